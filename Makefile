@@ -1,0 +1,76 @@
+# `make app` and `make test` set everything up: all they need is Python 3.11 or newer with venv.
+# Another interpreter can be named with `make app PYTHON=/path/to/python`.
+
+PYTHON ?=
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --no-config --universal --fork-strategy fewest --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
+
+.DEFAULT_GOAL := help
+.PHONY: help app test bench lint lock sample clean
+
+help:  ## show this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | \
+		awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+
+app: $(VENV)/.installed-app  ## set up and open the app on the sample data
+	@$(BIN)/rpexplore app
+
+test: $(VENV)/.installed-dev  ## set up and run all tests
+	@$(BIN)/python -m pytest
+
+bench: $(VENV)/.installed-dev  ## measure speed and memory
+	@$(BIN)/python tests/benchmarks/run.py
+
+lint: $(VENV)/.installed-dev  ## check style, formatting and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/pyright
+
+sample: $(VENV)/.installed-app  ## generate the sample data again
+	@$(BIN)/python sample_data/generate.py
+
+# The product is locked inside the versions of the development lock, so that both agree.
+lock: $(VENV)/.python  ## choose the newest allowed versions and lock them
+	@$(PIP) uv
+	@$(LOCK) --upgrade --group dev --output-file requirements-dev.lock
+	@$(LOCK) --upgrade --group build --constraints requirements-dev.lock --output-file requirements.lock
+
+clean:  ## remove the virtual environment, builds and caches
+	@rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.installed-app: requirements.lock pyproject.toml | $(VENV)/.python
+	@echo "Setting up rpexplore (a minute or two the first time) ..."
+	@$(PIP) --require-hashes --requirement requirements.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The development lock holds the product's as well: one installation serves both stamps.
+$(VENV)/.installed-dev: requirements-dev.lock requirements.lock pyproject.toml | $(VENV)/.python
+	@echo "Setting up rpexplore and its test tools (a minute or two the first time) ..."
+	@$(PIP) --require-hashes --requirement requirements-dev.lock
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@ $(VENV)/.installed-app
+
+# A virtual environment that already works is kept.
+$(VENV)/.python:
+	@if ! $(BIN)/python -m pip --version >/dev/null 2>&1; then \
+		for python in $(or $(PYTHON),python3.11 python3 python); do \
+			"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; \
+			python=; \
+		done; \
+		if [ -z "$$python" ]; then \
+			echo "rpexplore needs Python 3.11 or newer, and found none:" >&2; \
+			echo "install it, or name it with: make PYTHON=/path/to/python3.11" >&2; \
+			exit 1; \
+		fi; \
+		"$$python" -m venv --clear $(VENV) || { \
+			echo "$$python could not make a virtual environment in $(VENV)" >&2; \
+			echo "(on Debian and Ubuntu: apt-get install python3-venv)" >&2; \
+			exit 1; \
+		}; \
+	fi
+	@touch $@

@@ -1,0 +1,1 @@
+"""The app: page config, session state, navigation."""

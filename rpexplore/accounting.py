@@ -1,0 +1,71 @@
+"""Exact accounting: what given noise scales cost and give, in integer arithmetic.
+
+Floats plan; integers decide. Nothing here rounds except towards a higher privacy cost.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from rpexplore.closure import Closure
+from rpexplore.decimals import Decimals
+
+_GUARD_DIGITS = 30
+
+
+def privacy_cost_upper_bound(closure: Closure, sigma_squared: Decimals) -> Fraction:
+    """Σ_A p_A / σ²_A over the closure, never below the true sum (RP, math.md §2).
+
+    Each term is rounded up to a multiple of 10^−k with k so large that the excess of the whole
+    sum is below 10^−29 of the smallest term times the number of terms.
+    """
+    sizes = closure.sizes.tolist()
+    above = closure.exact_product([n - 1 for n in sizes])
+    below = closure.exact_product(sizes) * sigma_squared.digits.astype(object)
+    smallest = float(np.min(closure.privacy_cost_factor / sigma_squared.floats()))
+    places = _GUARD_DIGITS - int(np.floor(np.log10(smallest)))
+    shifts = places - sigma_squared.exponents  # p/σ² · 10^places = above · 10^shift / below
+    powers = np.array([10**k for k in range(int(np.max(np.abs(shifts))) + 1)], dtype=object)
+    above = above * powers[np.maximum(shifts, 0)]
+    below = below * powers[np.maximum(-shifts, 0)]
+    return Fraction(int(np.sum(-(-above // below))), 10**places)
+
+
+@dataclass(frozen=True, eq=False)
+class ExactVariances:
+    """Variance of each table as exact integers: numerators[i] · scale / cells[i]².
+
+    numerators, cells: Python integers, object[n_tables]; scale: a power of ten.
+    """
+
+    numerators: np.ndarray
+    cells: np.ndarray
+    scale: Fraction
+
+    @classmethod
+    def of(cls, closure: Closure, cells: np.ndarray, sigma_squared: Decimals) -> "ExactVariances":
+        """From the closure, the exact cell counts (object[n_tables]) and the noise scales."""
+        digits, exponent = sigma_squared.on_common_exponent()
+        terms = closure.exact_product([n * (n - 1) for n in closure.sizes.tolist()]) * digits
+        incidence = closure.incidence
+        sums = np.add.reduceat(terms[incidence.indices], incidence.indptr[:-1])
+        return cls(sums, cells, Fraction(10) ** exponent)
+
+    def fraction(self, table: int) -> Fraction:
+        """The variance of one table."""
+        return Fraction(self.numerators[table], self.cells[table] ** 2) * self.scale
+
+    def differing(self, stated: np.ndarray, tolerance: Fraction) -> np.ndarray:
+        """Places of tables whose stated variance (floats, taken exactly) is off by more.
+
+        A stated variance s agrees if |s − exact| ≤ tolerance · exact.
+        """
+        off = []
+        for place, value in enumerate(stated.tolist()):
+            above, below = value.as_integer_ratio()
+            exact = self.numerators[place] * self.scale.numerator * below
+            claimed = above * self.cells[place] ** 2 * self.scale.denominator
+            if abs(claimed - exact) * tolerance.denominator > exact * tolerance.numerator:
+                off.append(place)
+        return np.array(off, dtype=np.int64)

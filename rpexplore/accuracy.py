@@ -1,0 +1,70 @@
+"""Accuracy: what a plan's noise does to cells, pairs of cells and queries on a marginal.
+
+The formulas of math.md §2; all for the exact noise scales of a plan, without any records.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+from scipy.special import ndtri
+
+from rpexplore.closure import Closure
+from rpexplore.errors import WorkloadError
+
+
+def residuals_within(closure: Closure, attributes: Sequence[int]) -> dict[tuple[int, ...], int]:
+    """Place of the residual of every subset of these attribute places.
+
+    Raises `WorkloadError` if the marginal on them is not determined by the plan.
+    """
+    kept = [place for place in attributes if closure.sizes[place] > 1]
+    found = {}
+    for order in range(len(kept) + 1):
+        for subset in combinations(kept, order):
+            place = closure.find(subset)
+            if place is None:
+                raise WorkloadError(
+                    "The plan holds no table with these attributes together, so it says nothing "
+                    "about them; add such a table to the workload."
+                )
+            found[subset] = place
+    return found
+
+
+def query_covariance(
+    closure: Closure,
+    sigma_squared: np.ndarray,
+    attributes: Sequence[int],
+    left: Mapping[int, np.ndarray],
+    right: Mapping[int, np.ndarray],
+) -> float:
+    """Covariance of two product queries ⊗_{i∈A} q_i on the marginal on `attributes`.
+
+    left, right: a vector q_i float64[n_i] for each attribute place of A. With l, r the two
+    vectors of attribute i, a residual A' contributes
+        σ²_{A'} ∏_{i∈A'} (l·r − (1ᵀl)(1ᵀr)/n_i) ∏_{j∈A∖A'} (1ᵀl)(1ᵀr)/n_j²,
+    the fourth and fifth row of math.md §2's table in one (cells: q_i a unit vector).
+    """
+    inside, outside = {}, {}
+    for place in attributes:
+        size = int(closure.sizes[place])
+        totals = float(np.sum(left[place])) * float(np.sum(right[place]))
+        inside[place] = float(np.dot(left[place], right[place])) - totals / size
+        outside[place] = totals / size**2
+    covariance = 0.0
+    for subset, residual in residuals_within(closure, attributes).items():
+        factor = sigma_squared[residual]
+        for place in attributes:
+            factor *= inside[place] if place in subset else outside[place]
+        covariance += factor
+    return float(covariance)
+
+
+def normal_quantile(confidence: float) -> float:
+    """z with P(|N(0,1)| ≤ z) = confidence; `WorkloadError` unless 0 < confidence < 1."""
+    if not 0 < confidence < 1:
+        raise WorkloadError(
+            f"The confidence must lie between 0 and 1, got {confidence}; 0.95 is usual."
+        )
+    return float(-ndtri((1 - confidence) / 2))

@@ -1,0 +1,181 @@
+"""Attribute: a named column with finitely many values.
+
+The values come from public knowledge, in one of three kinds:
+
+- `Categories`: an ordered list of values, each with an optional label to show;
+- `Integers`: whole numbers from a minimum to a maximum, grouped by a step;
+- `Bins`: intervals of real numbers between given edges.
+
+Labels of `Integers` and `Bins` are made when asked for, so an attribute of a million values costs
+nothing to hold.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from rpexplore.errors import DomainError
+
+MAX_SIZE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Categories:
+    """An ordered list of values as they stand in the records, and what to call them."""
+
+    values: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(self.values))
+        object.__setattr__(self, "labels", tuple(self.labels) or self.values)
+        for value in self.values:
+            if not isinstance(value, str) or not value.strip():
+                raise DomainError(
+                    f"A category must be a text that is not empty, got {value!r}; name it, or "
+                    "leave it out."
+                )
+        if len(self.labels) != len(self.values):
+            raise DomainError(
+                f"There are {len(self.values)} categories but {len(self.labels)} labels; give "
+                "each category one label, or none at all."
+            )
+        twice = _first_repeated(self.values)
+        if twice is not None:
+            raise DomainError(f"The category {twice!r} is listed twice; keep one of them.")
+        twice = _first_repeated(self.labels)
+        if twice is not None:
+            raise DomainError(
+                f"The label {twice!r} stands for two categories; give each its own label."
+            )
+
+    @property
+    def size(self) -> int:
+        return len(self.values)
+
+    def label(self, index: int) -> str:
+        return self.labels[index]
+
+
+@dataclass(frozen=True)
+class Integers:
+    """Whole numbers `minimum … maximum` (both included) in groups of `step`.
+
+    Group j holds minimum + j·step … minimum + (j+1)·step − 1; the last one ends at the maximum.
+    """
+
+    minimum: int
+    maximum: int
+    step: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("minimum", "maximum", "step"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise DomainError(f"The {name} must be a whole number, got {value!r}.")
+            if abs(value) > 2**53:
+                raise DomainError(f"The {name} must lie within ±2^53, got {value}.")
+        if self.step < 1:
+            raise DomainError(f"The step must be at least 1, got {self.step}.")
+        if self.maximum < self.minimum:
+            raise DomainError(
+                f"The maximum must not be below the minimum, got {self.minimum} … {self.maximum}."
+            )
+
+    @property
+    def size(self) -> int:
+        return (self.maximum - self.minimum) // self.step + 1
+
+    def label(self, index: int) -> str:
+        first = self.minimum + index * self.step
+        last = min(first + self.step - 1, self.maximum)
+        return str(first) if first == last else f"{first} to {last}"
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Intervals edge[i] ≤ x < edge[i+1]; the last one includes its right edge."""
+
+    edges: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        edges = tuple(self.edges)
+        for edge in edges:
+            if isinstance(edge, bool) or not isinstance(edge, int | float):
+                raise DomainError(f"A bin edge must be a number, got {edge!r}.")
+            if not math.isfinite(edge):
+                raise DomainError(f"A bin edge must be finite, got {edge!r}.")
+        if len(edges) < 2:
+            raise DomainError(f"Bins need at least two edges, got {len(edges)}.")
+        for left, right in pairwise(edges):
+            if not float(left) < float(right):
+                raise DomainError(
+                    f"Bin edges must increase, got {_number(left)} before {_number(right)}."
+                )
+        object.__setattr__(self, "edges", tuple(float(edge) for edge in edges))
+
+    @property
+    def size(self) -> int:
+        return len(self.edges) - 1
+
+    def label(self, index: int) -> str:
+        joint = "to" if index == self.size - 1 else "to under"
+        return f"{_number(self.edges[index])} {joint} {_number(self.edges[index + 1])}"
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A named column and its values.
+
+    Raises `DomainError` when the name is empty or the number of values is not 1 … 10^6.
+    """
+
+    name: str
+    values: Categories | Integers | Bins
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise DomainError(f"An attribute needs a name, got {self.name!r}.")
+        if any(ord(character) < 32 for character in self.name):
+            raise DomainError(
+                f"The attribute name {self.name!r} holds a control character; rename it."
+            )
+        if not isinstance(self.values, Categories | Integers | Bins):
+            raise DomainError(
+                f"The values of attribute {self.name!r} must be Categories, Integers or Bins, "
+                f"got {type(self.values).__name__}."
+            )
+        if not 1 <= self.size <= MAX_SIZE:
+            raise DomainError(
+                f"Attribute {self.name!r} must have 1 to {MAX_SIZE:,} values, got {self.size:,}; "
+                "group them into fewer."
+            )
+
+    @property
+    def size(self) -> int:
+        """Number of values, n_i in math.md."""
+        return self.values.size
+
+    @property
+    def title(self) -> str:
+        """What to call the attribute on screen: its label, or else its name."""
+        return self.label or self.name
+
+    def labels(self) -> list[str]:
+        """The label of every value, in order, [size]."""
+        return [self.values.label(index) for index in range(self.size)]
+
+
+def _first_repeated(values: Iterable[str]) -> str | None:
+    seen: set[str] = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(value)

@@ -1,0 +1,131 @@
+"""Budget: how much privacy loss a release may cause, and to whom the promise is made."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from rpexplore import privacy
+from rpexplore.decimals import exact_text
+from rpexplore.errors import BudgetError
+from rpexplore.privacy import Exact
+
+
+@dataclass(frozen=True, init=False)
+class Budget:
+    """A bound on the privacy cost of one release, exact.
+
+    Give exactly one of: privacy_cost, rho (zero-concentrated DP), mu (the cost μ²; a label from
+    Gaussian DP, the claim stays zCDP), or epsilon together with delta (turned into the largest ρ
+    whose optimal conversion gives at most that, CKS Prop. 7). Numbers may be int, float (read as
+    the decimal it prints as), str ("0.1", "1/3"), Decimal or Fraction.
+
+    The privacy unit is one record, or, with max_records_per_person = m, one person who has at
+    most m records; a release then runs at privacy cost / m² for records.
+    """
+
+    privacy_cost: Fraction
+    stated: tuple[tuple[str, Fraction], ...]
+    max_records_per_person: int | None
+
+    def __init__(
+        self,
+        *,
+        privacy_cost: Exact | None = None,
+        rho: Exact | None = None,
+        mu: Exact | None = None,
+        epsilon: Exact | None = None,
+        delta: Exact | None = None,
+        max_records_per_person: int | None = None,
+    ) -> None:
+        given = {
+            "privacy_cost": privacy_cost,
+            "rho": rho,
+            "mu": mu,
+            "epsilon": epsilon,
+            "delta": delta,
+        }
+        stated = {
+            name: privacy.exact_fraction(value, name)
+            for name, value in given.items()
+            if value is not None
+        }
+        if set(stated) not in ({"privacy_cost"}, {"rho"}, {"mu"}, {"epsilon", "delta"}):
+            raise BudgetError(
+                "A budget is given as privacy_cost, or rho, or mu, or epsilon and delta; got "
+                f"{' and '.join(stated) or 'nothing'}."
+            )
+        for name, value in stated.items():
+            if value <= 0:
+                raise BudgetError(f"The budget's {name} must be positive, got {given[name]}.")
+        records = max_records_per_person
+        if records is not None and (
+            isinstance(records, bool) or not isinstance(records, int) or records < 1
+        ):
+            raise BudgetError(
+                "The number of records a person may have must be a whole number of at least 1, "
+                f"got {records!r}."
+            )
+        object.__setattr__(self, "privacy_cost", _cost(stated))
+        object.__setattr__(self, "stated", tuple(stated.items()))
+        object.__setattr__(self, "max_records_per_person", records)
+
+    @property
+    def rho(self) -> Fraction:
+        """zCDP parameter of the privacy unit, exact."""
+        return privacy.rho_from_privacy_cost(self.privacy_cost)
+
+    @property
+    def records_factor(self) -> int:
+        """m²: the privacy cost of the unit over that of one record."""
+        return (self.max_records_per_person or 1) ** 2
+
+    @property
+    def record_privacy_cost(self) -> Fraction:
+        """Privacy cost that residuals, which are measured on records, may use in total."""
+        return self.privacy_cost / self.records_factor
+
+    @property
+    def unit(self) -> str:
+        """The privacy unit, for a sentence."""
+        if self.max_records_per_person is None:
+            return "one record"
+        count = self.max_records_per_person
+        return f"one person with at most {count} record{'' if count == 1 else 's'}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for a plan file; `from_json` undoes it exactly."""
+        return {
+            "stated": {name: exact_text(value) for name, value in self.stated},
+            "privacy_cost": exact_text(self.privacy_cost),
+            "max_records_per_person": self.max_records_per_person,
+        }
+
+    @classmethod
+    def from_json(cls, content: Any) -> "Budget":
+        """The budget of a plan file; raises `BudgetError` if it is not what `to_json` writes."""
+        try:
+            budget = cls(
+                **content["stated"], max_records_per_person=content["max_records_per_person"]
+            )
+            written = privacy.exact_fraction(content["privacy_cost"], "privacy_cost")
+        except (KeyError, TypeError):
+            raise BudgetError(
+                "The budget must hold stated, privacy_cost and max_records_per_person."
+            ) from None
+        if written > budget.privacy_cost:
+            raise BudgetError(
+                f"The budget's privacy cost, {content['privacy_cost']}, is above what is stated "
+                f"beside it, {exact_text(budget.privacy_cost)}."
+            )
+        return budget
+
+
+def _cost(stated: dict[str, Fraction]) -> Fraction:
+    if "privacy_cost" in stated:
+        return stated["privacy_cost"]
+    if "mu" in stated:
+        return privacy.privacy_cost_from_mu(stated["mu"])
+    if "rho" in stated:
+        return privacy.privacy_cost_from_rho(stated["rho"])
+    rho = privacy.rho_from_epsilon_delta(stated["epsilon"], stated["delta"])
+    return privacy.privacy_cost_from_rho(rho)

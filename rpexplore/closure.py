@@ -1,0 +1,206 @@
+"""Closure: every subset of the workload's tables, and the linear map from noise to variances.
+
+The residuals of the closure are what is measured (math.md §2). With the exact products
+    pairs(A)  = ∏_{i∈A} n_i (n_i − 1),     cells(A) = ∏_{i∈A} n_i,
+the third row of that section's table reads
+    Var_A = ( Σ_{A'⊆A} pairs(A') σ²_{A'} ) / cells(A)²,
+so all there is to store is which residual lies in which table: a 0/1 matrix. The same sum in
+integers is exact, which is how a plan is verified.
+
+Attributes with a single value carry no residual (Sub_1 has no rows); they are left out here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from scipy import sparse
+
+from rpexplore.errors import PlanError
+from rpexplore.workload import Workload
+
+MAX_INCIDENCES = 60_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Closure:
+    """The residuals of a workload, by number of attributes, then lexicographically.
+
+    members    int32[n_residuals, max_order]: attribute places, ascending, padded with −1
+    incidence  csr float64[n_tables, n_residuals]: 1 where the residual's set lies in the table's
+    sizes      int64[d]: attribute sizes
+    cells      float64[n_tables]: cells of the workload's tables
+    """
+
+    members: np.ndarray
+    incidence: sparse.csr_array
+    sizes: np.ndarray
+    cells: np.ndarray
+
+    @classmethod
+    def of(cls, workload: Workload) -> "Closure":
+        """The downward closure of a workload.
+
+        Level j (sets of j attributes) is found from level j−1: the closure holds every prefix of
+        its sets, so (place of the prefix in its level, last attribute) is a sortable key that
+        fits 64 bits for any number of attributes, and no set is ever looked up by name.
+
+        Raises `PlanError` if the workload has too many subsets to plan.
+        """
+        sizes = workload.domain.sizes
+        d = len(sizes)
+        tables = _without_single_valued(workload.members, sizes)
+        orders = np.count_nonzero(tables >= 0, axis=1)
+        _refuse_too_many(orders)
+        rows = {k: np.flatnonzero(orders == k) for k in np.unique(orders).tolist()}
+
+        levels = [np.empty((1, 0), dtype=np.int32)]
+        start = [0, 1]  # of each level among all residuals
+        within = {k: [np.zeros((len(rows[k]), 1), dtype=np.int64)] for k in rows}
+        for j in range(1, max(rows) + 1):
+            keys = {}
+            for k in rows:
+                if k >= j:
+                    last, prefix = _subset_columns(k, j)
+                    keys[k] = within[k][j - 1][:, prefix] * d + tables[rows[k]][:, last]
+            found, places = _unique(list(keys.values()), len(levels[-1]) * d)
+            for k, place in zip(keys, places, strict=True):
+                within[k].append(place)
+            levels.append(np.column_stack([levels[-1][found // d], found % d]).astype(np.int32))
+            start.append(start[-1] + len(found))
+
+        members = np.full((start[-1], max(rows)), -1, dtype=np.int32)
+        for j, level in enumerate(levels):
+            members[start[j] : start[j + 1], :j] = level
+        offsets = np.concatenate([[0], np.cumsum(2 ** orders.astype(np.int64))])
+        columns = np.empty(offsets[-1], dtype=np.int32)
+        for k, of_order in rows.items():
+            subsets = np.hstack([place + start[j] for j, place in enumerate(within[k])])
+            columns[offsets[of_order][:, None] + np.arange(2**k)] = subsets
+        incidence = sparse.csr_array(
+            (np.ones(len(columns)), columns, offsets.astype(np.int32)),
+            shape=(len(tables), len(members)),
+        )
+        members.setflags(write=False)
+        return cls(members, incidence, sizes, workload.cells)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    @cached_property
+    def privacy_cost_factor(self) -> np.ndarray:
+        """p_A = ∏_{i∈A} (n_i−1)/n_i of each residual: its cost at σ² = 1, float64[n_residuals]."""
+        return self._product((self.sizes - 1) / self.sizes)
+
+    @cached_property
+    def pairs(self) -> np.ndarray:
+        """∏_{i∈A} n_i (n_i−1) of each residual, float64[n_residuals]."""
+        return self._product(self.sizes * (self.sizes - 1.0))
+
+    def exact_product(self, factors: list[int]) -> np.ndarray:
+        """∏_{i∈A} factors[i] of each residual in Python integers, object[n_residuals]."""
+        return np.multiply.reduce(np.array([*factors, 1], dtype=object)[self.members], axis=1)
+
+    def _product(self, factors: np.ndarray) -> np.ndarray:
+        return np.prod(np.append(factors, 1.0)[self.members], axis=1)
+
+    @cached_property
+    def _incidence_transposed(self) -> sparse.csr_array:
+        return sparse.csr_array(self.incidence.T)
+
+    def variances(self, sigma_squared: np.ndarray) -> np.ndarray:
+        """Variance of a cell of each table, [n_tables], from σ² [n_residuals]: Var = B s."""
+        return (self.incidence @ (self.pairs * sigma_squared)) / self.cells / self.cells
+
+    def residual_weights(self, table_weights: np.ndarray) -> np.ndarray:
+        """Weight of each σ² [n_residuals] in Σ_A table_weights[A] · Var_A: v = Bᵀ w."""
+        return self.pairs * (self._incidence_transposed @ (table_weights / self.cells / self.cells))
+
+    def subsets(self, table: int) -> np.ndarray:
+        """Places of the residuals within a table of the workload, ascending."""
+        start, stop = self.incidence.indptr[table : table + 2]
+        return self.incidence.indices[start:stop]
+
+    def find(self, attributes: Sequence[int]) -> int | None:
+        """Place of the residual on these ascending attribute places; None if it is not there."""
+        place = 0
+        for level, attribute in enumerate(attributes):
+            key = (place - self._starts[level]) * len(self.sizes) + attribute
+            keys = self._keys[level] if level < len(self._keys) else np.empty(0, dtype=np.int64)
+            at = int(np.searchsorted(keys, key))
+            if at == len(keys) or keys[at] != key:
+                return None
+            place = int(self._starts[level + 1]) + at
+        return place
+
+    @cached_property
+    def _starts(self) -> np.ndarray:
+        """Place of the first residual of each order, and the end: int64[max_order + 2]."""
+        orders = np.count_nonzero(self.members >= 0, axis=1)
+        return np.searchsorted(orders, np.arange(self.members.shape[1] + 2))
+
+    @cached_property
+    def _keys(self) -> list[np.ndarray]:
+        """For each order from 1, the keys `of` sorted by: (place of prefix, last attribute)."""
+        d, starts = len(self.sizes), self._starts
+        keys: list[np.ndarray] = []
+        for order in range(1, self.members.shape[1] + 1):
+            level = self.members[starts[order] : starts[order + 1]]
+            prefix = np.zeros(len(level), dtype=np.int64)
+            for column in range(order - 1):
+                prefix = np.searchsorted(keys[column], prefix * d + level[:, column])
+            keys.append(prefix * d + level[:, order - 1])
+        return keys
+
+    def attributes(self, residual: int) -> tuple[int, ...]:
+        """The attribute places of a residual."""
+        return tuple(int(place) for place in self.members[residual] if place >= 0)
+
+
+def _without_single_valued(members: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The members with single-valued attributes taken out and the rest moved up front."""
+    single = np.append(sizes == 1, False)[members]
+    if not np.any(single):
+        return members
+    moved_last = np.where(single | (members < 0), np.iinfo(np.int32).max, members)
+    moved_last.sort(axis=1)
+    return np.where(moved_last == np.iinfo(np.int32).max, -1, moved_last)
+
+
+def _refuse_too_many(orders: np.ndarray) -> None:
+    incidences = float(np.sum(2.0 ** orders.astype(float)))
+    if incidences > MAX_INCIDENCES:
+        raise PlanError(
+            f"The workload's tables have {incidences:.3g} subsets in all (the largest table has "
+            f"{int(orders.max())} attributes); at most {MAX_INCIDENCES:,} can be planned. Ask for "
+            "tables of fewer attributes."
+        )
+
+
+def _subset_columns(k: int, j: int) -> tuple[np.ndarray, np.ndarray]:
+    """Last column of each j-subset of k columns, and the place of the rest among (j−1)-subsets.
+
+    Both int64[C(k, j)]; subsets in lexicographic order.
+    """
+    shorter = {subset: place for place, subset in enumerate(combinations(range(k), j - 1))}
+    subsets = list(combinations(range(k), j))
+    last = np.array([subset[-1] for subset in subsets])
+    prefix = np.array([shorter[subset[:-1]] for subset in subsets])
+    return last, prefix
+
+
+def _unique(keys: list[np.ndarray], bound: int) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The distinct keys (0 ≤ key < bound), ascending, and the place of each key among them."""
+    count = sum(key.size for key in keys)
+    if bound <= 16 * count + 1_000_000:  # a table of all possible keys beats sorting
+        present = np.zeros(bound, dtype=bool)
+        for key in keys:
+            present[key] = True
+        rank = np.cumsum(present) - 1
+        return np.flatnonzero(present), [rank[key] for key in keys]
+    found, places = np.unique(np.concatenate([key.ravel() for key in keys]), return_inverse=True)
+    splits = np.cumsum([key.size for key in keys])[:-1]
+    parts = np.split(places, splits)
+    return found, [part.reshape(key.shape) for part, key in zip(parts, keys, strict=True)]

@@ -1,0 +1,202 @@
+"""Codebook files: Frictionless Table Schema JSON and plain CSV, to and from attributes.
+
+Table Schema (https://specs.frictionlessdata.io/table-schema/): `constraints.enum` with optional
+`categories` (value and label), `constraints.minimum`/`maximum` for integers. Two properties are
+this project's own, since the specification has none for them: `constraints.step` groups integers,
+`bins` lists the edges of intervals.
+
+The CSV codebook has the columns attribute, value and label (label may be left out), one row a
+category; it describes categories only. A row whose value is empty is refused.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rpexplore.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.errors import DomainError
+
+
+def attributes_from_schema(schema: Any) -> list[Attribute]:
+    """The attributes a Table Schema object describes.
+
+    Raises `DomainError` naming the field that cannot be used.
+    """
+    fields = schema.get("fields") if isinstance(schema, dict) else None
+    if not isinstance(fields, list) or not fields:
+        raise DomainError('A Table Schema must be an object with a filled list "fields".')
+    return [_attribute_from_field(field, place) for place, field in enumerate(fields, start=1)]
+
+
+def schema_from_attributes(attributes: Iterable[Attribute]) -> dict[str, Any]:
+    """The Table Schema object of the attributes; `attributes_from_schema` undoes it exactly."""
+    return {"fields": [_field_from_attribute(attribute) for attribute in attributes]}
+
+
+def attributes_from_json(text: str, source: str) -> list[Attribute]:
+    """The attributes of a Table Schema text; `source` is named in errors."""
+    try:
+        schema = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise DomainError(
+            f"{source} is not valid JSON (line {error.lineno}: {error.msg}); it must be a "
+            "Frictionless Table Schema."
+        ) from None
+    return attributes_from_schema(schema)
+
+
+def attributes_from_csv(text: str, source: str) -> list[Attribute]:
+    """The attributes of a CSV codebook text; `source` is named in errors."""
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    columns = [column.strip().lower() for column in rows.fieldnames or []]
+    if "attribute" not in columns or "value" not in columns:
+        raise DomainError(
+            f"{source} must have a header with the columns attribute, value and (if wanted) "
+            f"label, got {', '.join(columns) or 'no header'}."
+        )
+    rows.fieldnames = columns
+    values: dict[str, list[str]] = {}
+    labels: dict[str, list[str]] = {}
+    for row in rows:
+        name, value = (row["attribute"] or "").strip(), (row["value"] or "").strip()
+        if not name or not value:
+            raise DomainError(
+                f"{source}, line {rows.line_num}: every row needs an attribute and a value, got "
+                f"attribute {name!r} and value {value!r}."
+            )
+        values.setdefault(name, []).append(value)
+        labels.setdefault(name, []).append((row.get("label") or "").strip() or value)
+    if not values:
+        raise DomainError(f"{source} has a header but no rows; list one category a row.")
+    return [
+        _named(name, lambda listed=values[name], shown=labels[name]: Categories(listed, shown))
+        for name in values
+    ]
+
+
+def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
+    """The CSV codebook of the attributes; refuses what only the JSON form can hold."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["attribute", "value", "label"])
+    for attribute in attributes:
+        values = attribute.values
+        if isinstance(values, Integers) and values.step == 1:
+            values = Categories(tuple(attribute.labels()))
+        if not isinstance(values, Categories):
+            raise DomainError(
+                f"Attribute {attribute.name!r} groups numbers, which a CSV codebook cannot say; "
+                "save the domain as .json."
+            )
+        for value, label in zip(values.values, values.labels, strict=True):
+            writer.writerow([attribute.name, value, "" if label == value else label])
+    return text.getvalue()
+
+
+def _attribute_from_field(field: Any, place: int) -> Attribute:
+    if not isinstance(field, dict) or not isinstance(field.get("name"), str):
+        raise DomainError(f'Field {place} of the schema must be an object with a text "name".')
+    name = field["name"]
+    label = field.get("title", "")
+    if not isinstance(label, str):
+        raise DomainError(f'The "title" of field {name!r} must be a text, got {label!r}.')
+    return _named(name, lambda: _values_from_field(field), label)
+
+
+def _named(name: str, make_values: Any, label: str = "") -> Attribute:
+    """The attribute, with its name put in front of whatever its values are refused for."""
+    try:
+        values = make_values()
+    except DomainError as error:
+        raise DomainError(f"Attribute {name!r}: {error}") from None
+    return Attribute(name, values, label)
+
+
+def _values_from_field(field: dict[str, Any]) -> Categories | Integers | Bins:
+    constraints = field.get("constraints", {})
+    if not isinstance(constraints, dict):
+        raise DomainError('"constraints" must be an object.')
+    if "bins" in field:
+        if not isinstance(field["bins"], list):
+            raise DomainError(f'"bins" must be a list of edges, got {field["bins"]!r}.')
+        return Bins(tuple(field["bins"]))
+    listed = field.get("categories")
+    enum = constraints.get("enum")
+    if listed is not None or enum is not None:
+        return _categories(listed, enum)
+    if "minimum" in constraints and "maximum" in constraints:
+        if field.get("type", "integer") != "integer":
+            raise DomainError(
+                f'minimum and maximum describe values of type integer, got {field["type"]!r}; '
+                'give "bins" for other numbers.'
+            )
+        return Integers(
+            constraints["minimum"],
+            constraints["maximum"],
+            constraints.get("step", field.get("step", 1)),
+        )
+    if field.get("type") == "boolean":
+        return Categories(("true", "false"))
+    raise DomainError(
+        "its values are not known; give constraints.enum, constraints.minimum and maximum (for "
+        "integers), or bins."
+    )
+
+
+def _categories(listed: Any, enum: Any) -> Categories:
+    if enum is not None and not isinstance(enum, list):
+        raise DomainError(f'"enum" must be a list, got {enum!r}.')
+    if listed is None:
+        return Categories(tuple(_text(value) for value in enum))
+    if not isinstance(listed, list):
+        raise DomainError(f'"categories" must be a list, got {listed!r}.')
+    pairs: dict[str, str] = {}
+    for item in listed:
+        if isinstance(item, dict):
+            value = _text(item.get("value", ""))
+            pair = value, _text(item.get("label", value)) or value
+        else:
+            pair = _text(item), _text(item)
+        if pair[0] in pairs:
+            raise DomainError(f"The category {pair[0]!r} is listed twice; keep one of them.")
+        pairs[pair[0]] = pair[1]
+    values = list(pairs) if enum is None else [_text(value) for value in enum]
+    strangers = [value for value in pairs if value not in set(values)]
+    if strangers:
+        raise DomainError(
+            f"The category {strangers[0]!r} is not in constraints.enum; add it there."
+        )
+    return Categories(tuple(values), tuple(pairs.get(value, value) for value in values))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str | int):
+        return str(value)
+    raise DomainError(f"A category must be a text or a whole number, got {value!r}.")
+
+
+def _field_from_attribute(attribute: Attribute) -> dict[str, Any]:
+    field: dict[str, Any] = {"name": attribute.name}
+    if attribute.label:
+        field["title"] = attribute.label
+    values = attribute.values
+    if isinstance(values, Categories):
+        field |= {"type": "string", "constraints": {"enum": list(values.values)}}
+        if values.labels != values.values:
+            field["categories"] = [
+                {"value": value, "label": label}
+                for value, label in zip(values.values, values.labels, strict=True)
+            ]
+    elif isinstance(values, Integers):
+        constraints = {"minimum": values.minimum, "maximum": values.maximum}
+        if values.step != 1:
+            constraints["step"] = values.step
+        field |= {"type": "integer", "constraints": constraints}
+    else:
+        edges = [int(edge) if edge.is_integer() else edge for edge in values.edges]
+        field |= {"type": "number", "bins": edges}
+    return field

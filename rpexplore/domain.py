@@ -1,0 +1,139 @@
+"""Domain: the schema, an ordered set of attributes. Public knowledge; holds no records."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from rpexplore import codebook
+from rpexplore.attribute import Attribute, Integers
+from rpexplore.errors import DomainError
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Ordered attributes with distinct names.
+
+    Raises `DomainError` for an empty domain or a name used twice.
+    """
+
+    attributes: tuple[Attribute, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", tuple(self.attributes))
+        if not self.attributes:
+            raise DomainError("A domain needs at least one attribute, got none.")
+        seen: set[str] = set()
+        for attribute in self.attributes:
+            if attribute.name in seen:
+                raise DomainError(
+                    f"The attribute {attribute.name!r} is in the domain twice; rename one of them."
+                )
+            seen.add(attribute.name)
+
+    @classmethod
+    def from_sizes(cls, sizes: Mapping[str, int]) -> "Domain":
+        """A domain of attributes with the values 0 … size−1, from {name: size}."""
+        for name, size in sizes.items():
+            if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+                raise DomainError(
+                    f"The size of attribute {name!r} must be a whole number of at least 1, "
+                    f"got {size!r}."
+                )
+        return cls(
+            tuple(Attribute(name, Integers(0, int(size) - 1)) for name, size in sizes.items())
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Domain":
+        """Read a codebook: Frictionless Table Schema (.json) or attribute,value,label (.csv).
+
+        Raises `DomainError` if the file is missing, of another kind, or not usable.
+        """
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            raise DomainError(
+                f"The codebook {str(path)!r} cannot be read ({error.strerror}); check the path."
+            ) from None
+        except UnicodeDecodeError:
+            raise DomainError(
+                f"The codebook {str(path)!r} is not UTF-8 text; save it as UTF-8."
+            ) from None
+        return cls.parse(text, path.name)
+
+    @classmethod
+    def parse(cls, text: str, filename: str) -> "Domain":
+        """The domain of a codebook's text; the ending of `filename` tells its format."""
+        ending = Path(filename).suffix.lower()
+        if ending == ".json":
+            return cls(tuple(codebook.attributes_from_json(text, filename)))
+        if ending == ".csv":
+            return cls(tuple(codebook.attributes_from_csv(text, filename)))
+        raise DomainError(
+            f"A codebook must end in .json (Frictionless Table Schema) or .csv "
+            f"(attribute,value,label), got {filename!r}."
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the codebook; the ending (.json or .csv) tells the format."""
+        path = Path(path)
+        path.write_text(self.text(path.name), encoding="utf-8")
+
+    def text(self, filename: str) -> str:
+        """The codebook's text in the format that the ending of `filename` tells."""
+        ending = Path(filename).suffix.lower()
+        if ending == ".json":
+            schema = codebook.schema_from_attributes(self.attributes)
+            return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+        if ending == ".csv":
+            return codebook.csv_from_attributes(self.attributes)
+        raise DomainError(f"A codebook must end in .json or .csv, got {filename!r}.")
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(attribute.name for attribute in self.attributes)
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """Number of values of each attribute, int64[d], read-only."""
+        sizes = np.array([attribute.size for attribute in self.attributes], dtype=np.int64)
+        sizes.setflags(write=False)
+        return sizes
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: position for position, name in enumerate(self.names)}
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def __getitem__(self, name: str) -> Attribute:
+        return self.attributes[self.position(name)]
+
+    def position(self, name: str) -> int:
+        """Place of the attribute in the domain; `DomainError` if there is none of that name."""
+        try:
+            return self._positions[name]
+        except (KeyError, TypeError):
+            known = ", ".join(self.names[:8]) + (", …" if len(self) > 8 else "")
+            raise DomainError(
+                f"There is no attribute {name!r} in the domain; it has {known}."
+            ) from None
+
+    def positions(self, names: Iterable[str]) -> tuple[int, ...]:
+        """Ascending places of the named attributes; a name twice is refused."""
+        names = [names] if isinstance(names, str) else list(names)
+        found = sorted(self.position(name) for name in names)
+        for first, second in pairwise(found):
+            if first == second:
+                raise DomainError(
+                    f"The attribute {self.names[first]!r} is named twice in ({', '.join(names)}); "
+                    "name it once."
+                )
+        return tuple(found)

@@ -1,0 +1,53 @@
+"""Everything this package refuses, as one small family of exceptions.
+
+A message names the thing, the value it has, what it must be, and what to do about it. A message
+never holds anything read from records: those go into `DataError.private`, which only `on_screen`
+shows, so that a log or a traceback that reaches a file stays free of them.
+"""
+
+
+class RpexploreError(Exception):
+    """Base of all errors a user can cause and mend."""
+
+    def on_screen(self) -> str:
+        """The message for the person in front of the screen (may hold private values)."""
+        return str(self)
+
+
+class DomainError(RpexploreError):
+    """The schema is not usable: an attribute, a category, a bin or a codebook file."""
+
+
+class WorkloadError(RpexploreError):
+    """The collection of tables is not usable: unknown attribute, table twice, weight, target."""
+
+
+class BudgetError(RpexploreError):
+    """A budget or privacy parameter is out of range."""
+
+
+class PlanError(RpexploreError):
+    """A plan cannot be made, read, or does not hold what it claims."""
+
+
+class DataError(RpexploreError):
+    """The records do not fit the plan's domain.
+
+    `private` holds what was read from the records (a value, say); it is shown on the curator's
+    screen by `on_screen` and is not part of `str(error)`.
+    """
+
+    def __init__(self, message: str, *, private: str = "") -> None:
+        super().__init__(message)
+        self.private = private
+
+    def on_screen(self) -> str:
+        return f"{self} {self.private}".rstrip()
+
+
+class LedgerError(RpexploreError):
+    """The ledger refuses a run or cannot be read."""
+
+
+class ReleaseError(RpexploreError):
+    """A release cannot be run, written or read."""

@@ -1,0 +1,99 @@
+"""The losses a curator can choose: what "accurate" means for a whole workload.
+
+Each loss turns a workload's importance weights into weights on the variance of a cell of each
+table (all cells of a marginal have one variance, so mean and worst cell coincide here).
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rpexplore.errors import WorkloadError
+from rpexplore.workload import Workload
+
+WEIGHTINGS = {
+    "equal": "every table counts alike",
+    "cells": "every cell counts alike, so large tables weigh more",
+    "sqrt": "tables weigh by the square root of their cells, between the two",
+}
+
+
+@dataclass(frozen=True)
+class SumOfVariances:
+    """Weighted sum of variances: Σ_A importance_A · scheme_A · Var_A (RP+ §6.2).
+
+    Var_A is the mean cell variance of table A, importance_A the workload's weight, and scheme_A
+    is 1 ("equal"), cells(A) ("cells", the classical sum of all cell variances) or √cells(A)
+    ("sqrt"). Own weights: the workload's weights with "equal".
+    """
+
+    weighting: str = "equal"
+
+    # A sum is its own dual point: its table weights alone give the lower bound.
+    weights_are_dual: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.weighting not in WEIGHTINGS:
+            raise WorkloadError(
+                f"The weighting must be one of {', '.join(WEIGHTINGS)}, got {self.weighting!r}."
+            )
+
+    @property
+    def description(self) -> str:
+        return f"the weighted sum of variances ({WEIGHTINGS[self.weighting]})"
+
+    def table_weights(self, workload: Workload) -> np.ndarray:
+        """Weight on each table's variance, float64[n_tables]."""
+        scheme = {"equal": 1.0, "cells": workload.cells, "sqrt": np.sqrt(workload.cells)}
+        return workload.weights * scheme[self.weighting]
+
+    def value(self, variances: np.ndarray, workload: Workload) -> float:
+        """The loss of a plan with these table variances [n_tables]."""
+        return float(np.sum(self.table_weights(workload) * variances))
+
+
+@dataclass(frozen=True)
+class MaxVariance:
+    """Largest weighted variance: max_A Var_A / t_A (math.md §2.2).
+
+    relative_to="importance": t_A = 1 / the table's importance weight. relative_to="target":
+    t_A = the square of the table's target standard error, so the loss is at most 1 exactly when
+    every target is met; every table must then have a target.
+    """
+
+    relative_to: str = "importance"
+
+    # The bound needs the shadow prices: weights on the simplex over tables.
+    weights_are_dual: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.relative_to not in ("importance", "target"):
+            raise WorkloadError(
+                f"relative_to must be 'importance' or 'target', got {self.relative_to!r}."
+            )
+
+    @property
+    def description(self) -> str:
+        if self.relative_to == "target":
+            return "the largest variance relative to its target"
+        return "the largest importance-weighted variance"
+
+    def table_weights(self, workload: Workload) -> np.ndarray:
+        """Weight on each table's variance, float64[n_tables]."""
+        if self.relative_to == "importance":
+            return workload.weights
+        missing = np.isnan(workload.targets)
+        if np.any(missing):
+            raise WorkloadError(
+                f"The table {workload.describe(int(np.argmax(missing)))} has no target; give every "
+                "table one, or use MaxVariance(relative_to='importance')."
+            )
+        return workload.targets**-2.0
+
+    def value(self, variances: np.ndarray, workload: Workload) -> float:
+        """The loss of a plan with these table variances [n_tables]."""
+        return float(np.max(self.table_weights(workload) * variances))
+
+
+Loss = SumOfVariances | MaxVariance

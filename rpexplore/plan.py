@@ -1,0 +1,249 @@
+"""Plan: the boundary between planning and release. A frozen value, one JSON file."""
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from rpexplore import plan_file, privacy
+from rpexplore.accuracy import normal_quantile, query_covariance
+from rpexplore.budget import Budget
+from rpexplore.certificate import Certificate
+from rpexplore.closure import Closure
+from rpexplore.decimals import Decimals
+from rpexplore.errors import PlanError, WorkloadError
+from rpexplore.losses import Loss
+from rpexplore.workload import AttributeSet, Workload
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Noise scales for every residual of a workload, and what follows from them. No records.
+
+    sigma_squared       exact σ² of each residual, in the order of `closure`
+    variances           float64[n_tables]: variance of every cell of each table
+    exact_privacy_cost  of the privacy unit, an upper bound in exact arithmetic, ≤ the budget's
+    version             of the library that made the plan
+
+    Make one with `rpexplore.plan` or `Plan.load`.
+    """
+
+    workload: Workload
+    loss: Loss
+    budget: Budget
+    closure: Closure
+    sigma_squared: Decimals
+    variances: np.ndarray
+    exact_privacy_cost: Fraction
+    certificate: Certificate
+    version: str
+
+    # ---- what it guarantees
+
+    @property
+    def privacy_cost(self) -> float:
+        """Privacy cost of the privacy unit (2ρ)."""
+        return float(self.exact_privacy_cost)
+
+    @property
+    def rho(self) -> Fraction:
+        """The guarantee: the release is ρ-zCDP for the privacy unit, with this exact ρ."""
+        return privacy.rho_from_privacy_cost(self.exact_privacy_cost)
+
+    @property
+    def record_rho(self) -> Fraction:
+        """ρ for one record, what the ledger books: ρ of the unit over m²."""
+        return self.rho / self.budget.records_factor
+
+    def epsilon(self, delta: privacy.Exact) -> float:
+        """The smallest proven ε for this δ, rounded up (CKS Prop. 7)."""
+        return privacy.epsilon_from_rho(self.rho, delta)
+
+    # ---- what it is worth
+
+    @property
+    def loss_value(self) -> float:
+        """The plan's loss; `certificate` bounds how far it is from the smallest possible."""
+        return self.certificate.loss_value
+
+    @cached_property
+    def standard_errors(self) -> np.ndarray:
+        """Standard error of a cell of each table, float64[n_tables]."""
+        return np.sqrt(self.variances)
+
+    @cached_property
+    def tables(self) -> pd.DataFrame:
+        """One row a table: attributes, order, cells, accuracy, weight, target, shadow price."""
+        cells = self.workload.exact_cells
+        fits = max(cells) < 2**63
+        return pd.DataFrame(
+            {
+                "attributes": self.workload.tables,
+                "order": self.workload.orders,
+                "cells": cells.astype(np.int64) if fits else self.workload.cells,
+                "mean_variance": self.variances,
+                "max_variance": self.variances,
+                "standard_error": self.standard_errors,
+                "weight": self.workload.weights,
+                "target": self.workload.targets,
+                "shadow_price": self.certificate.shadow_prices,
+            }
+        )
+
+    def variance(self, table: AttributeSet) -> float:
+        """Variance of a cell of any marginal that some table of the workload contains."""
+        return self.query_variance(table, {})
+
+    def margin_of_error(self, table: AttributeSet, confidence: float = 0.95) -> float:
+        """Half the width of a confidence interval for a cell: true ± this, this often.
+
+        It covers the privacy noise only, not errors that were in the records before.
+        """
+        return normal_quantile(confidence) * float(np.sqrt(self.variance(table)))
+
+    def covariance(
+        self, table: AttributeSet, cell: Mapping[str, int], other: Mapping[str, int]
+    ) -> float:
+        """Covariance of the noise of two cells of a table.
+
+        A cell is named by the index (from 0) of its category for each attribute of the table.
+        """
+        places = self._places(table)
+        left, right = (self._cell_vectors(places, named) for named in (cell, other))
+        sigma_squared = self.sigma_squared.floats()
+        return query_covariance(self.closure, sigma_squared, places, left, right)
+
+    def query_variance(
+        self, table: AttributeSet, query: Mapping[str, Sequence[float] | Sequence[int]]
+    ) -> float:
+        """Variance of a product query ⊗ q_i on a table: a subtotal, a range, a difference.
+
+        `query` gives the vector q_i (one number for each category) of some attributes; for an
+        attribute left out, one cell is meant (any: all have the same variance).
+        """
+        places = self._places(table)
+        vectors = {}
+        for place in places:
+            size = int(self.closure.sizes[place])
+            vectors[place] = np.zeros(size)
+            vectors[place][0] = 1.0
+        for name, vector in query.items():
+            place, values = self._place_in(name, places), np.asarray(vector, dtype=float)
+            size = int(self.closure.sizes[place])
+            if values.shape != (size,) or not np.all(np.isfinite(values)):
+                raise WorkloadError(
+                    f"The query on {name!r} must be {size} finite numbers, one for each of its "
+                    f"values, got shape {values.shape}."
+                )
+            vectors[place] = values
+        sigma_squared = self.sigma_squared.floats()
+        return query_covariance(self.closure, sigma_squared, places, vectors, vectors)
+
+    def _places(self, table: AttributeSet) -> tuple[int, ...]:
+        return self.workload.domain.positions(table)
+
+    def _place_in(self, name: str, places: tuple[int, ...]) -> int:
+        place = self.workload.domain.position(name)
+        if place not in places:
+            raise WorkloadError(f"The attribute {name!r} is not in the table; add it there.")
+        return place
+
+    def _cell_vectors(
+        self, places: tuple[int, ...], cell: Mapping[str, int]
+    ) -> dict[int, np.ndarray]:
+        """Unit vectors that pick a cell, by attribute place."""
+        vectors = {}
+        for name, index in cell.items():
+            place = self._place_in(name, places)
+            size = int(self.closure.sizes[place])
+            if isinstance(index, bool) or not isinstance(index, int | np.integer):
+                raise WorkloadError(f"The index of {name!r} must be a whole number, got {index!r}.")
+            if not 0 <= index < size:
+                raise WorkloadError(f"The index of {name!r} must be 0 … {size - 1}, got {index}.")
+            vectors[place] = np.zeros(size)
+            vectors[place][index] = 1.0
+        missing = [place for place in places if place not in vectors]
+        if missing:
+            name = self.workload.domain.names[missing[0]]
+            raise WorkloadError(f"The cell does not say which value of {name!r}; give its index.")
+        return vectors
+
+    # ---- files
+
+    @cached_property
+    def text(self) -> str:
+        """The canonical JSON text (described in `plan_file` and schemas/plan-1.json)."""
+        return plan_file.text_from_plan(self)
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of the canonical text, in hexadecimal: the plan's name in ledger and manifest."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan file; complete or not at all."""
+        path = Path(path)
+        part = path.with_name(f".{path.name}.part-{os.getpid()}")
+        try:
+            part.write_text(self.text, encoding="utf-8", newline="\n")
+            part.replace(path)
+        except OSError as error:
+            raise PlanError(
+                f"The plan cannot be written to {str(path)!r} ({error.strerror}); choose a folder "
+                "that exists and can be written to."
+            ) from None
+        finally:
+            part.unlink(missing_ok=True)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Plan":
+        """Read a plan file. Raises `PlanError` if it is missing or not a usable plan.
+
+        What the file claims is checked by `rpexplore.verify`, and before any release.
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise PlanError(
+                f"The plan {str(path)!r} cannot be read ({error.strerror}); check the path."
+            ) from None
+        except UnicodeDecodeError:
+            raise PlanError(f"{Path(path).name} is not a plan file: it is not UTF-8.") from None
+        return cls.parse(text, Path(path).name)
+
+    @classmethod
+    def parse(cls, text: str, source: str = "The text") -> "Plan":
+        """The plan that a text holds; `source` is named in errors."""
+        return cls(**plan_file.fields_from_text(text, source))
+
+    def __str__(self) -> str:
+        return summary(self)
+
+
+def summary(plan: Plan) -> str:
+    """The plan in a few lines, for a terminal."""
+    workload, domain = plan.workload, plan.workload.domain
+    rows = [
+        f"Plan for {len(workload):,} tables over {len(domain)} attributes "
+        f"({len(plan.closure):,} residuals to measure)",
+        f"  Protects   {plan.budget.unit}; neighbours add or remove it",
+        f"  Privacy    {float(plan.rho):.6g}-zCDP (privacy cost {plan.privacy_cost:.6g}), "
+        f"so ε = {plan.epsilon('1e-6'):.4g} at δ = 1e-6 and {plan.epsilon('1e-9'):.4g} at 1e-9",
+        f"  Loss       {plan.loss.description}: {plan.loss_value:.6g}",
+        f"  Proven     {plan.certificate.sentence}",
+        "  Accuracy   standard error of a cell",
+        f"    {'attributes':>10} {'tables':>9} {'best':>10} {'median':>10} {'worst':>10}",
+    ]
+    for order in np.unique(workload.orders):
+        errors = plan.standard_errors[workload.orders == order]
+        rows.append(
+            f"    {order:>10} {len(errors):>9,} {errors.min():>10.4g} "
+            f"{np.median(errors):>10.4g} {errors.max():>10.4g}"
+        )
+    return "\n".join(rows)

@@ -1,0 +1,74 @@
+"""Planner: (workload, loss, budget) → plan. Never sees a record."""
+
+from fractions import Fraction
+from importlib.metadata import version
+
+import numpy as np
+
+from rpexplore.accounting import privacy_cost_upper_bound
+from rpexplore.budget import Budget
+from rpexplore.certificate import Certificate
+from rpexplore.closure import Closure
+from rpexplore.decimals import Decimals
+from rpexplore.errors import PlanError
+from rpexplore.losses import Loss, MaxVariance, SumOfVariances
+from rpexplore.plan import Plan
+from rpexplore.solvers.max_variance import minimise_maximum
+from rpexplore.solvers.sum_of_variances import minimise_sum
+from rpexplore.workload import Workload
+
+_SOLVERS = {SumOfVariances: minimise_sum, MaxVariance: minimise_maximum}
+
+
+def plan(workload: Workload, *, loss: Loss, budget: Budget) -> Plan:
+    """The plan with the smallest loss within the budget, with its certificate.
+
+    Raises `PlanError` if the workload is too large to plan, `WorkloadError` if the loss needs
+    targets that are missing.
+    """
+    closure = Closure.of(workload)
+    table_weights = loss.table_weights(workload)
+    if not np.all(np.isfinite(closure.pairs)) or not np.all(workload.cells < 1e150):
+        place = int(np.argmax(workload.cells))
+        raise PlanError(
+            f"The table {workload.describe(place)} has {workload.cells[place]:.3g} cells, too many "
+            "to plan; leave it out."
+        )
+    solve = _SOLVERS[type(loss)]
+    solution = solve(closure, table_weights, float(budget.record_privacy_cost))
+    sigma_squared, record_cost = _within_budget(
+        closure, solution.sigma_squared, budget.record_privacy_cost
+    )
+    variances = closure.variances(sigma_squared.floats())
+    return Plan(
+        workload=workload,
+        loss=loss,
+        budget=budget,
+        closure=closure,
+        sigma_squared=sigma_squared,
+        variances=variances,
+        exact_privacy_cost=record_cost * budget.records_factor,
+        certificate=Certificate(
+            loss_value=loss.value(variances, workload),
+            lower_bound=solution.lower_bound,
+            shadow_prices=solution.shadow_prices,
+        ),
+        version=version("rpexplore"),
+    )
+
+
+def _within_budget(
+    closure: Closure, sigma_squared: np.ndarray, record_budget: Fraction
+) -> tuple[Decimals, Fraction]:
+    """The noise scales as decimals, raised as little as needed until their exact cost fits."""
+    raised = 1.0
+    for _ in range(20):
+        rounded = Decimals.rounded_up(sigma_squared * raised)
+        cost = privacy_cost_upper_bound(closure, rounded)
+        if cost <= record_budget:
+            return rounded, cost
+        # What is over is rounding: far below a millionth of the budget.
+        raised *= 1.0 + max(2.0 * float(cost / record_budget - 1), 1e-15)
+    raise PlanError(
+        "The noise scales could not be brought within the budget; please report this workload."
+    )

@@ -1,0 +1,94 @@
+"""Largest weighted variance: a certified multiplicative algorithm (math.md §2.2), accelerated.
+
+For any y on the simplex over tables, the best response s(y) to the weights y·w is a feasible
+plan, and its weighted value f(y) is a lower bound on the smallest possible maximum (Lagrangian
+duality). The plain step y ← y·(g/f)², with g the weighted variances under s(y), raises f every
+time. Two plain steps tell how fast log y moves and how fast it slows down; the SQUAREM step
+(Varadhan and Roland 2008, scheme S3) extrapolates from them, and is taken back towards the plain
+step while it does not raise f. On 166,751 tables it needs about half the rounds.
+"""
+
+import numpy as np
+
+from rpexplore.solvers.solution import ROUNDING, Solution, VarianceMap, best_response
+
+TOLERANCE = 5e-7
+
+
+def minimise_maximum(
+    variance_map: VarianceMap,
+    table_weights: np.ndarray,
+    privacy_cost: float,
+    *,
+    tolerance: float = TOLERANCE,
+    max_rounds: int = 5000,
+) -> Solution:
+    """The σ² that minimise max_A table_weights[A] · Var_A at this privacy cost.
+
+    Stops when value/lower bound − 1 ≤ tolerance, or after max_rounds evaluations (never seen in
+    tests up to weight ratios of 1e12); either way the best plan found comes with its true bound.
+    """
+    search = _Search(variance_map, table_weights, privacy_cost)
+    log_y = np.full(len(table_weights), -np.log(len(table_weights)))
+    search.visit(log_y)
+    while search.gap > tolerance and search.rounds < max_rounds:
+        log_y1 = _normalised(log_y + search.step)
+        search.visit(log_y1)
+        if search.gap <= tolerance:
+            break
+        bound1 = search.bound
+        move = log_y1 - log_y
+        slowing = search.step - move
+        # Norms weighted by y: tables without influence may drift however they like.
+        y = np.exp(log_y)
+        ratio = np.sum(y * move**2) / max(float(np.sum(y * slowing**2)), 1e-300)
+        length = max(float(np.sqrt(ratio)), 1.0)  # 1 is exactly two plain steps
+        start = log_y
+        while True:
+            log_y = _normalised(start + 2 * length * move + length**2 * slowing)
+            search.visit(log_y)
+            if search.bound >= bound1 or length == 1:
+                break
+            length = (length + 1) / 2 if length > 1.02 else 1.0
+    return Solution(
+        sigma_squared=search.best_sigma_squared,
+        lower_bound=search.best_bound * (1 - ROUNDING),
+        shadow_prices=search.best_y,
+    )
+
+
+class _Search:
+    """The points visited so far: the last one, and the best plan and bound among all."""
+
+    def __init__(
+        self, variance_map: VarianceMap, table_weights: np.ndarray, privacy_cost: float
+    ) -> None:
+        self._map, self._weights, self._cost = variance_map, table_weights, privacy_cost
+        self.rounds = 0
+        self.best_value, self.best_bound = np.inf, 0.0
+
+    def visit(self, log_y: np.ndarray) -> None:
+        """Evaluate the best response to y: its bound, and the plain step in log y from there."""
+        y = np.exp(log_y)
+        sigma_squared, self.bound = best_response(self._map, y * self._weights, self._cost)
+        weighted = self._weights * self._map.variances(sigma_squared)
+        self.step = 2 * np.log(weighted / self.bound)
+        self.rounds += 1
+        if self.bound > self.best_bound:
+            self.best_bound, self.best_y = self.bound, y
+        value = float(np.max(weighted))
+        if value < self.best_value:
+            self.best_value, self.best_sigma_squared = value, sigma_squared
+
+    @property
+    def gap(self) -> float:
+        """How far the best plan found can be from the optimum, relative."""
+        return self.best_value / self.best_bound - 1
+
+
+def _normalised(log_y: np.ndarray) -> np.ndarray:
+    """log y scaled so that y sums to 1."""
+    log_y = log_y - np.max(log_y)
+    # Below e^-600 a weight is nothing to the bound; keeping it there keeps every v positive.
+    log_y = np.maximum(log_y, -600.0)
+    return log_y - np.log(np.sum(np.exp(log_y)))

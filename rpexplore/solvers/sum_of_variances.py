@@ -1,0 +1,21 @@
+"""Weighted sum of variances: a closed form (math.md §2.1, RP+ Lemma 2)."""
+
+import numpy as np
+
+from rpexplore.solvers.solution import ROUNDING, Solution, VarianceMap, best_response
+
+
+def minimise_sum(
+    variance_map: VarianceMap, table_weights: np.ndarray, privacy_cost: float
+) -> Solution:
+    """The σ² that minimise Σ_A table_weights[A] · Var_A at this privacy cost.
+
+    The bound is Cauchy–Schwarz: (Σ v σ²)(Σ p/σ²) ≥ (Σ√(v p))² for all σ².
+    """
+    sigma_squared, minimum = best_response(variance_map, table_weights, privacy_cost)
+    shares = table_weights * variance_map.variances(sigma_squared)
+    return Solution(
+        sigma_squared=sigma_squared,
+        lower_bound=minimum * (1 - ROUNDING),
+        shadow_prices=shares / np.sum(shares),
+    )

@@ -1,0 +1,140 @@
+"""Verification: does a plan hold what it claims? From the plan alone, in exact arithmetic."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from rpexplore import privacy
+from rpexplore.accounting import ExactVariances, privacy_cost_upper_bound
+from rpexplore.decimals import exact_text
+from rpexplore.plan import Plan
+from rpexplore.solvers.solution import ROUNDING, best_response
+
+# Stated variances are floats: sums of positive terms, good to about 15 digits.
+VARIANCE_TOLERANCE = Fraction(1, 10**12)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One claim of a plan: whether it holds, and what was found, in words."""
+
+    name: str
+    holds: bool
+    finding: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """All checks of a plan, and its guarantee in words."""
+
+    checks: tuple[Check, ...]
+    guarantee: str
+
+    @property
+    def holds(self) -> bool:
+        return all(check.holds for check in self.checks)
+
+    def __str__(self) -> str:
+        marks = {True: "ok  ", False: "FAIL"}
+        lines = [f"{marks[check.holds]} {check.name}: {check.finding}" for check in self.checks]
+        closing = self.guarantee if self.holds else "This plan does not hold what it claims."
+        return "\n".join([*lines, "", closing])
+
+
+def verify(plan: Plan) -> Verification:
+    """Recompute privacy cost, every variance and the certificate of a plan.
+
+    Cost and variances are compared in exact integer arithmetic, the certificate's bound in
+    floating point with its rounding error taken against the plan.
+    """
+    return Verification(
+        (_check_privacy(plan), _check_variances(plan), _check_loss(plan), _check_bound(plan)),
+        guarantee(plan),
+    )
+
+
+def guarantee(plan: Plan) -> str:
+    """What the plan guarantees, in words."""
+    rows = ", ".join(
+        f"ε = {_up(plan.epsilon(delta)):g} at δ = {delta}" for delta in ("1e-6", "1e-9", "1e-12")
+    )
+    return (
+        f"A release by this plan is ρ-zCDP with ρ = {exact_text(_short(plan.rho))} for "
+        f"{plan.budget.unit}: adding or removing it changes the distribution of everything that "
+        f"is released by no more than that. It follows that the release is (ε, δ)-differentially "
+        f"private with {rows}. The noise is discrete Gaussian, so these hold for the numbers as "
+        "they are drawn, not only for an ideal. Every table's answers are unbiased, with the "
+        "standard errors the plan states."
+    )
+
+
+def _check_privacy(plan: Plan) -> Check:
+    found = privacy_cost_upper_bound(plan.closure, plan.sigma_squared) * plan.budget.records_factor
+    allowed = plan.budget.privacy_cost
+    holds = found <= plan.exact_privacy_cost <= allowed
+    return Check(
+        "privacy cost",
+        holds,
+        f"the noise scales cost at most {float(found):.12g}; stated "
+        f"{float(plan.exact_privacy_cost):.12g}, budget {float(allowed):.12g} "
+        f"(ρ = {float(privacy.rho_from_privacy_cost(allowed)):.12g})",
+    )
+
+
+def _check_variances(plan: Plan) -> Check:
+    exact = ExactVariances.of(plan.closure, plan.workload.exact_cells, plan.sigma_squared)
+    off = exact.differing(plan.variances, VARIANCE_TOLERANCE)
+    if len(off) == 0:
+        finding = f"all {len(plan.workload):,} tables have the variance that is stated"
+    else:
+        place = int(off[0])
+        finding = (
+            f"{len(off):,} of {len(plan.workload):,} tables differ; the first is "
+            f"{plan.workload.describe(place)}: stated {plan.variances[place]:.12g}, exact "
+            f"{float(exact.fraction(place)):.12g}"
+        )
+    return Check("variances", len(off) == 0, finding)
+
+
+def _check_loss(plan: Plan) -> Check:
+    stated = plan.certificate.loss_value
+    found = plan.loss.value(plan.closure.variances(plan.sigma_squared.floats()), plan.workload)
+    holds = bool(np.isclose(found, stated, rtol=10 * ROUNDING, atol=0))
+    return Check("loss", holds, f"{plan.loss.description} is {found:.9g}; stated {stated:.9g}")
+
+
+def _check_bound(plan: Plan) -> Check:
+    """The dual at the stated shadow prices; for a sum the loss's own weights are the dual point."""
+    certificate = plan.certificate
+    weights = plan.loss.table_weights(plan.workload)
+    dual = weights
+    if not plan.loss.weights_are_dual:
+        dual = weights * certificate.shadow_prices / np.sum(certificate.shadow_prices)
+    record_cost = float(plan.budget.record_privacy_cost)
+    _, bound = best_response(plan.closure, dual, record_cost)
+    bound *= 1 - ROUNDING
+    holds = certificate.lower_bound <= bound * (1 + 10 * ROUNDING)
+    gap = max(certificate.loss_value / bound - 1, 0.0)
+    return Check(
+        "optimality",
+        holds,
+        f"no plan with this budget has a loss below {bound:.9g}; this one is within {gap:.2g} "
+        "(relative) of that",
+    )
+
+
+def _short(value: Fraction) -> Fraction:
+    """Rounded up to 6 significant digits, for reading."""
+    digits = 6 - len(str(int(value))) if value >= 1 else 5 - _exponent(value)
+    scale = Fraction(10) ** digits
+    return Fraction(-((-value * scale) // 1)) / scale
+
+
+def _exponent(value: Fraction) -> int:
+    return int(np.floor(np.log10(float(value))))
+
+
+def _up(value: float) -> float:
+    """Rounded up to 5 significant digits, for reading."""
+    return float(_short(Fraction(value)))

@@ -1,0 +1,255 @@
+"""Workload: the tables a curator asks for, each with an importance weight and maybe a target."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain, combinations
+from math import comb
+from typing import NoReturn
+
+import numpy as np
+
+from rpexplore.domain import Domain
+from rpexplore.errors import WorkloadError
+
+MAX_TABLES = 2_000_000
+
+AttributeSet = Iterable[str] | str
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Weighted attribute sets in canonical order: by number of attributes, then lexicographically.
+
+    members  int32[n_tables, max_order]: places of a table's attributes in the domain, ascending,
+             padded at the end with −1
+    weights  float64[n_tables]: importance, positive
+    targets  float64[n_tables]: wanted standard error of a cell, positive; NaN where there is none
+
+    Use the builders (`all_of_order`, `all_up_to`, `all_with_at_most`, `of`, `|`); the constructor
+    sorts, and raises `WorkloadError` for a set twice (naming it), no tables, or a bad weight.
+    """
+
+    domain: Domain
+    members: np.ndarray
+    weights: np.ndarray
+    targets: np.ndarray
+
+    def __post_init__(self) -> None:
+        members = np.asarray(self.members, dtype=np.int32)
+        if len(members) == 0:
+            raise WorkloadError("A workload needs at least one table, got none.")
+        padded_last = np.where(members < 0, np.iinfo(np.int32).max, members)
+        order = np.lexsort((*padded_last.T[::-1], np.count_nonzero(members >= 0, axis=1)))
+        arrays = {"members": np.ascontiguousarray(members[order])}
+        for name in ("weights", "targets"):
+            arrays[name] = np.asarray(getattr(self, name), dtype=float)[order]
+        for name, array in arrays.items():
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        self._refuse_repeated()
+        self._refuse_unusable("weights", "importance weight", allow_nan=False)
+        self._refuse_unusable("targets", "target standard error", allow_nan=True)
+
+    def _refuse_repeated(self) -> None:
+        same = np.all(self.members[1:] == self.members[:-1], axis=1)
+        if np.any(same):
+            raise WorkloadError(
+                f"The table {self.describe(int(np.argmax(same)))} is in the workload twice; keep "
+                "one of them (use with_weights to change its importance)."
+            )
+
+    def _refuse_unusable(self, field: str, noun: str, *, allow_nan: bool) -> None:
+        values = getattr(self, field)
+        usable = np.isfinite(values) & (values > 0)
+        if allow_nan:
+            usable |= np.isnan(values)
+        if not np.all(usable):
+            place = int(np.argmin(usable))
+            raise WorkloadError(
+                f"The {noun} of table {self.describe(place)} must be a positive number, "
+                f"got {values[place]}; leave the table out if it is not wanted."
+            )
+
+    # ---- builders
+
+    @classmethod
+    def all_of_order(cls, domain: Domain, order: int) -> "Workload":
+        """All tables of exactly `order` attributes ("k-way")."""
+        _check_order(domain, order)
+        return cls._unweighted(domain, [_combinations(len(domain), order)])
+
+    @classmethod
+    def all_up_to(cls, domain: Domain, order: int) -> "Workload":
+        """The total and all tables of at most `order` attributes ("≤k-way")."""
+        _check_order(domain, order)
+        count = sum(comb(len(domain), k) for k in range(order + 1))
+        if count > MAX_TABLES:
+            _refuse_count(count)
+        return cls._unweighted(domain, [_combinations(len(domain), k) for k in range(order + 1)])
+
+    @classmethod
+    def all_with_at_most(cls, domain: Domain, *, cells: int) -> "Workload":
+        """All tables, of any order, with at most `cells` cells (the total among them)."""
+        if cells < 1:
+            raise WorkloadError(f"The number of cells must be at least 1, got {cells}.")
+        sizes = domain.sizes
+        level, level_cells = np.empty((1, 0), dtype=np.int32), np.ones(1, dtype=np.int64)
+        levels = [level]
+        while len(level):
+            # Cells only grow with a further attribute, so every set grows from one kept before.
+            last = level[:, -1] if level.shape[1] else np.full(len(level), -1)
+            grown, grown_cells = [], []
+            for place in range(len(domain)):
+                fits = (last < place) & (level_cells <= cells // sizes[place])
+                column = np.full((np.count_nonzero(fits), 1), place, dtype=np.int32)
+                grown.append(np.hstack([level[fits], column]))
+                grown_cells.append(level_cells[fits] * sizes[place])
+            level, level_cells = np.concatenate(grown), np.concatenate(grown_cells)
+            levels.append(level)
+            if (count := sum(map(len, levels))) > MAX_TABLES:
+                _refuse_count(count, "more than ")
+        return cls._unweighted(domain, levels)
+
+    @classmethod
+    def of(
+        cls,
+        domain: Domain,
+        tables: Iterable[AttributeSet],
+        *,
+        weights: Sequence[float] | None = None,
+        targets: Sequence[float | None] | None = None,
+    ) -> "Workload":
+        """The listed tables, each a collection of attribute names; () is the total.
+
+        `weights` and `targets`, where given, go along with `tables` one by one.
+        """
+        sets = [domain.positions(table) for table in tables]
+        if len(sets) > MAX_TABLES:
+            _refuse_count(len(sets))
+        for name, given in (("weights", weights), ("targets", targets)):
+            if given is not None and len(given) != len(sets):
+                raise WorkloadError(f"There are {len(sets)} tables but {len(given)} {name}.")
+        return cls(
+            domain,
+            padded(sets),
+            np.ones(len(sets)) if weights is None else np.array(weights, dtype=float),
+            np.array([np.nan] * len(sets) if targets is None else targets, dtype=float),
+        )
+
+    @classmethod
+    def _unweighted(cls, domain: Domain, levels: Sequence[np.ndarray]) -> "Workload":
+        width = max(level.shape[1] for level in levels if len(level))
+        members = np.full((sum(map(len, levels)), width), -1, dtype=np.int32)
+        row = 0
+        for level in levels:
+            members[row : row + len(level), : level.shape[1]] = level[:, :width]
+            row += len(level)
+        return cls(domain, members, np.ones(len(members)), np.full(len(members), np.nan))
+
+    def __or__(self, other: "Workload") -> "Workload":
+        """The union; a table in both is refused, since its importance would be ambiguous."""
+        if self.domain != other.domain:
+            raise WorkloadError("Only workloads over one domain can be united; these have two.")
+        width = max(self.members.shape[1], other.members.shape[1])
+        members = np.full((len(self) + len(other), width), -1, dtype=np.int32)
+        members[: len(self), : self.members.shape[1]] = self.members
+        members[len(self) :, : other.members.shape[1]] = other.members
+        return Workload(
+            self.domain,
+            members,
+            np.concatenate([self.weights, other.weights]),
+            np.concatenate([self.targets, other.targets]),
+        )
+
+    def with_weights(self, weights: Mapping[AttributeSet, float]) -> "Workload":
+        """A copy in which the named tables have these importance weights."""
+        return replace(self, weights=self._changed(self.weights, weights))
+
+    def with_targets(self, targets: Mapping[AttributeSet, float | None]) -> "Workload":
+        """A copy in which the named tables have these target standard errors (None: none)."""
+        return replace(self, targets=self._changed(self.targets, targets))
+
+    def _changed(self, values: np.ndarray, changes: Mapping[AttributeSet, float | None]):
+        changed = values.copy()
+        for table, value in changes.items():
+            changed[self.position(table)] = np.nan if value is None else value
+        return changed
+
+    # ---- what it holds
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    @cached_property
+    def orders(self) -> np.ndarray:
+        """Number of attributes of each table, int64[n_tables]."""
+        return np.count_nonzero(self.members >= 0, axis=1)
+
+    @cached_property
+    def cells(self) -> np.ndarray:
+        """Number of cells of each table, float64[n_tables] (exact below 2^53)."""
+        sizes = np.append(self.domain.sizes.astype(float), 1.0)  # the −1 of the padding
+        return np.prod(sizes[self.members], axis=1)
+
+    @cached_property
+    def exact_cells(self) -> np.ndarray:
+        """Number of cells of each table in Python integers, object[n_tables]."""
+        sizes = np.array([*self.domain.sizes.tolist(), 1], dtype=object)
+        return np.multiply.reduce(sizes[self.members], axis=1)
+
+    @cached_property
+    def tables(self) -> list[tuple[str, ...]]:
+        """The attribute names of each table, in domain order."""
+        names = (*self.domain.names, None)
+        return [
+            tuple(names[place] for place in row[:order])
+            for row, order in zip(self.members.tolist(), self.orders.tolist(), strict=True)
+        ]
+
+    @cached_property
+    def _position_of(self) -> dict[tuple[str, ...], int]:
+        return {table: position for position, table in enumerate(self.tables)}
+
+    def position(self, table: AttributeSet) -> int:
+        """The row of a table; `WorkloadError` if the workload does not hold it."""
+        names = tuple(self.domain.names[place] for place in self.domain.positions(table))
+        if names not in self._position_of:
+            raise WorkloadError(f"The table ({', '.join(names)}) is not in the workload; add it.")
+        return self._position_of[names]
+
+    def describe(self, position: int) -> str:
+        """A table's attributes for a sentence: "(age, sex)", or "(total)"."""
+        names = [self.domain.names[place] for place in self.members[position] if place >= 0]
+        return f"({', '.join(names) or 'total'})"
+
+
+def padded(sets: Sequence[Sequence[int]]) -> np.ndarray:
+    """Ascending attribute places as rows, int32[len(sets), longest], padded at the end with −1."""
+    width = max(map(len, sets), default=0)
+    flat = chain.from_iterable((*row, *(-1,) * (width - len(row))) for row in sets)
+    return np.fromiter(flat, dtype=np.int32, count=width * len(sets)).reshape(len(sets), width)
+
+
+def _combinations(n_attributes: int, order: int) -> np.ndarray:
+    """All ascending choices of `order` places, int32[C(n, order), order], lexicographic."""
+    count = comb(n_attributes, order)
+    if count > MAX_TABLES:
+        _refuse_count(count)
+    flat = chain.from_iterable(combinations(range(n_attributes), order))
+    return np.fromiter(flat, dtype=np.int32, count=count * order).reshape(count, order)
+
+
+def _check_order(domain: Domain, order: int) -> None:
+    if isinstance(order, bool) or not isinstance(order, int) or not 0 <= order <= len(domain):
+        raise WorkloadError(
+            f"The order must be a whole number from 0 to {len(domain)} (the attributes there "
+            f"are), got {order!r}."
+        )
+
+
+def _refuse_count(count: int, more: str = "") -> NoReturn:
+    raise WorkloadError(
+        f"The workload would have {more}{count:,} tables; at most {MAX_TABLES:,} can be planned. "
+        "Ask for a lower order or fewer cells."
+    )

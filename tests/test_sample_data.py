@@ -1,0 +1,158 @@
+"""The sample data: made again identically, inside its codebooks, and believable."""
+
+import csv
+import importlib
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+SAMPLE = Path(__file__).parents[1] / "sample_data"
+FILES = ("household.csv", "household.json", "household-codebook.csv")
+WORKING = ["Employee", "Self-employed"]
+
+
+@pytest.fixture(scope="module")
+def people() -> pd.DataFrame:
+    """Every column as text, except the two that hold numbers."""
+    as_text = pd.read_csv(SAMPLE / "household.csv", dtype=str, keep_default_na=False)
+    return as_text.assign(age=as_text["age"].astype(int), income=as_text["income"].astype(int))
+
+
+@pytest.fixture(scope="module")
+def fields() -> dict[str, dict]:
+    schema = json.loads((SAMPLE / "household.json").read_text(encoding="utf-8"))
+    return {field["name"]: field for field in schema["fields"]}
+
+
+@pytest.fixture(scope="module")
+def listed() -> dict[str, dict[str, str]]:
+    """{attribute: {value: label}} of the CSV codebook, in its order."""
+    found: dict[str, dict[str, str]] = {}
+    with open(SAMPLE / "household-codebook.csv", encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            assert row["value"] not in found.setdefault(row["attribute"], {}), row
+            found[row["attribute"]][row["value"]] = row["label"]
+    return found
+
+
+def test_generator_writes_the_files_that_are_here_byte_for_byte(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(SAMPLE))
+    importlib.import_module("generate").write(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(FILES)
+    for name in FILES:
+        # Compared as a plain truth value: pytest's own diff of 3 MB would take minutes.
+        same = (tmp_path / name).read_bytes() == (SAMPLE / name).read_bytes()
+        assert same, f"{name} differs; run python sample_data/generate.py"
+
+
+def test_size(people):
+    assert 45_000 <= len(people) <= 55_000
+    assert (SAMPLE / "household.csv").stat().st_size < 3_000_000
+
+
+def test_every_value_is_in_the_json_codebook(people, fields):
+    assert list(people.columns) == list(fields)
+    for name, field in fields.items():
+        if "bins" in field:
+            edges = field["bins"]
+            assert edges == sorted(set(edges))
+            assert people[name].between(edges[0], edges[-1]).all()
+        elif "enum" in field["constraints"]:
+            assert set(people[name]) == set(field["constraints"]["enum"]), name
+        else:
+            limits = field["constraints"]
+            assert set(people[name]) == set(range(limits["minimum"], limits["maximum"] + 1))
+
+
+def test_every_value_but_incomes_is_in_the_csv_codebook(people, listed):
+    for name in people.columns.drop("income"):
+        assert set(people[name].astype(str)) <= set(listed[name]), name
+
+
+def test_every_income_bin_holds_people_and_the_last_its_right_edge(people, fields):
+    edges = fields["income"]["bins"]
+    bins = pd.cut(people["income"], [*edges[:-1], edges[-1] + 1], right=False, labels=False)
+    counts = pd.Series(bins).value_counts()
+    assert len(counts) == len(edges) - 1
+    assert counts.min() > 100
+    assert (people["income"] == edges[-1]).any()
+
+
+def test_codebooks_agree(fields, listed):
+    assert list(listed) == list(fields)
+    for name, field in fields.items():
+        if "bins" in field:
+            assert len(listed[name]) == len(field["bins"]) - 1
+            lower = [int(value.split(" to ")[0]) for value in listed[name]]
+            upper = [int(value.split(" to ")[1].lstrip("<")) for value in listed[name]]
+            assert [*lower, upper[-1]] == field["bins"]
+            assert lower[1:] == upper[:-1]
+        elif "enum" in field["constraints"]:
+            labels = {item["value"]: item["label"] for item in field.get("categories", [])}
+            values = field["constraints"]["enum"]
+            assert list(listed[name].items()) == [(v, labels.get(v, v)) for v in values]
+        else:
+            assert list(listed[name]) == [str(age) for age in range(100)]
+
+
+def test_labels_stand_only_where_they_differ_from_values(fields):
+    labelled = {name for name, field in fields.items() if "categories" in field}
+    assert labelled == {"sex", "region", "education", "tenure"}
+    for name in labelled:
+        pairs = fields[name]["categories"]
+        assert [pair["value"] for pair in pairs] == fields[name]["constraints"]["enum"]
+        assert len({pair["label"] for pair in pairs}) == len(pairs)
+
+
+def test_true_zeros(people):
+    assert set(people.loc[people["age"] < 18, "marital_status"]) == {"Single"}
+    assert (people.loc[people["age"] < 16, "income"] == 0).all()
+    assert ((people["employment"] == "Under 16") == (people["age"] < 16)).all()
+    without = people["occupation"] == "Not applicable"
+    assert (without == ~people["employment"].isin(WORKING)).all()
+    rural = people[people["region"].isin(["R04", "R12"])]
+    assert "City" not in set(rural["settlement"])
+    alone = people[people["household_size"] == "1"]
+    assert alone["age"].min() >= 18
+
+
+def test_population_is_shaped_like_one(people):
+    ages = people["age"]
+    assert 0.14 < (ages < 16).mean() < 0.22
+    assert 0.58 < ages.between(16, 64).mean() < 0.70
+    assert 0.02 < (ages >= 80).mean() < ages.between(65, 79).mean() < 0.2
+    assert (people.loc[people["age"] >= 80, "sex"] == "F").mean() > 0.55
+    assert 0.49 < (people["sex"] == "F").mean() < 0.53
+
+
+def test_widowhood_rises_with_age(people):
+    decades = people[people["age"] >= 40].assign(decade=lambda table: table["age"] // 10)
+    widowed = (decades["marital_status"] == "Widowed").groupby(decades["decade"]).mean()
+    assert widowed.is_monotonic_increasing
+    assert widowed.iloc[0] < 0.03 < 0.5 < widowed.iloc[-1]
+
+
+def test_income_rises_with_education(people):
+    full_grown = people[people["employment"].isin(WORKING) & people["age"].between(30, 59)]
+    medians = full_grown.groupby("education")["income"].median()
+    assert medians.loc["E2":"E6"].is_monotonic_increasing
+    assert medians["E6"] > 1.8 * medians["E2"]
+
+
+def test_owners_are_better_off_and_region_shapes_settlement_and_occupation(people):
+    adults = people[people["age"].between(30, 59)]
+    medians = adults.groupby("tenure")["income"].median()
+    assert medians["Owner"] > medians["Renter"] > medians["Social"]
+    cities = (people["settlement"] == "City").groupby(people["region"]).mean()
+    assert cities["R02"] > 2 * cities["R01"] > 0
+    workers = people[people["employment"].isin(WORKING)]
+    farming = (workers["occupation"] == "Farming").groupby(workers["region"]).mean()
+    assert farming["R12"] > 5 * farming["R02"]
+
+
+def test_readme_names_every_column_and_its_number_of_values(fields, listed):
+    text = (SAMPLE / "README.md").read_text(encoding="utf-8")
+    for name in fields:
+        assert f"| `{name}` | {len(listed[name])} " in text, name
