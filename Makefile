@@ -5,7 +5,8 @@ PYTHON ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
-LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --no-config --universal --fork-strategy fewest --python-version 3.11 \
+LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --no-config \
+	--universal --fork-strategy fewest --python-version 3.11 \
 	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help

@@ -129,7 +129,7 @@ def _values_from_field(field: dict[str, Any]) -> Categories | Integers | Bins:
     if "minimum" in constraints and "maximum" in constraints:
         if field.get("type", "integer") != "integer":
             raise DomainError(
-                f'minimum and maximum describe values of type integer, got {field["type"]!r}; '
+                f"minimum and maximum describe values of type integer, got {field['type']!r}; "
                 'give "bins" for other numbers.'
             )
         return Integers(

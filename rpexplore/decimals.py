@@ -56,7 +56,7 @@ class Decimals:
         for place, text in enumerate(texts):
             match = _PATTERN.fullmatch(text) if isinstance(text, str) else None
             if match is None:
-                raise ValueError(f"must be a plain decimal text such as \"12.5\", got {text!r}")
+                raise ValueError(f'must be a plain decimal text such as "12.5", got {text!r}')
             whole, fraction = match[1], match[2] or ""
             number = (whole + fraction).rstrip("0")
             exponents[place] = len(whole) - len(number)

@@ -3,10 +3,10 @@
 A comparison fails at a nominal level of 1e-11 (`LEVEL`: of a chi-square statistic, an exact
 binomial count, or 6.8 standard deviations of a sum of 10^4 and more terms). The limit laws are
 least accurate for the smallest chi-square cells, with 40 expected draws, where a Poisson count
-is 7 standard deviations too high with probability 3e-9. So a right sampler fails one comparison
+is 7 standard deviations too high with probability 1e-9. So a right sampler fails one comparison
 with probability below 1e-8, and one of the fewer than 100 comparisons of this file with
-probability below 1e-6. Wrong samplers are emulated beside the tests and are rejected; each is
-off by twice the threshold or more, so that it is missed about as rarely.
+probability below 1e-6. Wrong samplers are emulated beside the tests and are rejected; their
+statistics lie 7 or more standard deviations beyond the threshold, so none is missed in practice.
 """
 
 from fractions import Fraction
@@ -58,7 +58,9 @@ def variance_deviations(samples: np.ndarray, gamma_squared: Fraction) -> float:
     return float((mean_square - second) / np.sqrt((fourth - second**2) / len(samples)))
 
 
-@pytest.mark.parametrize("gamma_squared", SMALL_SCALES[1:] + LARGE_SCALES, ids=float)
+@pytest.mark.parametrize(
+    "gamma_squared", [Fraction(1, 2), Fraction(1), SMALL_SCALES[-1], *LARGE_SCALES], ids=float
+)
 def test_a_scale_wrong_by_one_percent_is_rejected_on_either_side(gamma_squared):
     # The mean square of a million draws has a standard deviation of 0.14 %; 1 % of gamma is 2 %.
     def deviations(actual):
@@ -107,7 +109,7 @@ def test_a_wrong_algorithm_is_rejected(monkeypatch):
     fast_acceptance, floors = sampling._fast_acceptance, sampling._GEOMETRIC_FLOORS
     assert p_value_with("_GEOMETRIC_FLOORS", floors) > LEVEL  # the right one
     assert p_value_with("_is_negative_zero", never) < LEVEL
-    assert p_value_with("_GEOMETRIC_FLOORS", floors * 102 // 100) < LEVEL
+    assert p_value_with("_GEOMETRIC_FLOORS", floors * 104 // 100) < LEVEL
     assert p_value_with("_fast_acceptance", without_centre) < LEVEL
 
 
@@ -115,7 +117,7 @@ def test_small_draws_are_not_biased_by_where_they_stop(monkeypatch):
     gamma_squared = Fraction(4)
 
     def p_value_of_many_small_draws(size):
-        draws = [discrete_gaussian(size, gamma_squared) for _ in range(5000)]
+        draws = [discrete_gaussian(size, gamma_squared) for _ in range(3000)]
         return chi_square_p_value(np.concatenate(draws), gamma_squared)
 
     assert p_value_of_many_small_draws(1) > LEVEL
@@ -143,13 +145,13 @@ def test_the_exact_path_alone_has_the_right_distribution(gamma_squared, known_di
     if not known_digits:
         uniform = sampling._Uniform
         monkeypatch.setattr(sampling, "_Uniform", lambda d, b, source: uniform(0, 0, source))
-    samples = discrete_gaussian(5_000, gamma_squared)
+    samples = discrete_gaussian(3_000, gamma_squared)
     assert chi_square_p_value(samples, gamma_squared) > LEVEL
     assert abs(variance_deviations(samples, gamma_squared)) < DEVIATIONS
-    assert chi_square_p_value(samples, gamma_squared * Fraction(3, 2)) < LEVEL
+    assert chi_square_p_value(samples, gamma_squared * 2) < LEVEL
 
 
-@pytest.mark.parametrize("gamma", [0.5, 2.0, 3.25, 1000.0])
+@pytest.mark.parametrize("gamma", [2.0, 3.25, 1000.0])
 def test_agrees_with_opendp(gamma):
     # Versions before 0.14.2 sample with a variance 3 % too large at scale 2.
     assert tuple(map(int, version("opendp").split(".")[:3])) >= (0, 14, 2)
@@ -159,8 +161,7 @@ def test_agrees_with_opendp(gamma):
 
     def p_value(actual_gamma):
         ours = discrete_gaussian(10 * len(theirs), Fraction(actual_gamma) ** 2)
-        cut = np.quantile(ours, np.linspace(0, 1, 42)[1:-1], method="lower")
-        cut = np.unique(np.append(cut, [-1, 0]))  # gamma = 0.5 is left with three cells
+        cut = np.unique(np.quantile(ours, np.linspace(0, 1, 42)[1:-1], method="lower"))
         counts = [
             np.bincount(np.searchsorted(cut, x), minlength=len(cut) + 1) for x in (ours, theirs)
         ]

@@ -1,0 +1,1 @@
+"""Where records live: read from files, checked against the domain, counted exactly."""

@@ -1,0 +1,212 @@
+"""Ledger: what has been spent on each dataset. A run is entered before its noise is drawn.
+
+One SQLite file, beside the data unless told otherwise. A dataset is known by its path as seen
+from the ledger's folder, so that data and ledger can move together; size and time of change are
+noted, a row count is not. All amounts are ρ for one record, as exact rationals in text; a plan
+that protects a person with at most m records shows them times m².
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+
+from rpexplore.decimals import exact_text
+from rpexplore.errors import LedgerError
+from rpexplore.plan import Plan
+
+FILENAME = "rpexplore-ledger.sqlite"
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS datasets (
+    dataset TEXT PRIMARY KEY,
+    cap_record_rho TEXT
+);
+CREATE TABLE IF NOT EXISTS runs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    dataset TEXT NOT NULL,
+    data_bytes INTEGER NOT NULL,
+    data_modified TEXT NOT NULL,
+    started TEXT NOT NULL,
+    finished TEXT,
+    plan_sha256 TEXT NOT NULL,
+    record_rho TEXT NOT NULL,
+    unit TEXT NOT NULL,
+    output TEXT NOT NULL
+);
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One entry: a run that was started, and is charged whether or not it finished."""
+
+    id: int
+    started: str
+    plan_sha256: str
+    record_rho: Fraction
+    state: str  # "started" or "finished"
+    output: str
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a dataset's records have been charged so far, and its cap if there is one."""
+
+    dataset: str
+    spent_record_rho: Fraction
+    cap_record_rho: Fraction | None
+    runs: tuple[Run, ...]
+
+    @property
+    def left_record_rho(self) -> Fraction | None:
+        """What may still be spent; None without a cap."""
+        if self.cap_record_rho is None:
+            return None
+        return max(self.cap_record_rho - self.spent_record_rho, Fraction(0))
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The ledger in a file, which is made at the first entry."""
+
+    path: Path
+
+    def __init__(self, path: str | Path) -> None:
+        object.__setattr__(self, "path", Path(path).resolve())
+
+    @classmethod
+    def beside(cls, data: str | Path) -> "Ledger":
+        """The ledger in the folder of a data file."""
+        return cls(Path(data).resolve().parent / FILENAME)
+
+    def account(self, data: str | Path) -> Account:
+        """What the ledger holds on a data file; nothing spent if it does not know it."""
+        dataset = self._dataset(data)
+        if not self.path.exists():
+            return Account(dataset, Fraction(0), None, ())
+        with self._connection() as connection:
+            return _account(connection, dataset)
+
+    def set_cap(self, data: str | Path, record_rho: Fraction | None) -> None:
+        """Set or (with None) lift the cap on the total ρ for one record of a dataset.
+
+        Raises `LedgerError` for a cap below what is spent already.
+        """
+        dataset = self._dataset(data)
+        with self._connection() as connection:
+            spent = _account(connection, dataset).spent_record_rho
+            if record_rho is not None and (record_rho <= 0 or record_rho < spent):
+                raise LedgerError(
+                    f"The cap for one record must be positive and not below what is spent, "
+                    f"{_amount(spent)}; got {_amount(record_rho)}."
+                )
+            connection.execute(
+                "INSERT INTO datasets VALUES (?, ?) ON CONFLICT (dataset) "
+                "DO UPDATE SET cap_record_rho = excluded.cap_record_rho",
+                (dataset, None if record_rho is None else exact_text(record_rho)),
+            )
+
+    def check(self, data: str | Path, plan: Plan, record_rho: Fraction) -> None:
+        """Raise `LedgerError` if the run would go beyond the dataset's cap; spends nothing."""
+        _refuse_beyond_cap(self.account(data), plan, record_rho)
+
+    def book(self, data: str | Path, plan: Plan, record_rho: Fraction, output: str | Path) -> int:
+        """Enter a run and return its number; the entry is on disk when this returns.
+
+        Raises `LedgerError`, and enters nothing, if the run would go beyond the dataset's cap.
+        """
+        dataset, stat = self._dataset(data), Path(data).stat()
+        modified = datetime.fromtimestamp(stat.st_mtime, UTC).isoformat(timespec="seconds")
+        with self._connection() as connection:
+            _refuse_beyond_cap(_account(connection, dataset), plan, record_rho)
+            cursor = connection.execute(
+                "INSERT INTO runs (dataset, data_bytes, data_modified, started, plan_sha256, "
+                "record_rho, unit, output) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    dataset,
+                    stat.st_size,
+                    modified,
+                    _now(),
+                    plan.sha256,
+                    exact_text(record_rho),
+                    plan.budget.unit,
+                    str(output),
+                ),
+            )
+            assert cursor.lastrowid is not None
+            return cursor.lastrowid
+
+    def finish(self, run: int) -> None:
+        """Note that a run has been written; what it cost was booked before."""
+        with self._connection() as connection:
+            connection.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now(), run))
+
+    def _dataset(self, data: str | Path) -> str:
+        path = Path(data).resolve()
+        folder = self.path.parent
+        return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """A write transaction: nobody else enters a run between the check and the entry."""
+        try:
+            connection = sqlite3.connect(self.path, timeout=30, isolation_level=None)
+            try:
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("BEGIN IMMEDIATE")
+                for statement in _SCHEMA.split(";"):
+                    connection.execute(statement)
+                yield connection
+                connection.execute("COMMIT")
+            finally:
+                connection.close()  # rolls back what was not committed
+        except sqlite3.Error as error:
+            raise LedgerError(
+                f"The ledger {str(self.path)!r} cannot be used ({error}); check that its folder "
+                "can be written to, or name another ledger."
+            ) from None
+
+
+def _account(connection: sqlite3.Connection, dataset: str) -> Account:
+    rows = connection.execute(
+        "SELECT id, started, plan_sha256, record_rho, finished, output FROM runs "
+        "WHERE dataset = ? ORDER BY id",
+        (dataset,),
+    )
+    runs = tuple(
+        Run(number, started, sha256, Fraction(rho), "finished" if finished else "started", output)
+        for number, started, sha256, rho, finished, output in rows
+    )
+    cap = connection.execute(
+        "SELECT cap_record_rho FROM datasets WHERE dataset = ?", (dataset,)
+    ).fetchone()
+    return Account(
+        dataset,
+        sum((run.record_rho for run in runs), Fraction(0)),
+        Fraction(cap[0]) if cap and cap[0] else None,
+        runs,
+    )
+
+
+def _refuse_beyond_cap(account: Account, plan: Plan, record_rho: Fraction) -> None:
+    left = account.left_record_rho
+    if left is not None and record_rho > left:
+        factor = plan.budget.records_factor
+        raise LedgerError(
+            f"This run costs ρ = {_amount(record_rho * factor)} for {plan.budget.unit}, and the "
+            f"dataset {account.dataset!r} has only {_amount(left * factor)} left of its cap of "
+            f"{_amount((account.cap_record_rho or 0) * factor)}; plan with a smaller budget, or "
+            "have the cap raised."
+        )
+
+
+def _amount(rho: Fraction) -> str:
+    return f"{float(rho):.6g}"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

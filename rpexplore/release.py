@@ -1,0 +1,146 @@
+"""Release: a plan and records in, noisy tables out; spends the budget once."""
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from rpexplore import privacy
+from rpexplore.accounting import privacy_cost_upper_bound
+from rpexplore.data.files import read_records
+from rpexplore.data.records import Records
+from rpexplore.errors import DataError, LedgerError, PlanError
+from rpexplore.ledger import Ledger
+from rpexplore.measurement import check_countable, check_measurable, measured
+from rpexplore.plan import Plan
+from rpexplore.reconstruct import contribution, marginal
+from rpexplore.release_folder import FolderWriter, Release, check_new, new_folder
+from rpexplore.verification import verify
+
+Progress = Callable[[str, float], None]
+
+__all__ = ["Release", "release"]
+
+# Shares of the whole run's time, for the progress bar.
+_READ, _MEASURED = 0.1, 0.45
+
+
+def release(
+    plan: Plan,
+    data: str | Path,
+    output: str | Path,
+    *,
+    other: Mapping[str, str] | None = None,
+    ledger: str | Path | None = None,
+    cap_rho: privacy.Exact | None = None,
+    progress: Progress = lambda doing, share: None,
+) -> Release:
+    """Run a plan on records and write the release folder `output`, which must not exist yet.
+
+    data      .csv or .parquet with the plan's attributes as columns; others are not read
+    other     attribute name -> category that takes values not in the domain, and missing ones
+    ledger    the ledger file; without it, the one in the data's folder
+    cap_rho   cap on the dataset's total ρ, in the plan's privacy unit; noted in the ledger if it
+              has none yet, refused if it has another
+    progress  told what is being done, and the share that is done
+
+    Everything that can be refused (plan, folder, records, cap) is refused before the run is
+    booked; it is booked before any noise is drawn; a run that stops after that stays charged.
+
+    Raises `PlanError`, `ReleaseError`, `DataError`, `LedgerError`.
+    """
+    data, output = Path(data), Path(output)
+    progress("Checking the plan", 0.0)
+    record_rho = _checked_record_rho(plan)
+    check_measurable(plan)
+    check_new(output)
+    if not data.is_file():
+        raise DataError(f"There are no records at {str(data)!r}; check the path.")
+    book = Ledger(ledger) if ledger is not None else Ledger.beside(data)
+    _apply_cap(book, data, plan, cap_rho)
+    book.check(data, plan, record_rho)
+
+    progress("Reading the records", 0.0)
+    used = sorted({place for row in plan.closure.members.tolist() for place in row if place >= 0})
+    named = {place for row in plan.workload.members.tolist() for place in row if place >= 0}
+    records = read_records(
+        data,
+        plan.workload.domain,
+        sorted(named | set(used)),
+        other=other,
+        progress=lambda share: progress("Reading the records", _READ * share),
+    )
+    check_countable(plan, records)
+
+    with new_folder(output) as folder:
+        writer = FolderWriter(folder, plan)
+        try:
+            progress("Booking the run in the ledger", _READ)
+            run = book.book(data, plan, record_rho, output)
+            contributions = _measure(plan, records, writer, progress)
+            _write_tables(plan, contributions, writer, progress)
+            manifest = writer.finish()
+        finally:
+            writer.close()
+    book.finish(run)
+    progress("Finished", 1.0)
+    return Release(output, plan, manifest)
+
+
+def _checked_record_rho(plan: Plan) -> Fraction:
+    """ρ for one record, recomputed exactly from the noise scales; refuses a plan that is off."""
+    verification = verify(plan)
+    if not verification.holds:
+        broken = next(check for check in verification.checks if not check.holds)
+        raise PlanError(
+            f"The plan does not hold what it claims ({broken.name}: {broken.finding}); make it "
+            "again."
+        )
+    return privacy_cost_upper_bound(plan.closure, plan.sigma_squared) / 2
+
+
+def _apply_cap(book: Ledger, data: Path, plan: Plan, cap_rho: privacy.Exact | None) -> None:
+    if cap_rho is None:
+        return
+    cap = privacy.exact_fraction(cap_rho, "cap_rho") / plan.budget.records_factor
+    noted = book.account(data).cap_record_rho
+    if noted is None:
+        book.set_cap(data, cap)
+    elif noted != cap:
+        raise LedgerError(
+            f"The ledger has another cap for this dataset, ρ = "
+            f"{float(noted * plan.budget.records_factor):.6g} for {plan.budget.unit}; leave the "
+            "cap out here, and change it in the ledger if it must change."
+        )
+
+
+def _measure(
+    plan: Plan, records: Records, writer: FolderWriter, progress: Progress
+) -> dict[int, np.ndarray]:
+    """The contribution of every residual, by its place; measurements are kept by the writer."""
+    contributions = {}
+    for residual in range(len(plan.closure)):
+        drawn = measured(plan, residual, records)
+        writer.add_residual(residual, drawn)
+        contributions[residual] = contribution(drawn)
+        if residual % 16 == 0:
+            share = _READ + (_MEASURED - _READ) * residual / len(plan.closure)
+            progress("Measuring with noise", share)
+    return contributions
+
+
+def _write_tables(
+    plan: Plan, contributions: dict[int, np.ndarray], writer: FolderWriter, progress: Progress
+) -> None:
+    workload, closure = plan.workload, plan.closure
+    for position in range(len(workload)):
+        places = [place for place in workload.members[position].tolist() if place >= 0]
+        within = {
+            closure.attributes(residual): contributions[residual]
+            for residual in closure.subsets(position).tolist()
+        }
+        writer.add_table(position, marginal(places, closure.sizes, within))
+        if position % 16 == 0:
+            share = _MEASURED + (1 - _MEASURED) * position / len(workload)
+            progress("Writing the tables", share)

@@ -1,0 +1,282 @@
+"""The release folder: noisy tables, measured residuals, plan and manifest, as files.
+
+    plan.json               the plan, canonical
+    tables/NNNN_age_sex.*   each table as Parquet and CSV, one row a cell
+    residuals.parquet       what was measured, so that tables can be rebuilt (residual: its place
+                            in the plan file's list; cell: row-major; measured: integer)
+    manifest.json           guarantee, versions, and size and SHA-256 of every file
+    README.md               how to read all this
+
+Written under a temporary name and renamed when complete.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from rpexplore.accuracy import normal_quantile, residuals_within
+from rpexplore.attribute import Attribute, Categories
+from rpexplore.decimals import exact_text
+from rpexplore.errors import ReleaseError
+from rpexplore.plan import Plan
+from rpexplore.reconstruct import contribution, marginal
+from rpexplore.verification import guarantee
+from rpexplore.workload import AttributeSet
+
+FORMAT = "rpexplore-release"
+FORMAT_VERSION = 1
+CONFIDENCE = 0.95
+ESTIMATES = ("value", "standard_error", "lower_95", "upper_95")
+
+_RESIDUAL_SCHEMA = pa.schema(
+    [("residual", pa.int32()), ("cell", pa.int64()), ("measured", pa.int64())]
+)
+_ROWS_PER_GROUP = 1 << 20
+
+_README = """# A release of noisy tables
+
+{guarantee}
+
+Each file in `tables/` is one table, as CSV and as Parquet, one row a cell: a column for each
+attribute (and one ending in "label" where a value has a longer name), then
+
+- `value`: the noisy count. Unbiased; not rounded; may be negative. Tables agree with each other:
+  cells add up to the totals of smaller tables.
+- `standard_error`: of the privacy noise alone; errors that were in the records come on top.
+- `lower_95`, `upper_95`: an interval that contains the true count 95 % of the time.
+
+`plan.json` is the plan that fixed all standard errors before the records were touched; check it
+with `rpexplore verify plan.json`. `residuals.parquet` holds the noisy measurements from which the
+tables were computed. `manifest.json` lists versions and the SHA-256 of every file.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A finished release: its folder, plan and manifest. Holds noisy figures only."""
+
+    folder: Path
+    plan: Plan
+    manifest: Mapping[str, Any]
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "Release":
+        """Open a release folder; raises `ReleaseError` if it is not one or a file was changed."""
+        folder = Path(folder)
+        try:
+            manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            raise ReleaseError(
+                f"{str(folder)!r} is not a finished release: it has no readable manifest.json."
+            ) from None
+        if manifest.get("format") != FORMAT or manifest.get("format_version") != FORMAT_VERSION:
+            raise ReleaseError(
+                f"{str(folder)!r} is not a release that this library reads (format "
+                f"{manifest.get('format')!r}, version {manifest.get('format_version')!r})."
+            )
+        for entry in manifest["files"]:
+            file = folder / entry["path"]
+            if not file.is_file() or _sha256(file) != entry["sha256"]:
+                raise ReleaseError(
+                    f"The file {entry['path']!r} of the release {str(folder)!r} is missing or was "
+                    "changed since; restore it, or use the original folder."
+                )
+        return cls(folder, Plan.load(folder / "plan.json"), manifest)
+
+    def table(self, table: AttributeSet) -> pd.DataFrame:
+        """One of the released tables: labels, value, standard_error, lower_95, upper_95."""
+        position = self.plan.workload.position(table)
+        path = self.folder / f"{table_path(self.plan, position)}.parquet"
+        return pyarrow.parquet.read_table(path).to_pandas()
+
+    def rebuilt(self, table: AttributeSet) -> pd.DataFrame:
+        """Any marginal that some table of the workload contains, from the measured residuals."""
+        places = self.plan.workload.domain.positions(table)
+        residuals = residuals_within(self.plan.closure, places)
+        stored = pyarrow.parquet.read_table(
+            self.folder / "residuals.parquet", filters=[("residual", "in", set(residuals.values()))]
+        )
+        residual, measured = stored["residual"].to_numpy(), stored["measured"].to_numpy()
+        contributions = {}
+        for subset, place in residuals.items():
+            shape = [int(self.plan.closure.sizes[i]) for i in subset]
+            contributions[subset] = contribution(measured[residual == place].reshape(shape))
+        values = marginal(places, self.plan.closure.sizes, contributions)
+        return table_of_cells(self.plan, places, values, self.plan.variance(table)).to_pandas()
+
+
+class FolderWriter:
+    """Writes the parts of a release into a folder that does not look finished yet."""
+
+    def __init__(self, folder: Path, plan: Plan) -> None:
+        self.folder, self.plan = folder, plan
+        self._residuals = pyarrow.parquet.ParquetWriter(
+            folder / "residuals.parquet", _RESIDUAL_SCHEMA
+        )
+        self._waiting: list[pa.RecordBatch] = []
+        self._files: list[dict[str, Any]] = []
+        (folder / "tables").mkdir()
+
+    def add_residual(self, residual: int, measured: np.ndarray) -> None:
+        """Keep a measurement; call in the plan's order."""
+        columns = [
+            pa.array(np.full(measured.size, residual, dtype=np.int32)),
+            pa.array(np.arange(measured.size)),
+            pa.array(measured.ravel()),
+        ]
+        self._waiting.append(pa.record_batch(columns, schema=_RESIDUAL_SCHEMA))
+        if sum(batch.num_rows for batch in self._waiting) >= _ROWS_PER_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            self._residuals.write_table(pa.Table.from_batches(self._waiting))
+            self._waiting.clear()
+
+    def add_table(self, position: int, values: np.ndarray) -> None:
+        """Write a reconstructed table of the workload, one axis an attribute."""
+        plan = self.plan
+        places = [place for place in plan.workload.members[position].tolist() if place >= 0]
+        cells = table_of_cells(plan, places, values, float(plan.variances[position]))
+        path = table_path(plan, position)
+        pyarrow.parquet.write_table(cells, self.folder / f"{path}.parquet")
+        pyarrow.csv.write_csv(cells, self.folder / f"{path}.csv")
+        for ending in (".parquet", ".csv"):
+            self._list(f"{path}{ending}", attributes=list(plan.workload.tables[position]))
+
+    def finish(self) -> Mapping[str, Any]:
+        """Write plan, README and manifest; returns the manifest."""
+        self._flush()
+        self._residuals.close()
+        self._list("residuals.parquet")
+        (self.folder / "plan.json").write_text(self.plan.text, encoding="utf-8", newline="\n")
+        self._list("plan.json")
+        words = guarantee(self.plan)
+        (self.folder / "README.md").write_text(_README.format(guarantee=words), encoding="utf-8")
+        self._list("README.md")
+        manifest = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "plan_sha256": self.plan.sha256,
+            "rho": exact_text(self.plan.rho),
+            "privacy_unit": self.plan.budget.unit,
+            "guarantee": words,
+            "noise": "discrete Gaussian, exact, from the operating system's entropy",
+            "postprocessing": "none: unbiased linear reconstruction",
+            "interval_confidence": CONFIDENCE,
+            "versions": {
+                "python": platform.python_version(),
+                **{name: version(name) for name in ("rpexplore", "numpy", "pyarrow")},
+            },
+            "files": self._files,
+        }
+        path = self.folder / "manifest.json"
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            json.dump(manifest, file, indent=1, ensure_ascii=False)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        return manifest
+
+    def close(self) -> None:
+        self._residuals.close()
+
+    def _list(self, path: str, **more: Any) -> None:
+        file = self.folder / path
+        entry = {"path": path, "bytes": file.stat().st_size, "sha256": _sha256(file), **more}
+        self._files.append(entry)
+
+
+@contextmanager
+def new_folder(output: Path) -> Iterator[Path]:
+    """A temporary folder beside `output` that gets its name if the block ends well.
+
+    Raises `ReleaseError` if `output` exists or cannot be made. Whatever else goes wrong, Ctrl-C
+    included, leaves nothing behind; only a killed process leaves a folder named .….unfinished-….
+    """
+    check_new(output)
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{output.name}.unfinished-", dir=output.parent))
+    except OSError as error:
+        raise ReleaseError(
+            f"The release cannot be written to {str(output)!r} ({error.strerror}); choose a folder "
+            "that can be written to."
+        ) from None
+    try:
+        yield temporary
+        temporary.chmod(0o755)
+        check_new(output)
+        temporary.rename(output)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def check_new(output: Path) -> None:
+    """Raise `ReleaseError` if there is something at `output` already."""
+    if output.exists() or output.is_symlink():
+        raise ReleaseError(
+            f"There is already something at {str(output)!r}, and a release is never overwritten; "
+            "choose another folder."
+        )
+
+
+def table_path(plan: Plan, position: int) -> str:
+    """Where a table lies in the folder, without ending: its number, then its attributes."""
+    names = plan.workload.tables[position] or ("total",)
+    words = "_".join(re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in names)
+    return f"tables/{position:04d}_{words[:80]}"
+
+
+def table_of_cells(
+    plan: Plan, places: list[int] | tuple[int, ...], values: np.ndarray, variance: float
+) -> pa.Table:
+    """One row a cell, row-major: attribute values and labels, value, standard error, interval."""
+    attributes = [plan.workload.domain.attributes[place] for place in places]
+    columns: dict[str, pa.Array] = {}
+    indices = np.indices(values.shape, dtype=np.int32).reshape(len(places), values.size)
+    for attribute, index in zip(attributes, indices, strict=True):
+        for name, words in _label_columns(attribute):
+            while name in columns or name in ESTIMATES:
+                name += " (attribute)"
+            columns[name] = pa.DictionaryArray.from_arrays(pa.array(index), words)
+    flat, error = values.ravel(), float(np.sqrt(variance))
+    margin = normal_quantile(CONFIDENCE) * error
+    columns["value"] = pa.array(flat)
+    columns["standard_error"] = pa.array(np.full(flat.size, error))
+    columns["lower_95"] = pa.array(flat - margin)
+    columns["upper_95"] = pa.array(flat + margin)
+    return pa.table(columns)
+
+
+def _label_columns(attribute: Attribute) -> list[tuple[str, pa.Array]]:
+    values = attribute.values
+    if isinstance(values, Categories) and values.labels != values.values:
+        return [
+            (attribute.name, pa.array(values.values)),
+            (f"{attribute.name} label", pa.array(values.labels)),
+        ]
+    return [(attribute.name, pa.array(attribute.labels()))]
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

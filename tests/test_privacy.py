@@ -1,0 +1,437 @@
+"""Conversions of privacy parameters, against published figures and four independent oracles:
+mpmath at 60 digits, OpenDP, dp-accounting, and direct summation of the discrete Gaussian.
+"""
+
+import math
+from collections.abc import Callable
+from decimal import ROUND_DOWN, Context, Decimal, localcontext
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import opendp.prelude as dp
+import pytest
+from dp_accounting import gaussian_mechanism
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rpexplore import privacy
+from rpexplore.errors import BudgetError
+from rpexplore.privacy import (
+    continuous_delta,
+    continuous_epsilon,
+    continuous_mu,
+    delta_from_rho,
+    epsilon_from_rho,
+    exact_fraction,
+    log_continuous_delta,
+    log_delta_from_rho,
+    mu_from_privacy_cost,
+    privacy_cost_from_mu,
+    privacy_cost_from_rho,
+    rho_from_epsilon_delta,
+    rho_from_privacy_cost,
+)
+
+DELTAS = [1e-300, 1e-100, 1e-30, 1e-9, 1e-6, 0.01, 0.5, 0.9, 0.999999, "0.999999999999"]
+
+
+def powers_of_ten(low: float, high: float) -> st.SearchStrategy[float]:
+    return st.floats(low, high).map(lambda exponent: 10.0**exponent)
+
+
+# --- oracles
+
+
+def exact_mpf(value: privacy.Exact) -> mpmath.mpf:
+    fraction = exact_fraction(value, "value")
+    return mpmath.mpf(fraction.numerator) / fraction.denominator
+
+
+def minimum(function: Callable, low: float, high: float) -> mpmath.mpf:
+    """Of a function that falls, then rises: golden section, to 50 digits (error is quadratic)."""
+    ratio = (mpmath.sqrt(5) - 1) / 2
+    low, high = mpmath.mpf(low), mpmath.mpf(high)
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = function(left), function(right)
+    for _ in range(130):
+        if at_left < at_right:
+            high, right, at_right = right, left, at_left
+            left = high - ratio * (high - low)
+            at_left = function(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + ratio * (high - low)
+            at_right = function(right)
+    return min(at_left, at_right)
+
+
+def optimal_epsilon(rho: privacy.Exact, delta: privacy.Exact) -> mpmath.mpf:
+    """CKS Prop. 7 as printed, minimised over log(alpha - 1)."""
+    r, d = exact_mpf(rho), exact_mpf(delta)
+
+    def bound(t: mpmath.mpf) -> mpmath.mpf:
+        alpha = 1 + mpmath.exp(t)
+        return r * alpha + mpmath.log(1 / (alpha * d)) / (alpha - 1) + mpmath.log(1 - 1 / alpha)
+
+    return minimum(bound, -40, 60)
+
+
+def optimal_log_delta(rho: privacy.Exact, epsilon: privacy.Exact) -> mpmath.mpf:
+    """CKS Corollary 13: exp((alpha-1)(alpha rho - epsilon)) / (alpha-1) (1 - 1/alpha)^alpha."""
+    r, e = exact_mpf(rho), exact_mpf(epsilon)
+
+    def log_bound(t: mpmath.mpf) -> mpmath.mpf:
+        alpha = 1 + mpmath.exp(t)
+        return (alpha - 1) * (alpha * r - e) - t + alpha * mpmath.log(1 - 1 / alpha)
+
+    return minimum(log_bound, -40, 60)
+
+
+def curve(mu: mpmath.mpf | float, epsilon: mpmath.mpf | float) -> mpmath.mpf:
+    """Balle and Wang's delta, as printed; the digits leave room for the cancellation."""
+    m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
+
+    def tail(x: mpmath.mpf) -> mpmath.mpf:
+        return mpmath.erfc(x / mpmath.sqrt(2)) / 2
+
+    return tail(e / m - m / 2) - mpmath.exp(e) * tail(e / m + m / 2)
+
+
+def discrete_gaussian_delta(sigma: float, epsilon: float) -> float:
+    """Hockey-stick divergence of the discrete Gaussian and its shift by 1, summed directly."""
+    x = np.arange(-40 * sigma, 40 * sigma + 2)
+    weight = np.exp(-(x**2) / (2 * sigma**2))
+    shifted = np.exp(-((x - 1) ** 2) / (2 * sigma**2))
+    return float(np.maximum(shifted - math.exp(epsilon) * weight, 0).sum() / weight.sum())
+
+
+@pytest.fixture(autouse=True)
+def sixty_digits():
+    with mpmath.workdps(60):
+        yield
+
+
+# --- reading numbers
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (0.1, Fraction(1, 10)),
+        (np.float64(0.1), Fraction(1, 10)),
+        (1e-300, Fraction(1, 10**300)),
+        (5e-324, Fraction(5, 10**324)),
+        (-0.0, Fraction(0)),
+        (3, Fraction(3)),
+        (np.int64(3), Fraction(3)),
+        ("0.5", Fraction(1, 2)),
+        (" 1e-9 ", Fraction(1, 10**9)),
+        ("1/3", Fraction(1, 3)),
+        ("-2.50", Fraction(-5, 2)),
+        ("0e-999999999", Fraction(0)),
+        (Decimal("0.10"), Fraction(1, 10)),
+        (Fraction(2, 7), Fraction(2, 7)),
+        (Fraction(1, 10**500), Fraction(1, 10**500)),
+    ],
+)
+def test_a_number_is_read_as_it_is_written(value, expected):
+    assert exact_fraction(value, "rho") == expected
+    assert type(exact_fraction(value, "rho").numerator) is int
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(math.nan, math.inf, -math.inf, "nan", "inf", Decimal("NaN"), Decimal("Infinity")),
+        *(True, False, None, [], 1j, b"1", np.float32(0.1), np.bool_(True)),
+        *("", "abc", "0,5", "1/0", "1/3/5", "1e-9/3", "0x10", "9" * 5000 + "/7"),
+        *("1e-999999999", "1e999999999", Decimal("1e-999999999"), "1e-401", "1e99999999999999999"),
+    ],
+)
+def test_what_is_no_finite_number_is_refused(value):
+    with pytest.raises(BudgetError, match=r"^delta must be a finite number, got .*write it like"):
+        exact_fraction(value, "delta")
+
+
+def test_a_refusal_shows_the_value_and_stays_short():
+    with pytest.raises(BudgetError, match=r"got half; "):
+        exact_fraction("half", "rho")
+    with pytest.raises(BudgetError) as caught:
+        exact_fraction("x" * 10_000, "rho")
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "call"),
+    [
+        ("privacy cost", -1, rho_from_privacy_cost),
+        ("privacy cost", "1e100", rho_from_privacy_cost),
+        ("privacy cost", Fraction(-1, 3), mu_from_privacy_cost),
+        ("rho", -0.5, privacy_cost_from_rho),
+        ("mu", 0, privacy_cost_from_mu),
+        ("mu", -1, privacy_cost_from_mu),
+        ("rho", -0.5, lambda rho: epsilon_from_rho(rho, 1e-6)),
+        ("delta", 0, lambda delta: epsilon_from_rho(1, delta)),
+        ("delta", 1, lambda delta: epsilon_from_rho(1, delta)),
+        ("delta", 1.5, lambda delta: epsilon_from_rho(1, delta)),
+        ("delta", -1e-09, lambda delta: epsilon_from_rho(0, delta)),
+        ("delta", "1e-301", lambda delta: epsilon_from_rho(1, delta)),
+        ("rho", -1, lambda rho: delta_from_rho(rho, 1)),
+        ("epsilon", -1, lambda epsilon: delta_from_rho(1, epsilon)),
+        ("epsilon", -1e-09, lambda epsilon: log_delta_from_rho(1, epsilon)),
+        ("budget epsilon", 0, lambda epsilon: rho_from_epsilon_delta(epsilon, 1e-6)),
+        ("budget epsilon", -1, lambda epsilon: rho_from_epsilon_delta(epsilon, 1e-6)),
+        ("delta", 0.0, lambda delta: rho_from_epsilon_delta(1, delta)),
+        ("delta", "1", lambda delta: rho_from_epsilon_delta(1, delta)),
+        ("mu", 0.0, lambda mu: continuous_delta(mu, 1)),
+        ("epsilon", -1, lambda epsilon: log_continuous_delta(1, epsilon)),
+        ("mu", -2, lambda mu: continuous_epsilon(mu, 1e-6)),
+        ("delta", 0, lambda delta: continuous_epsilon(1, delta)),
+        ("budget epsilon", 0, lambda epsilon: continuous_mu(epsilon, 1e-6)),
+        ("delta", 2, lambda delta: continuous_mu(1, delta)),
+    ],
+)
+def test_a_parameter_out_of_range_is_named_with_its_value_and_the_remedy(name, value, call):
+    with pytest.raises(BudgetError) as caught:
+        call(value)
+    message = str(caught.value)
+    assert message.startswith(f"{name} must be ")
+    assert ", for example " in message
+    assert message.endswith(f", got {value}.")
+
+
+def test_an_integer_too_long_to_print_is_refused_in_words():
+    with pytest.raises(BudgetError, match=r"got a number of thousands of digits\.$"):
+        delta_from_rho(1, 10**5000)
+
+
+# --- exact conversions
+
+
+def test_privacy_cost_rho_and_mu_are_exact():
+    assert rho_from_privacy_cost(Fraction(1, 3)) == Fraction(1, 6)
+    assert privacy_cost_from_rho(Fraction(1, 6)) == Fraction(1, 3)
+    assert privacy_cost_from_mu(0.1) == Fraction(1, 100)
+    assert privacy_cost_from_mu("1/3") == Fraction(1, 9)
+
+
+@given(powers_of_ten(-100, 40))
+def test_mu_survives_the_way_through_privacy_cost(mu):
+    assert mu_from_privacy_cost(privacy_cost_from_mu(mu)) == mu
+
+
+@pytest.mark.parametrize("cost", [Fraction(2), Fraction(1, 3), Fraction(1, 10**500), Fraction(0)])
+def test_mu_is_the_next_float_above_the_square_root(cost):
+    mu = mu_from_privacy_cost(cost)
+    assert exact_fraction(mu, "mu") ** 2 >= cost
+    assert mu == 0 or exact_fraction(math.nextafter(mu, 0), "mu") ** 2 < cost
+
+
+# --- rho and (epsilon, delta)
+
+
+def test_figures_of_the_design():
+    """math.md §1: rho = 0.5 at delta = 1e-6, and what continuous noise would give."""
+    assert epsilon_from_rho(Fraction(1, 2), 1e-6) == pytest.approx(5.2215, abs=5e-5)
+    assert continuous_epsilon(1.0, 1e-6) == pytest.approx(4.8866, abs=5e-5)
+    assert continuous_delta(1.0, 1.0) == pytest.approx(0.1269, abs=5e-5)
+    assert continuous_delta(0.1, 0.3) == pytest.approx(4.435e-5, abs=5e-9)
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("rho", [1e-14, 1e-6, 0.01, 0.5, 10, 1e4])
+def test_epsilon_is_the_optimum_rounded_up(rho, delta):
+    optimum = optimal_epsilon(rho, delta)
+    epsilon = epsilon_from_rho(rho, delta)
+    if optimum <= 0:
+        assert epsilon == 0
+    else:
+        assert optimum <= epsilon <= optimum * (1 + mpmath.mpf("1e-15"))
+        assert optimum <= mpmath.mpf(repr(epsilon))  # what is printed is a bound, too
+
+
+@pytest.mark.parametrize("epsilon", [0, 1e-6, 0.001, 0.1, 1, 10, 500])
+@pytest.mark.parametrize("rho", [1e-14, 1e-6, 0.01, 0.5, 10])
+def test_delta_is_the_optimum_rounded_up(rho, epsilon):
+    optimum = optimal_log_delta(rho, epsilon)
+    log_delta, delta = log_delta_from_rho(rho, epsilon), delta_from_rho(rho, epsilon)
+    assert optimum <= log_delta <= optimum + mpmath.mpf("1e-15") * max(1, abs(optimum))
+    if optimum < -745:  # below the smallest float
+        assert delta == math.ulp(0.0)
+    else:
+        assert mpmath.exp(optimum) <= delta <= mpmath.exp(optimum) * (1 + mpmath.mpf("1e-15"))
+        assert mpmath.exp(optimum) <= mpmath.mpf(repr(delta))
+
+
+def test_the_ends_of_epsilon_and_delta():
+    assert epsilon_from_rho(0, 1e-6) == 0
+    assert epsilon_from_rho(1e-9, 0.5) == 0  # the bound at its best alpha is negative
+    assert delta_from_rho(0, 1) == math.ulp(0.0)
+    assert log_delta_from_rho(0, 1) == -math.inf
+    assert delta_from_rho(1e6, 1) == 1
+    assert -1e-40 < log_delta_from_rho(1e6, 1) <= 0
+    assert delta_from_rho("1e99", "1e99") <= 1
+    assert delta_from_rho(Fraction(1, 10**500), 500) == math.ulp(0.0)
+    assert epsilon_from_rho(Fraction(1, 10**500), 1e-9) >= 0
+
+
+@pytest.mark.parametrize("sigma", [0.1, 1.0, 10.0, 1000.0])
+def test_epsilon_and_delta_agree_with_opendp(sigma):
+    dp.enable_features("contrib")
+    integers = dp.atom_domain(T=int), dp.absolute_distance(T=int)
+    measurement = dp.m.make_gaussian(*integers, scale=sigma)
+    rho = measurement.map(1)
+    profile = dp.c.make_zCDP_to_approxDP(measurement).map(1)
+    for delta in [1e-300, 1e-100, 1e-9, 1e-6, 0.1, 0.5]:
+        assert epsilon_from_rho(rho, delta) == pytest.approx(profile.epsilon(delta), rel=1e-12)
+    for epsilon in [0.01, 0.1, 1.0, 5.0, 50.0]:
+        assert delta_from_rho(rho, epsilon) == pytest.approx(profile.delta(epsilon), rel=1e-12)
+
+
+@given(powers_of_ten(-10, 4), st.sampled_from(DELTAS))
+def test_rho_of_a_budget_keeps_and_exhausts_it(epsilon, delta):
+    rho = rho_from_epsilon_delta(epsilon, delta)
+    assert len(Decimal(str(float(rho))).as_tuple().digits) <= 15
+    assert Fraction(str(float(rho))) == rho
+    assert epsilon_from_rho(rho, delta) <= epsilon
+    assert delta_from_rho(rho, epsilon) <= float(delta) * (1 + 4e-16)
+    more = rho * (1 + Fraction(1, 10**13))
+    assert epsilon_from_rho(more, delta) > epsilon
+
+
+@given(powers_of_ten(-10, 4), st.floats(-300, -0.001).map(lambda exponent: 10.0**exponent))
+def test_delta_is_exhausted_too(epsilon, delta):
+    rho = rho_from_epsilon_delta(epsilon, delta)
+    assert delta_from_rho(rho, epsilon) <= delta * (1 + 4e-16)
+    assert delta_from_rho(rho * (1 + Fraction(1, 10**9)), epsilon) > delta
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("epsilon", ["1e-99", 1e-6, "1/3", 500, "1e99"])
+def test_rho_of_extreme_budgets(epsilon, delta):
+    rho = rho_from_epsilon_delta(epsilon, delta)
+    exact = exact_fraction(epsilon, "epsilon")
+    assert Fraction(epsilon_from_rho(rho, delta)) <= exact
+    assert Fraction(epsilon_from_rho(rho * (1 + Fraction(1, 10**13)), delta)) > exact
+
+
+@given(powers_of_ten(-12, 6), st.sampled_from(DELTAS))
+def test_rho_survives_the_way_through_epsilon(rho, delta):
+    epsilon = epsilon_from_rho(rho, delta)
+    if epsilon > 1e-90:
+        assert float(rho_from_epsilon_delta(epsilon, delta)) == pytest.approx(rho, rel=1e-13)
+
+
+@given(powers_of_ten(-6, 4), powers_of_ten(-6, 4), powers_of_ten(-300, -0.001))
+def test_more_rho_or_less_delta_is_more_epsilon(rho, other, delta):
+    assert epsilon_from_rho(max(rho, other), delta) >= epsilon_from_rho(min(rho, other), delta)
+    assert epsilon_from_rho(rho, delta) >= epsilon_from_rho(rho, (1 + 9 * delta) / 10)
+
+
+def test_the_caller_s_decimal_context_changes_nothing():
+    def figures() -> tuple:
+        return (
+            exact_fraction("0.123456789", "rho"),
+            mu_from_privacy_cost(2),
+            epsilon_from_rho("1/3", 1e-9),
+            delta_from_rho("1/3", 1),
+            rho_from_epsilon_delta(1, 1e-9),
+        )
+
+    expected = figures()
+    with localcontext(Context(prec=3, rounding=ROUND_DOWN, traps=[])):
+        assert figures() == expected
+
+
+def test_an_accounted_rho_of_thousands_of_digits_is_fine():
+    rho = Fraction(10**5000 + 1, 2 * 10**5000)
+    assert epsilon_from_rho(rho, 1e-6) == pytest.approx(epsilon_from_rho(0.5, 1e-6), rel=1e-15)
+
+
+# --- continuous noise
+
+# (mu, x): epsilon = mu (x + mu/2); on both sides of where the code changes its formula, with
+# delta from about 1e-307 (x = 37) to near 1 (x = -mu/2).
+CURVE_POINTS = [
+    (mu, x)
+    for mu in [1e-8, 1e-4, 0.1, 0.5, 1, 2, 2.2, 2.3, 3, 5, 9, 15, 19, 21, 30, 60]
+    for x in [-mu / 2 * (1 - 1e-9), -mu / 3, -1, -0.01, 0, 0.5, 3, 9, 20, 37]
+    if x > -mu / 2
+]
+
+
+@pytest.mark.parametrize(("mu", "x"), CURVE_POINTS)
+def test_continuous_delta_agrees_with_mpmath(mu, x):
+    epsilon = mu * (x + mu / 2)
+    expected = curve(mu, epsilon)
+    assert abs(continuous_delta(mu, epsilon) / expected - 1) < 1e-12
+    assert abs(log_continuous_delta(mu, epsilon) / mpmath.log(expected) - 1) < 1e-12
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("epsilon", [1e-10, 1e-6, 0.001, 0.1, 1, 10, 500, 5000])
+def test_continuous_mu_brackets_delta(epsilon, delta):
+    mu, wanted = continuous_mu(epsilon, delta), exact_mpf(delta)
+    tolerance = mpmath.mpf("2e-14")
+    assert curve(mu * (1 - tolerance), epsilon) < wanted < curve(mu * (1 + tolerance), epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.001, 0.1, 1, 10, 500, 5000])
+@pytest.mark.parametrize("delta", DELTAS)
+def test_continuous_epsilon_brackets_delta(epsilon, delta):
+    """To 1e-14, or to what one unit in mu's last place already changes epsilon by."""
+    mu, wanted = continuous_mu(epsilon, delta), exact_mpf(delta)
+    found = continuous_epsilon(mu, delta)
+    step = mpmath.mpf("1e-25")
+    by_mu = curve(mu * (1 + step), found) - curve(mu, found)
+    by_epsilon = curve(mu, found) - curve(mu, found * (1 + step))
+    tolerance = mpmath.mpf("1e-14") * (1 + by_mu / by_epsilon)
+    assert curve(mu, found * (1 + tolerance)) < wanted < curve(mu, found * (1 - tolerance))
+
+
+def test_continuous_epsilon_is_zero_where_delta_is_enough():
+    at_zero = math.erf(1 / math.sqrt(8))  # 2 Phi(1/2) - 1, the total variation for mu = 1
+    assert continuous_delta(1, 0) == pytest.approx(at_zero, rel=1e-14)
+    assert continuous_epsilon(1, at_zero + 1e-9) == 0
+    assert 0 < continuous_epsilon(1, at_zero - 1e-9) < 1e-8
+
+
+def test_log_continuous_delta_goes_on_where_delta_underflows():
+    assert continuous_delta(0.001, 1) == 0
+    expected = mpmath.log(curve(0.001, 1))  # about -500,000
+    assert abs(log_continuous_delta(0.001, 1) / expected - 1) < 1e-14
+    assert log_continuous_delta("1e-300", 1) == -math.inf
+    assert continuous_delta("1e49", 1) == 1
+
+
+@pytest.mark.parametrize("delta", [1e-300, 1e-100, 1e-12, 1e-6, 0.01, 0.3])
+@pytest.mark.parametrize("mu", [0.01, 0.1, 1.0, 5.0, 20.0])
+def test_the_continuous_curve_agrees_with_dp_accounting(mu, delta):
+    expected = gaussian_mechanism.get_epsilon_gaussian(1 / mu, delta)
+    assert continuous_epsilon(mu, delta) == pytest.approx(expected, rel=1e-11)
+    if expected > 0:
+        sigma = gaussian_mechanism.get_sigma_gaussian(expected, delta)
+        assert continuous_mu(expected, delta) == pytest.approx(1 / sigma, rel=1e-11)
+
+
+# --- why the claim is zCDP
+
+
+@pytest.mark.parametrize(
+    ("sigma", "epsilon", "published"),
+    [(1, 1.0, "0.1413"), (10, 0.3, "4.456e-5")],  # math.md §1
+)
+def test_discrete_noise_is_between_the_continuous_curve_and_the_claim(sigma, epsilon, published):
+    discrete = discrete_gaussian_delta(sigma, epsilon)
+    assert float(f"{discrete:.4g}") == float(published)
+    assert continuous_delta(1 / sigma, epsilon) * 1.004 < discrete
+    assert discrete < delta_from_rho(Fraction(1, 2 * sigma**2), epsilon)
+
+
+@given(powers_of_ten(-3, 1.5), powers_of_ten(-300, -0.1))
+def test_the_claim_is_never_below_the_continuous_curve(mu, delta):
+    rho = rho_from_privacy_cost(privacy_cost_from_mu(mu))
+    claim = epsilon_from_rho(rho, delta)
+    assert continuous_epsilon(mu, delta) <= claim
+    assert claim == 0 or log_continuous_delta(mu, claim) <= math.log(delta)
