@@ -32,12 +32,15 @@ class Closure:
     incidence  csr float64[n_tables, n_residuals]: 1 where the residual's set lies in the table's
     sizes      int64[d]: attribute sizes
     cells      float64[n_tables]: cells of the workload's tables
+    privacy_cost_factor
+               float64[n_residuals]: p_A = ∏_{i∈A} (n_i−1)/n_i, a residual's cost at σ² = 1
     """
 
     members: np.ndarray
     incidence: sparse.csr_array
     sizes: np.ndarray
     cells: np.ndarray
+    privacy_cost_factor: np.ndarray
 
     @classmethod
     def of(cls, workload: Workload) -> "Closure":
@@ -84,27 +87,20 @@ class Closure:
             shape=(len(tables), len(members)),
         )
         members.setflags(write=False)
-        return cls(members, incidence, sizes, workload.cells)
+        factor = _product(members, (sizes - 1) / sizes)
+        return cls(members, incidence, sizes, workload.cells, factor)
 
     def __len__(self) -> int:
         return len(self.members)
 
     @cached_property
-    def privacy_cost_factor(self) -> np.ndarray:
-        """p_A = ∏_{i∈A} (n_i−1)/n_i of each residual: its cost at σ² = 1, float64[n_residuals]."""
-        return self._product((self.sizes - 1) / self.sizes)
-
-    @cached_property
     def pairs(self) -> np.ndarray:
         """∏_{i∈A} n_i (n_i−1) of each residual, float64[n_residuals]."""
-        return self._product(self.sizes * (self.sizes - 1.0))
+        return _product(self.members, self.sizes * (self.sizes - 1.0))
 
     def exact_product(self, factors: list[int]) -> np.ndarray:
         """∏_{i∈A} factors[i] of each residual in Python integers, object[n_residuals]."""
         return np.multiply.reduce(np.array([*factors, 1], dtype=object)[self.members], axis=1)
-
-    def _product(self, factors: np.ndarray) -> np.ndarray:
-        return np.prod(np.append(factors, 1.0)[self.members], axis=1)
 
     @cached_property
     def _incidence_transposed(self) -> sparse.csr_array:
@@ -157,6 +153,11 @@ class Closure:
     def attributes(self, residual: int) -> tuple[int, ...]:
         """The attribute places of a residual."""
         return tuple(int(place) for place in self.members[residual] if place >= 0)
+
+
+def _product(members: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """∏ factors[i] over the attributes of each row, float64[len(members)]."""
+    return np.prod(np.append(factors, 1.0)[members], axis=1)
 
 
 def _without_single_valued(members: np.ndarray, sizes: np.ndarray) -> np.ndarray:

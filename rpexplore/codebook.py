@@ -149,7 +149,7 @@ def _categories(listed: Any, enum: Any) -> Categories:
     if enum is not None and not isinstance(enum, list):
         raise DomainError(f'"enum" must be a list, got {enum!r}.')
     if listed is None:
-        return Categories(tuple(_text(value) for value in enum))
+        return Categories(tuple(_text(value) for value in enum or []))
     if not isinstance(listed, list):
         raise DomainError(f'"categories" must be a list, got {listed!r}.')
     pairs: dict[str, str] = {}

@@ -193,13 +193,13 @@ def _account(connection: sqlite3.Connection, dataset: str) -> Account:
 
 
 def _refuse_beyond_cap(account: Account, plan: Plan, record_rho: Fraction) -> None:
-    left = account.left_record_rho
-    if left is not None and record_rho > left:
+    cap, left = account.cap_record_rho, account.left_record_rho
+    if cap is not None and left is not None and record_rho > left:
         factor = plan.budget.records_factor
         raise LedgerError(
             f"This run costs ρ = {_amount(record_rho * factor)} for {plan.budget.unit}, and the "
             f"dataset {account.dataset!r} has only {_amount(left * factor)} left of its cap of "
-            f"{_amount((account.cap_record_rho or 0) * factor)}; plan with a smaller budget, or "
+            f"{_amount(cap * factor)}; plan with a smaller budget, or "
             "have the cap raised."
         )
 

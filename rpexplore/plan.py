@@ -179,7 +179,7 @@ class Plan:
     @cached_property
     def text(self) -> str:
         """The canonical JSON text (described in `plan_file` and schemas/plan-1.json)."""
-        return plan_file.text_from_plan(self)
+        return plan_file.text_from_fields(vars(self))
 
     @cached_property
     def sha256(self) -> str:

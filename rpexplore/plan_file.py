@@ -8,9 +8,9 @@ and `sha256sum plan.json` gives the hash the ledger and the manifest name.
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -30,31 +30,18 @@ FORMAT_VERSION = 1
 _LOSS_KINDS = {"sum_of_variances": losses.SumOfVariances, "max_variance": losses.MaxVariance}
 
 
-class PlanFields(Protocol):
-    """What a plan file holds of a plan."""
-
-    workload: Workload
-    loss: losses.Loss
-    budget: Budget
-    closure: Closure
-    sigma_squared: Decimals
-    variances: np.ndarray
-    exact_privacy_cost: Any
-    certificate: Certificate
-    version: str
-
-
-def text_from_plan(plan: PlanFields) -> str:
-    """The canonical text of a plan."""
-    workload, certificate = plan.workload, plan.certificate
+def text_from_fields(fields: Mapping[str, Any]) -> str:
+    """The canonical text of a plan, from its fields by name."""
+    workload: Workload = fields["workload"]
+    certificate: Certificate = fields["certificate"]
     head = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
-        "library_version": plan.version,
+        "library_version": fields["version"],
         "domain": codebook.schema_from_attributes(workload.domain.attributes),
-        "loss": loss_to_json(plan.loss),
-        "budget": plan.budget.to_json(),
-        "privacy_cost": exact_text(plan.exact_privacy_cost),
+        "loss": loss_to_json(fields["loss"]),
+        "budget": fields["budget"].to_json(),
+        "privacy_cost": exact_text(fields["exact_privacy_cost"]),
         "certificate": {
             "loss": certificate.loss_value,
             "lower_bound": certificate.lower_bound,
@@ -70,7 +57,7 @@ def text_from_plan(plan: PlanFields) -> str:
             _joined(workload.members, quoted),
             workload.weights.tolist(),
             workload.targets.tolist(),
-            plan.variances.tolist(),
+            fields["variances"].tolist(),
             certificate.shadow_prices.tolist(),
             strict=True,
         )
@@ -78,7 +65,7 @@ def text_from_plan(plan: PlanFields) -> str:
     residuals = [
         f'{{"attributes":[{names}],"sigma_squared":"{text}"}}'
         for names, text in zip(
-            _joined(plan.closure.members, quoted), plan.sigma_squared.texts(), strict=True
+            _joined(fields["closure"].members, quoted), fields["sigma_squared"].texts(), strict=True
         )
     ]
     for key, rows in (("tables", tables), ("residuals", residuals)):
@@ -168,7 +155,7 @@ def _floats(rows: list[dict[str, Any]], key: str) -> np.ndarray:
     return values
 
 
-def _joined(members: np.ndarray, quoted: Sequence[str]) -> list[str]:
+def _joined(members: np.ndarray, quoted: list[str]) -> list[str]:
     """The quoted names of each row's attributes, joined by commas."""
     return [",".join([quoted[place] for place in row if place >= 0]) for row in members.tolist()]
 

@@ -17,7 +17,6 @@ PACKAGE = ROOT / "rpexplore"
 # whose modules may also import each other.
 GROUPS = [
     ["errors"],
-    ["exact"],
     ["attribute"],
     ["codebook"],
     ["domain"],
@@ -35,12 +34,13 @@ GROUPS = [
     # ---- planning ends here; below, records are read and noise is drawn ----
     ["data.*", "sampling"],
     ["ledger"],
-    ["reconstruct"],
+    ["measurement", "reconstruct"],
+    ["release_folder"],
     ["release"],
-    ["export.*"],
+    ["webapp_location", "cli_output"],
     ["cli"],
 ]
-RECORDS_AND_NOISE = {"data.*", "sampling", "release"}
+RECORDS_AND_NOISE = {"data.*", "sampling", "ledger", "measurement", "release_folder", "release"}
 
 NOISE_MODULE = "sampling"
 ENTROPY = ("random", "secrets", "os.urandom", "os.getrandom")

@@ -86,7 +86,7 @@ def test_codebooks_agree(fields, listed):
         if "bins" in field:
             assert len(listed[name]) == len(field["bins"]) - 1
             lower = [int(value.split(" to ")[0]) for value in listed[name]]
-            upper = [int(value.split(" to ")[1].lstrip("<")) for value in listed[name]]
+            upper = [int(value.split(" to ")[1].removeprefix("under ")) for value in listed[name]]
             assert [*lower, upper[-1]] == field["bins"]
             assert lower[1:] == upper[:-1]
         elif "enum" in field["constraints"]:

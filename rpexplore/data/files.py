@@ -1,5 +1,8 @@
 """Records from CSV and Parquet files, by pyarrow: only the columns asked for, batch by batch."""
 
+# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
+# pyright: reportAttributeAccessIssue=false
+
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path

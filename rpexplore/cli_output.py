@@ -1,0 +1,185 @@
+"""How the command line speaks: one-line errors, exit codes, JSON, text tables, progress, files.
+
+Exit codes: 0 done; 1 a plan does not hold what it claims; 2 refused or failed; 130 stopped.
+"""
+
+import json
+import math
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from rpexplore.errors import RpexploreError
+
+PROGRAM = "rpexplore"
+DEBUG = "RPEXPLORE_DEBUG"
+
+# What typer raises for wrong usage. Where the class itself lives differs between its versions.
+_UsageError: Any = next(
+    kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
+)
+
+
+class Stopped(Exception):
+    """The user stopped the program; the message says what that left behind."""
+
+
+class Verbs(TyperGroup):
+    """The program's verbs; turns whatever goes wrong in one of them into one line."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Stopped("stopped; no file was written.") from None
+
+    def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
+        given = sys.argv[1:] if args is None else list(args)
+        extra |= {"prog_name": PROGRAM, "standalone_mode": False}
+        try:
+            sys.exit(super().main(given, **extra) or 0)
+        except BrokenPipeError:  # whoever reads our output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(0)
+        except Exception as error:
+            code, message = _told(error)
+            # What was read from records is for the screen: JSON may go on into a file or a log.
+            if "--json" in given:
+                say_json({"error": one_line(message)})
+            else:
+                private = error.on_screen() if isinstance(error, RpexploreError) else message
+                typer.echo(f"{'' if code == 130 else 'error: '}{one_line(private)}", err=True)
+            sys.exit(code)
+
+
+def _told(error: Exception) -> tuple[int, str]:
+    """Exit code and message for an error; the message holds nothing read from records."""
+    if isinstance(error, Stopped | typer.Abort):
+        return 130, str(error) or "stopped; no file was written."
+    if isinstance(error, RpexploreError):
+        return 2, str(error)
+    if isinstance(error, _UsageError):
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else PROGRAM
+        return 2, f"{error.format_message().rstrip('.')}; see {command} --help."
+    if os.environ.get(DEBUG) == "1":
+        traceback.print_exception(error)
+    if isinstance(error, OSError) and error.strerror:
+        return 2, f"{error.strerror}: {error.filename or 'no file named'}; check the path and disk."
+    if isinstance(error, MemoryError):
+        return 2, "There is not enough memory; ask for fewer or smaller tables."
+    # Its text could hold anything, so only where it happened is told.
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return 2, (
+        f"This is a bug in {PROGRAM} ({type(error).__name__} in {Path(place.filename).name}, line "
+        f"{place.lineno}); please report it. {DEBUG}=1 shows more, which may be private."
+    )
+
+
+# ---- text
+
+
+def say(text: str = "") -> None:
+    """Print to standard output; what its encoding lacks becomes a question mark."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    typer.echo(text.encode(encoding, "replace").decode(encoding))
+
+
+def say_json(content: Any) -> None:
+    """Print one JSON object, in plain ASCII, which survives every terminal and pipe."""
+    typer.echo(json.dumps(content, allow_nan=False))
+
+
+def one_line(text: str) -> str:
+    """The text without line breaks or anything else that could steer a terminal."""
+    return "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))
+
+
+def number(value: float) -> str:
+    """A number to 4 digits, for reading."""
+    if value == 0 or not 1e-4 <= abs(value) < 1e9:
+        return f"{value:.4g}"
+    decimals = max(0, 3 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{decimals}f}"
+
+
+def amount(value: Fraction) -> str:
+    """A privacy parameter to 6 digits, for reading."""
+    return f"{float(value):.6g}"
+
+
+def text_table(rows: Sequence[Sequence[str]], alignment: str) -> str:
+    """Rows in columns, the first one the header; `alignment` has < or > for each column."""
+    rows = [[one_line(value) for value in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(
+            f"{value:{side}{width}}"
+            for value, side, width in zip(row, alignment, widths, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines)
+
+
+# ---- files
+
+
+def refuse_existing(path: Path, force: bool) -> None:
+    """Raise `RpexploreError` if writing to `path` would overwrite a file, or cannot succeed."""
+    if not path.parent.is_dir():
+        raise RpexploreError(f"There is no folder {str(path.parent)!r}; make it first.")
+    if path.is_dir():
+        raise RpexploreError(f"{str(path)!r} is a folder; name a file.")
+    if path.exists() and not force:
+        raise RpexploreError(
+            f"{str(path)!r} exists already; choose another name, or overwrite it with --force."
+        )
+
+
+def write_whole(path: Path, text: str, force: bool) -> None:
+    """Write a text file; complete or not at all."""
+    refuse_existing(path, force)
+    part = path.with_name(f".{path.name}.part-{os.getpid()}")
+    try:
+        part.write_text(text, encoding="utf-8", newline="")
+        part.replace(path)
+    except OSError as error:
+        raise RpexploreError(f"{str(path)!r} cannot be written ({error.strerror}).") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+# ---- progress
+
+
+@contextmanager
+def progress(doing: str) -> Iterator[Callable[[str, float], None]]:
+    """Shows on a terminal that work goes on; yields a function to tell what and how far.
+
+    Until that is called, only the time that passes is shown. Nothing is written to a pipe or file.
+    """
+    if not sys.stderr.isatty():
+        yield lambda doing, share: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    text = TextColumn("{task.description}", markup=False)
+    columns = (SpinnerColumn(), text, BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(doing, total=None)
+
+        def tell(doing: str, share: float) -> None:
+            bar.update(task, description=doing, completed=share, total=1.0)
+
+        yield tell

@@ -1,0 +1,103 @@
+"""Lists of tables as people write them: "age, sex" in a field, or rows of a CSV file.
+
+A table is its attribute names separated by commas, semicolons or ×. A name that holds one of
+these, or a quotation mark, stands in double quotation marks (doubled inside). The total is the
+empty text or the word total, unless an attribute has that name.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Iterable
+
+from rpexplore.domain import Domain
+from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.workload import Workload
+
+TOTAL = "total"
+
+# What `Plan.tables` has for each table: a list that was written out can be read again.
+_PASSED_OVER = {"order", "cells", "mean_variance", "max_variance", "standard_error", "shadow_price"}
+_NAME = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>[^",;×]*))\s*(?P<end>[,;×]|$)')
+_NEEDS_QUOTES = re.compile(r'[",;×]|^\s|\s$')
+
+
+def table_from_text(domain: Domain, text: str) -> tuple[str, ...]:
+    """The attribute names a text lists, in domain order; () for the total.
+
+    Raises `WorkloadError` for a text that is no list, `DomainError` for an unknown attribute or
+    one that is named twice.
+    """
+    text = text.strip()
+    if text in domain.names:
+        return (text,)
+    names: list[str] = []
+    start, more = 0, text not in ("", TOTAL)
+    while more:
+        match = _NAME.match(text, start)
+        name = None
+        if match is not None:
+            quoted = match["quoted"]
+            name = match["plain"].strip() if quoted is None else quoted.replace('""', '"')
+        if match is None or not name:
+            raise WorkloadError(
+                f"The table {text!r} must be attribute names separated by commas, such as "
+                "age,sex; a name with a comma in it stands in double quotation marks."
+            )
+        names.append(name)
+        start, more = match.end(), match["end"] != ""
+    return tuple(domain.names[place] for place in domain.positions(names))
+
+
+def text_from_table(names: Iterable[str]) -> str:
+    """The text of a table; `table_from_text` undoes it."""
+    quoted = [
+        '"' + name.replace('"', '""') + '"' if _NEEDS_QUOTES.search(name) else name
+        for name in names
+    ]
+    return ",".join(quoted) or TOTAL
+
+
+def workload_from_csv(domain: Domain, text: str, source: str) -> Workload:
+    """The workload of a CSV text with the columns attributes and, if wanted, weight and target.
+
+    An empty weight is 1, an empty target is none. `source` is named in errors.
+
+    Raises `WorkloadError` naming the line that cannot be used.
+    """
+    header = text.partition("\n")[0]
+    delimiter = ";" if ";" in header and "," not in header else ","
+    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    columns = [column.strip().lower() for column in rows.fieldnames or []]
+    strangers = set(columns) - {"attributes", "weight", "target"} - _PASSED_OVER
+    if "attributes" not in columns or strangers:
+        raise WorkloadError(
+            f"{source} must have a header with the column attributes and, if wanted, weight and "
+            f"target, got {', '.join(columns) or 'no header'}."
+        )
+    rows.fieldnames = columns
+    tables: list[tuple[str, ...]] = []
+    weights: list[float] = []
+    targets: list[float | None] = []
+    try:
+        for row in rows:
+            if None in row:
+                raise WorkloadError(
+                    "there are more values than columns; put the attribute names in double "
+                    "quotation marks, or separate them by ×."
+                )
+            tables.append(table_from_text(domain, row["attributes"] or ""))
+            weights.append(number_from_text(row.get("weight") or "1", "weight"))
+            target = row.get("target")
+            targets.append(number_from_text(target, "target") if target else None)
+    except (RpexploreError, csv.Error) as error:
+        raise WorkloadError(f"{source}, line {rows.line_num}: {error}") from None
+    return Workload.of(domain, tables, weights=weights, targets=targets)
+
+
+def number_from_text(text: str, name: str) -> float:
+    """The number of a weight or target; `WorkloadError` for anything else."""
+    try:
+        return float(text)
+    except ValueError:
+        raise WorkloadError(f"The {name} must be a number such as 2.5, got {text!r}.") from None

@@ -1,0 +1,31 @@
+"""Where the app's own files are: in a wheel inside the package, in a checkout beside it."""
+
+from pathlib import Path
+
+from rpexplore.errors import RpexploreError
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def app_script() -> Path:
+    """app.py, with its pages and settings beside it. Raises `RpexploreError` if missing."""
+    return _folder() / "app.py"
+
+
+def sample_data_folder() -> Path:
+    """The folder of the sample data. Raises `RpexploreError` if missing."""
+    return _folder() / "sample_data"
+
+
+def _folder() -> Path:
+    """The folder that holds both."""
+    installed, checkout = _PACKAGE / "webapp", _PACKAGE.parent
+    # Beside an installed package lie other people's files, which could well have these names.
+    candidates = [installed, checkout] if (checkout / "pyproject.toml").is_file() else [installed]
+    for folder in candidates:
+        if (folder / "app.py").is_file() and (folder / "sample_data").is_dir():
+            return folder
+    raise RpexploreError(
+        f"The app's files (app.py and sample_data) are not in {str(candidates[-1])!r}; install "
+        "rpexplore again."
+    )

@@ -1,0 +1,102 @@
+"""Independent ways to the planner's numbers, for small problems: dense matrices and CVXPY.
+
+Written from the definitions of ResidualPlanner (Xiao, He, Zhang, Kifer, NeurIPS 2023): Q_A, R_A,
+Σ_A as matrices over all cells, and the variance formula with one factor an attribute.
+"""
+
+from functools import reduce
+from itertools import combinations
+
+import cvxpy as cp
+import numpy as np
+
+
+def sub(n: int) -> np.ndarray:
+    """Sub_n, (n−1) × n: first column 1, entries (r, r+1) −1."""
+    return np.hstack([np.ones((n - 1, 1)), -np.eye(n - 1)])
+
+
+def kron(factors) -> np.ndarray:
+    return reduce(np.kron, factors, np.ones((1, 1)))
+
+
+def marginal_matrix(sizes, attributes) -> np.ndarray:
+    """Q_A, [cells(A), all cells]."""
+    return kron(np.eye(n) if i in attributes else np.ones((1, n)) for i, n in enumerate(sizes))
+
+
+def residual_matrix(sizes, attributes) -> np.ndarray:
+    """R_A, [∏ (n_i − 1), all cells]."""
+    return kron(sub(n) if i in attributes else np.ones((1, n)) for i, n in enumerate(sizes))
+
+
+def residual_covariance(sizes, attributes) -> np.ndarray:
+    """Σ_A = ⊗ Sub Subᵀ."""
+    return kron(sub(sizes[i]) @ sub(sizes[i]).T for i in attributes)
+
+
+def precision(plan) -> np.ndarray:
+    """Σ_A R_Aᵀ (σ²_A Σ_A)⁻¹ R_A over the plan's residuals; its diagonal is the privacy cost."""
+    sizes = plan.workload.domain.sizes.tolist()
+    total = np.zeros((np.prod(sizes), np.prod(sizes)))
+    for residual, sigma_squared in enumerate(plan.sigma_squared.floats()):
+        attributes = plan.closure.attributes(residual)
+        matrix = residual_matrix(sizes, attributes)
+        total += matrix.T @ np.linalg.solve(residual_covariance(sizes, attributes), matrix) / (
+            sigma_squared
+        )
+    return total
+
+
+def marginal_covariance(plan, attributes) -> np.ndarray:
+    """Covariance of the best linear unbiased estimate of a marginal, [cells(A), cells(A)]."""
+    query = marginal_matrix(plan.workload.domain.sizes.tolist(), attributes)
+    return query @ np.linalg.pinv(precision(plan), hermitian=True, rcond=1e-11) @ query.T
+
+
+def subsets(attributes) -> list[tuple[int, ...]]:
+    attributes = sorted(attributes)
+    return [s for k in range(len(attributes) + 1) for s in combinations(attributes, k)]
+
+
+def closure_of(workload) -> list[tuple[int, ...]]:
+    """The closure by its definition: sets of attribute places, by order, then lexicographic."""
+    sizes = workload.domain.sizes
+    tables = [[p for p in row if p >= 0 and sizes[p] > 1] for row in workload.members.tolist()]
+    found = {subset for table in tables for subset in subsets(table)}
+    return sorted(found, key=lambda subset: (len(subset), subset))
+
+
+def variance_matrix(workload) -> tuple[np.ndarray, np.ndarray]:
+    """(B [n_tables, n_residuals], p [n_residuals]) by the formulas, one entry at a time."""
+    sizes, residuals = workload.domain.sizes.tolist(), closure_of(workload)
+    b = np.zeros((len(workload), len(residuals)))
+    for row, members in enumerate(workload.members.tolist()):
+        table = {place for place in members if place >= 0}
+        for column, residual in enumerate(residuals):
+            if set(residual) <= table:
+                inside = np.prod([(sizes[i] - 1) / sizes[i] for i in residual])
+                b[row, column] = inside * np.prod(
+                    [1 / sizes[j] ** 2 for j in table - set(residual)]
+                )
+    p = np.array([np.prod([(sizes[i] - 1) / sizes[i] for i in r]) for r in residuals])
+    return b, p
+
+
+def convex_optimum(workload, weights: np.ndarray, privacy_cost: float, *, largest: bool):
+    """(optimal loss, optimal variances) by CVXPY: the sum or the largest of weights · Var."""
+    b, p = variance_matrix(workload)
+    # The variables are σ² in units near the solution, so that the solver works at scale 1.
+    unit = np.sqrt(p / (b.T @ weights))
+    unit *= np.sum(p / unit) / privacy_cost
+    scaled = cp.Variable(len(p), pos=True)
+    variances = (b * unit) @ scaled
+    weighted = cp.multiply(weights / np.max(weights * (b @ unit)), variances)
+    problem = cp.Problem(
+        cp.Minimize(cp.max(weighted) if largest else cp.sum(weighted)),
+        [(p / unit / privacy_cost) @ cp.inv_pos(scaled) <= 1],
+    )
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    assert problem.status == cp.OPTIMAL
+    found = (b * unit) @ scaled.value
+    return (np.max if largest else np.sum)(weights * found), found

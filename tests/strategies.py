@@ -1,0 +1,121 @@
+"""Hypothesis strategies shared by the tests: domains, workloads, losses, budgets."""
+
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+import rpexplore as rp
+
+LOSSES = [
+    rp.SumOfVariances("equal"),
+    rp.SumOfVariances("cells"),
+    rp.SumOfVariances("sqrt"),
+    rp.MaxVariance(),
+]
+
+
+def losses() -> st.SearchStrategy:
+    """Any loss that needs no targets."""
+    return st.sampled_from(LOSSES)
+
+
+@st.composite
+def domains(draw, *, max_attributes: int = 5, max_size: int = 6):
+    """Small domains; sizes of 1 and equal sizes are likely."""
+    sizes = draw(st.lists(st.integers(1, max_size), min_size=1, max_size=max_attributes))
+    return rp.Domain.from_sizes({f"a{i}": size for i, size in enumerate(sizes)})
+
+
+@st.composite
+def workloads(
+    draw,
+    in_domains: st.SearchStrategy | None = None,
+    *,
+    weights: st.SearchStrategy | None = None,
+    max_tables: int = 6,
+    with_targets: bool = False,
+):
+    """Any tables of a small domain, with any importance weights and maybe targets."""
+    domain = draw(domains() if in_domains is None else in_domains)
+    tables = draw(
+        st.lists(
+            st.sets(st.sampled_from(domain.names)).map(lambda names: tuple(sorted(names))),
+            min_size=1,
+            max_size=max_tables,
+            unique=True,
+        )
+    )
+    weights = st.floats(0.01, 100) if weights is None else weights
+    target = st.floats(0.1, 10)
+    return rp.Workload.of(
+        domain,
+        tables,
+        weights=[draw(weights) for _ in tables],
+        targets=[draw(target if with_targets else st.none() | target) for _ in tables],
+    )
+
+
+@st.composite
+def budgets(draw, *, least: float = 1e-15, most: float = 1e6):
+    """Budgets given in any of the four ways, for a record or a person."""
+    value = draw(
+        st.floats(least, most)
+        | st.decimals(least, most, allow_nan=False, places=16).filter(lambda number: number > 0)
+        | st.fractions(Fraction(1, 1000), 1000)
+    )
+    given_as = draw(st.sampled_from(["privacy_cost", "rho", "mu", "epsilon"]))
+    given = {given_as: value}
+    if given_as == "mu":  # the privacy cost is its square
+        given = {"mu": draw(st.floats(least**0.5, most**0.5))}
+    elif given_as == "epsilon":
+        given |= {"epsilon": draw(st.floats(1e-3, 50)), "delta": draw(st.floats(1e-30, 0.1))}
+    return rp.Budget(**given, max_records_per_person=draw(st.none() | st.integers(1, 50)))
+
+
+def words(**options) -> st.SearchStrategy[str]:
+    """Texts that are not blank: commas, quotes, line ends and any script, but no surrogates."""
+    characters = st.characters(codec="utf-8") | st.sampled_from(' ,;"\'\n\r\t|\\#ä–')
+    return st.text(characters, min_size=1, max_size=8, **options).filter(str.strip)
+
+
+def names() -> st.SearchStrategy[str]:
+    """Attribute names: words without control characters."""
+    return words().filter(lambda name: all(ord(character) >= 32 for character in name))
+
+
+@st.composite
+def categories(draw):
+    """Values with or without labels of their own."""
+    values = draw(st.lists(words(), min_size=1, max_size=5, unique=True))
+    if draw(st.booleans()):
+        return rp.Categories(tuple(values))
+    labels = st.lists(words(), min_size=len(values), max_size=len(values), unique=True)
+    return rp.Categories(tuple(values), tuple(draw(labels)))
+
+
+@st.composite
+def integers(draw):
+    """Whole numbers in groups; the last group may be shorter."""
+    minimum = draw(st.integers(-(2**52), 2**52))
+    step = draw(st.integers(1, 100))
+    return rp.Integers(minimum, minimum + draw(st.integers(0, 300)), step)
+
+
+def bins() -> st.SearchStrategy[rp.Bins]:
+    """Increasing finite edges."""
+    edges = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**60), 2**60)
+    edges = st.lists(edges.map(float), min_size=2, max_size=6, unique=True)
+    return edges.map(lambda listed: rp.Bins(tuple(sorted(listed))))
+
+
+@st.composite
+def described_domains(draw, values: st.SearchStrategy | None = None, *, titles: bool = True):
+    """Domains with labels, groups of numbers and intervals, as codebooks describe them."""
+    values = categories() | integers() | bins() if values is None else values
+    title = st.just("") | words() if titles else st.just("")
+    return rp.Domain(
+        tuple(
+            rp.Attribute(name, draw(values), draw(title))
+            for name in draw(st.lists(names(), min_size=1, max_size=4, unique=True))
+        )
+    )

@@ -1,0 +1,79 @@
+"""Attributes: sizes, labels, and everything that is refused."""
+
+import pytest
+
+from rpexplore import Attribute, Bins, Categories, Integers
+from rpexplore.attribute import MAX_SIZE
+from rpexplore.errors import DomainError
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        (Categories(("m", "f")), ["m", "f"]),
+        (Categories(("1", "2"), ("men", "women")), ["men", "women"]),
+        (Integers(-1, 1), ["-1", "0", "1"]),
+        (Integers(0, 11, 5), ["0 to 4", "5 to 9", "10 to 11"]),
+        (Integers(0, 10, 5), ["0 to 4", "5 to 9", "10"]),
+        (Integers(7, 7, 5), ["7"]),
+        (Bins((0, 0.5, 10)), ["0 to under 0.5", "0.5 to 10"]),
+    ],
+)
+def test_size_and_labels(values, labels):
+    attribute = Attribute("x", values)
+    assert attribute.size == len(labels)
+    assert attribute.labels() == labels
+
+
+def test_bounds_of_the_size():
+    assert Attribute("x", Integers(1, MAX_SIZE)).size == 10**6
+    assert Attribute("x", Integers(0, 10**7 - 1, 10)).size == 10**6
+    with pytest.raises(DomainError, match=r"'x'.* 1 to 1,000,000 values, got 1,000,001"):
+        Attribute("x", Integers(0, MAX_SIZE))
+    with pytest.raises(DomainError, match=r"'x'.* got 0"):
+        Attribute("x", Categories(()))
+
+
+def test_title_is_the_label_or_else_the_name():
+    assert Attribute("sex", Integers(0, 1)).title == "sex"
+    assert Attribute("sex", Integers(0, 1), "Sex at birth").title == "Sex at birth"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Categories(("a", "b", "a")), r"category 'a' is listed twice"),
+        (lambda: Categories(("a", "")), r"not empty, got ''"),
+        (lambda: Categories(("a", "  ")), r"not empty, got '  '"),
+        (lambda: Categories(("a", 3)), r"must be a text .* got 3"),
+        (lambda: Categories(("a", "b"), ("A",)), r"2 categories but 1 labels"),
+        (lambda: Categories(("a", "b"), ("A", "A")), r"label 'A' stands for two"),
+        (lambda: Categories(("a", "b"), (1, 2)), r"label must be a text.* got 1"),
+        (lambda: Categories(("a", "b"), ("", "B")), r"label .*not empty, got ''"),
+        (lambda: Categories("male"), r"'male'"),
+        (lambda: Integers(0, 5, 0), r"step must be at least 1, got 0"),
+        (lambda: Integers(5, 4), r"got 5 … 4"),
+        (lambda: Integers(0.0, 4), r"minimum must be a whole number, got 0.0"),
+        (lambda: Integers(0, True), r"maximum must be a whole number, got True"),
+        (lambda: Integers(0, "4"), r"maximum must be a whole number, got '4'"),
+        (lambda: Integers(0, 2**60, 2**50), rf"±2\^53, got {2**60}"),
+        (lambda: Bins((1,)), r"at least two edges, got 1"),
+        (lambda: Bins((0, 2, 2)), r"must increase, got 2 before 2"),
+        (lambda: Bins((0, 2, 1.5)), r"must increase, got 2 before 1.5"),
+        (lambda: Bins((0, float("nan"))), r"finite, got nan"),
+        (lambda: Bins((0, float("inf"))), r"finite, got inf"),
+        (lambda: Bins((0, 10**400)), r"finite|within"),
+        (lambda: Bins((False, True)), r"number, got False"),
+        (lambda: Bins(("0", "1")), r"number, got '0'"),
+        (lambda: Bins((2**53, 2**53 + 1)), r"must increase"),
+        (lambda: Attribute("", Integers(0, 1)), r"needs a name, got ''"),
+        (lambda: Attribute("  ", Integers(0, 1)), r"needs a name, got '  '"),
+        (lambda: Attribute(3, Integers(0, 1)), r"needs a name, got 3"),
+        (lambda: Attribute("a\nb", Integers(0, 1)), r"'a\\nb' holds a control character"),
+        (lambda: Attribute("a", ["x", "y"]), r"'a' must be Categories.* got list"),
+        (lambda: Attribute("a", Integers(0, 1), 5), r"label of .*'a' must be a text, got 5"),
+    ],
+)
+def test_refused(make, message):
+    with pytest.raises(DomainError, match=message):
+        make()

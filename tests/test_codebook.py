@@ -1,0 +1,153 @@
+"""Codebook files: exact round trips, and refusals that name the line or field."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from rpexplore import Attribute, Bins, Categories, Domain, Integers
+from rpexplore.errors import DomainError
+from tests.strategies import categories, described_domains
+
+
+@given(described_domains())
+@settings(deadline=None)
+def test_json_round_trip_is_exact(domain):
+    text = domain.text("codebook.json")
+    again = Domain.parse(text, "codebook.json")
+    assert again == domain
+    assert again.text("codebook.json") == text
+
+
+@given(described_domains(categories(), titles=False))
+@settings(deadline=None)
+def test_csv_round_trip_is_exact_or_refused(domain):
+    """Values must match the records to the letter: blanks and line ends are part of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "codebook.csv"
+        try:
+            domain.save(path)
+        except DomainError:
+            return
+        assert Domain.load(path) == domain
+
+
+@pytest.mark.parametrize("value", ["a,b", 'say "hi"', "two\nlines", "Zürich – 北京", "#", "'"])
+def test_csv_holds_awkward_texts(value):
+    domain = Domain((Attribute("x", Categories((value, "plain"), ("label, " + value, "p"))),))
+    assert Domain.parse(domain.text("c.csv"), "c.csv") == domain
+
+
+def test_csv_lists_whole_numbers_one_by_one():
+    domain = Domain((Attribute("age", Integers(0, 2)),))
+    again = Domain.parse(domain.text("c.csv"), "c.csv")
+    assert again == Domain((Attribute("age", Categories(("0", "1", "2"))),))
+
+
+@pytest.mark.parametrize("values", [Integers(0, 9, 5), Bins((0, 1))])
+def test_csv_refuses_what_it_cannot_say(values):
+    with pytest.raises(DomainError, match=r"'age' groups numbers.* \.json"):
+        Domain((Attribute("age", values),)).text("c.csv")
+
+
+def test_csv_header_in_any_case_and_order_without_labels():
+    text = "Value , ATTRIBUTE\nm,sex\nf,sex\n\n10,age\n"
+    domain = Domain.parse(text, "c.csv")
+    assert [a.name for a in domain.attributes] == ["sex", "age"]
+    assert domain["sex"].values == Categories(("m", "f"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"c\.csv must have a header .* got no header"),
+        ("name,value\nsex,m\n", r"c\.csv must have a header .* got name, value"),
+        ("attribute,label\nsex,m\n", r"c\.csv must have a header .* got attribute, label"),
+        ("attribute,value\n", r"c\.csv has a header but no rows"),
+        ("attribute,value\nsex,m\nsex,\n", r"line 3: .* attribute 'sex' and value ''"),
+        ("attribute,value\nsex,m\n,f\n", r"line 3: .* attribute '' and value 'f'"),
+        ("attribute,value\nsex\n", r"line 2: "),
+        ("attribute,value\nsex,m\nsex,m\n", r"'sex': The category 'm' is listed twice"),
+        ("attribute,value,label\nsex,1,x\nsex,2,x\n", r"'sex': The label 'x' stands for two"),
+        # A forgotten quote would silently shorten a label.
+        ("attribute,value,label\njob,1,Managers, directors\n", r"line 2: .*more"),
+        ("attribute,value,label\njob,1,Managers\njob,2,\"" + "x" * 200_000, r"c\.csv"),
+    ],
+)
+def test_unusable_csv(text, message):
+    with pytest.raises(DomainError, match=message):
+        Domain.parse(text, "c.csv")
+
+
+def test_table_schema_written_by_others():
+    fields = [
+        {"name": "sex", "type": "string", "constraints": {"enum": ["m", "f"], "required": True}},
+        {"name": "code", "type": "integer", "title": "Code", "constraints": {"enum": [1, 2]}},
+        {"name": "flag", "type": "boolean"},
+        {"name": "yes", "type": "boolean", "constraints": {"enum": [True]}},
+        {"name": "age", "type": "integer", "constraints": {"minimum": 0, "maximum": 99}},
+        {"name": "rank", "type": "integer", "categories": [{"value": 1, "label": "low"}, 2]},
+        {
+            "name": "part",
+            "categories": [{"value": "b", "label": "B"}],
+            "constraints": {"enum": ["a", "b"]},
+        },
+    ]
+    domain = Domain.parse(json.dumps({"fields": fields, "missingValues": [""]}), "s.json")
+    assert domain["sex"].values == Categories(("m", "f"))
+    assert domain["code"] == Attribute("code", Categories(("1", "2")), "Code")
+    assert domain["flag"].values == Categories(("true", "false"))
+    assert domain["yes"].values == Categories(("true",))
+    assert domain["age"].values == Integers(0, 99)
+    assert domain["rank"].values == Categories(("1", "2"), ("low", "2"))
+    assert domain["part"].values == Categories(("a", "b"), ("a", "B"))
+
+
+def field(**content):
+    return json.dumps({"fields": [{"name": "x", **content}]})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", r"s\.json is not valid JSON \(line 1"),
+        ("[" * 100_000, r"s\.json"),
+        (field(bins=[0, 1]).replace("1]", "9" * 5000 + "]"), r"s\.json|'x'"),
+        ("[]", r'"fields"'),
+        ('{"fields": []}', r'"fields"'),
+        ('{"fields": [{"title": "x"}]}', r'Field 1 .* "name"'),
+        ('{"fields": ["x"]}', r"Field 1 "),
+        (field(), r"'x': its values are not known"),
+        (field(title=3), r'"title" of field \'x\' must be a text, got 3'),
+        (field(constraints=[]), r"'x': \"constraints\" must be an object"),
+        (field(constraints={"enum": "abc"}), r"'x': \"enum\" must be a list, got 'abc'"),
+        (field(constraints={"enum": []}), r"'x' must have 1 to .* got 0"),
+        (field(constraints={"enum": ["a", "a"]}), r"'x': The category 'a' is listed twice"),
+        (field(constraints={"enum": ["a", ""]}), r"'x': .* not empty, got ''"),
+        (field(constraints={"enum": [1.5]}), r"'x': .* got 1.5"),
+        (field(constraints={"enum": [None]}), r"'x': .* got None"),
+        (field(constraints={"enum": ["1", 1]}), r"'x': The category '1' is listed twice"),
+        (field(categories={"a": 1}), r"'x': \"categories\" must be a list"),
+        (field(categories=["a", {"value": "a"}]), r"'x': The category 'a' is listed twice"),
+        (
+            field(categories=["z"], constraints={"enum": ["a"]}),
+            r"'x': The category 'z' is not in constraints.enum",
+        ),
+        (field(constraints={"minimum": 0}), r"'x': its values are not known"),
+        (field(constraints={"minimum": 0, "maximum": 1.5}), r"'x': The maximum .* got 1.5"),
+        (field(constraints={"minimum": 0, "maximum": "9"}), r"'x': The maximum .* got '9'"),
+        (field(type="number", constraints={"minimum": 0, "maximum": 1}), r"'x': .* got 'number'"),
+        (field(constraints={"minimum": 0, "maximum": 10**6}), r"'x' .* got 1,000,001"),
+        (field(bins=3), r"'x': \"bins\" must be a list of edges, got 3"),
+        (field(bins=[0]), r"'x': Bins need at least two edges, got 1"),
+        (field(bins=[0, 2, 1]), r"'x': Bin edges must increase, got 2 before 1"),
+        (field(bins=[0, True]), r"'x': A bin edge must be a number, got True"),
+        (field(bins=[0, 10**400]), r"'x': A bin edge"),
+        (field(constraints={"enum": ["\ud800"]}), r"'x'"),
+    ],
+)
+def test_unusable_json(text, message):
+    with pytest.raises(DomainError, match=message):
+        Domain.parse(text, "s.json")

@@ -1,0 +1,89 @@
+"""Domain: names, places, files."""
+
+import numpy as np
+import pytest
+
+from rpexplore import Attribute, Domain, Integers
+from rpexplore.errors import DomainError
+
+
+@pytest.fixture
+def domain():
+    return Domain.from_sizes({"age": 100, "sex": 2, "region": 16})
+
+
+def test_from_sizes(domain):
+    assert domain.names == ("age", "sex", "region")
+    assert domain.sizes.tolist() == [100, 2, 16]
+    assert domain["sex"].labels() == ["0", "1"]
+    assert len(domain) == 3
+    assert Domain.from_sizes({"x": np.int64(3), "y": 10**6}).sizes.tolist() == [3, 10**6]
+
+
+def test_sizes_are_read_only(domain):
+    with pytest.raises(ValueError, match="read-only"):
+        domain.sizes[0] = 1
+
+
+def test_equality_and_hash_follow_the_content(domain):
+    same = Domain.from_sizes({"age": 100, "sex": 2, "region": 16})
+    assert domain == same
+    assert hash(domain) == hash(same)
+    assert domain != Domain.from_sizes({"sex": 2, "age": 100, "region": 16})
+
+
+def test_places(domain):
+    assert domain.position("sex") == 1
+    assert domain.positions(["region", "age"]) == (0, 2)
+    assert domain.positions("sex") == (1,), "a bare text is one name, not its letters"
+    assert domain.positions(()) == ()
+
+
+@pytest.mark.parametrize("size", [0, -1, 2.0, "3", True, None, 10**6 + 1])
+def test_unusable_size_is_refused_by_name(size):
+    with pytest.raises(DomainError, match=r"'x'.* got "):
+        Domain.from_sizes({"ok": 2, "x": size})
+
+
+def test_other_refusals(domain):
+    with pytest.raises(DomainError, match="at least one attribute, got none"):
+        Domain(())
+    with pytest.raises(DomainError, match="'a' is in the domain twice"):
+        Domain((Attribute("a", Integers(0, 1)), Attribute("a", Integers(0, 2))))
+    with pytest.raises(DomainError, match="no attribute 'income'.* age, sex, region"):
+        domain.positions(["age", "income"])
+    with pytest.raises(DomainError, match="'sex' is named twice"):
+        domain.positions(["sex", "age", "sex"])
+    with pytest.raises(DomainError, match="no attribute 3 "):
+        domain["age"] and domain[3]
+
+
+def test_files(domain, tmp_path):
+    for ending in ("json", "csv"):
+        path = tmp_path / f"codebook.{ending}"
+        domain.save(path)
+        assert Domain.load(path).names == domain.names
+        assert Domain.load(str(path)).sizes.tolist() == domain.sizes.tolist()
+
+
+def test_byte_order_mark_is_skipped(domain, tmp_path):
+    for ending in ("json", "csv"):
+        path = tmp_path / f"codebook.{ending}"
+        path.write_text("\ufeff" + domain.text(path.name), encoding="utf-8")
+        assert Domain.load(path).names == domain.names
+
+
+def test_unusable_files_are_named(domain, tmp_path):
+    with pytest.raises(DomainError, match=r"no\.json.* cannot be read \(No such file"):
+        Domain.load(tmp_path / "no.json")
+    with pytest.raises(DomainError, match="cannot be read"):
+        Domain.load(tmp_path)
+    (tmp_path / "latin.csv").write_bytes("attribute,value\nä,ö\n".encode("latin-1"))
+    with pytest.raises(DomainError, match=r"latin\.csv.* not UTF-8"):
+        Domain.load(tmp_path / "latin.csv")
+    with pytest.raises(DomainError, match=r"\.json .*or \.csv.* got 'codebook\.txt'"):
+        Domain.parse("", "codebook.txt")
+    with pytest.raises(DomainError, match=r"got 'codebook\.xlsx'"):
+        domain.save(tmp_path / "codebook.xlsx")
+    with pytest.raises(DomainError, match=r"codebook\.json.* cannot be written"):
+        domain.save(tmp_path / "missing" / "codebook.json")
