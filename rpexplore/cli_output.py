@@ -1,6 +1,7 @@
 """How the command line speaks: one-line errors, exit codes, JSON, text tables, progress, files.
 
-Exit codes: 0 done; 1 a plan does not hold what it claims; 2 refused or failed; 130 stopped.
+Exit codes: 0 done; 1 a plan does not hold what it claims; 2 refused or failed; 130 stopped;
+141 nobody read the output to its end.
 """
 
 import json
@@ -39,16 +40,16 @@ class Verbs(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            raise Stopped("stopped; no file was written.") from None
+            raise Stopped("stopped; nothing was left half-written.") from None
+        except BrokenPipeError:  # whoever reads our output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(141) from None
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **extra: Any) -> Any:
         given = sys.argv[1:] if args is None else list(args)
         extra |= {"prog_name": PROGRAM, "standalone_mode": False}
         try:
             sys.exit(super().main(given, **extra) or 0)
-        except BrokenPipeError:  # whoever reads our output has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(0)
         except Exception as error:
             code, message = _told(error)
             # What was read from records is for the screen: JSON may go on into a file or a log.
@@ -63,7 +64,7 @@ class Verbs(TyperGroup):
 def _told(error: Exception) -> tuple[int, str]:
     """Exit code and message for an error; the message holds nothing read from records."""
     if isinstance(error, Stopped | typer.Abort):
-        return 130, str(error) or "stopped; no file was written."
+        return 130, str(error) or "stopped; nothing was left half-written."
     if isinstance(error, RpexploreError):
         return 2, str(error)
     if isinstance(error, _UsageError):

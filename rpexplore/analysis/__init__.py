@@ -1,0 +1,1 @@
+"""Analysis: plans in, tidy DataFrames out, for pages, reports and notebooks alike."""

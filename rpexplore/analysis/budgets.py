@@ -1,0 +1,94 @@
+"""One budget in every unit people state it in."""
+
+from fractions import Fraction
+
+import pandas as pd
+
+from rpexplore import privacy
+from rpexplore.analysis.words import rounded
+from rpexplore.budget import Budget
+from rpexplore.decimals import exact_text
+
+UNITS = ("rho", "epsilon", "mu")
+USUAL_DELTA = "1e-6"
+
+# Slider stops, equal steps on a log scale: 1, 2, 5 in every decade.
+_DECADES = {"rho": (-4, 1), "epsilon": (-2, 1), "mu": (-2, 1)}
+
+
+def stated_unit(budget: Budget) -> str:
+    """The unit a budget was given in; one given as privacy cost is shown as ρ."""
+    name = budget.stated[0][0]
+    return name if name in UNITS else "rho"
+
+
+def stated_delta(budget: Budget) -> str:
+    """The δ a budget was given with, as typed, or the usual one."""
+    delta = dict(budget.stated).get("delta")
+    return USUAL_DELTA if delta is None else plain(delta)
+
+
+def in_unit(budget: Budget, unit: str, delta: str = USUAL_DELTA) -> str:
+    """The budget as a number of that unit: exactly as stated where it was stated so.
+
+    Otherwise four digits, rounded down, so that adopting the number never spends more.
+    """
+    stated = dict(budget.stated)
+    if unit in stated and (unit != "epsilon" or stated_delta(budget) == delta):
+        return plain(stated[unit])
+    if unit == "rho":
+        return plain(budget.rho) if len(plain(budget.rho)) <= 10 else _down(budget.rho)
+    if unit == "mu":
+        return _down(privacy.mu_from_privacy_cost(budget.privacy_cost))
+    return _down(privacy.epsilon_from_rho(budget.rho, delta))
+
+
+def restated(budget: Budget, unit: str, value: str, delta: str = USUAL_DELTA) -> Budget:
+    """The budget with this value in that unit, for the same privacy unit.
+
+    Raises `BudgetError` for a value that is not one.
+    """
+    stated = {unit: value.strip()} | ({"delta": delta.strip()} if unit == "epsilon" else {})
+    return Budget(max_records_per_person=budget.max_records_per_person, **stated)
+
+
+def protecting(budget: Budget, max_records_per_person: int | None) -> Budget:
+    """The same numbers as a promise to another privacy unit."""
+    return Budget(max_records_per_person=max_records_per_person, **dict(budget.stated))
+
+
+def slider_stops(unit: str, value: str) -> list[str]:
+    """The values a slider offers, ascending, with the present one among them."""
+    low, high = _DECADES[unit]
+    exponents = range(low, high + 1)
+    stops = {Fraction(step) * Fraction(10) ** e for e in exponents for step in (1, 2, 5)}
+    present = privacy.exact_fraction(value, unit)
+    return [value if stop == present else plain(stop) for stop in sorted(stops | {present})]
+
+
+def equivalents(budget: Budget) -> pd.DataFrame:
+    """What the budget means in every unit: columns measure, value, meaning. ε is rounded up."""
+    rows = [("ρ", plain(budget.rho), "zero-concentrated differential privacy (zCDP)")]
+    deltas = [stated_delta(budget), "1e-6", "1e-9", "1e-12"]
+    for delta in dict.fromkeys(deltas):
+        epsilon = rounded(privacy.epsilon_from_rho(budget.rho, delta), 4, "up")
+        rows.append((f"ε at δ = {delta}", epsilon, "(ε, δ)-differential privacy, from ρ"))
+    mu = rounded(privacy.mu_from_privacy_cost(budget.privacy_cost), 4, "up")
+    rows.append(("μ", mu, "Gaussian DP; exact only for continuous noise"))
+    frame = pd.DataFrame(rows, columns=["measure", "value", "meaning"])
+    frame.loc[0, "value"] = in_unit(budget, "rho")
+    return frame
+
+
+def plain(value: Fraction) -> str:
+    """An exact number as people type it: "0.1", "1e-9", "1/3"."""
+    text = exact_text(value)
+    digits = text.replace(".", "").lstrip("0")
+    if "/" in text or len(text) <= 7 or not text.startswith("0."):
+        return text
+    exponent = -(len(text) - 2 - len(digits) + 1)
+    return f"{digits[0]}{'.' + digits[1:] if len(digits) > 1 else ''}e{exponent}"
+
+
+def _down(value: float | Fraction) -> str:
+    return rounded(value, 4, "down").replace(",", "")

@@ -1,0 +1,42 @@
+"""Numbers as people read them: rounded to what matters, with thousands separators."""
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
+
+_MODES = {"nearest": ROUND_HALF_EVEN, "up": ROUND_CEILING, "down": ROUND_FLOOR}
+_SCALES = [(10**12, "trillion"), (10**9, "billion"), (10**6, "million")]
+
+
+def rounded(value: float | Fraction, digits: int = 2, mode: str = "nearest") -> str:
+    """A number with so many significant digits: "24", "1,300", "0.035", "1.2e-07".
+
+    mode: "nearest", or "up" or "down" for bounds that must stay bounds
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return "∞" if value > 0 else "unknown"
+    exact = Fraction(value)
+    context = Context(prec=digits, rounding=_MODES[mode])
+    short = context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+    if short == 0:
+        return "0"
+    if not -6 <= short.adjusted() < 15:
+        return f"{short.normalize():.{digits - 1}e}".replace("e+", "e")
+    # Whole parts stay whole: 1,298 to two digits is 1,300, not 1.3E+3.
+    text = f"{short:,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def count_in_words(count: int) -> str:
+    """A whole number for a sentence: "67", "166,751", "about 3.4 trillion", "about 10^23"."""
+    if count < 10**6:
+        return f"{count:,}"
+    if count >= 10**15:
+        return f"about 10^{len(str(count)) - 1}"
+    scale, name = next((scale, name) for scale, name in _SCALES if count >= scale)
+    return f"about {rounded(Fraction(count, scale), 2)} {name}"
+
+
+def plural(count: int, noun: str) -> str:
+    """ "1 table", "67 tables", with thousands separators."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

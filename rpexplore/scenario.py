@@ -1,0 +1,295 @@
+"""Scenario: everything a curator chooses for a plan, as one frozen value. Never holds a record.
+
+The app keeps exactly one of these and replaces it; the plan follows from it. A `Workload` is
+derived from a `WorkloadRequest`, which remembers how the tables were asked for ("all up to 3
+attributes"), so that the question survives a change of the schema.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from rpexplore import codebook
+from rpexplore.budget import Budget
+from rpexplore.domain import Domain
+from rpexplore.errors import DomainError, RpexploreError, WorkloadError
+from rpexplore.losses import Loss, SumOfVariances
+from rpexplore.plan import Plan
+from rpexplore.plan_file import loss_from_json, loss_to_json
+from rpexplore.planner import plan
+from rpexplore.workload import Workload
+
+FORMAT = "rpexplore-scenario"
+FORMAT_VERSION = 1
+TOTAL = "(total)"
+
+KINDS = {
+    "up_to": "all tables of up to so many attributes",
+    "of_order": "all tables of exactly so many attributes",
+    "at_most_cells": "all tables with at most so many cells",
+    "listed": "the tables of a list",
+}
+
+Table = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TableSetting:
+    """What a curator asks of one table beyond having it."""
+
+    attributes: Table
+    weight: float = 1.0
+    target: float | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        return self.weight == 1.0 and self.target is None
+
+
+@dataclass(frozen=True)
+class WorkloadRequest:
+    """How the tables are asked for. Each kind keeps its own number or list while not in use.
+
+    order     for "up_to" and "of_order"
+    cells     for "at_most_cells"
+    listed    for "listed": attribute names of each table
+    settings  importance and target of single tables; one whose table is not asked for is kept
+              aside and has no effect
+    """
+
+    kind: str = "up_to"
+    order: int = 2
+    cells: int = 1000
+    listed: tuple[Table, ...] = ()
+    settings: tuple[TableSetting, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise WorkloadError(
+                f"The tables must be asked for as one of {', '.join(KINDS)}, got {self.kind!r}."
+            )
+
+    def workload(self, domain: Domain) -> Workload:
+        """The tables asked for, with their importance and targets.
+
+        Raises `WorkloadError` or `DomainError` where the request does not fit the domain.
+        """
+        if self.kind == "up_to":
+            workload = Workload.all_up_to(domain, self.order)
+        elif self.kind == "of_order":
+            workload = Workload.all_of_order(domain, self.order)
+        elif self.kind == "at_most_cells":
+            workload = Workload.all_with_at_most(domain, cells=self.cells)
+        else:
+            workload = Workload.of(domain, self.listed)
+        if not self.settings:
+            return workload
+        asked_for = set(workload.tables)
+        used = [setting for setting in self.settings if setting.attributes in asked_for]
+        workload = workload.with_weights({setting.attributes: setting.weight for setting in used})
+        return workload.with_targets({setting.attributes: setting.target for setting in used})
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """The inputs of a plan. `counted` is what one record stands for, in the plural ("people")."""
+
+    domain: Domain
+    request: WorkloadRequest = WorkloadRequest()
+    loss: Loss = SumOfVariances()
+    budget: Budget = Budget(rho="0.1")
+    counted: str = "records"
+
+    @cached_property
+    def workload(self) -> Workload:
+        """The tables; raises `WorkloadError` where the request cannot be met."""
+        return self.request.workload(self.domain)
+
+    def plan(self) -> Plan:
+        """The optimal plan; raises `RpexploreError` where there is none."""
+        return plan(self.workload, loss=self.loss, budget=self.budget)
+
+    @property
+    def settings_aside(self) -> int:
+        """How many settings belong to tables that are not asked for now."""
+        asked_for = set(self.workload.tables) if self.request.settings else set()
+        return sum(setting.attributes not in asked_for for setting in self.request.settings)
+
+    def with_request(self, **changes: Any) -> "Scenario":
+        """A copy whose tables are asked for differently; refuses what cannot be met."""
+        changed = replace(self, request=replace(self.request, **changes))
+        _ = changed.workload
+        return changed
+
+    def with_settings(self, changed: Iterable[TableSetting]) -> "Scenario":
+        """A copy in which these tables have these settings; refuses weights that are no weights."""
+        settings = {setting.attributes: setting for setting in self.request.settings}
+        for setting in changed:
+            names = _in_order(self.domain, setting.attributes)
+            settings[names] = replace(setting, attributes=names)
+        kept = tuple(setting for setting in settings.values() if not setting.is_plain)
+        return self.with_request(settings=kept)
+
+    def with_domain(
+        self, domain: Domain, *, renamed: Mapping[str, str] | None = None
+    ) -> "tuple[Scenario, list[str]]":
+        """A copy over another schema, and a sentence for everything that had to be given up.
+
+        renamed: old attribute name -> new one, for attributes that only changed their name
+        """
+        request, notes = self.request, []
+        new_name = {name: name for name in domain.names} | dict(renamed or {})
+
+        def moved(table: Table) -> Table | None:
+            names = [new_name.get(name) for name in table]
+            known = [name for name in names if name in domain.names]
+            return _in_order(domain, known) if len(known) == len(names) else None
+
+        listed = tuple(table for old in request.listed if (table := moved(old)) is not None)
+        settings = tuple(
+            replace(setting, attributes=table)
+            for setting in request.settings
+            if (table := moved(setting.attributes)) is not None
+        )
+        notes += _given_up(request.listed, [moved(t) for t in request.listed], "listed table")
+        with_setting = [setting.attributes for setting in request.settings]
+        notes += _given_up(
+            with_setting, [moved(t) for t in with_setting], "importance or target of table"
+        )
+        order = min(request.order, len(domain))
+        if order < request.order and request.kind in ("up_to", "of_order"):
+            notes.append(
+                f"The tables had up to {request.order} attributes; the schema now has "
+                f"{len(domain)}, so they have up to {order}."
+            )
+        kind = request.kind
+        if kind == "listed" and not listed:
+            kind, order = "up_to", min(2, len(domain))
+            notes.append(
+                "No listed table fits the schema any more; all tables of up to "
+                f"{order} attribute{'s' if order > 1 else ''} are asked for instead."
+            )
+        request = replace(request, kind=kind, order=order, listed=listed, settings=settings)
+        changed = replace(self, domain=domain, request=request)
+        try:
+            _ = changed.workload
+        except WorkloadError as error:  # too many tables for the new schema
+            notes.append(f"{error} All tables of one attribute are asked for instead.")
+            changed = replace(changed, request=replace(request, kind="up_to", order=1))
+        return changed, notes
+
+    # ---- files
+
+    def text(self) -> str:
+        """The scenario as JSON text; `parse` undoes it exactly."""
+        request = self.request
+        content = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "domain": codebook.schema_from_attributes(self.domain.attributes),
+            "counted": self.counted,
+            "tables": {
+                "kind": request.kind,
+                "order": request.order,
+                "cells": request.cells,
+                "listed": request.listed,
+                "settings": [
+                    {"attributes": each.attributes, "weight": each.weight, "target": each.target}
+                    for each in request.settings
+                ],
+            },
+            "loss": loss_to_json(self.loss),
+            "budget": self.budget.to_json(),
+        }
+        return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def parse(cls, text: str) -> "Scenario":
+        """The scenario that a text holds; raises `WorkloadError` if it is not a usable one."""
+        try:
+            content = json.loads(text)
+            if content["format"] != FORMAT or content["format_version"] != FORMAT_VERSION:
+                raise ValueError(f'"format" must be {FORMAT!r} in version {FORMAT_VERSION}')
+            tables = content["tables"]
+            scenario = cls(
+                Domain(tuple(codebook.attributes_from_schema(content["domain"]))),
+                WorkloadRequest(
+                    kind=tables["kind"],
+                    order=tables["order"],
+                    cells=tables["cells"],
+                    listed=tuple(tuple(table) for table in tables["listed"]),
+                    settings=tuple(
+                        TableSetting(tuple(each["attributes"]), each["weight"], each["target"])
+                        for each in tables["settings"]
+                    ),
+                ),
+                loss_from_json(content["loss"]),
+                Budget.from_json(content["budget"]),
+                str(content["counted"]),
+            )
+            _ = scenario.workload
+        except (KeyError, TypeError, ValueError, AttributeError, RpexploreError) as error:
+            what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+            raise WorkloadError(f"This is not a usable scenario: {what.rstrip('.')}.") from None
+        return scenario
+
+
+# ---- lists of tables as text, one table a line
+
+_SEPARATORS = ",;×*\t"
+_WORD = re.compile(rf'\s*(?:"([^"]*)"|([^"{_SEPARATORS}]*))\s*(?:[{_SEPARATORS}]|$)')
+
+
+def text_from_table(table: Table) -> str:
+    """A table's attributes as people write them: "age × sex", "(total)"."""
+    quoted = [f'"{name}"' if set(name) & set(_SEPARATORS) else name for name in table]
+    return " × ".join(quoted) or TOTAL
+
+
+def tables_from_text(domain: Domain, text: str) -> tuple[Table, ...]:
+    """The tables of a list, one a line: names separated by commas or ×, "(total)" for the total.
+
+    Raises `WorkloadError` naming the line that cannot be used.
+    """
+    tables: dict[Table, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            table = _table_from_line(domain, line.strip())
+        except DomainError as error:
+            raise WorkloadError(f"Line {number}: {error}") from None
+        if table in tables:
+            raise WorkloadError(
+                f"Line {number}: the table {text_from_table(table)} is already in line "
+                f"{tables[table]}; keep one of them."
+            )
+        tables[table] = number
+    if not tables:
+        raise WorkloadError("The list has no tables; write one a line, such as: age, sex")
+    return tuple(tables)
+
+
+def _table_from_line(domain: Domain, line: str) -> Table:
+    if line in domain.names:
+        return (line,)
+    if line.lower() in (TOTAL, "()", "total"):
+        return ()
+    words = ["".join(match) for match in _WORD.findall(line)]
+    return _in_order(domain, [word.strip() for word in words if word.strip()])
+
+
+def _in_order(domain: Domain, names: Iterable[str]) -> Table:
+    return tuple(domain.names[place] for place in domain.positions(list(names)))
+
+
+def _given_up(old: Iterable[Table], new: Iterable[Table | None], noun: str) -> list[str]:
+    """A sentence that names what has no place in the new schema, if anything."""
+    lost = [text_from_table(table) for table, kept in zip(old, new, strict=True) if kept is None]
+    if not lost:
+        return []
+    shown = "; ".join(lost[:5]) + (f"; and {len(lost) - 5:,} more" if len(lost) > 5 else "")
+    return [f"Dropped, because the schema no longer has their attributes: {noun} {shown}."]
