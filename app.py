@@ -1,1 +1,25 @@
 """The app: page config, session state, navigation."""
+
+import streamlit as st
+
+from rpexplore.domain import Domain
+from rpexplore.scenario import Scenario
+from rpexplore.webapp_location import sample_data_folder
+
+# Without an icon of its own: Streamlit would fetch a named one from a font service.
+st.set_page_config(page_title="rpexplore", layout="wide")
+
+# A new session opens on the sample data, so that a complete plan is there to look at.
+if "scenario" not in st.session_state:
+    sample = Domain.load(sample_data_folder() / "household.json")
+    st.session_state["scenario"] = Scenario(sample, counted="people")
+
+st.navigation(
+    [
+        st.Page("pages/schema.py", title="Schema", icon=":material/view_column:"),
+        st.Page("pages/workload.py", title="Workload", icon=":material/table_view:"),
+        st.Page("pages/plan.py", title="Plan", icon=":material/tune:"),
+        st.Page("pages/release.py", title="Release", icon=":material/output:"),
+    ],
+    position="top",
+).run()

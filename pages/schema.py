@@ -1,1 +1,169 @@
-"""Schema page."""
+"""Schema: which attributes there are, and which values each can take."""
+
+import streamlit as st
+
+from pages._session import (
+    bind,
+    change,
+    change_domain,
+    current,
+    escaped,
+    revision,
+    show_messages,
+    typed,
+)
+from rpexplore.analysis import grids
+from rpexplore.analysis.words import count_in_words
+from rpexplore.domain import Domain
+from rpexplore.errors import DomainError
+from rpexplore.webapp_location import sample_data_folder
+
+HERE = "schema"  # where messages are shown, and the grid, which has its own
+GRID = "schema grid"
+SAMPLE, FILE, TYPED = "Sample survey", "Codebook file", "Typed in"
+EXAMPLE = "age 0..99\nsex: Female, Male\nregion 12\nincome 0..9999 step 500"
+
+
+def load_sample() -> None:
+    change_domain(
+        HERE, lambda: Domain.load(sample_data_folder() / "household.json"), counted="people"
+    )
+    revision(GRID, step=True)
+
+
+def load_file() -> None:
+    file = st.session_state["codebook"]
+    if file is not None:
+        change_domain(HERE, lambda: grids.domain_from_bytes(file.getvalue(), file.name))
+        revision(GRID, step=True)
+
+
+def load_typed() -> None:
+    change_domain(HERE, lambda: grids.domain_from_lines(st.session_state["typed"]))
+    revision(GRID, step=True)
+
+
+def add_attribute() -> None:
+    change_domain(HERE, lambda: grids.with_new_attribute(current().domain))
+    revision(GRID, step=True)
+
+
+def apply_typed() -> None:
+    domain, changes = current().domain, typed(GRID)
+    renamed: dict[str, str] = {}
+
+    def edited() -> Domain:
+        result = grids.domain_from_grid(domain, changes)
+        renamed.update(result.renamed)
+        return result.domain
+
+    change_domain(GRID, edited, renamed)
+    if len(current().domain) != len(domain):
+        revision(GRID, step=True)
+
+
+def set_counted() -> None:
+    noun = st.session_state["counted"].strip() or "records"
+    change(HERE, lambda: current().replaced(counted=noun))
+
+
+if typed(GRID):
+    apply_typed()
+st.title("Schema")
+st.markdown(
+    "Which attributes the tables can have, and which values each can take. This is **public "
+    "knowledge**, such as a codebook: a list of values taken from the records would give away "
+    "that somebody has them. No records are needed on this page."
+)
+source = st.segmented_control("Start from", [SAMPLE, FILE, TYPED], key="schema source")
+if source == SAMPLE:
+    st.markdown("A made-up household survey of about 50,000 people with 11 attributes.")
+    st.button("Use the sample survey", on_click=load_sample)
+elif source == FILE:
+    st.file_uploader(
+        "Codebook: Frictionless Table Schema (.json), or CSV with the columns attribute, value "
+        "and, if wanted, label",
+        type=["json", "csv"],
+        key="codebook",
+        on_change=load_file,
+    )
+elif source == TYPED:
+    st.text_area(
+        "One attribute a line: a name with its number of values, its range, or its categories",
+        placeholder=EXAMPLE,
+        key="typed",
+        height=140,
+    )
+    st.button("Use this schema", on_click=load_typed)
+else:
+    st.caption("Choose a source to replace the attributes below, or change them in the grid.")
+show_messages(HERE)
+
+scenario = current()
+domain = scenario.domain
+left, middle, right = st.columns(3)
+left.metric("Attributes", f"{len(domain):,}")
+middle.metric("Values in all", f"{sum(domain.sizes.tolist()):,}")
+right.metric(
+    "Combinations of all attributes",
+    count_in_words(grids.cross_product(domain)),
+    help="Cells of the table that crosses all attributes. Planning never builds that table.",
+)
+st.data_editor(
+    grids.schema_grid(domain),
+    key=revision(GRID),
+    hide_index=True,
+    height="content" if len(domain) <= 15 else 560,
+    placeholder="",
+    alt="Attributes of the schema, editable",
+    column_config={
+        "name": st.column_config.TextColumn("Name in the data", required=True),
+        "label": st.column_config.TextColumn("Label", width=180),
+        "kind": st.column_config.SelectboxColumn("Kind", options=grids.KINDS, required=True),
+        "size": st.column_config.NumberColumn("Values", disabled=True, format="localized"),
+        "values": st.column_config.ListColumn("Categories, or edges of intervals", width=260),
+        "minimum": st.column_config.NumberColumn("Lowest", step=1, format="%d"),
+        "maximum": st.column_config.NumberColumn("Highest", step=1, format="%d"),
+        "step": st.column_config.NumberColumn("In groups of", step=1, format="%d"),
+        "remove": st.column_config.CheckboxColumn("Remove", width="small"),
+    },
+    column_order=[
+        "name",
+        "label",
+        "kind",
+        "size",
+        "values",
+        "minimum",
+        "maximum",
+        "step",
+        "remove",
+    ],
+)
+show_messages(GRID)
+buttons = st.container(horizontal=True)
+buttons.button("Add an attribute", icon=":material/add:", on_click=add_attribute)
+buttons.download_button(
+    "Codebook (JSON)", domain.text("codebook.json"), "codebook.json", on_click="ignore"
+)
+try:
+    buttons.download_button(
+        "Codebook (CSV)", domain.text("codebook.csv"), "codebook.csv", on_click="ignore"
+    )
+except DomainError as error:
+    buttons.button("Codebook (CSV)", disabled=True, help=escaped(str(error)))
+
+with st.expander("Values and labels of one attribute"):
+    name = st.selectbox("Attribute", domain.names, key="attribute shown")
+    if name in domain.names:
+        values = grids.values_of(domain[name])
+        if domain[name].size > len(values):
+            st.caption(f"The first {len(values):,} of {domain[name].size:,} values.")
+        st.dataframe(values, hide_index=True, width=480, alt=f"Values of {name}")
+st.text_input(
+    "What do the tables count? (one row of the data is one of them)",
+    key=bind("counted", scenario.counted),
+    on_change=set_counted,
+    max_chars=40,
+    width=480,
+)
+st.page_link("pages/workload.py", label="Next: choose the tables", icon=":material/arrow_forward:")

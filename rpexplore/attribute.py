@@ -10,7 +10,7 @@ Labels of `Integers` and `Bins` are made when asked for, so an attribute of a mi
 nothing to hold.
 """
 
-import math
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -28,14 +28,20 @@ class Categories:
     labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", tuple(self.values))
-        object.__setattr__(self, "labels", tuple(self.labels) or self.values)
-        for value in self.values:
-            if not isinstance(value, str) or not value.strip():
-                raise DomainError(
-                    f"A category must be a text that is not empty, got {value!r}; name it, or "
-                    "leave it out."
-                )
+        for name in ("values", "labels"):
+            listed = getattr(self, name)
+            if isinstance(listed, str):
+                raise DomainError(f"The {name} must be a list of texts, got the text {listed!r}.")
+            object.__setattr__(self, name, tuple(listed))
+        if not self.labels:
+            object.__setattr__(self, "labels", self.values)
+        for noun, listed in (("category", self.values), ("label", self.labels)):
+            for text in listed:
+                if not _is_text(text) or not text.strip():
+                    raise DomainError(
+                        f"A {noun} must be a text that is not empty, got {text!r}; name it, or "
+                        "leave it out."
+                    )
         if len(self.labels) != len(self.values):
             raise DomainError(
                 f"There are {len(self.values)} categories but {len(self.labels)} labels; give "
@@ -104,8 +110,9 @@ class Bins:
         for edge in edges:
             if isinstance(edge, bool) or not isinstance(edge, int | float):
                 raise DomainError(f"A bin edge must be a number, got {edge!r}.")
-            if not math.isfinite(edge):
-                raise DomainError(f"A bin edge must be finite, got {edge!r}.")
+            if not abs(edge) <= sys.float_info.max:  # NaN is not
+                got = f"{edge:g}" if isinstance(edge, float) else "a longer whole number"
+                raise DomainError(f"A bin edge must be finite, got {got}.")
         if len(edges) < 2:
             raise DomainError(f"Bins need at least two edges, got {len(edges)}.")
         for left, right in pairwise(edges):
@@ -138,9 +145,13 @@ class Attribute:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
             raise DomainError(f"An attribute needs a name, got {self.name!r}.")
-        if any(ord(character) < 32 for character in self.name):
+        if not _is_text(self.name) or any(ord(character) < 32 for character in self.name):
             raise DomainError(
                 f"The attribute name {self.name!r} holds a control character; rename it."
+            )
+        if not _is_text(self.label):
+            raise DomainError(
+                f"The label of attribute {self.name!r} must be a text, got {self.label!r}."
             )
         if not isinstance(self.values, Categories | Integers | Bins):
             raise DomainError(
@@ -166,6 +177,14 @@ class Attribute:
     def labels(self) -> list[str]:
         """The label of every value, in order, [size]."""
         return [self.values.label(index) for index in range(self.size)]
+
+
+def _is_text(value: object) -> bool:
+    """Whether it is a text that UTF-8 files can hold (lone surrogates cannot be written)."""
+    try:
+        return isinstance(value, str) and bool(value.encode() or True)
+    except UnicodeEncodeError:
+        return False
 
 
 def _first_repeated(values: Iterable[str]) -> str | None:

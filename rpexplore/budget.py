@@ -5,9 +5,8 @@ from fractions import Fraction
 from typing import Any
 
 from rpexplore import privacy
-from rpexplore.decimals import exact_text
 from rpexplore.errors import BudgetError
-from rpexplore.privacy import Exact
+from rpexplore.exact import Exact, exact_fraction, exact_text
 
 
 @dataclass(frozen=True, init=False)
@@ -45,9 +44,7 @@ class Budget:
             "delta": delta,
         }
         stated = {
-            name: privacy.exact_fraction(value, name)
-            for name, value in given.items()
-            if value is not None
+            name: exact_fraction(value, name) for name, value in given.items() if value is not None
         }
         if set(stated) not in ({"privacy_cost"}, {"rho"}, {"mu"}, {"epsilon", "delta"}):
             raise BudgetError(
@@ -65,7 +62,7 @@ class Budget:
                 "The number of records a person may have must be a whole number of at least 1, "
                 f"got {records!r}."
             )
-        object.__setattr__(self, "privacy_cost", _cost(stated))
+        object.__setattr__(self, "privacy_cost", _cost(given))
         object.__setattr__(self, "stated", tuple(stated.items()))
         object.__setattr__(self, "max_records_per_person", records)
 
@@ -103,29 +100,42 @@ class Budget:
     @classmethod
     def from_json(cls, content: Any) -> "Budget":
         """The budget of a plan file; raises `BudgetError` if it is not what `to_json` writes."""
-        try:
-            budget = cls(
-                **content["stated"], max_records_per_person=content["max_records_per_person"]
-            )
-            written = privacy.exact_fraction(content["privacy_cost"], "privacy_cost")
-        except (KeyError, TypeError):
+        keys = {"stated", "privacy_cost", "max_records_per_person"}
+        if not isinstance(content, dict) or set(content) != keys:
             raise BudgetError(
-                "The budget must hold stated, privacy_cost and max_records_per_person."
-            ) from None
-        if written > budget.privacy_cost:
-            raise BudgetError(
-                f"The budget's privacy cost, {content['privacy_cost']}, is above what is stated "
-                f"beside it, {exact_text(budget.privacy_cost)}."
+                "The budget must hold stated, privacy_cost and max_records_per_person, no more."
             )
+        stated, written = content["stated"], content["privacy_cost"]
+        ways = {"privacy_cost", "rho", "mu", "epsilon", "delta"}
+        if not isinstance(stated, dict) or not set(stated) <= ways:
+            raise BudgetError(f"What is stated of the budget must be among {', '.join(ways)}.")
+        for text in (*stated.values(), written):
+            if not isinstance(text, str):
+                raise BudgetError(f'Exact numbers must be texts such as "0.5", got {text!r}.')
+        budget = cls(**stated, max_records_per_person=content["max_records_per_person"])
+        cost, full = exact_fraction(written, "privacy_cost"), budget.privacy_cost
+        # How (ε, δ) is rounded down may differ between versions; everything else is exact.
+        least = full * (1 - Fraction(1, 10**9)) if "epsilon" in stated else full
+        if not least <= cost <= full:
+            raise BudgetError(
+                f"The budget's privacy_cost does not follow from what is stated beside it: it must "
+                f"be {exact_text(full)}, got {written}."
+            )
+        object.__setattr__(budget, "privacy_cost", cost)
         return budget
 
 
-def _cost(stated: dict[str, Fraction]) -> Fraction:
-    if "privacy_cost" in stated:
-        return stated["privacy_cost"]
-    if "mu" in stated:
-        return privacy.privacy_cost_from_mu(stated["mu"])
-    if "rho" in stated:
-        return privacy.privacy_cost_from_rho(stated["rho"])
-    rho = privacy.rho_from_epsilon_delta(stated["epsilon"], stated["delta"])
+def _cost(given: dict[str, Exact | None]) -> Fraction:
+    if given["privacy_cost"] is not None:
+        return privacy.privacy_cost_from_rho(
+            exact_fraction(given["privacy_cost"], "privacy_cost") / 2
+        )
+    if given["mu"] is not None:
+        return privacy.privacy_cost_from_mu(given["mu"])
+    if given["rho"] is not None:
+        return privacy.privacy_cost_from_rho(given["rho"])
+    epsilon, delta = given["epsilon"], given["delta"]
+    assert epsilon is not None
+    assert delta is not None
+    rho = privacy.rho_from_epsilon_delta(epsilon, delta)
     return privacy.privacy_cost_from_rho(rho)

@@ -20,6 +20,9 @@ class Certificate:
     lower_bound: float
     shadow_prices: np.ndarray
 
+    def __post_init__(self) -> None:
+        self.shadow_prices.setflags(write=False)
+
     @property
     def gap(self) -> float:
         """How far the plan's loss can be above the smallest possible one, relative, ≥ 0."""

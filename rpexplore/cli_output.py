@@ -5,13 +5,11 @@ Exit codes: 0 done; 1 a plan does not hold what it claims; 2 refused or failed; 
 """
 
 import json
-import math
 import os
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +21,28 @@ from rpexplore.errors import RpexploreError
 PROGRAM = "rpexplore"
 DEBUG = "RPEXPLORE_DEBUG"
 
-# What typer raises for wrong usage. Where the class itself lives differs between its versions.
+# Base of what typer raises for wrong usage; its module differs between typer's versions.
 _UsageError: Any = next(
     kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
 )
 
 
 class Stopped(Exception):
-    """The user stopped the program; the message says what that left behind."""
+    """The user stopped the program."""
 
 
 class Verbs(TyperGroup):
-    """The program's verbs; turns whatever goes wrong in one of them into one line."""
+    """The program's verbs; whatever goes wrong in one of them is told in one line.
+
+    A note added to an exception (`add_note`) is told as well.
+    """
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise Stopped("stopped; nothing was left half-written.") from None
+        except KeyboardInterrupt as error:
+            notes = getattr(error, "__notes__", ["Nothing was left half-written."])
+            raise Stopped(" ".join(["Stopped.", *notes])) from None
         except BrokenPipeError:  # whoever reads our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(141) from None
@@ -49,40 +51,41 @@ class Verbs(TyperGroup):
         given = sys.argv[1:] if args is None else list(args)
         extra |= {"prog_name": PROGRAM, "standalone_mode": False}
         try:
-            sys.exit(super().main(given, **extra) or 0)
+            code = super().main(given, **extra) or 0
         except Exception as error:
-            code, message = _told(error)
+            code = 130 if isinstance(error, Stopped | typer.Abort) else 2
+            notes = " ".join(getattr(error, "__notes__", []))
             # What was read from records is for the screen: JSON may go on into a file or a log.
             if "--json" in given:
-                say_json({"error": one_line(message)})
+                say_json({"error": one_line(f"{_message(error)} {notes}")})
             else:
-                private = error.on_screen() if isinstance(error, RpexploreError) else message
-                typer.echo(f"{'' if code == 130 else 'error: '}{one_line(private)}", err=True)
-            sys.exit(code)
+                shown = error.on_screen() if isinstance(error, RpexploreError) else _message(error)
+                typer.echo(one_line(f"{'error: ' if code == 2 else ''}{shown} {notes}"), err=True)
+        sys.exit(code)
 
 
-def _told(error: Exception) -> tuple[int, str]:
-    """Exit code and message for an error; the message holds nothing read from records."""
-    if isinstance(error, Stopped | typer.Abort):
-        return 130, str(error) or "stopped; nothing was left half-written."
-    if isinstance(error, RpexploreError):
-        return 2, str(error)
+def _message(error: Any) -> str:
+    """What to tell of an error; holds nothing that was read from records."""
+    if isinstance(error, Stopped | RpexploreError):
+        return str(error)
+    if isinstance(error, typer.Abort):
+        return "Stopped. Nothing was left half-written."
     if isinstance(error, _UsageError):
         context = getattr(error, "ctx", None)
         command = context.command_path if context else PROGRAM
-        return 2, f"{error.format_message().rstrip('.')}; see {command} --help."
+        return f"{error.format_message().rstrip('.')}; see {command} --help."
     if os.environ.get(DEBUG) == "1":
         traceback.print_exception(error)
     if isinstance(error, OSError) and error.strerror:
-        return 2, f"{error.strerror}: {error.filename or 'no file named'}; check the path and disk."
+        return (
+            f"{error.strerror}: {error.filename or 'no file named'}; check the path and the disk."
+        )
     if isinstance(error, MemoryError):
-        return 2, "There is not enough memory; ask for fewer or smaller tables."
-    # Its text could hold anything, so only where it happened is told.
+        return "There is not enough memory; ask for fewer or smaller tables."
+    # The text of an unexpected error could hold anything, so only its kind and place are told.
     place = traceback.extract_tb(error.__traceback__)[-1]
-    return 2, (
-        f"This is a bug in {PROGRAM} ({type(error).__name__} in {Path(place.filename).name}, line "
-        f"{place.lineno}); please report it. {DEBUG}=1 shows more, which may be private."
-    )
+    where = f"{type(error).__name__} in {Path(place.filename).name}, line {place.lineno}"
+    return f"This is a bug in {PROGRAM} ({where}); please report it. {DEBUG}=1 shows more."
 
 
 # ---- text
@@ -90,7 +93,7 @@ def _told(error: Exception) -> tuple[int, str]:
 
 def say(text: str = "") -> None:
     """Print to standard output; what its encoding lacks becomes a question mark."""
-    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    encoding = sys.stdout.encoding or "utf-8"
     typer.echo(text.encode(encoding, "replace").decode(encoding))
 
 
@@ -104,27 +107,14 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))
 
 
-def number(value: float) -> str:
-    """A number to 4 digits, for reading."""
-    if value == 0 or not 1e-4 <= abs(value) < 1e9:
-        return f"{value:.4g}"
-    decimals = max(0, 3 - math.floor(math.log10(abs(value))))
-    return f"{value:,.{decimals}f}"
-
-
-def amount(value: Fraction) -> str:
-    """A privacy parameter to 6 digits, for reading."""
-    return f"{float(value):.6g}"
-
-
 def text_table(rows: Sequence[Sequence[str]], alignment: str) -> str:
-    """Rows in columns, the first one the header; `alignment` has < or > for each column."""
+    """Rows in columns, the first row as header; `alignment` has < or > for each column."""
     rows = [[one_line(value) for value in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    columns = list(zip(alignment, widths, strict=True))
     lines = [
         "  ".join(
-            f"{value:{side}{width}}"
-            for value, side, width in zip(row, alignment, widths, strict=True)
+            f"{value:{side}{width}}" for value, (side, width) in zip(row, columns, strict=True)
         ).rstrip()
         for row in rows
     ]
@@ -140,7 +130,7 @@ def refuse_existing(path: Path, force: bool) -> None:
     if not path.parent.is_dir():
         raise RpexploreError(f"There is no folder {str(path.parent)!r}; make it first.")
     if path.is_dir():
-        raise RpexploreError(f"{str(path)!r} is a folder; name a file.")
+        raise RpexploreError(f"{str(path)!r} is a folder; name a file in it.")
     if path.exists() and not force:
         raise RpexploreError(
             f"{str(path)!r} exists already; choose another name, or overwrite it with --force."
@@ -155,19 +145,32 @@ def write_whole(path: Path, text: str, force: bool) -> None:
         part.write_text(text, encoding="utf-8", newline="")
         part.replace(path)
     except OSError as error:
-        raise RpexploreError(f"{str(path)!r} cannot be written ({error.strerror}).") from None
+        raise RpexploreError(
+            f"{str(path)!r} cannot be written ({error.strerror}); check the folder and the disk."
+        ) from None
     finally:
         part.unlink(missing_ok=True)
 
 
-# ---- progress
+# ---- people
+
+
+def interactive() -> bool:
+    """Whether somebody is there to answer a question."""
+    return sys.stdin.isatty()
+
+
+def agreed(question: str) -> bool:
+    """Whether the answer is yes. Asked on standard error, so that output can go into a file."""
+    typer.echo(f"{question} [y/N] ", err=True, nl=False)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 @contextmanager
 def progress(doing: str) -> Iterator[Callable[[str, float], None]]:
-    """Shows on a terminal that work goes on; yields a function to tell what and how far.
+    """Shows on a terminal that work goes on; yields a function to tell what, and which share.
 
-    Until that is called, only the time that passes is shown. Nothing is written to a pipe or file.
+    Until that is called, only the time that passes is shown. A pipe or file gets nothing.
     """
     if not sys.stderr.isatty():
         yield lambda doing, share: None

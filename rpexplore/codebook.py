@@ -39,17 +39,29 @@ def attributes_from_json(text: str, source: str) -> list[Attribute]:
     """The attributes of a Table Schema text; `source` is named in errors."""
     try:
         schema = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
+        where = (
+            f"line {error.lineno}: {error.msg}"
+            if isinstance(error, json.JSONDecodeError)
+            else ("a number too long, or too many brackets")
+        )
         raise DomainError(
-            f"{source} is not valid JSON (line {error.lineno}: {error.msg}); it must be a "
-            "Frictionless Table Schema."
+            f"{source} is not valid JSON ({where}); it must be a Frictionless Table Schema."
         ) from None
     return attributes_from_schema(schema)
 
 
 def attributes_from_csv(text: str, source: str) -> list[Attribute]:
     """The attributes of a CSV codebook text; `source` is named in errors."""
-    rows = csv.DictReader(io.StringIO(text, newline=""))
+    try:
+        return _attributes_from_rows(csv.DictReader(io.StringIO(text, newline="")), source)
+    except csv.Error as error:
+        raise DomainError(
+            f"{source} is not a CSV codebook ({error}); check that every quote is closed."
+        ) from None
+
+
+def _attributes_from_rows(rows: csv.DictReader, source: str) -> list[Attribute]:
     columns = [column.strip().lower() for column in rows.fieldnames or []]
     if "attribute" not in columns or "value" not in columns:
         raise DomainError(
@@ -60,14 +72,20 @@ def attributes_from_csv(text: str, source: str) -> list[Attribute]:
     values: dict[str, list[str]] = {}
     labels: dict[str, list[str]] = {}
     for row in rows:
-        name, value = (row["attribute"] or "").strip(), (row["value"] or "").strip()
-        if not name or not value:
+        # Values are kept to the letter, blanks included: records must match them.
+        name, value = row["attribute"] or "", row["value"] or ""
+        if None in row:
+            raise DomainError(
+                f"{source}, line {rows.line_num}: there are more values than columns; put texts "
+                "that hold a comma in quotes."
+            )
+        if not name.strip() or not value.strip():
             raise DomainError(
                 f"{source}, line {rows.line_num}: every row needs an attribute and a value, got "
                 f"attribute {name!r} and value {value!r}."
             )
         values.setdefault(name, []).append(value)
-        labels.setdefault(name, []).append((row.get("label") or "").strip() or value)
+        labels.setdefault(name, []).append(row.get("label") or value)
     if not values:
         raise DomainError(f"{source} has a header but no rows; list one category a row.")
     return [
@@ -79,7 +97,7 @@ def attributes_from_csv(text: str, source: str) -> list[Attribute]:
 def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
     """The CSV codebook of the attributes; refuses what only the JSON form can hold."""
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text)  # lines end as RFC 4180 says, so texts may hold either line end
     writer.writerow(["attribute", "value", "label"])
     for attribute in attributes:
         values = attribute.values

@@ -14,7 +14,8 @@ from fractions import Fraction
 import numpy as np
 
 SIGNIFICANT_DIGITS = 12
-_PATTERN = re.compile(r"(\d+)(?:\.(\d+))?")
+_PATTERN = re.compile(r"([0-9]+)(?:\.([0-9]+))?")
+_LARGEST_EXPONENT = 290  # floats hold it with all digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +61,12 @@ class Decimals:
             whole, fraction = match[1], match[2] or ""
             number = (whole + fraction).rstrip("0")
             exponents[place] = len(whole) - len(number)
-            if not 0 < int(number or 0) < 10**18:
-                raise ValueError(f"must be positive, with at most 18 digits, got {text!r}")
+            number = number.lstrip("0")
+            if not 1 <= len(number) <= 18 or abs(exponents[place]) > _LARGEST_EXPONENT:
+                raise ValueError(
+                    "must be positive, with at most 18 significant digits and a size that floats "
+                    f"hold, got {text if len(text) < 50 else text[:40] + '…'!r}"
+                )
             digits[place] = int(number)
         return cls(digits, exponents)
 
@@ -75,9 +80,8 @@ class Decimals:
 
     def floats(self) -> np.ndarray:
         """Nearest floats (to one unit in the last place), float64[n]."""
-        down = np.maximum(-self.exponents, 0).astype(float)
-        up = np.maximum(self.exponents, 0).astype(float)
-        return self.digits * 10.0**up / 10.0**down
+        powers = 10.0 ** np.abs(self.exponents).astype(float)
+        return np.where(self.exponents < 0, self.digits / powers, self.digits * powers)
 
     def fraction(self, place: int) -> Fraction:
         """One of the numbers as an exact rational."""
@@ -90,23 +94,3 @@ class Decimals:
         factors = [10**shift for shift in range(int((self.exponents - lowest).max(initial=0)) + 1)]
         shifts = np.array(factors, dtype=object)[self.exponents - lowest]
         return self.digits.astype(object) * shifts, lowest
-
-
-def exact_text(value: Fraction) -> str:
-    """A rational as a plain decimal where it is one ("0.125"), else as a ratio ("1/3")."""
-    denominator = value.denominator
-    places = 0
-    while denominator % 10 == 0:
-        denominator //= 10
-        places += 1
-    for prime in (2, 5):
-        while denominator % prime == 0:
-            denominator //= prime
-            places += 1
-    if denominator != 1:
-        return f"{value.numerator}/{value.denominator}"
-    scaled = value.numerator * 10**places // value.denominator
-    whole, fraction = divmod(abs(scaled), 10**places)
-    sign = "-" if scaled < 0 else ""
-    digits = f"{fraction:0{places}d}".rstrip("0") if places else ""
-    return f"{sign}{whole}.{digits}" if digits else f"{sign}{whole}"

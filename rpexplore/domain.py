@@ -12,6 +12,7 @@ import numpy as np
 from rpexplore import codebook
 from rpexplore.attribute import Attribute, Integers
 from rpexplore.errors import DomainError
+from rpexplore.write import write_whole
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,8 @@ class Domain:
         """
         path = Path(path)
         try:
-            text = path.read_text(encoding="utf-8-sig")
+            # Not read_text: line ends inside quoted texts must stay as they are.
+            text = path.read_bytes().decode("utf-8-sig")
         except OSError as error:
             raise DomainError(
                 f"The codebook {str(path)!r} cannot be read ({error.strerror}); check the path."
@@ -83,7 +85,13 @@ class Domain:
     def save(self, path: str | Path) -> None:
         """Write the codebook; the ending (.json or .csv) tells the format."""
         path = Path(path)
-        path.write_text(self.text(path.name), encoding="utf-8")
+        try:
+            write_whole(path, self.text(path.name))
+        except OSError as error:
+            raise DomainError(
+                f"The codebook {str(path)!r} cannot be written ({error.strerror}); choose a folder "
+                "that exists and can be written to."
+            ) from None
 
     def text(self, filename: str) -> str:
         """The codebook's text in the format that the ending of `filename` tells."""

@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
-from rpexplore.decimals import exact_text
 from rpexplore.errors import LedgerError
+from rpexplore.exact import exact_text
 from rpexplore.plan import Plan
 
 FILENAME = "rpexplore-ledger.sqlite"

@@ -34,7 +34,7 @@ class SumOfVariances:
     weights_are_dual: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.weighting not in WEIGHTINGS:
+        if self.weighting not in tuple(WEIGHTINGS):
             raise WorkloadError(
                 f"The weighting must be one of {', '.join(WEIGHTINGS)}, got {self.weighting!r}."
             )

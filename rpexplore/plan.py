@@ -1,15 +1,14 @@
 """Plan: the boundary between planning and release. A frozen value, one JSON file."""
 
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from rpexplore import plan_file, privacy
 from rpexplore.accuracy import normal_quantile, query_covariance
@@ -18,8 +17,13 @@ from rpexplore.certificate import Certificate
 from rpexplore.closure import Closure
 from rpexplore.decimals import Decimals
 from rpexplore.errors import PlanError, WorkloadError
+from rpexplore.exact import Exact, text_rounded_up
 from rpexplore.losses import Loss
 from rpexplore.workload import AttributeSet, Workload
+from rpexplore.write import write_whole
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +48,9 @@ class Plan:
     certificate: Certificate
     version: str
 
+    def __post_init__(self) -> None:
+        self.variances.setflags(write=False)
+
     # ---- what it guarantees
 
     @property
@@ -61,9 +68,13 @@ class Plan:
         """ρ for one record, what the ledger books: ρ of the unit over m²."""
         return self.rho / self.budget.records_factor
 
-    def epsilon(self, delta: privacy.Exact) -> float:
+    def epsilon(self, delta: Exact) -> float:
         """The smallest proven ε for this δ, rounded up (CKS Prop. 7)."""
         return privacy.epsilon_from_rho(self.rho, delta)
+
+    def epsilon_text(self, delta: Exact) -> str:
+        """`epsilon` for reading: rounded up to 5 significant digits."""
+        return text_rounded_up(Fraction(self.epsilon(delta)), 5)
 
     # ---- what it is worth
 
@@ -75,11 +86,15 @@ class Plan:
     @cached_property
     def standard_errors(self) -> np.ndarray:
         """Standard error of a cell of each table, float64[n_tables]."""
-        return np.sqrt(self.variances)
+        errors = np.sqrt(self.variances)
+        errors.setflags(write=False)
+        return errors
 
     @cached_property
-    def tables(self) -> pd.DataFrame:
+    def tables(self) -> "pd.DataFrame":
         """One row a table: attributes, order, cells, accuracy, weight, target, shadow price."""
+        import pandas as pd  # half of the time that importing this package would take
+
         cells = self.workload.exact_cells
         fits = max(cells) < 2**63
         return pd.DataFrame(
@@ -134,8 +149,12 @@ class Plan:
             vectors[place] = np.zeros(size)
             vectors[place][0] = 1.0
         for name, vector in query.items():
-            place, values = self._place_in(name, places), np.asarray(vector, dtype=float)
+            place = self._place_in(name, places)
             size = int(self.closure.sizes[place])
+            try:
+                values = np.asarray(vector, dtype=float)
+            except (TypeError, ValueError):
+                values = np.empty(0)
             if values.shape != (size,) or not np.all(np.isfinite(values)):
                 raise WorkloadError(
                     f"The query on {name!r} must be {size} finite numbers, one for each of its "
@@ -188,18 +207,13 @@ class Plan:
 
     def save(self, path: str | Path) -> None:
         """Write the plan file; complete or not at all."""
-        path = Path(path)
-        part = path.with_name(f".{path.name}.part-{os.getpid()}")
         try:
-            part.write_text(self.text, encoding="utf-8", newline="\n")
-            part.replace(path)
+            write_whole(path, self.text)
         except OSError as error:
             raise PlanError(
-                f"The plan cannot be written to {str(path)!r} ({error.strerror}); choose a folder "
-                "that exists and can be written to."
+                f"The plan cannot be written to {str(path)!r} ({error.strerror}); choose a file "
+                "in a folder that exists and can be written to."
             ) from None
-        finally:
-            part.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: str | Path) -> "Plan":
@@ -233,8 +247,9 @@ def summary(plan: Plan) -> str:
         f"Plan for {len(workload):,} tables over {len(domain)} attributes "
         f"({len(plan.closure):,} residuals to measure)",
         f"  Protects   {plan.budget.unit}; neighbours add or remove it",
-        f"  Privacy    {float(plan.rho):.6g}-zCDP (privacy cost {plan.privacy_cost:.6g}), "
-        f"so ε = {plan.epsilon('1e-6'):.4g} at δ = 1e-6 and {plan.epsilon('1e-9'):.4g} at 1e-9",
+        f"  Privacy    {text_rounded_up(plan.rho, 6)}-zCDP "
+        f"(privacy cost {text_rounded_up(plan.exact_privacy_cost, 6)}), "
+        f"so ε = {plan.epsilon_text('1e-6')} at δ = 1e-6 and {plan.epsilon_text('1e-9')} at 1e-9",
         f"  Loss       {plan.loss.description}: {plan.loss_value:.6g}",
         f"  Proven     {plan.certificate.sentence}",
         "  Accuracy   standard error of a cell",

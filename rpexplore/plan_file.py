@@ -8,7 +8,7 @@ and `sha256sum plan.json` gives the hash the ledger and the manifest name.
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -18,15 +18,31 @@ from rpexplore import codebook, losses
 from rpexplore.budget import Budget
 from rpexplore.certificate import Certificate
 from rpexplore.closure import Closure
-from rpexplore.decimals import Decimals, exact_text
+from rpexplore.decimals import Decimals
 from rpexplore.domain import Domain
 from rpexplore.errors import PlanError, RpexploreError
-from rpexplore.privacy import exact_fraction
+from rpexplore.exact import exact_fraction, exact_text
 from rpexplore.workload import Workload, padded
 
 FORMAT = "rpexplore-plan"
 FORMAT_VERSION = 1
 
+_KEYS = (
+    "format",
+    "format_version",
+    "library_version",
+    "domain",
+    "loss",
+    "budget",
+    "privacy_cost",
+    "certificate",
+    "tables",
+    "residuals",
+)
+_ROW_KEYS = {
+    "tables": ("attributes", "weight", "target", "variance", "shadow_price"),
+    "residuals": ("attributes", "sigma_squared"),
+}
 _LOSS_KINDS = {"sum_of_variances": losses.SumOfVariances, "max_variance": losses.MaxVariance}
 
 
@@ -83,11 +99,11 @@ def fields_from_text(text: str, source: str) -> dict[str, Any]:
     """
     try:
         content = json.loads(text, parse_constant=_refuse_constant)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise PlanError(f"{source} is not a plan file: it is not valid JSON ({error}).") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise PlanError(f'{source} is not a plan file: "format" must be "{FORMAT}".')
-    if content.get("format_version") != FORMAT_VERSION:
+    if content.get("format_version") != FORMAT_VERSION or content["format_version"] is True:
         raise PlanError(
             f"{source} has plan format version {content.get('format_version')!r}, and this "
             f"library reads version {FORMAT_VERSION}; use the library version "
@@ -118,13 +134,28 @@ def loss_from_json(content: Any) -> losses.Loss:
 
 
 def _fields(content: dict[str, Any]) -> dict[str, Any]:
+    _check_keys(content, _KEYS, "the plan")
+    _check_keys(content["certificate"], ("loss", "lower_bound", "gap"), "the certificate")
+    tables = _columns(content, "tables")
+    residuals = _columns(content, "residuals")
+    if not isinstance(content["library_version"], str):
+        raise PlanError("library_version must be a text.")
+    if not isinstance(content["privacy_cost"], str):
+        raise PlanError('privacy_cost must be a text such as "0.5".')
+
+    privacy_cost = exact_fraction(content["privacy_cost"], "privacy_cost")
+    if privacy_cost <= 0:
+        raise PlanError(f"privacy_cost must be positive, got {content['privacy_cost']}.")
     domain = Domain(tuple(codebook.attributes_from_schema(content["domain"])))
-    tables, residuals, certificate = (content[k] for k in ("tables", "residuals", "certificate"))
-    members = padded([domain.positions(table["attributes"]) for table in tables])
-    targets = [np.nan if table["target"] is None else table["target"] for table in tables]
-    workload = Workload(domain, members, _floats(tables, "weight"), np.array(targets, dtype=float))
+    members = padded([domain.positions(names) for names in tables["attributes"]])
+    workload = Workload(
+        domain,
+        members,
+        _floats(tables["weight"], "weight"),
+        _floats([math.nan if t is None else t for t in tables["target"]], "target"),
+    )
     closure = Closure.of(workload)
-    listed = padded([domain.positions(residual["attributes"]) for residual in residuals])
+    listed = padded([domain.positions(names) for names in residuals["attributes"]])
     if not np.array_equal(members, workload.members) or not np.array_equal(listed, closure.members):
         raise PlanError(
             "the tables, and as residuals all their subsets (without single-valued attributes), "
@@ -136,23 +167,64 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
         "loss": loss_from_json(content["loss"]),
         "budget": Budget.from_json(content["budget"]),
         "closure": closure,
-        "sigma_squared": Decimals.parse([residual["sigma_squared"] for residual in residuals]),
-        "variances": _floats(tables, "variance"),
-        "exact_privacy_cost": exact_fraction(content["privacy_cost"], "privacy_cost"),
-        "certificate": Certificate(
-            loss_value=float(certificate["loss"]),
-            lower_bound=float(certificate["lower_bound"]),
-            shadow_prices=_floats(tables, "shadow_price"),
+        "sigma_squared": Decimals.parse(residuals["sigma_squared"]),
+        "variances": _not_negative(tables["variance"], "variance"),
+        "exact_privacy_cost": privacy_cost,
+        "certificate": _certificate(
+            content["certificate"], _not_negative(tables["shadow_price"], "shadow_price")
         ),
-        "version": str(content["library_version"]),
+        "version": content["library_version"],
     }
 
 
-def _floats(rows: list[dict[str, Any]], key: str) -> np.ndarray:
-    values = np.array([row[key] for row in rows], dtype=float)
-    if not np.all(np.isfinite(values) & (values >= 0)):
-        raise PlanError(f"every table's {key} must be a number of at least 0.")
-    return values
+def _certificate(content: dict[str, Any], shadow_prices: np.ndarray) -> Certificate:
+    values = [content["loss"], content["lower_bound"], content["gap"]]
+    loss, lower_bound, gap = _not_negative(values, "certificate").tolist()
+    if lower_bound == 0:
+        raise PlanError("the certificate's lower_bound must be above 0.")
+    certificate = Certificate(loss, lower_bound, shadow_prices)
+    if certificate.gap != gap:
+        raise PlanError(
+            f"the certificate's gap does not follow from its loss and lower_bound: it must be "
+            f"{certificate.gap!r}, got {gap!r}."
+        )
+    return certificate
+
+
+def _check_keys(content: Any, keys: Collection[str], noun: str) -> None:
+    """Exactly these keys: what nobody checks has no place in a plan."""
+    if not isinstance(content, dict) or content.keys() != set(keys):
+        found = ", ".join(content) if isinstance(content, dict) else repr(content)
+        raise PlanError(f"{noun} must hold exactly {', '.join(keys)}, got {found:.200}.")
+
+
+def _columns(content: dict[str, Any], key: str) -> dict[str, list[Any]]:
+    """The rows under a key, turned into one list for each of their keys."""
+    rows, keys = content[key], _ROW_KEYS[key]
+    if not isinstance(rows, list):
+        raise PlanError(f"{key} must be a list.")
+    wanted = set(keys)
+    for row in rows:
+        if not isinstance(row, dict) or row.keys() != wanted:
+            _check_keys(row, keys, f"each of the {key}")
+    columns = {name: [row[name] for row in rows] for name in keys}
+    if not all(type(names) is list for names in columns["attributes"]):
+        raise PlanError(f"the attributes of each of the {key} must be a list of names.")
+    return columns
+
+
+def _floats(values: list[Any], noun: str) -> np.ndarray:
+    if not {type(value) for value in values} <= {int, float}:
+        wrong = next(value for value in values if type(value) not in (int, float))
+        raise PlanError(f"every {noun} must be a number, got {wrong!r}.")
+    return np.array(values, dtype=float)
+
+
+def _not_negative(values: list[Any], noun: str) -> np.ndarray:
+    numbers = _floats(values, noun)
+    if not np.all(np.isfinite(numbers) & (numbers >= 0)):
+        raise PlanError(f"every {noun} must be a finite number of at least 0.")
+    return numbers
 
 
 def _joined(members: np.ndarray, quoted: list[str]) -> list[str]:

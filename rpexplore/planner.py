@@ -34,9 +34,22 @@ def plan(workload: Workload, *, loss: Loss, budget: Budget) -> Plan:
             f"The table {workload.describe(place)} has {workload.cells[place]:.3g} cells, too many "
             "to plan; leave it out."
         )
+    record_cost = float(budget.record_privacy_cost)
+    if not 1e-120 < record_cost < 1e120:
+        raise PlanError(
+            f"The budget leaves a privacy cost of {record_cost:.3g} for one record, which cannot "
+            "be planned with; use a budget between 1e-120 and 1e120."
+        )
+    if not np.all((table_weights > 1e-100) & (table_weights < 1e200)):
+        place = int(np.argmax(np.abs(np.log(table_weights))))
+        raise PlanError(
+            f"The weight of table {workload.describe(place)} in the loss is "
+            f"{table_weights[place]:.3g}, which cannot be planned with; bring importance weights "
+            "and targets closer to 1."
+        )
     solve = _SOLVERS[type(loss)]
-    solution = solve(closure, table_weights, float(budget.record_privacy_cost))
-    sigma_squared, record_cost = _within_budget(
+    solution = solve(closure, table_weights, record_cost)
+    sigma_squared, exact_cost = _within_budget(
         closure, solution.sigma_squared, budget.record_privacy_cost
     )
     variances = closure.variances(sigma_squared.floats())
@@ -47,7 +60,7 @@ def plan(workload: Workload, *, loss: Loss, budget: Budget) -> Plan:
         closure=closure,
         sigma_squared=sigma_squared,
         variances=variances,
-        exact_privacy_cost=record_cost * budget.records_factor,
+        exact_privacy_cost=exact_cost * budget.records_factor,
         certificate=Certificate(
             loss_value=loss.value(variances, workload),
             lower_bound=solution.lower_bound,

@@ -18,20 +18,15 @@ Every function raises BudgetError when a parameter is out of range.
 """
 
 import math
-import re
 from collections.abc import Callable
-from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation, localcontext
+from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
-from numbers import Rational
-from typing import TypeAlias
 
 import numpy as np
-from scipy.optimize import root_scalar
 from scipy.special import erfcx, exprel
 
 from rpexplore.errors import BudgetError
-
-Exact: TypeAlias = int | float | str | Decimal | Fraction
+from rpexplore.exact import Exact, exact_fraction, shown
 
 _RANGES = {  # parameter: (least, below, what it must be)
     name: (Fraction(least), Fraction(below), must_be)
@@ -44,32 +39,6 @@ _RANGES = {  # parameter: (least, below, what it must be)
         ("delta", "1e-300", "1", "above 0 (from 1e-300) and below 1, for example 1e-9"),
     ]
 }
-_RATIO = re.compile(r"[+-]?[0-9]+/[0-9]+")
-_MAX_EXPONENT = 400  # as a Fraction, "1e-999999999" would fill the memory
-
-
-def exact_fraction(value: Exact, name: str) -> Fraction:
-    """The number meant by `value`; a float stands for the decimal it prints as, so 0.1 is 1/10.
-
-    Strings may be "0.5", "1e-9" or "1/3". `name` is what the BudgetError calls the value.
-    """
-    try:
-        if isinstance(value, bool):
-            raise ValueError
-        if isinstance(value, Rational):  # int, Fraction, numpy's integers
-            return Fraction(int(value.numerator), int(value.denominator))
-        if isinstance(value, str) and _RATIO.fullmatch(value.strip()):
-            return Fraction(value.strip())
-        # float.__repr__, because numpy's float64 is a float that prints as "np.float64(0.1)"
-        decimal = Decimal(float.__repr__(value) if isinstance(value, float) else value)
-        if not decimal.is_finite() or (decimal and abs(decimal.adjusted()) > _MAX_EXPONENT):
-            raise ValueError
-        return Fraction(decimal) if decimal else Fraction(0)
-    except (TypeError, ValueError, ZeroDivisionError, InvalidOperation):
-        raise BudgetError(
-            f"{name} must be a finite number, got {_shown(value)}; write it like 0.5, 1e-9 or 1/3 "
-            f"(powers of ten up to {_MAX_EXPONENT})."
-        ) from None
 
 
 def rho_from_privacy_cost(cost: Exact) -> Fraction:
@@ -290,16 +259,8 @@ def _parameter(name: str, value: Exact) -> Fraction:
     number = exact_fraction(value, name)
     least, below, must_be = _RANGES[name]
     if not least <= number < below:
-        raise BudgetError(f"{name} must be {must_be}, got {_shown(value)}.")
+        raise BudgetError(f"{name} must be {must_be}, got {shown(value)}.")
     return number
-
-
-def _shown(value: object) -> str:
-    try:
-        text = str(value)
-    except ValueError:  # Python does not print integers of more than 4,300 digits
-        return "a number of thousands of digits"
-    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def _log(value: Fraction) -> float:
@@ -323,6 +284,8 @@ def _crossing(rising: Callable[[float], float], low: float, high: float) -> floa
 
 def _root(function: Callable[[float], float], low: float, high: float) -> float:
     """A root to full relative precision, however small it is."""
+    from scipy.optimize import root_scalar  # slow to import, and rarely needed
+
     return float(root_scalar(function, bracket=(low, high), xtol=1e-300, rtol=1e-15).root)
 
 

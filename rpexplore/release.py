@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from rpexplore import privacy
 from rpexplore.accounting import privacy_cost_upper_bound
 from rpexplore.data.files import read_records
 from rpexplore.data.records import Records
 from rpexplore.errors import DataError, LedgerError, PlanError
+from rpexplore.exact import Exact, exact_fraction
 from rpexplore.ledger import Ledger
 from rpexplore.measurement import check_countable, check_measurable, measured
 from rpexplore.plan import Plan
@@ -33,7 +33,7 @@ def release(
     *,
     other: Mapping[str, str] | None = None,
     ledger: str | Path | None = None,
-    cap_rho: privacy.Exact | None = None,
+    cap_rho: Exact | None = None,
     progress: Progress = lambda doing, share: None,
 ) -> Release:
     """Run a plan on records and write the release folder `output`, which must not exist yet.
@@ -100,10 +100,10 @@ def _checked_record_rho(plan: Plan) -> Fraction:
     return privacy_cost_upper_bound(plan.closure, plan.sigma_squared) / 2
 
 
-def _apply_cap(book: Ledger, data: Path, plan: Plan, cap_rho: privacy.Exact | None) -> None:
+def _apply_cap(book: Ledger, data: Path, plan: Plan, cap_rho: Exact | None) -> None:
     if cap_rho is None:
         return
-    cap = privacy.exact_fraction(cap_rho, "cap_rho") / plan.budget.records_factor
+    cap = exact_fraction(cap_rho, "cap_rho") / plan.budget.records_factor
     noted = book.account(data).cap_record_rho
     if noted is None:
         book.set_cap(data, cap)

@@ -33,8 +33,8 @@ import pyarrow.parquet
 
 from rpexplore.accuracy import normal_quantile, residuals_within
 from rpexplore.attribute import Attribute, Categories
-from rpexplore.decimals import exact_text
 from rpexplore.errors import ReleaseError
+from rpexplore.exact import exact_text
 from rpexplore.plan import Plan
 from rpexplore.reconstruct import contribution, marginal
 from rpexplore.verification import guarantee

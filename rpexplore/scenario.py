@@ -6,25 +6,24 @@ attributes"), so that the question survives a change of the schema.
 """
 
 import json
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from rpexplore import codebook
 from rpexplore.budget import Budget
 from rpexplore.domain import Domain
-from rpexplore.errors import DomainError, RpexploreError, WorkloadError
+from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.losses import Loss, SumOfVariances
 from rpexplore.plan import Plan
 from rpexplore.plan_file import loss_from_json, loss_to_json
 from rpexplore.planner import plan
+from rpexplore.table_lists import table_from_text, text_from_table
 from rpexplore.workload import Workload
 
 FORMAT = "rpexplore-scenario"
 FORMAT_VERSION = 1
-TOTAL = "(total)"
 
 KINDS = {
     "up_to": "all tables of up to so many attributes",
@@ -99,8 +98,8 @@ class Scenario:
 
     domain: Domain
     request: WorkloadRequest = WorkloadRequest()
-    loss: Loss = SumOfVariances()
-    budget: Budget = Budget(rho="0.1")
+    loss: Loss = field(default_factory=SumOfVariances)
+    budget: Budget = field(default_factory=lambda: Budget(rho="0.1"))
     counted: str = "records"
 
     @cached_property
@@ -117,6 +116,10 @@ class Scenario:
         """How many settings belong to tables that are not asked for now."""
         asked_for = set(self.workload.tables) if self.request.settings else set()
         return sum(setting.attributes not in asked_for for setting in self.request.settings)
+
+    def replaced(self, **changes: Any) -> "Scenario":
+        """A copy with other fields."""
+        return replace(self, **changes)
 
     def with_request(self, **changes: Any) -> "Scenario":
         """A copy whose tables are asked for differently; refuses what cannot be met."""
@@ -161,9 +164,10 @@ class Scenario:
         )
         order = min(request.order, len(domain))
         if order < request.order and request.kind in ("up_to", "of_order"):
+            extent = "up to" if request.kind == "up_to" else "exactly"
             notes.append(
-                f"The tables had up to {request.order} attributes; the schema now has "
-                f"{len(domain)}, so they have up to {order}."
+                f"The tables had {extent} {request.order} attributes; the schema now has "
+                f"{len(domain)}, so they have {extent} {order}."
             )
         kind = request.kind
         if kind == "listed" and not listed:
@@ -237,20 +241,11 @@ class Scenario:
         return scenario
 
 
-# ---- lists of tables as text, one table a line
-
-_SEPARATORS = ",;×*\t"
-_WORD = re.compile(rf'\s*(?:"([^"]*)"|([^"{_SEPARATORS}]*))\s*(?:[{_SEPARATORS}]|$)')
-
-
-def text_from_table(table: Table) -> str:
-    """A table's attributes as people write them: "age × sex", "(total)"."""
-    quoted = [f'"{name}"' if set(name) & set(_SEPARATORS) else name for name in table]
-    return " × ".join(quoted) or TOTAL
+# ---- lists of tables
 
 
 def tables_from_text(domain: Domain, text: str) -> tuple[Table, ...]:
-    """The tables of a list, one a line: names separated by commas or ×, "(total)" for the total.
+    """The tables of a list, one a line, each as `table_lists` reads it; empty lines are skipped.
 
     Raises `WorkloadError` naming the line that cannot be used.
     """
@@ -259,13 +254,13 @@ def tables_from_text(domain: Domain, text: str) -> tuple[Table, ...]:
         if not line.strip():
             continue
         try:
-            table = _table_from_line(domain, line.strip())
-        except DomainError as error:
+            table = table_from_text(domain, line)
+        except RpexploreError as error:
             raise WorkloadError(f"Line {number}: {error}") from None
         if table in tables:
             raise WorkloadError(
-                f"Line {number}: the table {text_from_table(table)} is already in line "
-                f"{tables[table]}; keep one of them."
+                f"Line {number}: the table {title(table)} is already in line {tables[table]}; "
+                "keep one of them."
             )
         tables[table] = number
     if not tables:
@@ -273,13 +268,14 @@ def tables_from_text(domain: Domain, text: str) -> tuple[Table, ...]:
     return tuple(tables)
 
 
-def _table_from_line(domain: Domain, line: str) -> Table:
-    if line in domain.names:
-        return (line,)
-    if line.lower() in (TOTAL, "()", "total"):
-        return ()
-    words = ["".join(match) for match in _WORD.findall(line)]
-    return _in_order(domain, [word.strip() for word in words if word.strip()])
+def text_from_tables(tables: Iterable[Table]) -> str:
+    """The list as text; `tables_from_text` undoes it."""
+    return "\n".join(text_from_table(table) for table in tables)
+
+
+def title(table: Table) -> str:
+    """What to call a table on screen: "age × sex", "(total)"."""
+    return " × ".join(table) or "(total)"
 
 
 def _in_order(domain: Domain, names: Iterable[str]) -> Table:
@@ -288,7 +284,7 @@ def _in_order(domain: Domain, names: Iterable[str]) -> Table:
 
 def _given_up(old: Iterable[Table], new: Iterable[Table | None], noun: str) -> list[str]:
     """A sentence that names what has no place in the new schema, if anything."""
-    lost = [text_from_table(table) for table, kept in zip(old, new, strict=True) if kept is None]
+    lost = [title(table) for table, kept in zip(old, new, strict=True) if kept is None]
     if not lost:
         return []
     shown = "; ".join(lost[:5]) + (f"; and {len(lost) - 5:,} more" if len(lost) > 5 else "")

@@ -7,12 +7,14 @@ import numpy as np
 
 from rpexplore import privacy
 from rpexplore.accounting import ExactVariances, privacy_cost_upper_bound
-from rpexplore.decimals import exact_text
+from rpexplore.exact import text_rounded_up
 from rpexplore.plan import Plan
-from rpexplore.solvers.solution import ROUNDING, best_response
+from rpexplore.solvers.solution import ROUNDING, dual_bound
 
 # Stated variances are floats: sums of positive terms, good to about 15 digits.
 VARIANCE_TOLERANCE = Fraction(1, 10**12)
+PRICE_TOLERANCE = 1e-9
+_DELTAS = ("1e-6", "1e-9", "1e-12")
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,9 @@ def verify(plan: Plan) -> Verification:
 
 def guarantee(plan: Plan) -> str:
     """What the plan guarantees, in words."""
-    rows = ", ".join(
-        f"ε = {_up(plan.epsilon(delta)):g} at δ = {delta}" for delta in ("1e-6", "1e-9", "1e-12")
-    )
+    rows = ", ".join(f"ε = {plan.epsilon_text(delta)} at δ = {delta}" for delta in _DELTAS)
     return (
-        f"A release by this plan is ρ-zCDP with ρ = {exact_text(_short(plan.rho))} for "
+        f"A release by this plan is ρ-zCDP with ρ = {text_rounded_up(plan.rho, 6)} for "
         f"{plan.budget.unit}: adding or removing it changes the distribution of everything that "
         f"is released by no more than that. It follows that the release is (ε, δ)-differentially "
         f"private with {rows}. The noise is discrete Gaussian, so these hold for the numbers as "
@@ -106,35 +106,24 @@ def _check_loss(plan: Plan) -> Check:
 
 def _check_bound(plan: Plan) -> Check:
     """The dual at the stated shadow prices; for a sum the loss's own weights are the dual point."""
-    certificate = plan.certificate
-    weights = plan.loss.table_weights(plan.workload)
-    dual = weights
-    if not plan.loss.weights_are_dual:
-        dual = weights * certificate.shadow_prices / np.sum(certificate.shadow_prices)
-    record_cost = float(plan.budget.record_privacy_cost)
-    _, bound = best_response(plan.closure, dual, record_cost)
-    bound *= 1 - ROUNDING
-    holds = certificate.lower_bound <= bound * (1 + 10 * ROUNDING)
-    gap = max(certificate.loss_value / bound - 1, 0.0)
+    certificate, weights = plan.certificate, plan.loss.table_weights(plan.workload)
+    prices = certificate.shadow_prices
+    dual = weights if plan.loss.weights_are_dual else weights * prices
+    bound = dual_bound(plan.closure, dual, float(plan.budget.record_privacy_cost))
+    shares = weights * plan.variances
+    right_prices = (
+        # Of a sum they are the tables' shares in it; of a maximum, any that give the bound.
+        np.allclose(prices, shares / np.sum(shares), rtol=PRICE_TOLERANCE, atol=0)
+        if plan.loss.weights_are_dual
+        else abs(float(np.sum(prices)) - 1) <= PRICE_TOLERANCE
+    )
+    holds = certificate.lower_bound <= bound * (1 + 10 * ROUNDING) and right_prices
+    if bound <= 0:
+        return Check("optimality", False, "the shadow prices prove nothing")
     return Check(
         "optimality",
-        holds,
-        f"no plan with this budget has a loss below {bound:.9g}; this one is within {gap:.2g} "
-        "(relative) of that",
+        bool(holds),
+        f"no plan with this budget has a loss below {bound:.9g}; this one is within "
+        f"{max(certificate.loss_value / bound - 1, 0.0):.2g} (relative) of that"
+        + ("" if right_prices else "; the stated shadow prices are wrong"),
     )
-
-
-def _short(value: Fraction) -> Fraction:
-    """Rounded up to 6 significant digits, for reading."""
-    digits = 6 - len(str(int(value))) if value >= 1 else 5 - _exponent(value)
-    scale = Fraction(10) ** digits
-    return Fraction(-((-value * scale) // 1)) / scale
-
-
-def _exponent(value: Fraction) -> int:
-    return int(np.floor(np.log10(float(value))))
-
-
-def _up(value: float) -> float:
-    """Rounded up to 5 significant digits, for reading."""
-    return float(_short(Fraction(value)))

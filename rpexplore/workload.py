@@ -56,7 +56,7 @@ class Workload:
         if np.any(same):
             raise WorkloadError(
                 f"The table {self.describe(int(np.argmax(same)))} is in the workload twice; keep "
-                "one of them (use with_weights to change its importance)."
+                "one of them, and give it more weight if it is important."
             )
 
     def _refuse_unusable(self, field: str, noun: str, *, allow_nan: bool) -> None:
@@ -91,24 +91,27 @@ class Workload:
     @classmethod
     def all_with_at_most(cls, domain: Domain, *, cells: int) -> "Workload":
         """All tables, of any order, with at most `cells` cells (the total among them)."""
-        if cells < 1:
-            raise WorkloadError(f"The number of cells must be at least 1, got {cells}.")
+        if isinstance(cells, bool) or not isinstance(cells, int) or cells < 1:
+            raise WorkloadError(
+                f"The number of cells must be a whole number of at least 1, got {cells!r}."
+            )
+        cells = min(cells, 2**62)
         sizes = domain.sizes
         level, level_cells = np.empty((1, 0), dtype=np.int32), np.ones(1, dtype=np.int64)
         levels = [level]
         while len(level):
             # Cells only grow with a further attribute, so every set grows from one kept before.
             last = level[:, -1] if level.shape[1] else np.full(len(level), -1)
-            grown, grown_cells = [], []
+            count, grown, grown_cells = sum(map(len, levels)), [], []
             for place in range(len(domain)):
-                fits = (last < place) & (level_cells <= cells // sizes[place])
-                column = np.full((np.count_nonzero(fits), 1), place, dtype=np.int32)
+                fits = np.flatnonzero((last < place) & (level_cells <= cells // sizes[place]))
+                if (count := count + len(fits)) > MAX_TABLES:
+                    _refuse_count(MAX_TABLES, "more than ")
+                column = np.full((len(fits), 1), place, dtype=np.int32)
                 grown.append(np.hstack([level[fits], column]))
                 grown_cells.append(level_cells[fits] * sizes[place])
             level, level_cells = np.concatenate(grown), np.concatenate(grown_cells)
             levels.append(level)
-            if (count := sum(map(len, levels))) > MAX_TABLES:
-                _refuse_count(count, "more than ")
         return cls._unweighted(domain, levels)
 
     @classmethod
@@ -133,8 +136,8 @@ class Workload:
         return cls(
             domain,
             padded(sets),
-            np.ones(len(sets)) if weights is None else np.array(weights, dtype=float),
-            np.array([np.nan] * len(sets) if targets is None else targets, dtype=float),
+            np.ones(len(sets)) if weights is None else _numbers(weights, "weights"),
+            np.full(len(sets), np.nan) if targets is None else _numbers(targets, "targets"),
         )
 
     @classmethod
@@ -222,6 +225,14 @@ class Workload:
         """A table's attributes for a sentence: "(age, sex)", or "(total)"."""
         names = [self.domain.names[place] for place in self.members[position] if place >= 0]
         return f"({', '.join(names) or 'total'})"
+
+
+def _numbers(values: Sequence[float | None], noun: str) -> np.ndarray:
+    """Values as float64[len(values)], None as NaN."""
+    try:
+        return np.array([np.nan if value is None else value for value in values], dtype=float)
+    except (TypeError, ValueError) as error:
+        raise WorkloadError(f"The {noun} of tables must be numbers ({error}).") from None
 
 
 def padded(sets: Sequence[Sequence[int]]) -> np.ndarray:

@@ -10,6 +10,8 @@ from itertools import combinations
 import cvxpy as cp
 import numpy as np
 
+import rpexplore as rp
+
 
 def sub(n: int) -> np.ndarray:
     """Sub_n, (n−1) × n: first column 1, entries (r, r+1) −1."""
@@ -42,8 +44,10 @@ def precision(plan) -> np.ndarray:
     for residual, sigma_squared in enumerate(plan.sigma_squared.floats()):
         attributes = plan.closure.attributes(residual)
         matrix = residual_matrix(sizes, attributes)
-        total += matrix.T @ np.linalg.solve(residual_covariance(sizes, attributes), matrix) / (
-            sigma_squared
+        total += (
+            matrix.T
+            @ np.linalg.solve(residual_covariance(sizes, attributes), matrix)
+            / (sigma_squared)
         )
     return total
 
@@ -83,6 +87,23 @@ def variance_matrix(workload) -> tuple[np.ndarray, np.ndarray]:
     return b, p
 
 
+def random_workload(seed: int) -> rp.Workload:
+    """3 to 5 attributes, up to 10 tables, importance and targets over two orders of magnitude."""
+    pick = np.random.default_rng(seed)
+    sizes = pick.integers(1, 12, pick.integers(3, 6))
+    domain = rp.Domain.from_sizes({f"a{i}": int(n) for i, n in enumerate(sizes)})
+    tables = {
+        tuple(pick.choice(domain.names, pick.integers(0, 4), replace=False)) for _ in range(10)
+    }
+    tables = sorted({tuple(sorted(table)) for table in tables})
+    return rp.Workload.of(
+        domain,
+        tables,
+        weights=10 ** pick.uniform(-1, 1, len(tables)),
+        targets=(10 ** pick.uniform(-1, 1, len(tables))).tolist(),
+    )
+
+
 def convex_optimum(workload, weights: np.ndarray, privacy_cost: float, *, largest: bool):
     """(optimal loss, optimal variances) by CVXPY: the sum or the largest of weights · Var."""
     b, p = variance_matrix(workload)
@@ -96,7 +117,7 @@ def convex_optimum(workload, weights: np.ndarray, privacy_cost: float, *, larges
         cp.Minimize(cp.max(weighted) if largest else cp.sum(weighted)),
         [(p / unit / privacy_cost) @ cp.inv_pos(scaled) <= 1],
     )
-    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
     assert problem.status == cp.OPTIMAL
     found = (b * unit) @ scaled.value
     return (np.max if largest else np.sum)(weights * found), found

@@ -60,7 +60,7 @@ def budgets(draw, *, least: float = 1e-15, most: float = 1e6):
     """Budgets given in any of the four ways, for a record or a person."""
     value = draw(
         st.floats(least, most)
-        | st.decimals(least, most, allow_nan=False, places=16).filter(lambda number: number > 0)
+        | st.decimals(str(least), str(most), allow_nan=False, places=20)
         | st.fractions(Fraction(1, 1000), 1000)
     )
     given_as = draw(st.sampled_from(["privacy_cost", "rho", "mu", "epsilon"]))
@@ -74,7 +74,7 @@ def budgets(draw, *, least: float = 1e-15, most: float = 1e6):
 
 def words(**options) -> st.SearchStrategy[str]:
     """Texts that are not blank: commas, quotes, line ends and any script, but no surrogates."""
-    characters = st.characters(codec="utf-8") | st.sampled_from(' ,;"\'\n\r\t|\\#ä–')
+    characters = st.characters(codec="utf-8") | st.sampled_from(" ,;\"'\n\r\t|\\#ä–")
     return st.text(characters, min_size=1, max_size=8, **options).filter(str.strip)
 
 

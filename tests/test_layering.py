@@ -17,10 +17,12 @@ PACKAGE = ROOT / "rpexplore"
 # whose modules may also import each other.
 GROUPS = [
     ["errors"],
+    ["exact", "write"],
     ["attribute"],
     ["codebook"],
     ["domain"],
     ["workload"],
+    ["table_lists"],
     ["closure", "privacy", "decimals"],
     ["budget", "losses", "accounting", "accuracy"],
     ["solvers.*"],
@@ -37,7 +39,8 @@ GROUPS = [
     ["measurement", "reconstruct"],
     ["release_folder"],
     ["release"],
-    ["webapp_location", "cli_output"],
+    ["webapp_location", "cli_output", "cli_options"],
+    ["webapp_process", "cli_facts"],
     ["cli"],
 ]
 RECORDS_AND_NOISE = {"data.*", "sampling", "ledger", "measurement", "release_folder", "release"}

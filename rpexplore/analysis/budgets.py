@@ -7,7 +7,7 @@ import pandas as pd
 from rpexplore import privacy
 from rpexplore.analysis.words import rounded
 from rpexplore.budget import Budget
-from rpexplore.decimals import exact_text
+from rpexplore.exact import exact_text
 
 UNITS = ("rho", "epsilon", "mu")
 USUAL_DELTA = "1e-6"
@@ -84,7 +84,7 @@ def plain(value: Fraction) -> str:
     """An exact number as people type it: "0.1", "1e-9", "1/3"."""
     text = exact_text(value)
     digits = text.replace(".", "").lstrip("0")
-    if "/" in text or len(text) <= 7 or not text.startswith("0."):
+    if "/" in text or value >= Fraction(1, 10**4):
         return text
     exponent = -(len(text) - 2 - len(digits) + 1)
     return f"{digits[0]}{'.' + digits[1:] if len(digits) > 1 else ''}e{exponent}"

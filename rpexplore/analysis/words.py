@@ -1,6 +1,7 @@
 """Numbers as people read them: rounded to what matters, with thousands separators."""
 
 import math
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 
@@ -8,10 +9,12 @@ _MODES = {"nearest": ROUND_HALF_EVEN, "up": ROUND_CEILING, "down": ROUND_FLOOR}
 _SCALES = [(10**12, "trillion"), (10**9, "billion"), (10**6, "million")]
 
 
-def rounded(value: float | Fraction, digits: int = 2, mode: str = "nearest") -> str:
-    """A number with so many significant digits: "24", "1,300", "0.035", "1.2e-07".
+def rounded(
+    value: float | Fraction, digits: int = 2, mode: str = "nearest", *, zeros: bool = False
+) -> str:
+    """A number with so many significant digits: "24", "1,300", "0.035", "1.2e-7".
 
-    mode: "nearest", or "up" or "down" for bounds that must stay bounds
+    mode: "nearest", or "up" or "down" for bounds that must stay bounds. zeros: "14.0" stays so.
     """
     if isinstance(value, float) and not math.isfinite(value):
         return "∞" if value > 0 else "unknown"
@@ -23,6 +26,8 @@ def rounded(value: float | Fraction, digits: int = 2, mode: str = "nearest") -> 
     if not -6 <= short.adjusted() < 15:
         return f"{short.normalize():.{digits - 1}e}".replace("e+", "e")
     # Whole parts stay whole: 1,298 to two digits is 1,300, not 1.3E+3.
+    if zeros:
+        return f"{short:,.{max(digits - 1 - short.adjusted(), 0)}f}"
     text = f"{short:,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -35,6 +40,14 @@ def count_in_words(count: int) -> str:
         return f"about 10^{len(str(count)) - 1}"
     scale, name = next((scale, name) for scale, name in _SCALES if count >= scale)
     return f"about {rounded(Fraction(count, scale), 2)} {name}"
+
+
+def column_format(column: Iterable[float], digits: int = 3) -> str:
+    """A printf format that shows so many significant digits of a column's smallest number."""
+    smallest = min(column)
+    if not 1e-6 <= smallest < 1e15:
+        return f"%.{digits - 1}e"
+    return f"%.{max(digits - 1 - math.floor(math.log10(smallest)), 0)}f"
 
 
 def plural(count: int, noun: str) -> str:

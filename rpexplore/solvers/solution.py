@@ -42,6 +42,13 @@ class Solution:
     shadow_prices: np.ndarray
 
 
+def dual_bound(variance_map: VarianceMap, table_weights: np.ndarray, privacy_cost: float) -> float:
+    """(Σ√(v p))² / c with v = Bᵀ w: below every plan's Σ_A w_A Var_A at this privacy cost."""
+    v = variance_map.residual_weights(table_weights)
+    root_sum = float(np.sum(np.sqrt(v * variance_map.privacy_cost_factor)))
+    return root_sum * root_sum / privacy_cost * (1 - ROUNDING)
+
+
 def best_response(
     variance_map: VarianceMap, table_weights: np.ndarray, privacy_cost: float
 ) -> tuple[np.ndarray, float]:

@@ -1,0 +1,124 @@
+"""The results part of the Plan page: what a plan guarantees and how accurate its tables are."""
+
+import streamlit as st
+
+from pages._session import current, escaped
+from rpexplore import figures
+from rpexplore.analysis import standard_errors
+from rpexplore.analysis.words import column_format, plural, rounded
+from rpexplore.plan import Plan
+from rpexplore.verification import guarantee
+
+
+def headline(planned: Plan) -> None:
+    """Typical and worst accuracy, privacy, targets, and the certificate in words."""
+    top, counted = standard_errors.headline(planned), escaped(current().counted)
+    typical, worst, privacy = (column.container(gap="xxsmall") for column in st.columns(3))
+    typical.metric("A cell of a typical table", f"±{rounded(top.median_margin)} {counted}")
+    typical.caption(f"95 % of the time (standard error σ = {rounded(top.median_error, 3)})")
+    worst.metric("A cell of the worst table", f"±{rounded(top.worst_margin)} {counted}")
+    worst.caption(
+        f"95 % of the time (σ = {rounded(top.worst_error, 3)}): {escaped(top.worst_table)}"
+    )
+    privacy.metric("Privacy loss", f"ε = {rounded(planned.epsilon('1e-6'), 3, 'up')}")
+    privacy.caption(
+        f"at δ = 1e-6 (ε = {rounded(planned.epsilon('1e-9'), 3, 'up')} at δ = 1e-9); "
+        f"ρ = {rounded(planned.rho, 4, 'up')}; protects {planned.budget.unit}"
+    )
+    if top.targets:
+        say = st.success if top.targets_met == top.targets else st.warning
+        say(f"{top.targets_met:,} of {plural(top.targets, 'target')} met.")
+    st.markdown(f":material/verified: **Proven.** {escaped(planned.certificate.sentence)}")
+
+
+def chart(planned: Plan) -> None:
+    """Standard error by number of attributes, with caption, alternative text and numbers."""
+    counted = current().counted
+    frame = standard_errors.by_order(planned)
+    sentence = standard_errors.by_order_in_words(frame, counted)
+    st.subheader("How accurate the tables are")
+    st.plotly_chart(
+        figures.standard_errors_by_order(frame, counted),
+        alt=f"Standard error of a cell by number of attributes. {sentence}",
+        config={"displayModeBar": False},
+    )
+    st.caption(
+        f"{escaped(sentence)} Boxes hold the middle half of the tables; whiskers reach the best "
+        f"and the worst. A standard error of 10 means within ±20 {escaped(counted)}, 95 % of the "
+        "time."
+    )
+    with st.expander("What this plan guarantees, in full"):
+        st.markdown(escaped(guarantee(planned)))
+    with st.expander("The numbers of this chart"):
+        st.dataframe(frame, hide_index=True, alt="Standard error by number of attributes")
+        st.download_button(
+            "Download (CSV)",
+            frame.to_csv(index=False),
+            "standard_errors_by_order.csv",
+            on_click="ignore",
+        )
+
+
+def table_list(planned: Plan) -> None:
+    """All tables, the least accurate first."""
+    st.subheader("All tables, the least accurate first")
+    containing = st.multiselect(
+        "Only tables with all of these attributes",
+        planned.workload.domain.names,
+        key="tables containing",
+    )
+    # Kept while plan and choice stay the same: for 10^5 tables it takes a moment.
+    kept = st.session_state.get("listed tables")
+    if kept is None or kept[0] is not planned or kept[1] != containing:
+        kept = (planned, containing, standard_errors.of_tables(planned, containing))
+        st.session_state["listed tables"] = kept
+    frame = kept[2]
+    if frame.empty:
+        st.info("No table of the workload has all of these attributes.")
+        return
+    digits = column_format(frame["standard_error"])
+    columns = list(frame.columns)
+    if not any(frame["met"]):
+        columns = columns[:-2]
+    st.dataframe(
+        frame,
+        hide_index=True,
+        lazy=len(frame) > 2000,
+        placeholder="",
+        alt="All tables with their standard errors",
+        column_order=columns,
+        column_config={
+            "table": st.column_config.TextColumn("Table", width="large"),
+            "order": st.column_config.NumberColumn("Attributes"),
+            "cells": st.column_config.NumberColumn("Cells", format="localized"),
+            "standard_error": st.column_config.NumberColumn("Standard error σ", format=digits),
+            "margin_95": st.column_config.NumberColumn("± 95 % of the time", format=digits),
+            "weight": st.column_config.NumberColumn("Importance", format="%.4g"),
+            "target": st.column_config.NumberColumn("Target σ", format="%.3g"),
+            "met": st.column_config.TextColumn("Target met"),
+        },
+    )
+
+
+def downloads(planned: Plan) -> None:
+    """The plan file and the tables, made when asked for."""
+    buttons = st.container(horizontal=True)
+    buttons.download_button(
+        "Plan (plan.json)",
+        lambda: planned.text,
+        "plan.json",
+        "application/json",
+        type="primary",
+        on_click="ignore",
+    )
+    buttons.download_button(
+        "All tables (CSV)",
+        lambda: standard_errors.csv_of_tables(planned),
+        "tables.csv",
+        "text/csv",
+        on_click="ignore",
+    )
+    st.caption(
+        "The plan file holds everything a release needs, and no records: `rpexplore verify "
+        "plan.json` checks it, `rpexplore release` runs it where the data lives."
+    )

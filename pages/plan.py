@@ -1,0 +1,82 @@
+"""Plan: what "accurate" means, what it may cost in privacy, and what comes of it."""
+
+import streamlit as st
+
+from pages._budget import budget_inputs, unit_inputs
+from pages._results import chart, downloads, headline, table_list
+from pages._session import bind, change, current, plan, show_messages
+from rpexplore.losses import MaxVariance, SumOfVariances
+
+HERE = "plan"
+SUM, LARGEST, TARGET = "sum", "largest", "target"
+AIMS = {
+    SUM: ("Small errors on average", "The weighted sum of all tables' variances."),
+    LARGEST: ("A small largest error", "The largest variance of all tables, by importance."),
+    TARGET: ("Targets met as well as can be", "The largest variance compared with its target."),
+}
+WEIGHTINGS = {
+    "equal": "every table counts the same",
+    "cells": "every cell counts the same, so large tables count more",
+    "sqrt": "in between (square root of the cells)",
+}
+
+
+def set_loss() -> None:
+    chosen, weighting = st.session_state["aim"], st.session_state.get("weighting", "equal")
+    losses = {
+        SUM: SumOfVariances(weighting),
+        LARGEST: MaxVariance(),
+        TARGET: MaxVariance(relative_to="target"),
+    }
+    change(HERE, lambda: current().replaced(loss=losses[chosen]))
+
+
+def aim_of(loss: SumOfVariances | MaxVariance) -> str:
+    if isinstance(loss, SumOfVariances):
+        return SUM
+    return TARGET if loss.relative_to == "target" else LARGEST
+
+
+def inputs() -> None:
+    loss = current().loss
+    st.subheader("What to aim for")
+    st.radio(
+        "The plan should give",
+        list(AIMS),
+        format_func=lambda aim: AIMS[aim][0],
+        captions=[caption for _, caption in AIMS.values()],
+        key=bind("aim", aim_of(loss)),
+        on_change=set_loss,
+    )
+    if isinstance(loss, SumOfVariances):
+        st.selectbox(
+            "How tables count in the sum",
+            list(WEIGHTINGS),
+            format_func=WEIGHTINGS.__getitem__,
+            key=bind("weighting", loss.weighting),
+            on_change=set_loss,
+            help="On top of each table's importance, which is set on the Workload page.",
+        )
+    st.subheader("Privacy")
+    unit_inputs(HERE)
+    budget_inputs(HERE)
+    show_messages(HERE)
+
+
+st.title("Plan")
+left, right = st.columns([1, 2], gap="large")
+with left:
+    inputs()
+planned = None
+with right:
+    planned = plan()
+    if planned is not None:
+        headline(planned)
+        chart(planned)
+    elif aim_of(current().loss) == TARGET:
+        st.markdown("Targets are set on the Workload page, for single tables or for many at once.")
+        st.page_link("pages/workload.py", label="To the workload")
+if planned is not None:
+    table_list(planned)
+    downloads(planned)
+    st.page_link("pages/release.py", label="Next: the release", icon=":material/arrow_forward:")

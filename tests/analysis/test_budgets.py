@@ -1,0 +1,67 @@
+"""One budget in every unit."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.analysis import budgets
+from rpexplore.errors import BudgetError
+
+
+def test_a_budget_shows_as_it_was_stated():
+    assert budgets.in_unit(rp.Budget(rho="1/3"), "rho") == "1/3"
+    assert budgets.in_unit(rp.Budget(mu="0.123456789"), "mu") == "0.123456789"
+    stated = rp.Budget(epsilon="0.7", delta="1e-9")
+    assert budgets.in_unit(stated, "epsilon", "1e-9") == "0.7"
+    assert (budgets.stated_unit(stated), budgets.stated_delta(stated)) == ("epsilon", "1e-9")
+    assert budgets.stated_unit(rp.Budget(privacy_cost=1)) == "rho"
+
+
+def test_published_conversion():
+    # math.md §1: rho = 0.5, delta = 1e-6 gives epsilon = 5.2215.
+    frame = budgets.equivalents(rp.Budget(rho="0.5")).set_index("measure")
+    assert frame.loc["ε at δ = 1e-6", "value"] == "5.222"
+    assert frame.loc["μ", "value"] == "1"
+    assert frame.loc["ρ", "value"] == "0.5"
+
+
+@given(st.sampled_from(budgets.UNITS), st.integers(1, 5000))
+def test_adopting_a_number_shown_in_another_unit_never_spends_more(unit, thousandths):
+    budget = rp.Budget(rho=Fraction(thousandths, 1000), max_records_per_person=2)
+    shown = budgets.in_unit(budget, unit, "1e-6")
+    adopted = budgets.restated(budget, unit, shown, "1e-6")
+    assert budget.rho * Fraction(99, 100) <= adopted.rho <= budget.rho
+    assert adopted.max_records_per_person == 2
+
+
+def test_another_unit_to_protect_keeps_the_numbers():
+    person = budgets.protecting(rp.Budget(epsilon=1, delta="1e-6"), 4)
+    assert person == rp.Budget(epsilon=1, delta="1e-6", max_records_per_person=4)
+    assert budgets.protecting(person, None) == rp.Budget(epsilon=1, delta="1e-6")
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "", "much"])
+def test_values_that_are_none_are_refused(value):
+    with pytest.raises(BudgetError):
+        budgets.restated(rp.Budget(rho=1), "rho", value)
+
+
+@pytest.mark.parametrize("unit", budgets.UNITS)
+def test_slider_holds_the_present_value_in_order(unit):
+    stops = budgets.slider_stops(unit, "0.123")
+    values = [float(stop) for stop in stops]
+    assert "0.123" in stops
+    assert values == sorted(set(values))
+    assert len(budgets.slider_stops(unit, "0.1")) == len(stops) - 1
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("0.1", "0.1"), ("1e-9", "1e-9"), ("0.00000125", "1.25e-6"), ("1/3", "1/3"), ("12", "12")],
+)
+def test_plain_numbers_are_typed_as_people_do(value, text):
+    assert budgets.plain(Fraction(value)) == text
+    assert Fraction(text) == Fraction(value)

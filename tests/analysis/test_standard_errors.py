@@ -1,0 +1,95 @@
+"""Accuracy of a plan's tables, against the plan itself and against numpy."""
+
+import io
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.analysis import standard_errors as se
+from rpexplore.table_lists import workload_from_csv
+
+DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})
+
+
+@pytest.fixture(scope="module")
+def plan():
+    workload = rp.Workload.all_up_to(DOMAIN, 2).with_weights({("sex",): 4.0})
+    workload = workload.with_targets({("sex",): 100.0, ("age", "region"): 0.1})
+    return rp.plan(workload, loss=rp.SumOfVariances("cells"), budget=rp.Budget(rho="0.1"))
+
+
+@pytest.fixture(scope="module")
+def level_plan():
+    workload = rp.Workload.all_of_order(DOMAIN, 1)
+    return rp.plan(workload, loss=rp.MaxVariance(), budget=rp.Budget(rho="0.1"))
+
+
+def test_headline(plan):
+    top = se.headline(plan)
+    assert top.worst_error == plan.standard_errors.max()
+    worst = plan.workload.tables[int(np.argmax(plan.standard_errors))]
+    assert top.worst_table == (" × ".join(worst) or "(total)")
+    assert top.worst_margin == pytest.approx(plan.margin_of_error(worst), rel=1e-12)
+    assert top.median_error == np.median(plan.standard_errors)
+    assert (top.tables, top.targets, top.targets_met) == (7, 2, 1)
+
+
+def test_by_order_are_the_quantiles_of_each_order(plan):
+    frame = se.by_order(plan)
+    assert frame["order"].tolist() == [0, 1, 2]
+    assert frame["tables"].tolist() == [1, 3, 3]
+    tables = plan.tables
+    for row in frame.to_dict("records"):
+        errors = tables.loc[tables["order"] == row["order"], "standard_error"]
+        found = [row[name] for name in ("smallest", "lower_quartile", "median", "largest")]
+        assert found == pytest.approx(errors.quantile([0, 0.25, 0.5, 1]).tolist(), rel=1e-12)
+        worst = tables.loc[errors.idxmax(), "attributes"]
+        assert row["worst_table"] == (" × ".join(worst) or "(total)")
+
+
+def test_words_for_different_errors(plan):
+    frame = se.by_order(plan)
+    words = se.by_order_in_words(frame, "people")
+    assert frame.loc[frame["largest"].idxmax(), "worst_table"] in words
+    assert " people for " in words
+
+
+def test_words_for_equal_errors(level_plan):
+    words = se.by_order_in_words(se.by_order(level_plan), "visits")
+    assert "visits" in words
+    assert words.endswith("All tables are equally accurate.")
+
+
+def test_of_tables_lists_all_the_least_accurate_first(plan):
+    frame = se.of_tables(plan)
+    assert len(frame) == 7
+    assert np.all(np.diff(frame["standard_error"]) <= 0)
+    rows = frame.set_index("table")
+    assert rows.loc["sex", "weight"] == 4.0
+    assert rows["met"].to_dict() == dict.fromkeys(rows.index, "") | {
+        "sex": "yes",
+        "age × region": "no",
+    }
+    assert rows.loc["(total)", "cells"] == 1
+
+
+def test_a_target_that_is_met_exactly_is_met(plan):
+    exactly = float(plan.standard_errors[0])
+    workload = plan.workload.with_targets({(): exactly})
+    same = rp.plan(workload, loss=plan.loss, budget=plan.budget)
+    assert se.of_tables(same).set_index("table").loc["(total)", "met"] == "yes"
+
+
+def test_filter_by_attributes(plan):
+    assert set(se.of_tables(plan, ["sex"])["table"]) == {"sex", "age × sex", "sex × region"}
+    assert se.of_tables(plan, ["age", "sex", "region"]).empty
+
+
+def test_csv_of_tables_can_be_read_as_a_workload(plan):
+    text = se.csv_of_tables(plan)
+    workload = workload_from_csv(DOMAIN, text, "tables.csv")
+    assert workload.tables == plan.workload.tables
+    np.testing.assert_array_equal(workload.weights, plan.workload.weights)
+    np.testing.assert_array_equal(workload.targets, plan.workload.targets)
+    assert len(io.StringIO(text).readlines()) == 8

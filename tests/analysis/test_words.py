@@ -1,0 +1,64 @@
+"""Numbers as people read them."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rpexplore.analysis.words import column_format, count_in_words, plural, rounded
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (24.123, 2, "24"),
+        (1298.0, 2, "1,300"),
+        (0.03456, 2, "0.035"),
+        (14.0, 3, "14"),
+        (123_456_789.0, 3, "123,000,000"),
+        (1.5e-9, 2, "1.5e-9"),
+        (1e20, 2, "1.0e20"),
+        (0.0, 2, "0"),
+        (Fraction(1, 3), 4, "0.3333"),
+        (float("inf"), 2, "∞"),
+    ],
+)
+def test_rounded(value, digits, text):
+    assert rounded(value, digits) == text
+
+
+def test_zeros_stay_where_wanted():
+    assert rounded(13.98, 3, zeros=True) == "14.0"
+
+
+@given(st.fractions(min_value=Fraction(1, 10**5), max_value=10**9), st.integers(1, 6))
+def test_bounds_stay_bounds(value, digits):
+    up, down = (rounded(value, digits, mode).replace(",", "") for mode in ("up", "down"))
+    assert Fraction(down) <= value <= Fraction(up)
+    assert Fraction(up) <= value * (1 + Fraction(10) ** (1 - digits))
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (67, "67"),
+        (166_751, "166,751"),
+        (8_805_888_000, "about 8.8 billion"),
+        (1_000_000, "about 1 million"),
+        (10**100, "about 10^100"),
+    ],
+)
+def test_counts(count, text):
+    assert count_in_words(count) == text
+
+
+def test_plural():
+    assert [plural(n, "table") for n in (0, 1, 1200)] == ["0 tables", "1 table", "1,200 tables"]
+
+
+@pytest.mark.parametrize(
+    ("column", "shown"), [([11.55, 15], "11.6"), ([0.0123], "0.0123"), ([1234.5], "1234")]
+)
+def test_columns_show_three_digits_of_their_smallest_number(column, shown):
+    assert column_format(column) % column[0] == shown

@@ -1,0 +1,221 @@
+"""Speed and memory of planning and release, against what they must reach: `make bench`.
+
+Every case runs in a process of its own (so that a process peak is that case's alone), three times
+in a row; the time is the best of the three. It is the time of the call named in the row: imports
+and the making of the inputs are outside. The peak is that of the whole process, imports included.
+Exit code 1 if a row misses its limit.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+import rpexplore as rp  # noqa: E402  (the checkout this file is in, installed or not)
+from rpexplore.sampling import discrete_gaussian  # noqa: E402
+from tests.published import figures  # noqa: E402
+
+DATA = ROOT.parent / "shared" / "data"
+REPEATS = 3
+HEADING = (
+    "Times: the named call alone (imports and inputs made before), best of "
+    f"{REPEATS} in a process of its own. Peaks: that whole process."
+)
+
+Row = tuple[str, float, str, float]  # what, measured, "<=" or ">=", limit; the unit is in `what`
+
+
+def best_of_three(
+    call: Callable[[Any], Any], fresh: Callable[[], Any] = lambda: None
+) -> tuple[float, Any]:
+    """(seconds of the fastest call, what the last one returned).
+
+    `fresh` makes the input of each call, outside the time: nothing remembers an earlier call.
+    """
+    seconds = []
+    for _ in range(REPEATS):
+        given = fresh()
+        start = time.perf_counter()
+        found = call(given)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds), found
+
+
+def peak_gigabytes() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # kB, but bytes on macOS
+    return peak * (1 if sys.platform == "darwin" else 1024) / 1e9
+
+
+def hundred_attributes() -> rp.Workload:
+    domain = rp.Domain.from_sizes({f"a{i}": 10 for i in range(100)})
+    return rp.Workload.all_up_to(domain, 3)
+
+
+def plan_of(workload: rp.Workload, loss: rp.SumOfVariances | rp.MaxVariance) -> rp.Plan:
+    return rp.plan(workload, loss=loss, budget=rp.Budget(privacy_cost=1))
+
+
+def published_figures() -> list[Row]:
+    deviation, gap = 0.0, 0.0
+    for file, figure in figures.FIGURES.items():
+        for row in figures.rows(file):
+            found, plan = figure(row)
+            deviation = max(deviation, abs(found - float(row["published"])))
+            gap = max(gap, plan.certificate.gap)
+    return [
+        ("published figures, largest deviation (printed: 3 decimals)", deviation, "<=", 0.0005),
+        ("published figures, largest gap", gap, "<=", 1e-6),
+    ]
+
+
+def sum_of_variances() -> list[Row]:
+    seconds, _ = best_of_three(lambda w: plan_of(w, rp.SumOfVariances()), hundred_attributes)
+    return [
+        ("plan 166,751 tables, sum of variances, s", seconds, "<=", 0.6),
+        ("  process peak, GB", peak_gigabytes(), "<", 1.0),
+    ]
+
+
+def max_variance() -> list[Row]:
+    seconds, plan = best_of_three(lambda w: plan_of(w, rp.MaxVariance()), hundred_attributes)
+    return [
+        ("plan 166,751 tables, largest variance, s", seconds, "<=", 1.0),
+        ("  gap", plan.certificate.gap, "<=", 1e-6),
+    ]
+
+
+def max_variance_of_random_importance() -> list[Row]:
+    def fresh() -> rp.Workload:
+        plain = hundred_attributes()
+        weights = np.random.default_rng(0).uniform(1, 100, len(plain))
+        return rp.Workload(plain.domain, plain.members, weights, plain.targets)
+
+    seconds, plan = best_of_three(lambda w: plan_of(w, rp.MaxVariance()), fresh)
+    return [
+        ("plan 166,751 tables, random importance 1 to 100, s", seconds, "<=", 1.5),
+        ("  gap", plan.certificate.gap, "<=", 1e-4),
+    ]
+
+
+def adult() -> list[Row]:
+    rows: list[Row] = []
+    for name, loss in (("sum", rp.SumOfVariances("cells")), ("largest", rp.MaxVariance())):
+        seconds, _ = best_of_three(
+            lambda w, chosen=loss: plan_of(w, chosen), lambda: figures.workload("Adult", "<=3")
+        )
+        rows.append((f"plan Adult, at most 3-way, {name}, ms", 1000 * seconds, "<=", 20))
+    return rows
+
+
+def plan_file() -> list[Row]:
+    made = plan_of(hundred_attributes(), rp.SumOfVariances())
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "plan.json"
+        # `replace` makes a copy without what a plan remembers, its text among it.
+        writing, _ = best_of_three(lambda plan: plan.save(path), lambda: replace(made))
+        loading, _ = best_of_three(lambda _: rp.Plan.load(path))
+        verifying, verification = best_of_three(rp.verify, lambda: rp.Plan.load(path))
+        size = path.stat().st_size / 1e6
+    return [
+        ("plan.json of 166,751 tables, written, s", writing, "<=", 5),
+        ("  loaded, s", loading, "<=", 5),
+        ("  verified exactly, s", verifying, "<=", 30),
+        ("  checks that fail", sum(not check.holds for check in verification.checks), "<=", 0),
+        ("  size, MB", size, "<=", 60),
+    ]
+
+
+def adult_release() -> list[Row]:
+    from rpexplore.release import release
+
+    sizes = json.loads((DATA / "adult-domain.json").read_text(encoding="utf-8"))
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes(sizes), 3)
+    plan = plan_of(workload, rp.SumOfVariances("cells"))
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "adult.csv"  # the ledger is written beside the data
+        data.write_bytes((DATA / "adult.csv").read_bytes())
+        outputs = (Path(folder) / f"release-{count}" for count in range(REPEATS))
+        seconds, _ = best_of_three(
+            lambda given: release(*given), lambda: (replace(plan), data, next(outputs))
+        )
+    return [
+        (f"release of {len(workload)} tables of adult.csv, s", seconds, "<=", 20),
+        ("  process peak, GB", peak_gigabytes(), "<", 2.0),
+    ]
+
+
+def sampler() -> list[Row]:
+    size = 1_000_000
+    seconds, _ = best_of_three(lambda _: discrete_gaussian(size, Fraction(12345678, 1000)))
+    return [("discrete Gaussian, million draws/s", size / seconds / 1e6, ">=", 1.0)]
+
+
+CASES: dict[str, Callable[[], list[Row]]] = {
+    case.__name__: case
+    for case in (
+        published_figures,
+        sum_of_variances,
+        max_variance,
+        max_variance_of_random_importance,
+        adult,
+        plan_file,
+        adult_release,
+        sampler,
+    )
+}
+HOLDS = {
+    "<=": lambda measured, limit: measured <= limit,
+    "<": lambda measured, limit: measured < limit,
+    ">=": lambda measured, limit: measured >= limit,
+}
+
+
+def rows_of(case: str) -> list[Row]:
+    """The rows of a case, measured in a fresh process."""
+    command = [sys.executable, __file__, "--measure", case]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return [tuple(row) for row in json.loads(done.stdout.splitlines()[-1])]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=HEADING)
+    parser.add_argument("cases", nargs="*", metavar="case", help=f"any of: {', '.join(CASES)}")
+    parser.add_argument("--measure", choices=CASES, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.measure:
+        print(json.dumps(CASES[given.measure]()))
+        return 0
+    for unknown in set(given.cases) - set(CASES):
+        parser.error(f"there is no case {unknown!r}; there are {', '.join(CASES)}")
+
+    print(HEADING, flush=True)
+    print(f"{'what':<62} {'wanted':>11} {'measured':>11}  ok")
+    missed = 0
+    for case in given.cases or CASES:
+        if case == "adult_release" and not (DATA / "adult.csv").is_file():
+            print(f"{'release of the tables of adult.csv':<62} {'':>11} {'no data':>11}  skipped")
+            continue
+        for what, measured, sign, limit in rows_of(case):
+            holds = HOLDS[sign](measured, limit)
+            missed += not holds
+            wanted = f"{sign} {limit:g}"
+            verdict = "yes" if holds else "NO"
+            print(f"{what:<62} {wanted:>11} {measured:>11.3g}  {verdict}", flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

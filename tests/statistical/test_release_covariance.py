@@ -1,0 +1,202 @@
+"""10,000 simulated releases against the covariances that the plan states, and a dense derivation.
+
+The real measuring and writing code runs; only the files are left out, and noise is drawn in
+advance by the real sampler, in one call for each scale, since its samples are independent however
+they are cut. Cells of all tables together form one vector y of errors. For every pair (a, b) the
+mean of y_a y_b over the releases has standard deviation √((C_aa C_bb + C_ab²)/N) for normal errors
+(the discrete Gaussian here has scales above 10, where its moments are normal to far below 1e-9).
+
+False alarms: 300 pairs at 7.5 deviations. The normal tail is 6e-14; a mean of N = 10^4 products
+has skewness up to √8/100, which makes its tail up to exp(√8·7.5³/600) = 7 times heavier. In all
+below 2e-10. The tests on the whole vector have a threshold of 7 deviations, 3e-12.
+
+Power: a pair is rejected for a covariance wrong by 15 % of √(C_aa C_bb) or more. All covariances
+wrong by 5 % lie 11 deviations off, checked below.
+"""
+
+from collections import defaultdict
+from functools import cache, reduce
+from itertools import chain, combinations, product
+
+import numpy as np
+import pytest
+
+from rpexplore import Budget, Domain, SumOfVariances, Workload, plan
+from rpexplore.data.records import Records
+from rpexplore.plan import Plan
+from rpexplore.release import _measure, _write_tables
+from rpexplore.sampling import discrete_gaussian
+
+RELEASES = 10_000
+PAIR_DEVIATIONS = 7.5
+DEVIATIONS = 7.0
+SIZES = {"a": 3, "b": 2, "c": 2}
+
+
+class Counted:
+    """In the place of records: counted once."""
+
+    def __init__(self, records: Records) -> None:
+        self._counts = cache(lambda places: records.counts(places))
+
+    def counts(self, places):
+        return self._counts(tuple(places))
+
+
+class Shelf:
+    """In the place of the folder's writer: keeps the tables of one release."""
+
+    def __init__(self) -> None:
+        self.tables: dict[int, np.ndarray] = {}
+
+    def add_residual(self, residual, measured):
+        pass
+
+    def add_table(self, position, values):
+        self.tables[position] = values
+
+
+class Stock:
+    """In the place of the sampler: its samples, drawn in advance and used once."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.left: defaultdict[tuple, list] = defaultdict(list)
+        for residual in range(len(plan.closure)):
+            shape = [int(plan.closure.sizes[i]) for i in plan.closure.attributes(residual)]
+            size = int(np.prod(shape, dtype=int))
+            gamma_squared = plan.sigma_squared.fraction(residual) * size**2
+            assert gamma_squared > 100
+            drawn = discrete_gaussian(RELEASES * size, gamma_squared)
+            self.left[size, gamma_squared].extend(drawn.reshape(RELEASES, size))
+
+    def draw(self, size, gamma_squared):
+        return self.left[size, gamma_squared].pop()
+
+
+def plan_for_releases() -> Plan:
+    workload = Workload.all_up_to(Domain.from_sizes(SIZES), 2)
+    weights = np.random.default_rng(11).uniform(0.2, 5, len(workload))
+    workload = Workload.of(workload.domain, workload.tables, weights=weights.tolist())
+    return plan(workload, loss=SumOfVariances("cells"), budget=Budget(rho="0.001"))
+
+
+@pytest.fixture(scope="module")
+def simulated() -> tuple[Plan, np.ndarray]:
+    """The plan, and the errors of all cells of all tables: [RELEASES, cells]."""
+    found = plan_for_releases()
+    rng = np.random.default_rng(2)
+    codes = {place: rng.integers(0, n, 500) for place, n in enumerate(SIZES.values())}
+    records = Records(codes, 500, found.workload.domain.sizes)
+    truth = all_cells(
+        [records.counts(found.workload.domain.positions(t)) for t in found.workload.tables]
+    )
+    counted, stock, errors = Counted(records), Stock(found), np.empty((RELEASES, len(truth)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rpexplore.measurement.discrete_gaussian", stock.draw)
+        for number in range(RELEASES):
+            shelf = Shelf()
+            contributions = _measure(found, counted, shelf, lambda doing, share: None)
+            _write_tables(found, contributions, shelf, lambda doing, share: None)
+            errors[number] = all_cells([shelf.tables[i] for i in range(len(shelf.tables))]) - truth
+    assert all(len(samples) == 0 for samples in stock.left.values())
+    return found, errors
+
+
+def all_cells(tables) -> np.ndarray:
+    return np.concatenate([np.ravel(table).astype(float) for table in tables])
+
+
+def dense_covariance(found: Plan) -> np.ndarray:
+    """Of all cells of all tables, from math.md §2 with dense matrices: [cells, cells].
+
+    The best linear unbiased estimate of all marginals from M_A(x) = R_A x + N(0, σ²_A Σ_A) has
+    covariance Q (Σ_A R_Aᵀ Σ_A⁻¹ R_A / σ²_A)⁺ Qᵀ; nothing of the reconstruction is used.
+    """
+    names, sizes = list(SIZES), list(SIZES.values())
+
+    def query(table, inside, outside):
+        parts = [inside(n) if name in table else outside(n) for name, n in SIZES.items()]
+        return reduce(np.kron, parts)
+
+    def sub(n):
+        return np.hstack([np.ones((n - 1, 1)), -np.eye(n - 1)])
+
+    def ones(n):
+        return np.ones((1, n))
+
+    texts, information = found.sigma_squared.texts(), np.zeros((np.prod(sizes),) * 2)
+    subsets = chain.from_iterable(combinations(names, k) for k in range(3))
+    for subset, text in zip(subsets, texts, strict=True):
+        residual = query(subset, sub, ones)
+        sigma = reduce(np.kron, [sub(SIZES[i]) @ sub(SIZES[i]).T for i in subset], np.eye(1))
+        information += residual.T @ np.linalg.inv(sigma) @ residual / float(text)
+    tables = np.vstack([query(table, np.eye, ones) for table in found.workload.tables])
+    return tables @ np.linalg.pinv(information, rcond=1e-10) @ tables.T
+
+
+def stated_covariance(found: Plan, table) -> np.ndarray:
+    """Of the cells of one table, as the plan states them."""
+    cells = [
+        dict(zip(table, cell, strict=True)) for cell in product(*[range(SIZES[i]) for i in table])
+    ]
+    return np.array([[found.covariance(table, one, two) for two in cells] for one in cells])
+
+
+def pair_deviations(errors: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    """How far each mean product lies from its covariance, in standard deviations."""
+    variance = np.diag(covariance)
+    spread = np.sqrt((np.outer(variance, variance) + covariance**2) / len(errors))
+    return (errors.T @ errors / len(errors) - covariance) / spread
+
+
+def whole_deviations(errors: np.ndarray, covariance: np.ndarray) -> float:
+    """How far Σ yᵀ C⁺ y is from its expectation, N · rank, in standard deviations."""
+    rank = np.linalg.matrix_rank(covariance, tol=1e-9 * np.max(covariance))
+    squares = np.sum((errors @ np.linalg.pinv(covariance, rcond=1e-9)) * errors)
+    return float((squares - len(errors) * rank) / np.sqrt(2 * len(errors) * rank))
+
+
+def test_the_dense_derivation_and_the_plan_agree(simulated):
+    found, _ = simulated
+    dense, start = dense_covariance(found), 0
+    for position, table in enumerate(found.workload.tables):
+        stop = start + int(found.workload.exact_cells[position])
+        stated = stated_covariance(found, table)
+        assert np.allclose(dense[start:stop, start:stop], stated, rtol=1e-9, atol=1e-9)
+        assert np.allclose(np.diag(stated), found.variances[position])
+        start = stop
+
+
+def test_releases_have_the_covariances_that_are_stated(simulated):
+    found, errors = simulated
+    covariance = dense_covariance(found)
+    assert covariance.shape == (24, 24)
+    assert np.max(np.abs(pair_deviations(errors, covariance))) < PAIR_DEVIATIONS
+    assert abs(whole_deviations(errors, covariance)) < DEVIATIONS
+    # Unbiased: the mean of every cell, and nothing outside the space of consistent tables.
+    means = errors.mean(axis=0) / np.sqrt(np.diag(covariance) / RELEASES)
+    assert np.max(np.abs(means)) < DEVIATIONS
+    values, vectors = np.linalg.eigh(covariance)
+    null = vectors[:, values < 1e-9 * values.max()]
+    assert null.shape[1] == 24 - 10
+    assert np.max(np.abs(errors @ null)) < 1e-6
+
+
+@pytest.mark.parametrize("factor", [0.95, 1.05])
+def test_covariances_wrong_by_five_percent_are_rejected(simulated, factor):
+    found, errors = simulated
+    assert abs(whole_deviations(errors, factor * dense_covariance(found))) > DEVIATIONS
+
+
+def test_a_wrong_covariance_of_one_pair_is_rejected(simulated):
+    """Independent cells, and one residual with half the noise, are told from the truth."""
+    found, errors = simulated
+    covariance = dense_covariance(found)
+    independent = np.diag(np.diag(covariance))
+    assert np.max(np.abs(pair_deviations(errors, independent))) > 2 * PAIR_DEVIATIONS
+    shifted = covariance.copy()
+    a, b = 22, 23
+    step = 0.15 * np.sqrt(covariance[a, a] * covariance[b, b])
+    for sign in (1, -1):
+        shifted[a, b] = shifted[b, a] = covariance[a, b] + sign * step
+        assert np.max(np.abs(pair_deviations(errors, shifted))) > PAIR_DEVIATIONS

@@ -1,0 +1,103 @@
+"""Exact accounting: never below the truth, and within the budget whatever the inputs."""
+
+from fractions import Fraction
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.accounting import ExactVariances, privacy_cost_upper_bound
+from rpexplore.closure import Closure
+from rpexplore.decimals import Decimals
+from tests.strategies import budgets, domains, losses, workloads
+
+scale = st.tuples(st.integers(1, 10**18 - 1), st.integers(-40, 25))
+
+
+def exact_cost(closure, sigma_squared):
+    sizes = closure.sizes.tolist()
+    return sum(
+        prod((Fraction(sizes[i] - 1, sizes[i]) for i in closure.attributes(place)), start=1)
+        / sigma_squared.fraction(place)
+        for place in range(len(closure))
+    )
+
+
+def exact_variance(closure, table, places, sigma_squared):
+    """math.md §2, third row, in Fractions."""
+    sizes = closure.sizes.tolist()
+    total = Fraction(0)
+    for residual in closure.subsets(table).tolist():
+        inside = closure.attributes(residual)
+        factor = prod((Fraction(sizes[i] - 1, sizes[i]) for i in inside), start=Fraction(1))
+        factor *= prod(Fraction(1, sizes[j] ** 2) for j in places if j not in inside)
+        total += sigma_squared.fraction(residual) * factor
+    return total
+
+
+@given(workloads(domains(max_size=10**6)), st.data())
+@settings(deadline=None, max_examples=60)
+def test_cost_is_the_exact_sum_rounded_up(workload, data):
+    closure = Closure.of(workload)
+    pairs = data.draw(st.lists(scale, min_size=len(closure), max_size=len(closure)))
+    sigma_squared = Decimals(*np.array(pairs, dtype=np.int64).T)
+    bound, exact = (
+        privacy_cost_upper_bound(closure, sigma_squared),
+        exact_cost(closure, sigma_squared),
+    )
+    assert exact <= bound <= exact * (1 + Fraction(1, 10**25))
+
+
+@given(workloads(domains(max_size=10**6)), st.data())
+@settings(deadline=None, max_examples=40)
+def test_variances_are_exact(workload, data):
+    closure = Closure.of(workload)
+    pairs = data.draw(st.lists(scale, min_size=len(closure), max_size=len(closure)))
+    sigma_squared = Decimals(*np.array(pairs, dtype=np.int64).T)
+    found = ExactVariances.of(closure, workload.exact_cells, sigma_squared)
+    rows = [[place for place in row if place >= 0] for row in workload.members.tolist()]
+    exact = [exact_variance(closure, t, places, sigma_squared) for t, places in enumerate(rows)]
+    assert [found.fraction(table) for table in range(len(rows))] == exact
+    stated = np.array([float(variance) for variance in exact])
+    tight = Fraction(1, 2**52)
+    assert found.differing(stated, tight).tolist() == []
+    stated[0] *= 1 + 1e-11
+    assert found.differing(stated, Fraction(1, 10**12)).tolist() == [0]
+    stated[0] *= 1 - 2e-11
+    assert found.differing(stated, Fraction(1, 10**12)).tolist() == [0]
+
+
+@given(
+    workloads(domains(max_size=10**6), weights=st.floats(1e-12, 1e12)),
+    losses(),
+    budgets(),
+)
+@settings(deadline=None, max_examples=150)
+def test_plans_use_the_budget_and_never_more(workload, loss, budget):
+    plan = rp.plan(workload, loss=loss, budget=budget)
+    record_cost = exact_cost(plan.closure, plan.sigma_squared)
+    assert record_cost <= budget.record_privacy_cost
+    assert record_cost * budget.records_factor <= plan.exact_privacy_cost <= budget.privacy_cost
+    assert record_cost >= budget.record_privacy_cost * (1 - Fraction(1, 10**9))
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [
+        *("1", "3", "0.1", "1/3", "1/7", "1e-90", "1e-30", "1e28", "1e32", "1e90"),
+        *("0.9999999999999999999999999999", "1.0000000000000000000001"),
+    ],
+)
+def test_budgets_on_the_edge_of_rounding(cost):
+    domain = rp.Domain.from_sizes({"a": 3, "b": 2})
+    for tables in ([()], [("a", "b"), ()]):
+        plan = rp.plan(
+            rp.Workload.of(domain, tables),
+            loss=rp.SumOfVariances(),
+            budget=rp.Budget(privacy_cost=cost),
+        )
+        spent, allowed = exact_cost(plan.closure, plan.sigma_squared), plan.budget.privacy_cost
+        assert allowed * (1 - Fraction(1, 10**9)) <= spent <= allowed

@@ -1,0 +1,224 @@
+"""Accuracy of a plan against dense matrices, and the identities of the method."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+import rpexplore as rp
+from rpexplore.errors import DomainError, WorkloadError
+from tests import oracles
+from tests.strategies import domains, losses, workloads
+
+small = domains(max_attributes=3, max_size=4)
+
+# What the strategies might miss: one attribute, sizes 1 and 2, equal sizes, the total alone.
+EDGES = [
+    ([5], [["a0"]]),
+    ([2], [["a0"], []]),
+    ([1], [["a0"]]),
+    ([3, 2], [[]]),
+    ([2, 2, 2], [["a0", "a1", "a2"]]),
+    ([3, 1, 3], [["a0", "a1", "a2"], ["a1"], ["a0"]]),
+    ([4, 3, 2, 1], [["a0", "a1"], ["a2", "a3"], ["a0", "a2"]]),
+]
+
+
+def workload_of(sizes, tables):
+    domain = rp.Domain.from_sizes({f"a{i}": n for i, n in enumerate(sizes)})
+    return rp.Workload.of(domain, tables, weights=np.linspace(1, 3, len(tables)).tolist())
+
+
+def random_query(plan, table, seed):
+    pick = np.random.default_rng(seed)
+    return {name: pick.normal(size=plan.workload.domain[name].size) for name in table}
+
+
+def check_against_dense(plan, seed=0):
+    """Cost, variance of every cell, covariance of every pair, a product query."""
+    diagonal = np.diag(oracles.precision(plan))
+    cost = plan.privacy_cost / plan.budget.records_factor
+    np.testing.assert_allclose(diagonal, np.full(len(diagonal), cost), rtol=1e-9)
+    for row, table in enumerate(plan.workload.tables):
+        places = plan.workload.domain.positions(table)
+        covariance = oracles.marginal_covariance(plan, places)
+        np.testing.assert_allclose(np.diag(covariance), plan.variances[row], rtol=1e-8)
+        assert plan.variance(table) == pytest.approx(plan.variances[row], rel=1e-12)
+        cells = list(product(*(range(plan.workload.domain[name].size) for name in table)))
+        named = [dict(zip(table, cell, strict=True)) for cell in cells]
+        found = [[plan.covariance(table, one, other) for other in named] for one in named[:5]]
+        atol = 1e-8 * plan.variances[row]
+        np.testing.assert_allclose(found, covariance[:5], rtol=1e-8, atol=atol)
+        query = random_query(plan, table, seed)
+        vector = oracles.kron(query[name][:, None] for name in table)[:, 0]
+        assert plan.query_variance(table, query) == pytest.approx(
+            vector @ covariance @ vector, rel=1e-7
+        )
+
+
+@pytest.mark.parametrize(("sizes", "tables"), EDGES)
+@pytest.mark.parametrize("loss", [rp.SumOfVariances("cells"), rp.MaxVariance()])
+def test_edges_against_dense_matrices(sizes, tables, loss):
+    check_against_dense(
+        rp.plan(workload_of(sizes, tables), loss=loss, budget=rp.Budget(privacy_cost=0.7))
+    )
+
+
+@given(
+    workloads(small, max_tables=4), losses(), st.none() | st.integers(1, 5), st.integers(0, 2**32)
+)
+@settings(deadline=None, max_examples=40)
+def test_random_plans_against_dense_matrices(workload, loss, records, seed):
+    budget = rp.Budget(rho=0.5, max_records_per_person=records)
+    check_against_dense(rp.plan(workload, loss=loss, budget=budget), seed)
+
+
+@given(workloads(small, max_tables=3))
+@settings(deadline=None, max_examples=25)
+def test_marginals_within_a_table_have_a_variance_too(workload):
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=0.5))
+    names = workload.domain.names
+    for table in workload.tables:
+        for subset in oracles.subsets(workload.domain.positions(table)):
+            covariance = oracles.marginal_covariance(plan, subset)
+            found = plan.variance([names[place] for place in subset])
+            assert found == pytest.approx(covariance[0, 0], rel=1e-8)
+
+
+@given(workloads(small), st.integers(0, 2**32))
+@settings(deadline=None, max_examples=25)
+def test_query_named_in_part_is_about_one_cell_of_the_rest(workload, seed):
+    plan = rp.plan(workload, loss=rp.MaxVariance(), budget=rp.Budget(rho=0.5))
+    table = workload.tables[-1]
+    assume(table)
+    query = random_query(plan, table, seed)
+    name = table[0]
+    part = {other: np.eye(workload.domain[other].size)[-1] for other in table[1:]}
+    expected = plan.query_variance(table, part | {name: query[name]})
+    assert plan.query_variance(table, {name: query[name]}) == pytest.approx(expected, rel=1e-12)
+    ones = np.ones(workload.domain[name].size)
+    assert plan.query_variance(table, {name: ones}) == pytest.approx(
+        plan.variance(table[1:]), rel=1e-10
+    ), "a subtotal over a whole attribute is the marginal without it"
+
+
+def test_subtotals_of_a_million_values_do_not_cancel():
+    """All ones but the last: ‖q‖² − (1ᵀq)²/n is small against both."""
+    n = 10**6
+    plan = rp.plan(
+        rp.Workload.of(rp.Domain.from_sizes({"a": n}), ["a"]),
+        loss=rp.SumOfVariances(),
+        budget=rp.Budget(rho=0.5),
+    )
+    query = np.ones(n)
+    query[-1] = 0
+    total, residual = plan.sigma_squared.floats()
+    expected = residual * (1 - 1 / n) + total * (1 - 1 / n) ** 2
+    assert plan.query_variance("a", {"a": query}) == pytest.approx(expected, rel=1e-9)
+
+
+# ---- identities of the method (RP)
+
+
+@pytest.mark.parametrize("n", [2, 3, 7])
+def test_sub_matrix(n):
+    matrix = oracles.sub(n)
+    np.testing.assert_allclose(matrix @ np.ones(n), 0, atol=1e-15)
+    inverse = np.vstack([np.ones((1, n - 1)), np.ones((n - 1, n - 1)) - n * np.eye(n - 1)]) / n
+    np.testing.assert_allclose(np.linalg.pinv(matrix), inverse, atol=1e-14)
+
+
+@pytest.mark.parametrize("sizes", [(3, 2, 4), (2, 2), (5,)])
+def test_residuals_are_orthogonal_and_give_every_marginal(sizes):
+    everything = oracles.subsets(range(len(sizes)))
+    matrices = {subset: oracles.residual_matrix(sizes, subset) for subset in everything}
+    for one in everything:
+        for other in everything:
+            if one != other:
+                np.testing.assert_allclose(matrices[one] @ matrices[other].T, 0, atol=1e-13)
+    assert sum(len(matrix) for matrix in matrices.values()) == np.prod(sizes)
+    for table in everything:
+        rebuilt = np.zeros((1, 1))
+        for subset in oracles.subsets(table):
+            factors = [
+                np.linalg.pinv(oracles.sub(n)) if i in subset else np.full((n, 1), 1 / n)
+                for i, n in enumerate(sizes)
+                if i in table
+            ]
+            rebuilt = rebuilt + oracles.kron(factors) @ matrices[subset]
+        np.testing.assert_allclose(rebuilt, oracles.marginal_matrix(sizes, table), atol=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [(3, 2, 4), (2, 2), (5,)])
+def test_privacy_cost_of_a_base_mechanism(sizes):
+    for subset in oracles.subsets(range(len(sizes))):
+        matrix = oracles.residual_matrix(sizes, subset)
+        cost = matrix.T @ np.linalg.solve(oracles.residual_covariance(sizes, subset), matrix)
+        expected = np.prod([(sizes[i] - 1) / sizes[i] for i in subset])
+        np.testing.assert_allclose(np.diag(cost), expected, rtol=1e-12)
+
+
+# ---- intervals and refusals
+
+
+@pytest.fixture
+def plan():
+    domain = rp.Domain.from_sizes({"a": 3, "b": 4, "c": 2})
+    workload = rp.Workload.of(domain, [("a", "b"), "c"])
+    return rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=0.5))
+
+
+def test_margin_of_error(plan):
+    error = np.sqrt(plan.variance(("a", "b")))
+    assert plan.margin_of_error(("a", "b")) == pytest.approx(1.959963984540054 * error, rel=1e-12)
+    for confidence in (1e-6, 0.5, 0.9, 0.99, 1 - 1e-12):
+        expected = norm.isf((1 - confidence) / 2) * error
+        assert plan.margin_of_error(("a", "b"), confidence) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -0.1, 95, float("nan")])
+def test_unusable_confidence(plan, confidence):
+    with pytest.raises(WorkloadError, match=f"between 0 and 1, got {confidence}"):
+        plan.margin_of_error("a", confidence)
+
+
+def test_marginal_that_no_table_contains(plan):
+    with pytest.raises(WorkloadError, match="no table with these attributes together"):
+        plan.variance(("a", "c"))
+    with pytest.raises(DomainError, match="no attribute 'z'"):
+        plan.variance(("a", "z"))
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ({"c": [1, 0]}, r"'c' is not in the table"),
+        ({"a": [1, 0]}, r"'a' must be 3 finite numbers.* got shape \(2,\)"),
+        ({"a": 1}, r"'a' must be 3 finite numbers.* got shape \(\)"),
+        ({"a": [1, 0, float("nan")]}, r"'a' must be 3 finite numbers"),
+        ({"a": ["x", "y", "z"]}, r"'a' must be 3 finite numbers"),
+    ],
+)
+def test_unusable_query(plan, query, message):
+    with pytest.raises(WorkloadError, match=message):
+        plan.query_variance(("a", "b"), query)
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ({"a": 0}, r"which value of 'b'"),
+        ({"a": 3, "b": 0}, r"index of 'a' must be 0 … 2, got 3"),
+        ({"a": -1, "b": 0}, r"index of 'a' must be 0 … 2, got -1"),
+        ({"a": 1.0, "b": 0}, r"index of 'a' must be a whole number, got 1.0"),
+        ({"a": True, "b": 0}, r"index of 'a' must be a whole number, got True"),
+        ({"a": 0, "b": 0, "c": 0}, r"'c' is not in the table"),
+    ],
+)
+def test_unusable_cell(plan, cell, message):
+    for left, right in ((cell, {"a": 0, "b": 0}), ({"a": 0, "b": 0}, cell)):
+        with pytest.raises(WorkloadError, match=message):
+            plan.covariance(("a", "b"), left, right)

@@ -1,0 +1,134 @@
+"""Closure: every subset once, and the variance map, against the definitions."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rpexplore import Domain, Workload
+from rpexplore import closure as closure_module
+from rpexplore.closure import Closure
+from rpexplore.errors import PlanError
+from tests.oracles import closure_of, subsets, variance_matrix
+from tests.strategies import domains, workloads
+
+wide = domains(max_attributes=9, max_size=3)
+seldom = settings(deadline=None, max_examples=60)
+
+
+def sets(closure):
+    return [closure.attributes(place) for place in range(len(closure))]
+
+
+@given(workloads() | workloads(wide, max_tables=12))
+@seldom
+def test_residuals_are_all_subsets_in_order(workload):
+    closure = Closure.of(workload)
+    assert sets(closure) == closure_of(workload)
+    sizes = workload.domain.sizes
+    for table, members in enumerate(workload.members.tolist()):
+        kept = [place for place in members if place >= 0 and sizes[place] > 1]
+        within = closure.subsets(table).tolist()
+        assert within == sorted(within)
+        assert [closure.attributes(place) for place in within] == sorted(
+            subsets(kept), key=lambda subset: (len(subset), subset)
+        )
+
+
+@given(workloads() | workloads(wide, max_tables=12))
+@seldom
+def test_find_is_the_inverse_of_attributes(workload):
+    closure = Closure.of(workload)
+    held = {attributes: place for place, attributes in enumerate(sets(closure))}
+    d = len(workload.domain)
+    for order in range(d + 1):
+        for attributes in combinations(range(d), order):
+            assert closure.find(attributes) == held.get(attributes)
+
+
+@given(workloads(), st.integers(0, 2**32))
+@seldom
+def test_variance_map_against_the_formulas(workload, seed):
+    closure = Closure.of(workload)
+    b, p = variance_matrix(workload)
+    np.testing.assert_allclose(closure.privacy_cost_factor, p, rtol=1e-14)
+    sigma_squared = np.random.default_rng(seed).uniform(0.1, 10, len(p))
+    np.testing.assert_allclose(closure.variances(sigma_squared), b @ sigma_squared, rtol=1e-13)
+    weights = np.random.default_rng(seed).uniform(0.1, 10, len(b))
+    np.testing.assert_allclose(closure.residual_weights(weights), b.T @ weights, rtol=1e-13)
+
+
+def test_one_large_table_of_many_attributes():
+    domain = Domain.from_sizes({f"a{i}": 2 + i % 3 for i in range(80)})
+    chosen = range(3, 80, 7)  # 11 of them
+    names = [domain.names[place] for place in chosen] + ["a79"]
+    closure = Closure.of(Workload.of(domain, [names, (), "a0"]))
+    places = sorted([*chosen, 79])
+    expected = sorted({*subsets(places), (0,)}, key=lambda subset: (len(subset), subset))
+    assert len(places) == 12
+    assert sets(closure) == expected
+    assert closure.find(places) == len(closure) - 1
+    assert closure.find([0]) == 1
+    assert closure.find([0, 3]) is None
+    assert closure.find(range(80)) is None
+
+
+def test_thousands_of_attributes_take_the_sorting_branch(monkeypatch):
+    """Keys that no table of all possible keys could hold: both branches must agree."""
+    d, seen = 60_000, []
+    real = closure_module._unique
+
+    def unique(keys, bound):
+        seen.append(bound > 16 * sum(key.size for key in keys) + 1_000_000)
+        return real(keys, bound)
+
+    monkeypatch.setattr(closure_module, "_unique", unique)
+    domain = Domain.from_sizes({f"a{i}": 2 for i in range(d)})
+    pick = np.random.default_rng(0)
+    rows = [sorted(pick.choice(d, 4, replace=False).tolist()) for _ in range(200)]
+    workload = Workload.of(domain, [[domain.names[place] for place in row] for row in rows])
+    closure = Closure.of(workload)
+    assert True in seen
+    assert False in seen
+    expected = sorted({s for row in rows for s in subsets(row)}, key=lambda s: (len(s), s))
+    assert sets(closure) == expected
+    assert [closure.find(s) for s in expected] == list(range(len(expected)))
+
+
+@pytest.mark.parametrize("bound", [10, 10**15])
+def test_both_ways_to_distinct_keys(bound):
+    keys = [np.array([[3, 1], [7, 3]]), np.array([[1], [9]])]
+    found, places = closure_module._unique(keys, bound)
+    assert found.tolist() == [1, 3, 7, 9]
+    assert [place.tolist() for place in places] == [[[1, 0], [2, 1]], [[0], [3]]]
+
+
+def test_single_valued_attributes_carry_no_residual():
+    domain = Domain.from_sizes({"one": 1, "a": 3, "uno": 1})
+    workload = Workload.of(domain, [(), "one", ("one", "a", "uno"), ("one", "uno")])
+    closure = Closure.of(workload)
+    assert sets(closure) == [(), (1,)]
+    assert [closure.subsets(t).tolist() for t in range(4)] == [[0], [0], [0], [0, 1]]
+
+
+def test_exact_product():
+    domain = Domain.from_sizes({"a": 999_983, "b": 2, "c": 10**6})
+    closure = Closure.of(Workload.of(domain, [domain.names]))
+    sizes = domain.sizes.tolist()
+    expected = [int(np.prod([sizes[i] for i in s], dtype=object)) for s in sets(closure)]
+    assert closure.exact_product(sizes).tolist() == expected
+
+
+def test_arrays_are_read_only():
+    closure = Closure.of(Workload.all_up_to(Domain.from_sizes({"a": 2, "b": 3}), 2))
+    with pytest.raises(ValueError, match="read-only"):
+        closure.members[0] = 0
+
+
+@pytest.mark.parametrize("order", [26, 40, 1100])
+def test_too_many_subsets_are_refused(order):
+    domain = Domain.from_sizes({f"a{i}": 2 for i in range(order)})
+    with pytest.raises(PlanError, match=rf"subsets.* {order} attributes.* at most 60,000,000"):
+        Closure.of(Workload.of(domain, [domain.names]))

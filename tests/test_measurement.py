@@ -1,0 +1,233 @@
+"""Measurement: Ξ x against dense matrices, noise of exactly the plan's scale, nothing overflows."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rpexplore import Budget, Domain, SumOfVariances, Workload, plan
+from rpexplore.data.records import Records
+from rpexplore.decimals import Decimals
+from rpexplore.errors import ReleaseError
+from rpexplore.measurement import check_countable, check_measurable, measured
+from rpexplore.plan import Plan
+from rpexplore.sampling import LARGEST_GAMMA
+from tests.strategies import domains, workloads
+
+DEVIATIONS = 6.8  # a normal variable is farther out with probability 1e-11
+
+
+def plan_of(sizes, tables=None, rho="1/2") -> Plan:
+    domain = Domain.from_sizes({f"a{i}": size for i, size in enumerate(sizes)})
+    workload = Workload.of(domain, [domain.names] if tables is None else tables)
+    return plan(workload, loss=SumOfVariances(), budget=Budget(rho=rho))
+
+
+def records_of(domain: Domain, n_records: int, seed: int = 0) -> Records:
+    rng = np.random.default_rng(seed)
+    codes = {place: rng.integers(0, n, n_records) for place, n in enumerate(domain.sizes)}
+    return Records(codes, n_records, domain.sizes)
+
+
+def without_noise(size, gamma_squared):
+    return np.zeros(size, dtype=np.int64)
+
+
+@pytest.fixture
+def exact(monkeypatch):
+    monkeypatch.setattr("rpexplore.measurement.discrete_gaussian", without_noise)
+
+
+@dataclass
+class Counts:
+    """Stands in for records: as many as one likes, all alike."""
+
+    n_records: int
+
+    sizes: tuple[int, ...] = ()
+
+    def counts(self, places):
+        counts = np.zeros([self.sizes[place] for place in places], dtype=np.int64)
+        counts[(0,) * len(places)] = self.n_records
+        return counts
+
+
+@settings(max_examples=40, deadline=None)
+@given(workloads(domains(max_attributes=3)), st.integers(0, 2**32), st.integers(0, 50))
+def test_without_noise_the_exact_residual_is_measured(workload, seed, n_records):
+    found = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
+    records = records_of(workload.domain, n_records, seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rpexplore.measurement.discrete_gaussian", without_noise)
+        for residual in range(len(found.closure)):
+            places = found.closure.attributes(residual)
+            sizes = [int(workload.domain.sizes[place]) for place in places]
+            xi = reduce(
+                np.kron, [n * np.eye(n, dtype=int) - 1 for n in sizes], np.ones((1, 1), dtype=int)
+            )
+            drawn = measured(found, residual, records)
+            assert drawn.dtype == np.int64
+            assert drawn.shape == tuple(sizes)
+            assert np.array_equal(drawn.ravel(), xi @ records.counts(places).ravel())
+
+
+def test_sensitivity_is_what_the_cost_is_computed_from(exact):
+    """One record more changes Ξ x by ∏ n_i (n_i − 1) in squared length, wherever it is."""
+    found = plan_of([3, 2, 4])
+    rows = np.array(np.meshgrid(range(3), range(2), range(4))).reshape(3, -1)
+    for residual in range(len(found.closure)):
+        places = found.closure.attributes(residual)
+        sizes = [int(found.closure.sizes[place]) for place in places]
+        gamma_squared = found.sigma_squared.fraction(residual) * np.prod(sizes, dtype=object) ** 2
+        cost = Fraction(int(np.prod([n * (n - 1) for n in sizes], dtype=object)), 1) / gamma_squared
+        p = np.prod([Fraction(n - 1, n) for n in sizes], dtype=object)
+        assert cost == p / found.sigma_squared.fraction(residual)
+        for row in rows.T:
+            one = Records({i: row[i : i + 1] for i in range(3)}, 1, found.workload.domain.sizes)
+            length = np.sum(measured(found, residual, one) ** 2)
+            assert length == np.prod([n * (n - 1) for n in sizes])
+
+
+def test_the_sampler_is_asked_for_exactly_the_plans_noise(monkeypatch):
+    found = plan_of([3, 2, 1, 4], rho="1/3")
+    asked = []
+
+    def spy(size, gamma_squared):
+        asked.append((size, gamma_squared))
+        return np.zeros(size, dtype=np.int64)
+
+    monkeypatch.setattr("rpexplore.measurement.discrete_gaussian", spy)
+    for residual in range(len(found.closure)):
+        measured(found, residual, records_of(found.workload.domain, 3))
+    texts = found.sigma_squared.texts()
+    subsets = [s for k in range(4) for s in combinations([3, 2, 4], k)]
+    assert asked == [
+        (int(np.prod(sizes)), Fraction(text) * int(np.prod(sizes)) ** 2)
+        for sizes, text in zip(subsets, texts, strict=True)
+    ]
+    assert all(type(gamma_squared) is Fraction for _, gamma_squared in asked)
+
+
+def test_every_residual_has_noise_of_its_own():
+    found = plan_of([2] * 6, rho="1e-6")
+    records = records_of(found.workload.domain, 10)
+    drawn = [measured(found, residual, records) for residual in range(len(found.closure))]
+    again = [measured(found, residual, records) for residual in range(len(found.closure))]
+    # Scales here are 2^10 and more; all 64 residuals equal twice would be chance of 2^-600.
+    assert any(not np.array_equal(a, b) for a, b in zip(drawn, again, strict=True))
+    cells = np.concatenate([array.ravel() for array in drawn])
+    assert len(np.unique(np.abs(cells))) > len(cells) // 2
+
+
+@pytest.mark.parametrize("table", [(), ("a0",), ("a1",), ("a0", "a1")])
+def test_the_variance_of_the_noise_is_gamma_squared(table):
+    """Mean square over 10^6 cells: a deviation is 0.14 %, so 1 % more or less is rejected.
+
+    A right scale fails with probability 1e-11; a scale (not its square) wrong by 1 % lies 14
+    deviations off and passes with probability below 1e-11.
+    """
+    found = plan_of([1000, 1000], tables=[(), ("a0",), ("a1",), ("a0", "a1")], rho="0.001")
+    places = found.workload.domain.positions(table)
+    residual = found.closure.find(places)
+    cells = 1000 ** len(places)
+    repeats = 10**6 // cells if cells > 1 else 3_000
+    nobody = Records(
+        {place: np.empty(0, dtype=np.uint8) for place in (0, 1)}, 0, np.array([1000] * 2)
+    )
+    noise = np.array([measured(found, residual, nobody) for _ in range(repeats)]).astype(float)
+    scale = float(found.sigma_squared.fraction(residual)) ** 0.5 * cells
+    assert scale > 10  # so that the discrete variance is γ² to far below 1e-9
+
+    def deviations(gamma):
+        return (np.mean((noise / gamma) ** 2) - 1) / np.sqrt(2 / noise.size)
+
+    assert abs(deviations(scale)) < DEVIATIONS
+    assert abs(np.mean(noise) / scale * np.sqrt(noise.size)) < DEVIATIONS
+    if noise.size >= 10**6:
+        assert deviations(scale * 1.01) < -DEVIATIONS
+        assert deviations(scale * 0.99) > DEVIATIONS
+
+
+# --- limits
+
+
+@pytest.mark.parametrize("sizes", [[2], [7, 5], [50, 40, 30], [1000, 999]])
+def test_as_many_records_as_are_allowed_do_not_overflow(sizes, monkeypatch):
+    found = plan_of(sizes)
+    cells = int(np.prod(sizes))
+    most = (2**61 - 1) // cells
+    check_countable(found, Counts(most - most // 10**9))
+    with pytest.raises(ReleaseError, match="too many records"):
+        check_countable(found, Counts(most + most // 10**9))
+    for noise in (2**55, -(2**55)):  # beyond what the sampler can return
+        monkeypatch.setattr(
+            "rpexplore.measurement.discrete_gaussian",
+            lambda size, gamma_squared, noise=noise: np.full(size, noise, dtype=np.int64),
+        )
+        for residual in range(len(found.closure)):
+            places = found.closure.attributes(residual)
+            drawn = measured(found, residual, Counts(most, tuple(sizes)))
+            expected = np.array(most, dtype=object)  # Python integers do not overflow
+            for place in places:
+                unit = np.full(sizes[place], -1, dtype=object)
+                unit[0] = sizes[place] - 1
+                expected = np.multiply.outer(expected, unit)
+            expected = expected + noise
+            assert np.array_equal(drawn.astype(object), expected)
+
+
+def test_the_refusal_of_too_many_records_does_not_say_how_many():
+    with pytest.raises(ReleaseError) as caught:
+        check_countable(plan_of([5, 4]), Counts(2**60 + 12345))
+    assert "(a0, a1)" in str(caught.value)
+    assert not any(part in str(caught.value) for part in (str(2**60 + 12345), "12345"))
+
+
+def test_a_table_that_is_too_large_is_refused():
+    found = plan_of([10_000, 5_001], tables=[("a0", "a1"), ("a0",)])
+    with pytest.raises(ReleaseError, match=r"\(a0, a1\).* 50,010,000 cells.* 50,000,000"):
+        check_measurable(found)
+    check_measurable(plan_of([10_000, 5_000], tables=[("a0", "a1"), ("a0",)]))
+
+
+def with_sigma_squared(found: Plan, residual: int, text: str) -> Plan:
+    texts = found.sigma_squared.texts()
+    texts[residual] = text
+    return replace(found, sigma_squared=Decimals.parse(texts))
+
+
+@given(
+    st.integers(-(10**6), 10**6),
+    st.sampled_from([(), ("a0",), ("a1",), ("a0", "a1")]),
+)
+def test_what_passes_the_check_passes_the_sampler(parts, table):
+    """σ within a millionth of the limit 2^46 / ∏ n_i, on either side."""
+    found = plan_of([7, 1000], tables=[(), ("a0",), ("a1",), ("a0", "a1")])
+    places = found.workload.domain.positions(table)
+    cells = int(np.prod([found.closure.sizes[place] for place in places]))
+    limit = Fraction(LARGEST_GAMMA**2, cells**2)
+    sigma_squared = int(limit * (10**12 + parts) / 10**12 * 10**3)
+    text = f"{sigma_squared // 1000}.{sigma_squared % 1000:03d}"
+    text = (
+        text
+        if len(text) < 19
+        else str(sigma_squared // 1000)[:17].ljust(len(str(sigma_squared // 1000)), "0")
+    )
+    found = with_sigma_squared(found, found.closure.find(places), text)
+    if Fraction(text) < limit * (1 - Fraction(3, 10**9)):
+        check_measurable(found)
+    try:
+        check_measurable(found)
+    except ReleaseError:
+        return
+    measured(found, found.closure.find(places), Counts(5, (7, 1000)))
+
+
+def test_a_hopeless_budget_is_refused():
+    with pytest.raises(ReleaseError, match="use a larger budget"):
+        check_measurable(plan_of([100, 100], rho="1e-30"))

@@ -1,0 +1,206 @@
+"""Plan: what a script sees of it, and saving it."""
+
+import hashlib
+import resource
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore import privacy
+from rpexplore.errors import PlanError
+
+COLUMNS = [
+    "attributes",
+    "order",
+    "cells",
+    "mean_variance",
+    "max_variance",
+    "standard_error",
+    "weight",
+    "target",
+    "shadow_price",
+]
+
+# The way in that experts use; printed like this in the issue and kept stable.
+SCRIPT = """
+import rpexplore as rp
+domain   = rp.Domain.load("codebook.json")
+workload = rp.Workload.all_up_to(domain, 3)
+plan     = rp.plan(workload, loss=rp.SumOfVariances(weighting="cells"), \
+budget=rp.Budget(privacy_cost=1))
+print(plan.tables)
+print(plan.privacy_cost, plan.loss_value, plan.certificate.gap)
+"""
+
+
+@pytest.fixture
+def plan():
+    domain = rp.Domain.from_sizes({"age": 100, "sex": 2, "region": 16})
+    workload = rp.Workload.of(
+        domain, [(), ("age", "sex"), "region"], weights=[1, 2, 3], targets=[None, 5, None]
+    )
+    return rp.plan(workload, loss=rp.MaxVariance(), budget=rp.Budget(rho="0.5"))
+
+
+def test_the_public_script_runs_as_printed(tmp_path):
+    rp.Domain.from_sizes({"age": 100, "sex": 2, "region": 16}).save(tmp_path / "codebook.json")
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    cost, loss, gap = map(float, done.stdout.splitlines()[-1].split())
+    assert 1 - 1e-9 <= cost <= 1
+    assert loss > 0
+    assert gap < 1e-9
+
+
+def test_every_way_in_that_is_promised():
+    domain = rp.Domain.from_sizes({"age": 100, "sex": 2})
+    for workload in (
+        rp.Workload.all_of_order(domain, 2),
+        rp.Workload.all_with_at_most(domain, cells=100),
+        rp.Workload.of(domain, [("age", "sex")]),
+    ):
+        for budget in ({"rho": 0.5}, {"epsilon": 1, "delta": 1e-9}, {"mu": 1}, {"privacy_cost": 1}):
+            for loss in (rp.SumOfVariances(weighting="sqrt"), rp.MaxVariance()):
+                assert rp.plan(workload, loss=loss, budget=rp.Budget(**budget)).loss_value > 0
+
+
+def test_tables(plan):
+    tables = plan.tables
+    assert list(tables.columns) == COLUMNS
+    assert tables["attributes"].tolist() == [(), ("region",), ("age", "sex")]
+    assert tables["order"].tolist() == [0, 1, 2]
+    assert tables["cells"].tolist() == [1, 16, 200]
+    assert tables["cells"].dtype.kind == "i"
+    assert tables["weight"].tolist() == [1, 3, 2]
+    np.testing.assert_array_equal(tables["target"], [np.nan, np.nan, 5])
+    np.testing.assert_array_equal(tables["mean_variance"], plan.variances)
+    np.testing.assert_array_equal(tables["max_variance"], plan.variances)
+    np.testing.assert_allclose(tables["standard_error"] ** 2, plan.variances, rtol=1e-15)
+    np.testing.assert_array_equal(tables["shadow_price"], plan.certificate.shadow_prices)
+
+
+def test_tables_with_more_cells_than_64_bits():
+    domain = rp.Domain.from_sizes({f"a{i}": 10**6 for i in range(4)})
+    plan = rp.plan(
+        rp.Workload.of(domain, [domain.names]), loss=rp.MaxVariance(), budget=rp.Budget(rho=1)
+    )
+    assert plan.tables["cells"].tolist() == [1e24]
+
+
+def test_guarantee_is_exact_and_rounded_against_us(plan):
+    assert plan.rho == plan.exact_privacy_cost / 2
+    assert Fraction(1, 2) * (1 - Fraction(1, 10**9)) <= plan.rho <= Fraction(1, 2)
+    assert plan.record_rho == plan.rho
+    assert plan.privacy_cost == pytest.approx(1, rel=1e-9)
+    assert plan.epsilon("1e-6") == privacy.epsilon_from_rho(plan.rho, "1e-6")
+
+
+def test_print_reads_well(plan):
+    text = str(plan)
+    for part in ("3 tables", "3 attributes", "one record", "0.5-zCDP", "δ = 1e-6", "No plan with"):
+        assert part in text
+    assert all(len(line) <= 120 for line in text.splitlines())
+
+
+@pytest.mark.parametrize("cost", [f"0.{digits}" for digits in ("1", "37", "5123", "99", "2718281")])
+def test_what_is_printed_never_understates_the_loss_of_privacy(plan, cost):
+    plan = rp.plan(plan.workload, loss=plan.loss, budget=rp.Budget(privacy_cost=cost))
+    words = str(plan).replace("-zCDP", " ").replace(",", " ").split()
+    shown = words[words.index("Privacy") + 1]
+    assert Fraction(shown) >= plan.rho
+    places = [at for at, word in enumerate(words) if word == "ε" or word == "and"]
+    assert Fraction(words[places[0] + 2]) >= Fraction(plan.epsilon("1e-6"))
+    assert Fraction(words[places[1] + 1]) >= Fraction(plan.epsilon("1e-9"))
+
+
+@pytest.mark.parametrize("cost", ["1e-15", "1e-12", "1e6", "1e20"])
+def test_extreme_budgets_can_be_printed_and_verified(plan, cost):
+    plan = rp.plan(plan.workload, loss=plan.loss, budget=rp.Budget(privacy_cost=cost))
+    assert "zCDP" in str(plan)
+    assert rp.verify(plan).holds
+
+
+def test_arrays_are_read_only(plan):
+    for held in (plan, rp.Plan.parse(plan.text)):
+        for array in (held.variances, held.standard_errors, held.certificate.shadow_prices):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 0
+
+
+# ---- saving and loading
+
+
+def test_saved_file_has_the_plans_hash(plan, tmp_path):
+    path = tmp_path / "plan.json"
+    plan.save(path)
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == plan.sha256
+    again = rp.Plan.load(path)
+    assert again.text == plan.text
+    assert again.sha256 == plan.sha256
+    plan.save(str(path))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["plan.json"]
+
+
+@contextmanager
+def files_of_at_most(size):
+    """The operating system stops every write beyond `size` bytes, as a full disk does."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, handler)
+
+
+def test_a_full_disk_leaves_what_was_there(plan, tmp_path):
+    path = tmp_path / "plan.json"
+    with files_of_at_most(500), pytest.raises(PlanError, match=r"cannot be written .*plan\.json"):
+        plan.save(path)
+    assert list(tmp_path.iterdir()) == []
+    path.write_text("an older plan")
+    with files_of_at_most(500), pytest.raises(PlanError, match="cannot be written"):
+        plan.save(path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["plan.json"]
+    assert path.read_text() == "an older plan"
+
+
+def test_an_interruption_leaves_nothing(plan, tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    for name in ("replace", "rename"):
+        monkeypatch.setattr(Path, name, interrupted)
+        monkeypatch.setattr(f"os.{name}", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        plan.save(tmp_path / "plan.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("target", ["missing/plan.json", "file/plan.json", "folder", "."])
+def test_unusable_places_are_named(plan, tmp_path, target, monkeypatch):
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PlanError, match=r"cannot be written .*choose"):
+        plan.save(target)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "folder"]
+
+
+def test_unreadable_files_are_named(tmp_path):
+    with pytest.raises(PlanError, match=r"no\.json.* cannot be read \(No such file"):
+        rp.Plan.load(tmp_path / "no.json")
+    with pytest.raises(PlanError, match="cannot be read"):
+        rp.Plan.load(tmp_path)
+    (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(PlanError, match=r"binary\.json is not a plan file"):
+        rp.Plan.load(tmp_path / "binary.json")

@@ -1,0 +1,274 @@
+"""The plan file: exact round trips, the published schema, and refusals of what is no plan."""
+
+import hashlib
+import json
+from importlib import resources
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from jsonschema import Draft202012Validator
+
+import rpexplore as rp
+from rpexplore.errors import PlanError
+from tests.strategies import budgets, described_domains, losses, workloads
+
+SCHEMA = json.loads(resources.files("rpexplore").joinpath("schemas/plan-1.json").read_text())
+VALIDATOR = Draft202012Validator(SCHEMA)
+
+
+def make_plan(loss=None):
+    domain = rp.Domain(
+        (
+            rp.Attribute("sex", rp.Categories(("1", "2"), ("women", "men")), "Sex"),
+            rp.Attribute("age", rp.Integers(0, 99, 5)),
+            rp.Attribute("income", rp.Bins((0, 0.5, 10))),
+            rp.Attribute("country", rp.Categories(("here",))),
+        )
+    )
+    workload = rp.Workload.of(
+        domain,
+        [(), ("sex", "age"), ("income", "country"), "sex"],
+        weights=[1, 2, 0.1, 1e-5],
+        targets=[None, 3, 2.5, 1],
+    )
+    budget = rp.Budget(epsilon=1, delta="1e-9", max_records_per_person=3)
+    return rp.plan(workload, loss=loss or rp.MaxVariance(), budget=budget)
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return make_plan()
+
+
+def test_the_schema_is_a_schema():
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+@given(workloads() | workloads(described_domains()), losses(), budgets())
+@settings(deadline=None, max_examples=60)
+def test_round_trip_is_exact_and_valid(workload, loss, budget):
+    plan = rp.plan(workload, loss=loss, budget=budget)
+    again = rp.Plan.parse(plan.text)
+    assert again.workload.domain == workload.domain
+    for ours, theirs in [
+        (workload.members, again.workload.members),
+        (workload.weights, again.workload.weights),
+        (workload.targets, again.workload.targets),
+        (plan.variances, again.variances),
+        (plan.sigma_squared.digits, again.sigma_squared.digits),
+        (plan.sigma_squared.exponents, again.sigma_squared.exponents),
+        (plan.closure.members, again.closure.members),
+        (plan.certificate.shadow_prices, again.certificate.shadow_prices),
+    ]:
+        np.testing.assert_array_equal(ours, theirs)
+    for name in ("loss", "budget", "exact_privacy_cost", "loss_value", "version", "text", "sha256"):
+        assert getattr(again, name) == getattr(plan, name)
+    assert again.certificate.lower_bound == plan.certificate.lower_bound
+    VALIDATOR.validate(json.loads(plan.text))
+
+
+def test_canonical_text(plan):
+    text = plan.text
+    assert text.endswith("}\n")
+    assert "\r" not in text
+    assert text.isascii() or text.encode().decode() == text
+    assert hashlib.sha256(text.encode()).hexdigest() == plan.sha256
+    assert list(json.loads(text)) == SCHEMA["required"], "the schema lists the keys in order"
+    rows = len(plan.workload) + len(plan.closure)
+    assert len(text.splitlines()) == rows + 2 + 8 + 2 * 2, "one table or residual a line"
+
+
+def test_another_layout_of_the_same_content_is_the_same_plan(plan):
+    content = json.loads(plan.text)
+    for text in (json.dumps(content, indent=4), json.dumps(dict(reversed(content.items())))):
+        assert rp.Plan.parse(text).sha256 == plan.sha256
+
+
+# ---- tampering that is refused when the file is read
+
+
+def changed(plan, path, value):
+    """The plan's content with the value at a path of keys and places replaced, or taken out."""
+    content = json.loads(plan.text)
+    *above, last = path
+    at = content
+    for key in above:
+        at = at[key]
+    if value is ...:
+        del at[last]
+    else:
+        at[last] = value
+    return content
+
+
+MISSING = [
+    ("format",),
+    ("format_version",),
+    ("library_version",),
+    ("domain",),
+    ("loss",),
+    ("budget",),
+    ("privacy_cost",),
+    ("certificate",),
+    ("tables",),
+    ("residuals",),
+    ("domain", "fields"),
+    ("domain", "fields", 0, "name"),
+    ("loss", "kind"),
+    ("budget", "stated"),
+    ("budget", "privacy_cost"),
+    ("budget", "max_records_per_person"),
+    ("certificate", "loss"),
+    ("certificate", "lower_bound"),
+    ("certificate", "gap"),
+    ("tables", 1, "attributes"),
+    ("tables", 1, "weight"),
+    ("tables", 1, "target"),
+    ("tables", 1, "variance"),
+    ("tables", 1, "shadow_price"),
+    ("residuals", 1, "attributes"),
+    ("residuals", 1, "sigma_squared"),
+]
+
+
+@pytest.mark.parametrize("path", MISSING, ids=lambda path: ".".join(map(str, path)))
+def test_missing_parts_are_refused_and_invalid(plan, path):
+    content = changed(plan, path, ...)
+    with pytest.raises(PlanError):
+        rp.Plan.parse(json.dumps(content), "p.json")
+    assert not VALIDATOR.is_valid(content)
+
+
+# (path, value, what the message says beyond the file's name)
+UNUSABLE = [
+    (("format",), "other-plan", r'"format" must be "rpexplore-plan"'),
+    (("format_version",), 2, r"format version 2, .* reads version 1"),
+    (("format_version",), "1", r"format version '1'"),
+    (("format_version",), True, r"format version True"),
+    (("library_version",), 3, r""),
+    (("loss", "kind"), "median", r"loss must be one of .* got 'median'"),
+    (("loss", "relative_to"), "size", r"got 'size'"),
+    (("loss", "extra"), 1, r"extra"),
+    (("budget", "stated", "epsilon"), "-1", r"epsilon must be positive, got -1"),
+    (("budget", "stated", "epsilon"), 1, r""),
+    (("budget", "privacy_cost"), "-5", r""),
+    (("budget", "privacy_cost"), "0", r""),
+    (("budget", "max_records_per_person"), 0, r"at least 1, got 0"),
+    (("budget", "max_records_per_person"), 1.5, r"whole number"),
+    (("privacy_cost",), "NaN", r"privacy_cost must be a finite number, got NaN"),
+    (("privacy_cost",), "-1", r"privacy_cost"),
+    (("privacy_cost",), 0.25, r"privacy_cost"),
+    (("certificate", "loss"), "1", r""),
+    (("certificate", "loss"), -1, r""),
+    (("certificate", "lower_bound"), 0, r""),
+    (("certificate", "lower_bound"), -1, r""),
+    (("certificate", "lower_bound"), "nan", r""),
+    (("certificate", "lower_bound"), True, r""),
+    (("tables",), [], r"at least one table"),
+    (("tables",), None, r""),
+    (("tables", 1, "attributes"), "sex", r""),
+    (("tables", 1, "attributes"), ["salary"], r"no attribute 'salary'"),
+    (("tables", 1, "attributes"), ["sex", "sex"], r"'sex' is named twice"),
+    (("tables", 1, "weight"), 0, r"weight of table \(sex\) must be .* got 0"),
+    (("tables", 1, "weight"), -1, r"weight"),
+    (("tables", 1, "weight"), "2", r""),
+    (("tables", 1, "weight"), True, r""),
+    (("tables", 1, "weight"), None, r"weight"),
+    (("tables", 1, "target"), 0, r"target .* \(sex\) must be .* got 0"),
+    (("tables", 1, "target"), "3", r""),
+    (("tables", 1, "variance"), -1, r"variance must be"),
+    (("tables", 1, "variance"), "3", r""),
+    (("tables", 1, "shadow_price"), -0.1, r"shadow_price must be"),
+    (("tables", 1, "shadow_price"), [1], r""),
+    (("residuals", 1, "sigma_squared"), "-1", r"plain decimal text .* got '-1'"),
+    (("residuals", 1, "sigma_squared"), "0", r"must be positive.* got '0'"),
+    (("residuals", 1, "sigma_squared"), "0.000", r"must be positive.* got '0.000'"),
+    (("residuals", 1, "sigma_squared"), "NaN", r"plain decimal text .* got 'NaN'"),
+    (("residuals", 1, "sigma_squared"), "1e5", r"plain decimal text .* got '1e5'"),
+    (("residuals", 1, "sigma_squared"), "Infinity", r"plain decimal text"),
+    (("residuals", 1, "sigma_squared"), 12.5, r"plain decimal text .* got 12.5"),
+    (("residuals", 1, "sigma_squared"), None, r"plain decimal text .* got None"),
+    (("residuals", 1, "sigma_squared"), "٣", r""),
+    (("domain", "fields", 1, "constraints", "maximum"), -1, r"'age'.* got 0 … -1"),
+    (("domain", "fields", 0, "name"), "age", r"'age' is in the domain twice"),
+    (("domain", "fields", 0, "title"), 5, r"'sex' must be a text, got 5"),
+]
+
+
+BEYOND_THE_SCHEMA = ("no attribute", "'age'")
+
+
+@pytest.mark.parametrize(("path", "value", "message"), UNUSABLE)
+def test_unusable_parts_are_refused(plan, path, value, message):
+    content = changed(plan, path, value)
+    with pytest.raises(PlanError, match=r"^p\.json .*" + message):
+        rp.Plan.parse(json.dumps(content), "p.json")
+    if not message.startswith(BEYOND_THE_SCHEMA):
+        assert not VALIDATOR.is_valid(content), "what the schema allows is read"
+
+
+ROWS = {
+    "last missing": lambda rows: rows.pop(),
+    "last twice": lambda rows: rows.append(rows[-1]),
+    "second twice": lambda rows: rows.insert(1, rows[1]),
+    "out of order": lambda rows: rows.reverse(),
+    "one more": lambda rows: rows.append({**rows[1], "attributes": ["sex", "age", "income"]}),
+    "other attributes": lambda rows: rows[-1].update(attributes=["age", "income"]),
+    "a single-valued attribute more": lambda rows: rows[1]["attributes"].append("country"),
+}
+
+
+@pytest.mark.parametrize("rows", ["tables", "residuals"])
+@pytest.mark.parametrize("change", ROWS.values(), ids=ROWS)
+def test_rows_missing_extra_twice_or_out_of_order(plan, rows, change):
+    content = json.loads(plan.text)
+    change(content[rows])
+    with pytest.raises(PlanError, match=r"^p\.json cannot be used: "):
+        rp.Plan.parse(json.dumps(content), "p.json")
+
+
+def test_first_residual_missing(plan):
+    content = json.loads(plan.text)
+    del content["residuals"][0]
+    with pytest.raises(PlanError, match=r"there must be 5 residuals, got 4"):
+        rp.Plan.parse(json.dumps(content), "p.json")
+
+
+def test_a_single_valued_attribute_is_no_residual(plan):
+    assert ["income", "country"] in [row["attributes"] for row in json.loads(plan.text)["tables"]]
+    assert "country" not in plan.text.split('"residuals"')[1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "plan", "{", "null", "[]", '"text"', "3", "{}", "\ufeff{}", "[" * 100_000, "9" * 5000],
+    ids=[f"text{i}" for i in range(11)],
+)
+def test_what_is_no_plan_is_refused(text):
+    with pytest.raises(PlanError, match=r"^p\.json is not a plan file"):
+        rp.Plan.parse(text, "p.json")
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_numbers_json_does_not_know_are_refused(plan, number):
+    for key in ("weight", "variance", "shadow_price", "target"):
+        line = f'"{key}":{json.loads(plan.text)["tables"][2][key]!r}'
+        assert line in plan.text
+        with pytest.raises(PlanError, match=r"^p\.json "):
+            rp.Plan.parse(plan.text.replace(line, f'"{key}":{number}'), "p.json")
+
+
+def test_truncated_files_are_refused(plan):
+    for length in range(0, len(plan.text) - 2, 37):
+        with pytest.raises(PlanError, match=r"^p\.json "):
+            rp.Plan.parse(plan.text[:length], "p.json")
+
+
+@pytest.mark.parametrize("loss", [rp.SumOfVariances("sqrt"), rp.MaxVariance("target")])
+def test_every_loss_is_kept(loss):
+    domain = rp.Domain.from_sizes({"a": 2})
+    workload = rp.Workload.of(domain, ["a"], targets=[1])
+    plan = rp.plan(workload, loss=loss, budget=rp.Budget(rho=1))
+    assert rp.Plan.parse(plan.text).loss == loss
+    VALIDATOR.validate(json.loads(plan.text))

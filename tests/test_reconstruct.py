@@ -1,0 +1,108 @@
+"""Reconstruction against dense matrices: Sub and its pseudo-inverse as in math.md §2 (RP)."""
+
+from functools import reduce
+from itertools import chain, combinations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rpexplore.reconstruct import contribution, marginal
+
+SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
+
+
+def sub(n: int) -> np.ndarray:
+    """First column 1, entries (r, r+1) = −1: [n−1, n]."""
+    return np.hstack([np.ones((n - 1, 1)), -np.eye(n - 1)])
+
+
+def sub_inverse(n: int) -> np.ndarray:
+    """(1/n) [1ᵀ; 11ᵀ − nI]: [n, n−1]."""
+    ones = np.ones((n - 1, n - 1))
+    return np.vstack([np.ones((1, n - 1)), ones - n * np.eye(n - 1)]) / n
+
+
+def kron(matrices) -> np.ndarray:
+    return reduce(np.kron, matrices, np.ones((1, 1)))
+
+
+def subsets(places):
+    return chain.from_iterable(combinations(places, k) for k in range(len(places) + 1))
+
+
+def integers(shape, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(-(10**6), 10**6, shape)
+
+
+def test_the_dense_matrices_are_what_they_should_be():
+    for n in range(2, 6):
+        assert np.allclose(np.linalg.pinv(sub(n)), sub_inverse(n))
+        assert np.allclose(sub(n) @ np.ones(n), 0)
+
+
+@given(st.lists(st.integers(2, 4), max_size=3), st.integers(0, 2**32))
+def test_a_contribution_is_the_paper_s_reconstruction_of_one_residual(sizes, seed):
+    """Postprocessing by ⊗ Sub/n (§3), then reconstruction by ⊗ Sub⁺ (§2)."""
+    measured = integers(sizes, seed)
+    postprocess = kron([sub(n) / n for n in sizes])
+    reconstruct = kron([sub_inverse(n) for n in sizes])
+    expected = reconstruct @ postprocess @ measured.ravel()
+    assert np.allclose(contribution(measured).ravel(), expected, rtol=0, atol=1e-6)
+
+
+@given(SIZES, st.integers(0, 2**32))
+def test_a_marginal_is_the_paper_s_sum_over_residuals(sizes, seed):
+    """For *any* measurements, noisy ones too."""
+    places = list(range(len(sizes)))
+    kept = [place for place in places if sizes[place] > 1]
+    expected, contributions = np.zeros(int(np.prod(sizes))), {}
+    for number, subset in enumerate(subsets(kept)):
+        measured = integers([sizes[place] for place in subset], seed + number)
+        contributions[subset] = contribution(measured)
+        omega = kron([sub(sizes[place]) / sizes[place] for place in subset]) @ measured.ravel()
+        spread = [
+            sub_inverse(sizes[place])
+            if place in subset
+            else np.ones((sizes[place], 1)) / sizes[place]
+            for place in places
+        ]
+        expected += kron(spread) @ omega
+    found = marginal(places, np.array(sizes), contributions)
+    assert found.dtype == np.float64
+    assert found.shape == tuple(sizes)
+    assert np.allclose(found.ravel(), expected, rtol=0, atol=1e-6)
+
+
+@given(SIZES, st.integers(0, 2**32))
+def test_exact_measurements_give_back_the_exact_counts(sizes, seed):
+    counts = np.abs(integers(sizes, seed))
+    places = list(range(len(sizes)))
+    kept = [place for place in places if sizes[place] > 1]
+    contributions = {}
+    for subset in subsets(kept):
+        answers = counts.sum(axis=tuple(place for place in places if place not in subset))
+        for axis, place in enumerate(subset):
+            answers = answers * sizes[place] - answers.sum(axis=axis, keepdims=True)
+        contributions[subset] = contribution(answers)
+    found = marginal(places, np.array(sizes), contributions)
+    assert np.max(np.abs(found - counts)) < 1e-9 * max(1, counts.sum())
+
+
+@given(st.lists(st.integers(2, 5), min_size=1, max_size=3), st.integers(0, 2**32))
+def test_a_contribution_adds_nothing_to_smaller_tables(sizes, seed):
+    added = contribution(integers(sizes, seed))
+    for axis in range(len(sizes)):
+        assert np.max(np.abs(added.sum(axis=axis))) < 1e-8
+
+
+def test_the_total_is_measured_as_it_is():
+    assert contribution(np.array(17)) == 17.0
+    assert marginal([], np.array([3]), {(): contribution(np.array(17))}) == 17.0
+
+
+def test_the_measurements_are_left_as_they_were():
+    measured = integers([3, 4], 1)
+    before = measured.copy()
+    contribution(measured)
+    assert np.array_equal(measured, before)

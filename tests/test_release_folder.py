@@ -1,0 +1,405 @@
+"""The release folder: formats, names that cannot escape, hashes that tell, nothing half done."""
+
+import csv
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from rpexplore import (
+    Attribute,
+    Bins,
+    Budget,
+    Categories,
+    Domain,
+    Integers,
+    SumOfVariances,
+    Workload,
+    plan,
+)
+from rpexplore.errors import ReleaseError
+from rpexplore.plan import Plan
+from rpexplore.release import Release, release
+from rpexplore.release_folder import check_new, new_folder, table_path
+
+ODD_NAMES = (
+    "../../x",
+    "/etc/passwd",
+    "value",
+    "standard_error",
+    "lower_95 (attribute)",
+    "lower_95",
+    "é/ü.λ 年",
+    "年",
+    "a.b",
+    "n" * 200,
+    "..",
+    'quo"te, comma',
+    "CON",
+    "=1+1",
+)
+ODD_LABELS = ('A, "x"', "B\nb", "=1+1", "C\r\nc", " spaces ", "'", "ü;\t年", "0012")
+
+
+def domain_of(*attributes: Attribute) -> Domain:
+    return Domain(attributes)
+
+
+def released(domain: Domain, folder: Path, tables=None, **columns) -> Release:
+    frame = pd.DataFrame(columns if columns else {name: ["0", "1"] for name in domain.names})
+    folder.mkdir(parents=True, exist_ok=True)
+    frame.to_csv(folder / "records.csv", index=False)
+    workload = Workload.all_up_to(domain, 2) if tables is None else Workload.of(domain, tables)
+    found = plan(workload, loss=SumOfVariances(), budget=Budget(rho="1/2"))
+    return release(found, folder / "records.csv", folder / "out" / "release")
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory) -> Release:
+    domain = domain_of(
+        Attribute("letter", Categories(("a", "b"), ("the letter a", "the letter b"))),
+        Attribute("digit", Integers(0, 9, 4)),
+        Attribute("size", Bins((0, 0.5, 2))),
+    )
+    folder = tmp_path_factory.mktemp("release")
+    return released(domain, folder, letter=list("abb"), digit=[0, 4, 9], size=[0.25, 0.5, 2])
+
+
+@pytest.fixture
+def copy(done, tmp_path) -> Path:
+    """A copy of the release, to be tampered with."""
+    target = tmp_path / "copy"
+    for path in done.folder.rglob("*"):
+        to = target / path.relative_to(done.folder)
+        to.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_file():
+            to.write_bytes(path.read_bytes())
+    return target
+
+
+# --- what is in it
+
+
+def test_the_folder_holds_what_it_should(done):
+    tables = {table_path(done.plan, i) + e for i in range(7) for e in (".csv", ".parquet")}
+    others = {"README.md", "manifest.json", "plan.json", "residuals.parquet"}
+    found = {str(p.relative_to(done.folder)) for p in done.folder.rglob("*") if p.is_file()}
+    assert found == tables | others
+    assert "tables/0000_total.csv" in tables
+    assert "tables/0004_letter_digit.csv" in tables
+
+
+def test_the_manifest_lists_every_other_file_with_its_hash(done):
+    manifest = json.loads((done.folder / "manifest.json").read_text())
+    assert manifest == done.manifest
+    listed = {entry["path"]: entry for entry in manifest["files"]}
+    assert len(listed) == len(manifest["files"])
+    files = [p for p in done.folder.rglob("*") if p.is_file() and p.name != "manifest.json"]
+    assert set(listed) == {str(path.relative_to(done.folder)) for path in files}
+    for path in files:
+        content = path.read_bytes()
+        entry = listed[str(path.relative_to(done.folder))]
+        assert entry["bytes"] == len(content)
+        assert entry["sha256"] == hashlib.sha256(content).hexdigest()
+    assert [e["attributes"] for e in manifest["files"] if e["path"].endswith(".csv")] == [
+        list(table) for table in done.plan.workload.tables
+    ]
+
+
+def test_the_manifest_says_what_was_promised(done):
+    manifest, words = done.manifest, done.manifest["guarantee"]
+    assert manifest["plan_sha256"] == done.plan.sha256
+    assert manifest["plan_sha256"] == next(
+        entry["sha256"] for entry in manifest["files"] if entry["path"] == "plan.json"
+    )
+    assert manifest["privacy_unit"] == "one record"
+    assert "ρ = 0.5 for one record" in words
+    assert words in (done.folder / "README.md").read_text()
+    assert {"python", "rpexplore", "numpy", "pyarrow"} == set(manifest["versions"])
+    allowed = {
+        "format",
+        "format_version",
+        "finished",
+        "plan_sha256",
+        "rho",
+        "privacy_unit",
+        "guarantee",
+        "noise",
+        "postprocessing",
+        "interval_confidence",
+        "versions",
+        "files",
+    }
+    assert set(manifest) == allowed  # whoever adds a key thinks about what it gives away
+
+
+def test_the_plan_in_it_is_the_plan(done):
+    assert Plan.load(done.folder / "plan.json").text == done.plan.text
+
+
+def test_residuals_are_whole_numbers_in_the_plan_s_order(done):
+    stored = pq.read_table(done.folder / "residuals.parquet").to_pandas()
+    assert stored.columns.tolist() == ["residual", "cell", "measured"]
+    assert stored["measured"].dtype == np.int64
+    sizes = done.plan.closure.sizes
+    expected = [
+        (residual, cell)
+        for residual in range(len(done.plan.closure))
+        for cell in range(
+            int(np.prod([sizes[i] for i in done.plan.closure.attributes(residual)], dtype=int))
+        )
+    ]
+    assert list(zip(stored["residual"], stored["cell"], strict=True)) == expected
+
+
+def test_csv_and_parquet_hold_the_same(done):
+    for position, table in enumerate(done.plan.workload.tables):
+        cells = done.table(table)
+        path = done.folder / f"{table_path(done.plan, position)}.csv"
+        with path.open(encoding="utf-8", newline="") as file:
+            header, *rows = list(csv.reader(file))
+        assert header == cells.columns.tolist()
+        assert len(rows) == len(cells) == int(done.plan.workload.exact_cells[position])
+        for column, name in enumerate(header):
+            texts = [row[column] for row in rows]
+            if name in ("value", "standard_error", "lower_95", "upper_95"):
+                assert [float(text) for text in texts] == cells[name].tolist()
+            else:
+                assert texts == cells[name].tolist()
+
+
+def test_columns_and_labels(done):
+    cells = done.table(["letter", "size"])
+    estimates = ["value", "standard_error", "lower_95", "upper_95"]
+    assert cells.columns.tolist() == ["letter", "letter label", "size", *estimates]
+    assert cells["letter"].tolist() == ["a", "a", "b", "b"]
+    assert cells["letter label"].tolist() == ["the letter a"] * 2 + ["the letter b"] * 2
+    assert cells["size"].tolist() == ["0 to under 0.5", "0.5 to 2"] * 2
+    assert done.table(["digit"])["digit"].tolist() == ["0 to 3", "4 to 7", "8 to 9"]
+
+
+def test_the_interval_has_the_normal_width(done):
+    cells = done.table(["letter", "digit"])
+    error = done.plan.variance(["letter", "digit"]) ** 0.5
+    assert np.allclose(cells["standard_error"], error)
+    # 1.959963984540054: the 97.5 % point of the standard normal law, in any table of it.
+    assert np.allclose(cells["upper_95"] - cells["value"], 1.959963984540054 * error)
+    assert np.allclose(cells["value"] - cells["lower_95"], 1.959963984540054 * error)
+
+
+def test_a_finished_release_can_be_read_by_others(done):
+    assert done.folder.stat().st_mode & 0o777 == 0o755
+
+
+# --- names and labels
+
+
+def test_odd_names_stay_inside_and_apart(tmp_path):
+    domain = domain_of(*[Attribute(name, Integers(0, 1)) for name in ODD_NAMES])
+    done = released(domain, tmp_path / "work")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["work"]
+    assert sorted(path.name for path in (tmp_path / "work").iterdir()) == [
+        "out",
+        "records.csv",
+        "rpexplore-ledger.sqlite",
+    ]
+    paths = {table_path(done.plan, i) for i in range(len(done.plan.workload))}
+    assert len(paths) == len(done.plan.workload)
+    assert all(re.fullmatch(r"tables/\d{4}_[A-Za-z0-9_-]{0,80}", path) for path in paths)
+    for position, table in enumerate(done.plan.workload.tables):
+        cells = done.table(table)
+        assert cells.columns.is_unique
+        assert len(cells.columns) == len(table) + 4
+        assert cells.columns.tolist()[-4:] == ["value", "standard_error", "lower_95", "upper_95"]
+        assert all(cells[name].dtype == float for name in cells.columns[-4:])
+        assert cells.equals(cells.astype(done.rebuilt(table).dtypes))
+        for column, name in zip(cells.columns, table, strict=False):
+            assert column.startswith(name)
+        header = pq.read_schema(done.folder / f"{table_path(done.plan, position)}.parquet").names
+        assert header == cells.columns.tolist()
+    Release.load(done.folder)
+
+
+def test_more_tables_than_the_number_in_the_name_has_digits_are_told_apart(tmp_path):
+    """Names cut at 80 characters, or without a letter, differ by their number alone."""
+    domain = domain_of(*[Attribute("年" * (i + 1), Integers(0, 1)) for i in range(3)])
+    done = released(domain, tmp_path)
+    assert len({table_path(done.plan, i) for i in range(7)}) == 7
+
+
+def test_odd_labels_come_back(tmp_path):
+    values = tuple(f"v{i}, \"'\n" for i in range(len(ODD_LABELS)))
+    domain = domain_of(
+        Attribute("a", Categories(values, ODD_LABELS)),
+        Attribute("a label", Categories(ODD_LABELS)),
+    )
+    columns = {"a": list(values), "a label": list(ODD_LABELS)}
+    done = released(domain, tmp_path, **columns)
+    cells = done.table(["a", "a label"])
+    assert cells.columns.tolist()[:3] == ["a", "a label", "a label (attribute)"]
+    with (done.folder / f"{table_path(done.plan, 3)}.csv").open(
+        encoding="utf-8", newline=""
+    ) as file:
+        _, *rows = list(csv.reader(file))
+    expected = [
+        [value, label, other]
+        for value, label in zip(values, ODD_LABELS, strict=True)
+        for other in ODD_LABELS
+    ]
+    assert [row[:3] for row in rows] == expected
+    assert cells.iloc[:, :3].to_numpy().tolist() == expected
+
+
+def test_a_table_without_attributes_and_single_values(tmp_path):
+    domain = domain_of(Attribute("one", Integers(1, 1)), Attribute("k", Categories(("k",))))
+    done = released(domain, tmp_path, one=[1, 1], k=["k", "k"])
+    assert len(pq.read_table(done.folder / "residuals.parquet")) == 1
+    total = done.table([])["value"].tolist()
+    assert len(total) == 1
+    for table in (["one"], ["k"], ["one", "k"]):
+        assert done.table(table)["value"].tolist() == total
+        assert done.rebuilt(table)["value"].tolist() == total
+
+
+# --- loading
+
+
+def test_a_release_can_be_loaded(done, copy):
+    loaded = Release.load(str(copy))
+    assert loaded.manifest == done.manifest
+    assert loaded.plan.sha256 == done.plan.sha256
+    assert loaded.table("letter").equals(done.table("letter"))
+    assert loaded.rebuilt("letter").equals(done.rebuilt("letter"))
+
+
+@pytest.mark.parametrize(
+    "name", ["tables/0001_letter.csv", "plan.json", "README.md", "residuals.parquet"]
+)
+@pytest.mark.parametrize("how", ["changed", "longer", "missing", "emptied", "a folder"])
+def test_a_changed_file_is_found(name, how, copy):
+    path = copy / name
+    content = bytearray(path.read_bytes())
+    path.unlink()
+    if how == "changed":
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    elif how == "longer":
+        path.write_bytes(content + b"\n")
+    elif how == "emptied":
+        path.touch()
+    elif how == "a folder":
+        path.mkdir()
+    with pytest.raises(ReleaseError, match=re.escape(repr(name))):
+        Release.load(copy)
+
+
+def other_format(manifest):
+    manifest["format"] = "something else"
+
+
+def other_version(manifest):
+    manifest["format_version"] = 2
+
+
+def no_files(manifest):
+    del manifest["files"]
+
+
+def odd_files(manifest):
+    manifest["files"] = [1]
+
+
+def other_plan(manifest):
+    manifest["plan_sha256"] = "0" * 64
+
+
+@pytest.mark.parametrize("change", [other_format, other_version, no_files, odd_files, other_plan])
+def test_a_changed_manifest_is_found(change, copy):
+    path = copy / "manifest.json"
+    manifest = json.loads(path.read_text())
+    change(manifest)
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(ReleaseError):
+        Release.load(copy)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '"text"', "null", "{", "{}", "\xff"])
+def test_what_is_no_manifest_is_refused(text, copy):
+    (copy / "manifest.json").write_text(text, encoding="latin-1")
+    with pytest.raises(ReleaseError, match="release"):
+        Release.load(copy)
+
+
+@pytest.mark.parametrize("name", ["nowhere", "copy/manifest.json", "copy/tables"])
+def test_what_is_no_release_is_refused(name, copy):
+    with pytest.raises(ReleaseError, match=r"no readable manifest\.json"):
+        Release.load(copy.parent / name)
+
+
+# --- making the folder
+
+
+def test_a_folder_gets_its_name_at_the_end_only(tmp_path):
+    output = tmp_path / "not" / "yet" / "out"
+    with new_folder(output) as folder:
+        (folder / "file").touch()
+        assert not output.exists()
+        assert folder.parent == output.parent
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert folder.name.startswith(".out.unfinished-")
+    assert [path.name for path in output.parent.iterdir()] == ["out"]
+    assert [path.name for path in output.iterdir()] == ["file"]
+
+
+def fill(output: Path, and_then) -> None:
+    with new_folder(output) as folder:
+        (folder / "tables").mkdir()
+        (folder / "tables" / "file").touch()
+        and_then()
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, GeneratorExit])
+def test_a_failure_leaves_nothing(error, tmp_path):
+    def fail():
+        raise error
+
+    with pytest.raises(error):
+        fill(tmp_path / "out", fail)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("what", ["folder", "full folder", "file", "link", "dangling link"])
+def test_what_is_there_already_is_kept(what, tmp_path):
+    output = tmp_path / "out"
+    if "folder" in what:
+        output.mkdir()
+    if what == "full folder":
+        (output / "precious").touch()
+    elif what == "file":
+        output.write_text("precious")
+    elif "link" in what:
+        output.symlink_to(tmp_path / ("none" if what == "dangling link" else "."))
+    before = os.lstat(output)
+    with pytest.raises(ReleaseError, match="never overwritten"):
+        check_new(output)
+    with pytest.raises(ReleaseError, match="never overwritten"), new_folder(output):
+        raise AssertionError
+    assert os.lstat(output) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_an_output_that_appears_late_is_kept(tmp_path):
+    def meanwhile():
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / "precious").touch()
+
+    with pytest.raises(ReleaseError, match="never overwritten"):
+        fill(tmp_path / "out", meanwhile)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (tmp_path / "out" / "precious").exists()

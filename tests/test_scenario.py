@@ -1,0 +1,279 @@
+"""Scenario: what is asked for, what becomes of it when the schema changes, and its JSON."""
+
+import json
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.attribute import Attribute, Bins, Categories
+from rpexplore.errors import DomainError, WorkloadError
+from rpexplore.scenario import (
+    KINDS,
+    Scenario,
+    TableSetting,
+    WorkloadRequest,
+    tables_from_text,
+    text_from_tables,
+    title,
+)
+
+DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "income": 4})
+
+
+@pytest.mark.parametrize(
+    ("request_", "tables"),
+    [
+        (WorkloadRequest("up_to", order=1), [(), ("age",), ("sex",), ("region",), ("income",)]),
+        (WorkloadRequest("of_order", order=4), [("age", "sex", "region", "income")]),
+        (WorkloadRequest("at_most_cells", cells=4), [(), ("sex",), ("income",)]),
+        (WorkloadRequest("listed", listed=(("sex", "age"), ())), [(), ("age", "sex")]),
+    ],
+)
+def test_each_kind_of_request_asks_for_its_tables(request_, tables):
+    assert Scenario(DOMAIN, request_).workload.tables == tables
+
+
+def test_unknown_kind_is_refused():
+    with pytest.raises(WorkloadError, match="one of up_to, of_order"):
+        WorkloadRequest("all")
+
+
+def test_scenario_is_frozen_and_equal_by_value():
+    same = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "income": 4})
+    assert Scenario(DOMAIN) == Scenario(same)
+    assert hash(Scenario(DOMAIN)) == hash(Scenario(same))
+    assert Scenario(DOMAIN) != Scenario(DOMAIN, budget=rp.Budget(rho=1))
+    with pytest.raises(FrozenInstanceError):
+        Scenario(DOMAIN).counted = "people"
+
+
+def test_plan_follows_from_the_scenario():
+    scenario = Scenario(DOMAIN, WorkloadRequest(order=3), rp.MaxVariance(), rp.Budget(rho="1/3"))
+    expected = rp.plan(
+        rp.Workload.all_up_to(DOMAIN, 3), loss=rp.MaxVariance(), budget=rp.Budget(rho="1/3")
+    )
+    assert scenario.plan().text == expected.text
+
+
+# ---- importance and targets
+
+
+def test_settings_reach_the_workload_in_any_order_of_names():
+    scenario = Scenario(DOMAIN).with_settings(
+        [TableSetting(("sex", "age"), 3.0, 7.5), TableSetting((), 2.0)]
+    )
+    workload = scenario.workload
+    assert workload.weights[workload.position(("age", "sex"))] == 3.0
+    assert workload.targets[workload.position(("age", "sex"))] == 7.5
+    assert workload.weights[workload.position(())] == 2.0
+    assert sum(workload.weights != 1) == 2
+
+
+def test_a_setting_back_at_its_default_is_not_kept():
+    scenario = Scenario(DOMAIN).with_settings([TableSetting(("age",), 3.0)])
+    assert scenario.with_settings([TableSetting(("age",))]) == Scenario(DOMAIN)
+
+
+def test_settings_of_tables_not_asked_for_are_kept_aside():
+    scenario = Scenario(DOMAIN).with_settings([TableSetting(("age", "sex"), 3.0)])
+    smaller = scenario.with_request(order=1)
+    assert (scenario.settings_aside, smaller.settings_aside) == (0, 1)
+    assert all(smaller.workload.weights == 1)
+    assert smaller.with_request(order=2) == scenario
+
+
+@pytest.mark.parametrize("weight", [0.0, -1.0, float("nan")])
+def test_weights_that_are_none_are_refused(weight):
+    with pytest.raises(WorkloadError, match=r"\(age\) must be a positive number"):
+        Scenario(DOMAIN).with_settings([TableSetting(("age",), weight)])
+
+
+def test_requests_that_cannot_be_met_are_refused():
+    with pytest.raises(WorkloadError, match="0 to 4"):
+        Scenario(DOMAIN).with_request(order=5)
+    with pytest.raises(DomainError, match="no attribute 'height'"):
+        Scenario(DOMAIN).with_request(kind="listed", listed=(("height",),))
+
+
+# ---- another schema
+
+
+def test_same_names_keep_everything():
+    scenario = Scenario(DOMAIN).with_settings([TableSetting(("age",), 3.0)])
+    wider = rp.Domain.from_sizes({"sex": 3, "income": 9, "region": 5, "age": 10, "new": 2})
+    changed, notes = scenario.with_domain(wider)
+    assert notes == []
+    assert changed == replace(scenario, domain=wider)
+
+
+def test_tables_follow_the_new_order_of_attributes():
+    listed = WorkloadRequest("listed", listed=(("age", "sex"),))
+    turned = rp.Domain(tuple(reversed(DOMAIN.attributes)))
+    changed, notes = Scenario(DOMAIN, listed).with_domain(turned)
+    assert notes == []
+    assert changed.request.listed == (("sex", "age"),)
+    assert changed.workload.tables == [("sex", "age")]
+
+
+def test_what_no_longer_fits_is_dropped_and_named():
+    scenario = Scenario(
+        DOMAIN, WorkloadRequest("listed", listed=(("age", "sex"), ("region",)))
+    ).with_settings([TableSetting(("age", "sex"), 2.0), TableSetting(("region",), 4.0)])
+    changed, notes = scenario.with_domain(rp.Domain.from_sizes({"age": 10, "region": 5}))
+    assert changed.request.listed == (("region",),)
+    assert changed.request.settings == (TableSetting(("region",), 4.0),)
+    assert len(notes) == 2
+    assert all("age × sex" in note and "region" not in note for note in notes)
+
+
+def test_an_emptied_list_falls_back_to_small_tables_and_says_so():
+    scenario = Scenario(DOMAIN, WorkloadRequest("listed", listed=(("age",),)))
+    changed, notes = scenario.with_domain(rp.Domain.from_sizes({"x": 2}))
+    assert changed.workload.tables == [(), ("x",)]
+    assert any("No listed table fits" in note for note in notes)
+
+
+def test_fewer_attributes_lower_the_order_and_say_so():
+    scenario = Scenario(DOMAIN, WorkloadRequest("of_order", order=3))
+    changed, notes = scenario.with_domain(rp.Domain.from_sizes({"age": 10, "sex": 2}))
+    assert changed.request.order == 2
+    assert len(notes) == 1
+    assert "exactly 2" in notes[0]
+
+
+def test_too_many_tables_for_the_new_schema_are_not_asked_for():
+    wide = rp.Domain.from_sizes({f"a{i}": 2 for i in range(300)})
+    changed, notes = Scenario(DOMAIN, WorkloadRequest(order=4)).with_domain(wide)
+    assert len(changed.workload) == 301
+    assert "at most" in notes[0]
+
+
+def test_a_renamed_attribute_keeps_its_settings():
+    scenario = Scenario(DOMAIN, WorkloadRequest("listed", listed=(("age", "sex"),))).with_settings(
+        [TableSetting(("age", "sex"), 2.0)]
+    )
+    renamed = rp.Domain.from_sizes({"years": 10, "sex": 2, "region": 5, "income": 4})
+    changed, notes = scenario.with_domain(renamed, renamed={"age": "years"})
+    assert notes == []
+    assert changed.request.listed == (("years", "sex"),)
+    assert changed.request.settings == (TableSetting(("years", "sex"), 2.0),)
+
+
+# ---- files
+
+
+@st.composite
+def scenarios(draw):
+    names = draw(st.lists(st.sampled_from("abcde×,"), min_size=1, max_size=4, unique=True))
+    domain = rp.Domain(
+        tuple(
+            Attribute(
+                name, draw(st.sampled_from([Categories(("x", "y")), Bins((0, 0.5, 3))])), "Label"
+            )
+            for name in names
+        )
+    )
+    tables = st.lists(st.sampled_from(names), unique=True).map(
+        lambda table: tuple(name for name in names if name in table)
+    )
+    listed = draw(st.lists(tables, min_size=1, unique=True))
+    settings = [
+        TableSetting(table, draw(st.floats(0.1, 100)), draw(st.none() | st.floats(1, 1e6)))
+        for table in draw(st.lists(tables, unique=True))
+    ]
+    request_ = WorkloadRequest(
+        draw(st.sampled_from(list(KINDS))),
+        draw(st.integers(0, len(names))),
+        draw(st.integers(1, 100)),
+        tuple(listed),
+        tuple(settings),
+    )
+    budget = draw(
+        st.sampled_from(
+            [
+                rp.Budget(rho="1/3"),
+                rp.Budget(epsilon="0.1", delta="1e-9", max_records_per_person=3),
+                rp.Budget(mu=1),
+            ]
+        )
+    )
+    loss = draw(
+        st.sampled_from([rp.SumOfVariances("sqrt"), rp.MaxVariance(), rp.MaxVariance("target")])
+    )
+    return Scenario(domain, request_, loss, budget, draw(st.sampled_from(["people", "Fälle"])))
+
+
+@given(scenarios())
+def test_json_round_trip_is_exact(scenario):
+    assert Scenario.parse(scenario.text()) == scenario
+
+
+def test_json_holds_inputs_only():
+    content = json.loads(Scenario(DOMAIN).text())
+    assert set(content) == {
+        "format", "format_version", "domain", "counted", "tables", "loss", "budget",
+    }  # fmt: skip
+
+
+def without(*path):
+    content = json.loads(Scenario(DOMAIN).text())
+    inner = content
+    for key in path[:-1]:
+        inner = inner[key]
+    del inner[path[-1]]
+    return json.dumps(content)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"format": "rpexplore-plan"}',
+        without("tables", "order"),
+        without("budget"),
+        Scenario(DOMAIN).text().replace("up_to", "any"),
+        Scenario(DOMAIN).text().replace('"order": 2', '"order": 9'),
+        Scenario(DOMAIN).text().replace('"format_version": 1', '"format_version": 2'),
+    ],
+)
+def test_unusable_files_are_refused_in_one_sentence(text):
+    with pytest.raises(WorkloadError, match="not a usable scenario"):
+        Scenario.parse(text)
+
+
+# ---- lists of tables
+
+
+def test_lists_are_read_with_commas_crosses_and_empty_lines():
+    text = "sex, age\n\n region × income \ntotal\n"
+    assert tables_from_text(DOMAIN, text) == (("age", "sex"), ("region", "income"), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("age\nheight", "Line 2: There is no attribute 'height'"),
+        ("age, sex\nsex × age", "Line 2: the table age × sex is already in line 1"),
+        ("age, age", "Line 1: The attribute 'age' is named twice"),
+        ("  \n", "has no tables"),
+    ],
+)
+def test_unusable_lists_name_the_line(text, told):
+    with pytest.raises(WorkloadError, match=told):
+        tables_from_text(DOMAIN, text)
+
+
+@given(scenarios())
+def test_lists_survive_being_written_and_read(scenario):
+    listed = scenario.request.listed
+    assert tables_from_text(scenario.domain, text_from_tables(listed)) == listed
+
+
+def test_titles():
+    assert title(("age", "sex")) == "age × sex"
+    assert title(()) == "(total)"

@@ -1,0 +1,233 @@
+"""Verification: honest plans pass, and every tampered claim is found."""
+
+import json
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.errors import PlanError
+from rpexplore.exact import exact_text
+from tests.strategies import budgets, domains, losses, workloads
+
+
+@given(
+    workloads(weights=st.floats(1e-6, 1e6)) | workloads(domains(max_size=10**6)),
+    losses(),
+    budgets(least=1e-6),
+)
+@settings(deadline=None, max_examples=80)
+def test_honest_plans_hold(workload, loss, budget):
+    plan = rp.plan(workload, loss=loss, budget=budget)
+    for held in (plan, rp.Plan.parse(plan.text)):
+        verification = rp.verify(held)
+        assert verification.holds, str(verification)
+        assert len(verification.checks) == 4
+        assert budget.unit in verification.guarantee
+
+
+def make_plan(loss):
+    domain = rp.Domain.from_sizes({"a": 7, "b": 3, "c": 2})
+    workload = rp.Workload.of(
+        domain,
+        [("a", "b"), ("b", "c"), ("a",), ()],
+        weights=[1, 3, 2, 1],
+        targets=[3, 4, 5, 6],
+    )
+    return rp.plan(workload, loss=loss, budget=rp.Budget(rho=1, max_records_per_person=2))
+
+
+PLANS = {
+    type(loss).__name__ + (loss.relative_to if isinstance(loss, rp.MaxVariance) else ""): make_plan(
+        loss
+    )
+    for loss in (rp.SumOfVariances("cells"), rp.MaxVariance(), rp.MaxVariance("target"))
+}
+
+
+@pytest.fixture(params=PLANS)
+def plan(request):
+    return PLANS[request.param]
+
+
+def failed(content) -> set[str] | None:
+    """Names of the checks a plan file's content fails; None if reading already refuses it."""
+    try:
+        plan = rp.Plan.parse(json.dumps(content))
+    except PlanError:
+        return None
+    verification = rp.verify(plan)
+    assert verification.holds == all(check.holds for check in verification.checks)
+    assert verification.holds or "does not hold what it claims" in str(verification)
+    return {check.name for check in verification.checks if not check.holds}
+
+
+def scaled(content, factor, *path):
+    *above, last = path
+    for key in above:
+        content = content[key]
+    content[last] *= factor
+
+
+def change_sigma_squared(content, place, factor):
+    row = content["residuals"][place]
+    row["sigma_squared"] = exact_text(Fraction(row["sigma_squared"]) * factor)
+
+
+def change_exact(content, factor, *path):
+    *above, last = path
+    for key in above:
+        content = content[key]
+    content[last] = exact_text(Fraction(content[last]) * factor)
+
+
+def test_untouched_content_holds(plan):
+    assert failed(json.loads(plan.text)) == set()
+
+
+# What is done to the content: (how, the check that must fail, or None: any, or refused on reading)
+TAMPERED = {
+    "σ² of the total halved": (
+        lambda c: change_sigma_squared(c, 0, Fraction(1, 2)),
+        "privacy cost",
+    ),
+    "last σ² halved": (lambda c: change_sigma_squared(c, -1, Fraction(1, 2)), "privacy cost"),
+    "σ² of the total at 1e-40": (
+        lambda c: change_sigma_squared(c, 0, Fraction(1, 10**40)),
+        "privacy cost",
+    ),
+    "σ² lower in the 10th digit": (
+        lambda c: change_sigma_squared(c, 1, Fraction(10**10 - 1, 10**10)),
+        "privacy cost",
+    ),
+    "σ² doubled": (lambda c: change_sigma_squared(c, 1, 2), "variances"),
+    "σ² higher in the 11th digit": (
+        lambda c: change_sigma_squared(c, 1, Fraction(10**11 + 1, 10**11)),
+        "variances",
+    ),
+    "σ² below floats": (
+        lambda c: c["residuals"][0].update(sigma_squared="0." + "0" * 400 + "1"),
+        None,
+    ),
+    "σ² far below floats": (
+        lambda c: c["residuals"][0].update(sigma_squared="0." + "0" * 4000 + "1"),
+        None,
+    ),
+    "σ² above floats": (lambda c: c["residuals"][0].update(sigma_squared="1" + "0" * 400), None),
+    "cost halved": (lambda c: change_exact(c, Fraction(1, 2), "privacy_cost"), "privacy cost"),
+    "cost lower in the 15th digit": (
+        lambda c: change_exact(c, 1 - Fraction(1, 10**14), "privacy_cost"),
+        "privacy cost",
+    ),
+    "cost above the budget": (
+        lambda c: change_exact(c, 1 + Fraction(1, 10**6), "privacy_cost"),
+        "privacy cost",
+    ),
+    "variance higher in the 11th digit": (
+        lambda c: scaled(c, 1 + 1e-10, "tables", 0, "variance"),
+        "variances",
+    ),
+    "variance lower in the 11th digit": (
+        lambda c: scaled(c, 1 - 1e-10, "tables", 3, "variance"),
+        "variances",
+    ),
+    "variance zero": (lambda c: scaled(c, 0, "tables", 2, "variance"), "variances"),
+    "loss lower": (lambda c: scaled(c, 1 - 1e-6, "certificate", "loss"), "loss"),
+    "loss higher": (lambda c: scaled(c, 1 + 1e-6, "certificate", "loss"), "loss"),
+    "bound higher in the 11th digit": (
+        lambda c: scaled(c, 1 + 1e-10, "certificate", "lower_bound"),
+        "optimality",
+    ),
+    "bound doubled": (lambda c: scaled(c, 2, "certificate", "lower_bound"), "optimality"),
+    "gap of one half": (lambda c: c["certificate"].update(gap=0.5), None),
+    "gap below zero": (lambda c: c["certificate"].update(gap=-1), None),
+    "budget halved": (lambda c: c["budget"]["stated"].update(rho="0.5"), None),
+    "budget's cost lower": (lambda c: c["budget"].update(privacy_cost="1"), None),
+    "budget's cost higher": (lambda c: c["budget"].update(privacy_cost="3"), None),
+    "more records a person": (
+        lambda c: c["budget"].update(max_records_per_person=3),
+        "privacy cost",
+    ),
+    "fewer records a person": (lambda c: c["budget"].update(max_records_per_person=1), None),
+    "one shadow price": (lambda c: c["tables"][1].update(shadow_price=0.9), None),
+    "one huge shadow price": (lambda c: c["tables"][1].update(shadow_price=1e300), None),
+    "no shadow prices": (lambda c: [row.update(shadow_price=0) for row in c["tables"]], None),
+    "a key nobody knows": (lambda c: c.update(note="approved"), None),
+    "a larger attribute": (
+        lambda c: c["domain"]["fields"][0]["constraints"].update(maximum=7),
+        "privacy cost",
+    ),
+}
+
+
+@pytest.mark.parametrize(("tamper", "check"), TAMPERED.values(), ids=TAMPERED)
+def test_tampered_claims_are_found(plan, tamper, check):
+    content = json.loads(plan.text)
+    tamper(content)
+    found = failed(content)
+    assert found is None or found, "accepted"
+    if check is not None:
+        assert found is None or check in found
+
+
+@pytest.mark.parametrize("name", ["SumOfVariances", "MaxVarianceimportance"])
+def test_another_weight_makes_another_loss(name):
+    content = json.loads(PLANS[name].text)
+    scaled(content, 5, "tables", 0, "weight")
+    assert "loss" in failed(content)
+
+
+def test_a_claim_made_more_modest_is_still_true(plan):
+    """A bound that is too low, or a cost stated higher within the budget, deceives nobody."""
+    content = json.loads(plan.text)
+    scaled(content, 0.5, "certificate", "lower_bound")
+    content["certificate"]["gap"] = (
+        content["certificate"]["loss"] / content["certificate"]["lower_bound"] - 1
+    )
+    content["privacy_cost"] = content["budget"]["privacy_cost"]
+    assert failed(content) == set()
+
+
+def test_plan_that_wastes_its_budget_is_within_it_but_says_so():
+    plan = PLANS["SumOfVariances"]
+    content = json.loads(plan.text)
+    for place in range(len(content["residuals"])):
+        change_sigma_squared(content, place, 2)
+    for row in content["tables"]:
+        row["variance"] *= 2
+    content["certificate"]["loss"] *= 2
+    content["certificate"]["gap"] = (
+        content["certificate"]["loss"] / content["certificate"]["lower_bound"] - 1
+    )
+    verification = rp.verify(rp.Plan.parse(json.dumps(content)))
+    assert verification.holds
+    assert "within 1 " in str(verification)
+
+
+def test_guarantee_in_words():
+    verification = rp.verify(PLANS["SumOfVariances"])
+    assert "ρ = 1 for one person with at most 2 records" in verification.guarantee
+    assert "δ = 1e-6" in verification.guarantee
+    assert str(verification).count("ok  ") == 4
+    assert verification.guarantee in str(verification)
+
+
+@pytest.mark.parametrize("cost", ["0.1", "0.002718281828", "1234567.89", "1e-9", "0.001"])
+def test_figures_in_words_never_understate_the_loss_of_privacy(cost):
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 3, "b": 2}), 2)
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(privacy_cost=cost))
+    words = rp.verify(plan).guarantee.split()
+    assert Fraction(words[words.index("ρ", 8) + 2]) >= plan.rho
+    for at, word in enumerate(words):
+        if word == "ε" and words[at + 1] == "=":
+            delta = words[at + 6].rstrip(".,")
+            assert Fraction(words[at + 2]) >= Fraction(plan.epsilon(delta))
+
+
+@pytest.mark.parametrize("cost", ["1e-15", "1e-13", "1e-100", "1e29", "1e99"])
+def test_extreme_budgets(cost):
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 3, "b": 2}), 2)
+    plan = rp.plan(workload, loss=rp.MaxVariance(), budget=rp.Budget(privacy_cost=cost))
+    assert rp.verify(plan).holds

@@ -1,0 +1,228 @@
+"""Workload: builders, canonical order, and everything that is refused."""
+
+import random
+import resource
+import subprocess
+import sys
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rpexplore import Domain, Workload
+from rpexplore.errors import DomainError, WorkloadError
+from tests.strategies import domains, workloads
+
+SIZES = {"age": 100, "sex": 2, "region": 16, "one": 1}
+
+
+@pytest.fixture
+def domain():
+    return Domain.from_sizes(SIZES)
+
+
+def all_sets(domain, orders):
+    return [table for k in orders for table in combinations(domain.names, k)]
+
+
+@given(domains(), st.data())
+@settings(deadline=None, max_examples=40)
+def test_builders_against_itertools(domain, data):
+    k = data.draw(st.integers(0, len(domain)))
+    assert Workload.all_of_order(domain, k).tables == all_sets(domain, [k])
+    assert Workload.all_up_to(domain, k).tables == all_sets(domain, range(k + 1))
+    cells = data.draw(st.integers(1, 200))
+    assert Workload.all_with_at_most(domain, cells=cells).tables == [
+        table
+        for table in all_sets(domain, range(len(domain) + 1))
+        if np.prod([domain[name].size for name in table]) <= cells
+    ]
+
+
+@given(workloads())
+@settings(deadline=None, max_examples=40)
+def test_order_of_the_input_does_not_matter(workload):
+    rows = list(
+        zip(workload.tables, workload.weights.tolist(), workload.targets.tolist(), strict=True)
+    )
+    random.Random(1).shuffle(rows)
+    tables, weights, targets = zip(*rows, strict=True)
+    again = Workload.of(
+        workload.domain, [table[::-1] for table in tables], weights=weights, targets=targets
+    )
+    for name in ("members", "weights", "targets"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(workload, name))
+
+
+def test_canonical_order_is_by_order_then_lexicographic(domain):
+    workload = Workload.of(domain, [("region", "age"), "sex", ("sex", "age"), "age", ()])
+    assert workload.tables == [(), ("age",), ("sex",), ("age", "sex"), ("age", "region")]
+    assert workload.orders.tolist() == [0, 1, 1, 2, 2]
+    assert workload.cells.tolist() == [1, 100, 2, 200, 1600]
+    assert workload.exact_cells.tolist() == [1, 100, 2, 200, 1600]
+    assert [workload.position(table) for table in workload.tables] == list(range(5))
+    assert workload.position(("sex", "age")) == 3
+    assert workload.describe(0) == "(total)"
+    assert workload.describe(4) == "(age, region)"
+
+
+def test_exact_cells_beyond_floats():
+    domain = Domain.from_sizes({f"a{i}": 999_983 for i in range(4)})
+    workload = Workload.of(domain, [domain.names])
+    assert workload.exact_cells.tolist() == [999_983**4]
+    assert workload.cells[0] == pytest.approx(999_983**4, rel=1e-15)
+
+
+def test_bare_text_is_one_attribute(domain):
+    assert Workload.of(domain, ["age", ("sex",)]).tables == [("age",), ("sex",)]
+    assert Workload.of(domain, ["age"]).with_weights({"age": 3}).weights.tolist() == [3]
+
+
+def test_weights_and_targets_follow_their_tables(domain):
+    workload = Workload.of(domain, ["sex", "age"], weights=[2, 3], targets=[None, 5])
+    assert workload.weights.tolist() == [3, 2]
+    np.testing.assert_array_equal(workload.targets, [5, np.nan])
+    changed = workload.with_weights({"sex": 7}).with_targets({("sex",): 1, "age": None})
+    assert changed.weights.tolist() == [3, 7]
+    np.testing.assert_array_equal(changed.targets, [np.nan, 1])
+    assert workload.weights.tolist() == [3, 2], "the original is a frozen value"
+
+
+def test_union(domain):
+    left = Workload.of(domain, ["age", ("age", "sex", "region")], weights=[2, 3])
+    united = Workload.of(domain, [(), "sex"], targets=[4, None]) | left
+    assert united.tables == [(), ("age",), ("sex",), ("age", "sex", "region")]
+    assert united.weights.tolist() == [1, 2, 1, 3]
+    np.testing.assert_array_equal(united.targets, [4, np.nan, np.nan, np.nan])
+
+
+def test_arrays_are_read_only(domain):
+    workload = Workload.all_up_to(domain, 2)
+    for name in ("members", "weights", "targets"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(workload, name)[0] = 1
+
+
+def test_changing_the_callers_arrays_changes_nothing(domain):
+    members, weights = np.array([[0], [1]], dtype=np.int32), np.array([1.0, 2.0])
+    workload = Workload(domain, members, weights, np.full(2, np.nan))
+    members[:], weights[:] = 0, 0
+    assert workload.tables == [("age",), ("sex",)]
+    assert workload.weights.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda d: Workload.of(d, [("sex", "age"), ("age", "sex")]), r"\(age, sex\) is .* twice"),
+        (lambda d: Workload.of(d, [(), ()]), r"\(total\) is in the workload twice"),
+        (lambda d: Workload.of(d, [("age",), "age"]), r"\(age\) is in the workload twice"),
+        (lambda d: Workload.of(d, []), r"at least one table, got none"),
+        (lambda d: Workload.of(d, ["age"], weights=[1, 2]), r"1 tables but 2 weights"),
+        (lambda d: Workload.of(d, ["age", "sex"], targets=[1]), r"2 tables but 1 targets"),
+        (lambda d: Workload.all_up_to(d, 1) | Workload.of(d, ["sex"]), r"\(sex\) is .* twice"),
+        (lambda d: Workload.all_of_order(d, 5), r"order must be .* 0 to 4 .* got 5"),
+        (lambda d: Workload.all_of_order(d, -1), r"order must be .* got -1"),
+        (lambda d: Workload.all_up_to(d, 1.0), r"order must be .* got 1.0"),
+        (lambda d: Workload.all_up_to(d, True), r"order must be .* got True"),
+        (lambda d: Workload.all_with_at_most(d, cells=0), r"cells must be .* got 0"),
+        (lambda d: Workload.all_with_at_most(d, cells=float("nan")), r"cells must be .* got nan"),
+        (lambda d: Workload.all_with_at_most(d, cells="9"), r"cells must be .* got '9'"),
+        (lambda d: Workload.of(d, ["age"]).position("sex"), r"\(sex\) is not in the workload"),
+        (lambda d: Workload.of(d, ["age"]).with_weights({"sex": 1}), r"\(sex\) is not in"),
+        (lambda d: Workload.of(d, ["age"], weights=["much"]), r"weight.* got 'much'|much"),
+        (
+            lambda d: Workload.of(d, ["age"]) | Workload.of(Domain.from_sizes({"z": 2}), ["z"]),
+            r"over one domain",
+        ),
+    ],
+)
+def test_refused(domain, make, message):
+    with pytest.raises(WorkloadError, match=message):
+        make(domain)
+
+
+@pytest.mark.parametrize(
+    ("members", "weights"),
+    [
+        ([[0], [1]], [1, 1, 9]),  # one weight too many must not be dropped
+        ([[0], [1]], [1]),
+        ([[0], [9]], [1, 1]),  # no such attribute
+        ([[1, 0], [0, 1]], [1, 1]),  # one set in two orders
+        ([[0, 0]], [1]),
+        ([[-1, 0]], [1]),  # padding comes last
+        ([0, 1], [1, 1]),
+    ],
+)
+def test_constructor_refuses_what_is_no_workload(domain, members, weights):
+    with pytest.raises(WorkloadError):
+        Workload(domain, np.array(members), np.array(weights), np.full(len(members), np.nan))
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), -float("inf")])
+def test_unusable_weight_or_target_is_named(domain, value):
+    tables = [("age", "sex"), "age"]
+    with pytest.raises(WorkloadError, match=rf"importance weight of table \(age, sex\).* {value}"):
+        Workload.of(domain, tables, weights=[value, 1])
+    if value == value:  # NaN says that there is no target
+        with pytest.raises(WorkloadError, match=rf"target .* \(age, sex\).* {value}"):
+            Workload.of(domain, tables, targets=[value, 1])
+        with pytest.raises(WorkloadError, match=rf"target .* \(age\).* {value}"):
+            Workload.of(domain, tables).with_targets({"age": value})
+
+
+def test_unknown_and_repeated_attributes_are_named(domain):
+    with pytest.raises(DomainError, match="no attribute 'income'"):
+        Workload.of(domain, [("age", "income")])
+    with pytest.raises(DomainError, match=r"'age' is named twice in \(age, sex, age\)"):
+        Workload.of(domain, [("age", "sex", "age")])
+
+
+def test_bound_on_cells_may_be_any_whole_number(domain):
+    assert len(Workload.all_with_at_most(domain, cells=10**30)) == 16
+
+
+CALLS = """
+all_of_order(domain, 3)
+all_up_to(domain, 3)
+all_of_order(domain, 300)
+all_up_to(domain, 1300)
+all_with_at_most(domain, cells=8)
+"""
+
+SCRIPT = f"""
+import resource
+from rpexplore import Domain, Workload
+from rpexplore.errors import WorkloadError
+
+domain = Domain.from_sizes({{f"a{{i}}": 2 for i in range(1300)}})
+for call in {CALLS.split(chr(10))[1:-1]!r}:
+    try:
+        eval("Workload." + call)
+    except WorkloadError as error:
+        assert "at most 2,000,000" in str(error)
+    else:
+        raise SystemExit(f"{{call}} was not refused")
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+assert peak < 500_000, f"{{peak}} kB"
+"""
+
+
+def test_too_many_tables_are_refused_before_they_are_made():
+    """1,300 attributes: 365 million sets of three, which would need more than 4 GB."""
+
+    def cap_memory():
+        resource.setrlimit(resource.RLIMIT_AS, (1_500_000_000, 1_500_000_000))
+
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        preexec_fn=cap_memory,
+        env={"OPENBLAS_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-500:]
