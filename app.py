@@ -6,8 +6,10 @@ from rpexplore.domain import Domain
 from rpexplore.scenario import Scenario
 from rpexplore.webapp_location import sample_data_folder
 
-# Without an icon of its own: Streamlit would fetch a named one from a font service.
-st.set_page_config(page_title="rpexplore", layout="wide")
+# Drawn here: for a named icon Streamlit would make the browser ask a font service.
+ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" fill="#3c76c3">
+<path d="M1 1h6v6H1zM9 1h6v6H9zM1 9h6v6H1zM9 9h6v6H9z"/></svg>"""
+st.set_page_config(page_title="rpexplore", page_icon=ICON, layout="wide")
 
 # A new session opens on the sample data, so that a complete plan is there to look at.
 if "scenario" not in st.session_state:

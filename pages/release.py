@@ -21,7 +21,13 @@ SAMPLE, PATH = "The sample survey", "A file on this computer"
 def data_source() -> Path | None:
     """Where the records are; they are read in place and travel nowhere."""
     st.subheader("The records")
-    source = st.radio("Take the records from", [SAMPLE, PATH], key="source", horizontal=True)
+    source = st.radio(
+        "Take the records from",
+        [SAMPLE, PATH],
+        key="source",
+        horizontal=True,
+        persist_state="session",
+    )
     if source == SAMPLE:
         data = sample_data_folder() / "household.csv"
         st.caption(f"About 50,000 made-up people: {escaped(str(data))}")
@@ -51,7 +57,12 @@ def other_categories(planned: Plan) -> dict[str, str]:
             "privacy is spent. Or choose attributes, and a category each, that takes such values."
         )
         domain = planned.workload.domain
-        chosen = st.multiselect("Put other values into a category of", domain.names, key="others")
+        chosen = st.multiselect(
+            "Put other values into a category of",
+            domain.names,
+            key="others",
+            persist_state="session",
+        )
         return {
             name: st.selectbox(
                 f"Other values of {escaped(name)} become",

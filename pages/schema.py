@@ -15,7 +15,6 @@ from pages._session import (
 from rpexplore.analysis import grids
 from rpexplore.analysis.words import count_in_words
 from rpexplore.domain import Domain
-from rpexplore.errors import DomainError
 from rpexplore.webapp_location import sample_data_folder
 
 HERE = "schema"  # where messages are shown, and the grid, which has its own
@@ -142,15 +141,18 @@ st.data_editor(
 show_messages(GRID)
 buttons = st.container(horizontal=True)
 buttons.button("Add an attribute", icon=":material/add:", on_click=add_attribute)
+problem = grids.why_no_csv(domain)
 buttons.download_button(
-    "Codebook (JSON)", domain.text("codebook.json"), "codebook.json", on_click="ignore"
+    "Codebook (JSON)", lambda: domain.text("codebook.json"), "codebook.json", on_click="ignore"
 )
-try:
-    buttons.download_button(
-        "Codebook (CSV)", domain.text("codebook.csv"), "codebook.csv", on_click="ignore"
-    )
-except DomainError as error:
-    buttons.button("Codebook (CSV)", disabled=True, help=escaped(str(error)))
+buttons.download_button(
+    "Codebook (CSV)",
+    lambda: domain.text("codebook.csv"),
+    "codebook.csv",
+    on_click="ignore",
+    disabled=bool(problem),
+    help=escaped(problem) or None,
+)
 
 with st.expander("Values and labels of one attribute"):
     name = st.selectbox("Attribute", domain.names, key="attribute shown")

@@ -104,25 +104,37 @@ class Ledger:
                     f"The cap for one record must be positive and not below what is spent, "
                     f"{_amount(spent)}; got {_amount(record_rho)}."
                 )
-            connection.execute(
-                "INSERT INTO datasets VALUES (?, ?) ON CONFLICT (dataset) "
-                "DO UPDATE SET cap_record_rho = excluded.cap_record_rho",
-                (dataset, None if record_rho is None else exact_text(record_rho)),
-            )
+            _note_cap(connection, dataset, record_rho)
 
-    def check(self, data: str | Path, plan: Plan, record_rho: Fraction) -> None:
-        """Raise `LedgerError` if the run would go beyond the dataset's cap; spends nothing."""
-        _refuse_beyond_cap(self.account(data), plan, record_rho)
+    def check(
+        self,
+        data: str | Path,
+        plan: Plan,
+        record_rho: Fraction,
+        cap_record_rho: Fraction | None = None,
+    ) -> None:
+        """Raise `LedgerError` where `book` would; enters nothing."""
+        _check_cap(self.account(data), plan, record_rho, cap_record_rho)
 
-    def book(self, data: str | Path, plan: Plan, record_rho: Fraction, output: str | Path) -> int:
+    def book(
+        self,
+        data: str | Path,
+        plan: Plan,
+        record_rho: Fraction,
+        output: str | Path,
+        cap_record_rho: Fraction | None = None,
+    ) -> int:
         """Enter a run and return its number; the entry is on disk when this returns.
 
-        Raises `LedgerError`, and enters nothing, if the run would go beyond the dataset's cap.
+        cap_record_rho: noted as the dataset's cap if it has none yet. Raises `LedgerError`, and
+        enters nothing, if it has another one, or if the run would go beyond its cap.
         """
         dataset, stat = self._dataset(data), Path(data).stat()
         modified = datetime.fromtimestamp(stat.st_mtime, UTC).isoformat(timespec="seconds")
         with self._connection() as connection:
-            _refuse_beyond_cap(_account(connection, dataset), plan, record_rho)
+            _check_cap(_account(connection, dataset), plan, record_rho, cap_record_rho)
+            if cap_record_rho is not None:
+                _note_cap(connection, dataset, cap_record_rho)
             cursor = connection.execute(
                 "INSERT INTO runs (dataset, data_bytes, data_modified, started, plan_sha256, "
                 "record_rho, unit, output) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -134,7 +146,7 @@ class Ledger:
                     plan.sha256,
                     exact_text(record_rho),
                     plan.budget.unit,
-                    str(output),
+                    _text(output),
                 ),
             )
             assert cursor.lastrowid is not None
@@ -148,7 +160,7 @@ class Ledger:
     def _dataset(self, data: str | Path) -> str:
         path = Path(data).resolve()
         folder = self.path.parent
-        return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
+        return _text(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -156,7 +168,7 @@ class Ledger:
         try:
             connection = sqlite3.connect(self.path, timeout=30, isolation_level=None)
             try:
-                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("PRAGMA synchronous = EXTRA")
                 connection.execute("BEGIN IMMEDIATE")
                 for statement in _SCHEMA.split(";"):
                     connection.execute(statement)
@@ -164,7 +176,7 @@ class Ledger:
                 connection.execute("COMMIT")
             finally:
                 connection.close()  # rolls back what was not committed
-        except sqlite3.Error as error:
+        except (sqlite3.Error, ValueError, ZeroDivisionError) as error:
             raise LedgerError(
                 f"The ledger {str(self.path)!r} cannot be used ({error}); check that its folder "
                 "can be written to, or name another ledger."
@@ -192,20 +204,42 @@ def _account(connection: sqlite3.Connection, dataset: str) -> Account:
     )
 
 
-def _refuse_beyond_cap(account: Account, plan: Plan, record_rho: Fraction) -> None:
-    cap, left = account.cap_record_rho, account.left_record_rho
-    if cap is not None and left is not None and record_rho > left:
-        factor = plan.budget.records_factor
+def _note_cap(connection: sqlite3.Connection, dataset: str, record_rho: Fraction | None) -> None:
+    connection.execute(
+        "INSERT INTO datasets VALUES (?, ?) ON CONFLICT (dataset) "
+        "DO UPDATE SET cap_record_rho = excluded.cap_record_rho",
+        (dataset, None if record_rho is None else exact_text(record_rho)),
+    )
+
+
+def _check_cap(
+    account: Account, plan: Plan, record_rho: Fraction, wanted_cap: Fraction | None
+) -> None:
+    """Raise `LedgerError` for another cap than the noted one, or a run beyond it."""
+    factor, unit, cap = plan.budget.records_factor, plan.budget.unit, account.cap_record_rho
+    if cap is not None and wanted_cap is not None and cap != wanted_cap:
         raise LedgerError(
-            f"This run costs ρ = {_amount(record_rho * factor)} for {plan.budget.unit}, and the "
-            f"dataset {account.dataset!r} has only {_amount(left * factor)} left of its cap of "
-            f"{_amount(cap * factor)}; plan with a smaller budget, or "
-            "have the cap raised."
+            f"The ledger has another cap for the dataset {account.dataset!r}, ρ = "
+            f"{_amount(cap * factor)} for {unit}; leave the cap out here, and change it in the "
+            "ledger if it must change."
+        )
+    cap = wanted_cap if cap is None else cap
+    if cap is not None and account.spent_record_rho + record_rho > cap:
+        left = max(cap - account.spent_record_rho, Fraction(0))
+        raise LedgerError(
+            f"This run costs ρ = {_amount(record_rho * factor)} for {unit}, and the dataset "
+            f"{account.dataset!r} has only {_amount(left * factor)} left of its cap of "
+            f"{_amount(cap * factor)}; plan with a smaller budget, or have the cap raised."
         )
 
 
 def _amount(rho: Fraction) -> str:
     return f"{float(rho):.6g}"
+
+
+def _text(path: str | Path) -> str:
+    """A path as text that SQLite can hold; file names need not be valid UTF-8."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
 
 
 def _now() -> str:

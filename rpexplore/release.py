@@ -58,16 +58,15 @@ def release(
     if not data.is_file():
         raise DataError(f"There are no records at {str(data)!r}; check the path.")
     book = Ledger(ledger) if ledger is not None else Ledger.beside(data)
-    _apply_cap(book, data, plan, cap_rho)
-    book.check(data, plan, record_rho)
+    cap = None if cap_rho is None else _record_cap(plan, cap_rho)
+    book.check(data, plan, record_rho, cap)
 
     progress("Reading the records", 0.0)
-    used = sorted({place for row in plan.closure.members.tolist() for place in row if place >= 0})
-    named = {place for row in plan.workload.members.tolist() for place in row if place >= 0}
+    places = np.unique(plan.workload.members)
     records = read_records(
         data,
         plan.workload.domain,
-        sorted(named | set(used)),
+        places[places >= 0].tolist(),
         other=other,
         progress=lambda share: progress("Reading the records", _READ * share),
     )
@@ -77,7 +76,7 @@ def release(
         writer = FolderWriter(folder, plan)
         try:
             progress("Booking the run in the ledger", _READ)
-            run = book.book(data, plan, record_rho, output)
+            run = book.book(data, plan, record_rho, output, cap)
             contributions = _measure(plan, records, writer, progress)
             _write_tables(plan, contributions, writer, progress)
             manifest = writer.finish()
@@ -100,19 +99,12 @@ def _checked_record_rho(plan: Plan) -> Fraction:
     return privacy_cost_upper_bound(plan.closure, plan.sigma_squared) / 2
 
 
-def _apply_cap(book: Ledger, data: Path, plan: Plan, cap_rho: Exact | None) -> None:
-    if cap_rho is None:
-        return
-    cap = exact_fraction(cap_rho, "cap_rho") / plan.budget.records_factor
-    noted = book.account(data).cap_record_rho
-    if noted is None:
-        book.set_cap(data, cap)
-    elif noted != cap:
-        raise LedgerError(
-            f"The ledger has another cap for this dataset, ρ = "
-            f"{float(noted * plan.budget.records_factor):.6g} for {plan.budget.unit}; leave the "
-            "cap out here, and change it in the ledger if it must change."
-        )
+def _record_cap(plan: Plan, cap_rho: Exact) -> Fraction:
+    """The cap, given for the plan's privacy unit, for one record."""
+    cap = exact_fraction(cap_rho, "cap_rho")
+    if cap <= 0:
+        raise LedgerError(f"The cap must be a positive ρ, got {cap_rho}.")
+    return cap / plan.budget.records_factor
 
 
 def _measure(

@@ -82,21 +82,24 @@ class Release:
         folder = Path(folder)
         try:
             manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            kind = manifest["format"], manifest["format_version"]
+            hashes = {entry["path"]: entry["sha256"] for entry in manifest["files"]}
+            plan_sha256 = manifest["plan_sha256"]
+        except (OSError, ValueError, KeyError, TypeError):
             raise ReleaseError(
                 f"{str(folder)!r} is not a finished release: it has no readable manifest.json."
             ) from None
-        if manifest.get("format") != FORMAT or manifest.get("format_version") != FORMAT_VERSION:
+        if kind != (FORMAT, FORMAT_VERSION):
             raise ReleaseError(
-                f"{str(folder)!r} is not a release that this library reads (format "
-                f"{manifest.get('format')!r}, version {manifest.get('format_version')!r})."
+                f"{str(folder)!r} is not a release that this library reads (format {kind[0]!r}, "
+                f"version {kind[1]!r})."
             )
-        for entry in manifest["files"]:
-            file = folder / entry["path"]
-            if not file.is_file() or _sha256(file) != entry["sha256"]:
+        for path, sha256 in {**hashes, "plan.json": plan_sha256}.items():
+            file = folder / path
+            if not file.is_file() or _sha256(file) != sha256:
                 raise ReleaseError(
-                    f"The file {entry['path']!r} of the release {str(folder)!r} is missing or was "
-                    "changed since; restore it, or use the original folder."
+                    f"The file {path!r} of the release {str(folder)!r} is missing or was changed "
+                    "since; restore it, or use the original folder."
                 )
         return cls(folder, Plan.load(folder / "plan.json"), manifest)
 
@@ -216,23 +219,35 @@ def new_folder(output: Path) -> Iterator[Path]:
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{output.name}.unfinished-", dir=output.parent))
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise ReleaseError(
-            f"The release cannot be written to {str(output)!r} ({error.strerror}); choose a folder "
-            "that can be written to."
+            f"The release cannot be written to {str(output)!r} ({error}); choose a folder that can "
+            "be written to."
         ) from None
     try:
         yield temporary
         temporary.chmod(0o755)
         check_new(output)
         temporary.rename(output)
+    except OSError as error:
+        raise ReleaseError(
+            f"The release could not be written to {str(output)!r} ({error.strerror or error}), and "
+            "nothing of it was left; the run was booked and stays charged. Make room or choose "
+            "another folder before the next run."
+        ) from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
 def check_new(output: Path) -> None:
     """Raise `ReleaseError` if there is something at `output` already."""
-    if output.exists() or output.is_symlink():
+    try:
+        taken = output.exists() or output.is_symlink()
+    except (OSError, ValueError) as error:
+        raise ReleaseError(
+            f"A release cannot be written to {str(output)!r:.200} ({error}); choose another folder."
+        ) from None
+    if taken:
         raise ReleaseError(
             f"There is already something at {str(output)!r}, and a release is never overwritten; "
             "choose another folder."

@@ -21,6 +21,7 @@ KINDS = [CATEGORIES, INTEGERS, BINS]
 
 # Longer lists of values are not shown in the grid, and so cannot be changed there.
 MAX_LISTED = 1000
+_MAX_CSV_LINES = 1_000_000
 
 # ---- the schema
 
@@ -68,6 +69,20 @@ def with_new_attribute(domain: Domain) -> Domain:
     while f"attribute_{number}" in domain.names:
         number += 1
     return Domain((*domain.attributes, Attribute(f"attribute_{number}", Integers(0, 9))))
+
+
+def why_no_csv(domain: Domain) -> str:
+    """Why there is no CSV codebook of a domain, in a sentence; "" where there is one."""
+    grouped = [each.name for each in domain.attributes if not _is_listable(each.values)]
+    if grouped:
+        return f"A CSV codebook lists single values; {grouped[0]} groups numbers. JSON holds all."
+    if int(domain.sizes.sum()) > _MAX_CSV_LINES:
+        return "There are too many values to list one by one. JSON holds all."
+    return ""
+
+
+def _is_listable(values: Categories | Integers | Bins) -> bool:
+    return isinstance(values, Categories) or (isinstance(values, Integers) and values.step == 1)
 
 
 def domain_from_bytes(content: bytes, filename: str) -> Domain:

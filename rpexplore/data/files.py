@@ -41,21 +41,17 @@ def read_records(
     the domain; what was read stands in the error's `private` part only.
     """
     path = Path(path)
-    attributes = {place: domain.attributes[place] for place in places}
-    coders = {
-        place: _Coder(attribute, _other_index(attribute, (other or {}).get(attribute.name)))
-        for place, attribute in attributes.items()
+    other = other or {}
+    others = {
+        domain.position(name): _index_of(domain[name], value) for name, value in other.items()
     }
-    for name in other or {}:
-        domain.position(name)  # an unknown name is refused
+    coders = {place: _Coder(domain.attributes[place], others.get(place)) for place in places}
     parts: dict[int, list[np.ndarray]] = {place: [] for place in places}
     n_records = 0
     try:
-        for batch, fraction in _batches(
-            path, [attribute.name for attribute in attributes.values()]
-        ):
+        for batch, fraction in _batches(path, [coder.name for coder in coders.values()]):
             for place, coder in coders.items():
-                parts[place].append(coder.codes(batch.column(coder.attribute.name)))
+                parts[place].append(coder.codes(batch.column(coder.name)))
             n_records += batch.num_rows
             progress(fraction)
     except OSError as error:
@@ -78,62 +74,60 @@ def read_records(
 
 
 class _Coder:
-    """Turns a column's values into category indices, or refuses them."""
+    """Turns a column's values into category indices, or refuses them.
+
+    Each record is coded by itself: what a value means never depends on the other records, so
+    that adding a record changes the counts by that record alone.
+    """
 
     def __init__(self, attribute: Attribute, other: int | None) -> None:
-        self.attribute, self.other = attribute, other
-        values = attribute.values
-        self._listed = pa.array(values.values) if isinstance(values, Categories) else None
+        self.name, self._values, self._other = attribute.name, attribute.values, other
+        if isinstance(self._values, Categories):
+            self._listed = pa.array(self._values.values, pa.string())
         self._type = np.min_scalar_type(attribute.size - 1)
 
     def codes(self, column: pa.Array) -> np.ndarray:
         """Category indices [n], unsigned; raises `DataError` for what is not in the domain."""
+        column = _of_known_type(column)
         found = self._indices(column)
         outside = found < 0
         if np.any(outside):
-            if self.other is None:
-                self._refuse(column, outside)
-            found[outside] = self.other
+            if self._other is None:
+                self._refuse(column.filter(pa.array(outside)))
+            found[outside] = self._other
         return found.astype(self._type)
 
     def _indices(self, column: pa.Array) -> np.ndarray:
         """Category indices, int64[n], −1 for what is missing or not in the domain."""
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
-        values = self.attribute.values
+        values = self._values
         if isinstance(values, Categories):
-            found = pc.index_in(_as_text(column), value_set=self._listed)
+            found = pc.index_in(_as_text(column), value_set=self._listed, skip_nulls=True)
             return pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
         numbers = _as_numbers(column)
         if isinstance(values, Integers):
             inside = (numbers >= values.minimum) & (numbers <= values.maximum)
             inside &= numbers == np.floor(numbers)
-            return np.where(
-                inside, (np.where(inside, numbers, 0) - values.minimum) // values.step, -1
-            ).astype(np.int64)
-        edges = np.array(values.edges)
-        inside = (numbers >= edges[0]) & (numbers <= edges[-1])
-        bins = np.minimum(np.searchsorted(edges, numbers, side="right") - 1, len(edges) - 2)
-        return np.where(inside, bins, -1).astype(np.int64)
+            found = (np.where(inside, numbers, values.minimum) - values.minimum) // values.step
+        else:
+            edges = np.array(values.edges)
+            inside = (numbers >= edges[0]) & (numbers <= edges[-1])
+            found = np.minimum(np.searchsorted(edges, numbers, side="right") - 1, values.size - 1)
+        return np.where(inside, found, -1).astype(np.int64)
 
-    def _refuse(self, column: pa.Array, outside: np.ndarray) -> None:
-        strange = column.filter(pa.array(outside))
-        name = self.attribute.name
-        values = [value for value in strange.unique().to_pylist() if value is not None]
-        shown = ", ".join(repr(value) for value in values[:_SHOWN])
+    def _refuse(self, strange: pa.Array) -> None:
+        values = strange.drop_null().unique()
+        shown = ", ".join(repr(value) for value in values[:_SHOWN].to_pylist())
         more = ", …" if len(values) > _SHOWN else ""
-        what = "a missing value" if not values else "a value that is not in the domain"
+        what = "a value that is not in the domain" if shown else "a missing value"
         raise DataError(
-            f"The column {name!r} holds {what}; correct the records or the codebook, or send such "
-            f"values to one of its categories on purpose (--other {name}=CATEGORY).",
-            private=f"It holds: {shown}{more}." if values else "",
+            f"The column {self.name!r} holds {what}; correct the records or the codebook, or send "
+            f"such values to one of its categories on purpose (--other {self.name}=CATEGORY).",
+            private=f"It holds: {shown}{more}." if shown else "",
         )
 
 
-def _other_index(attribute: Attribute, value: str | None) -> int | None:
+def _index_of(attribute: Attribute, value: str) -> int:
     """The index of the category that takes what is not in the domain."""
-    if value is None:
-        return None
     values = attribute.values
     listed = values.values if isinstance(values, Categories) else attribute.labels()
     if value not in listed:
@@ -144,23 +138,36 @@ def _other_index(attribute: Attribute, value: str | None) -> int | None:
     return listed.index(value)
 
 
-def _as_text(column: pa.Array) -> pa.Array:
-    if pa.types.is_floating(column.type):
-        # 3.0 in a column of numbers stands for the category "3".
-        whole = pc.equal(column, pc.floor(column))
-        if pc.all(pc.fill_null(whole, True)).as_py():
-            column = column.cast(pa.int64())
+def _of_known_type(column: pa.Array) -> pa.Array:
+    """Numbers and booleans as they are, everything else as text; pyarrow computes on few types."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_float16(column.type):
+        return column.cast(pa.float32())
+    kept = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+    if any(is_of(column.type) for is_of in kept):
+        return column
     return column.cast(pa.string())
 
 
+def _as_text(column: pa.Array) -> pa.Array:
+    """Each value as text; a float that is a whole number as that: 3.0 is the category "3"."""
+    if not pa.types.is_floating(column.type):
+        return column.cast(pa.string())
+    whole = pc.and_(pc.equal(column, pc.floor(column)), pc.less_equal(pc.abs(column), 2.0**53))
+    integers = pc.if_else(whole, column, pa.scalar(None, column.type)).cast(pa.int64())
+    return pc.if_else(whole, integers.cast(pa.string()), column.cast(pa.string()))
+
+
 def _as_numbers(column: pa.Array) -> np.ndarray:
-    """The column as float64[n]; NaN for what is missing or not a number."""
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+    """Each value as float64[n]; NaN for what is missing or not a number."""
+    if pa.types.is_string(column.type):
         trimmed = pc.utf8_trim_whitespace(column)
-        numeric = pc.match_substring_regex(trimmed, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
+        numeric = pc.match_substring_regex(
+            trimmed, r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+        )
         column = pc.if_else(numeric, trimmed, pa.scalar(None, column.type))
-        # Parsing knows no plus sign.
-        column = pc.replace_substring_regex(column, r"^\+", "")
+        column = pc.replace_substring_regex(column, r"^\+", "")  # parsing knows no plus sign
     numbers = column.cast(pa.float64(), safe=False)
     return pc.fill_null(numbers, np.nan).to_numpy(zero_copy_only=False)
 
@@ -180,23 +187,21 @@ def _batches(path: Path, names: list[str]) -> Iterator[tuple[pa.RecordBatch, flo
 
 def _csv_batches(path: Path, names: list[str]) -> Iterator[tuple[pa.RecordBatch, float]]:
     size = max(path.stat().st_size, 1)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            header = next(csv.reader(file), [])
-    except (UnicodeDecodeError, csv.Error):
-        raise DataError(
-            f"The records {str(path)!r} do not start with a header line in UTF-8; save the file as "
-            "CSV in UTF-8."
-        ) from None
+    header, more = _csv_header(path)
     _check_columns(path, header, names)
+    if not more:  # no record at all, which the reader takes for a broken file
+        return
+    _check_quotes(path)
+    # Without a list of columns the reader would convert all of them; one is enough to count.
+    columns = names or header[:1]
     with path.open("rb") as file:
         reader = pyarrow.csv.open_csv(
             file,
             read_options=pyarrow.csv.ReadOptions(block_size=1 << 24),
             parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
             convert_options=pyarrow.csv.ConvertOptions(
-                include_columns=names,
-                column_types=dict.fromkeys(names, pa.string()),
+                include_columns=columns,
+                column_types=dict.fromkeys(columns, pa.string() if names else pa.binary()),
                 null_values=[""],
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=True,
@@ -205,6 +210,44 @@ def _csv_batches(path: Path, names: list[str]) -> Iterator[tuple[pa.RecordBatch,
         with reader:
             for batch in reader:
                 yield batch, min(file.tell() / size, 1.0)
+
+
+def _csv_header(path: Path) -> tuple[list[str], bool]:
+    """The column names in the first line, and whether anything follows it (it may be anything)."""
+    try:
+        # A broken character elsewhere must not stop the reading of the header.
+        with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+            header, more = next(csv.reader(file), []), bool(file.read(1))
+    except csv.Error:
+        header, more = [], True
+    if any("\udc80" <= sign <= "\udcff" for name in header for sign in name):
+        raise DataError(
+            f"The records {str(path)!r} do not start with a header line in UTF-8; save the file as "
+            "CSV in UTF-8."
+        )
+    return header, more
+
+
+def _check_quotes(path: Path) -> None:
+    """Refuse quotes that are never closed, or closed by another's opening.
+
+    The fast reader would take the records between them for one value, and drop them. Python's
+    strict parser finds them; it is slow, and only needed where there are quotes at all.
+    """
+    with path.open("rb") as file:
+        blocks: Iterator[bytes] = iter(lambda: file.read(1 << 24), b"")
+        if not any(b'"' in block for block in blocks):
+            return
+    try:
+        with path.open(encoding="latin-1", newline="") as file:
+            for _ in csv.reader(file, strict=True):
+                pass
+    except csv.Error as error:
+        raise DataError(
+            f"The records {str(path)!r} hold a quotation mark that is not closed where its value "
+            "ends; write such values in quotes, with every mark inside doubled.",
+            private=f"The reader says: {error}.",
+        ) from None
 
 
 def _parquet_batches(path: Path, names: list[str]) -> Iterator[tuple[pa.RecordBatch, float]]:

@@ -145,6 +145,17 @@ def test_lines_that_cannot_be_used(text, told):
         grids.domain_from_lines(text)
 
 
+def test_csv_codebooks_are_offered_where_there_can_be_one():
+    listable = rp.Domain((Attribute("age", Integers(0, 9)), DOMAIN["sex"]))
+    assert grids.why_no_csv(listable) == ""
+    assert rp.Domain.parse(listable.text("c.csv"), "c.csv").names == listable.names
+    for attribute in (DOMAIN["age"], DOMAIN["income"]):
+        assert attribute.name in grids.why_no_csv(rp.Domain((attribute,)))
+        with pytest.raises(DomainError):
+            rp.Domain((attribute,)).text("c.csv")
+    assert "too many" in grids.why_no_csv(rp.Domain.from_sizes({"a": 10**6, "b": 10**6}))
+
+
 def test_uploaded_bytes():
     text = DOMAIN.text("codebook.json")
     assert grids.domain_from_bytes(text.encode(), "c.json") == DOMAIN

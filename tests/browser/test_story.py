@@ -1,0 +1,127 @@
+"""From an empty session to a verified plan and a finished release, in a real browser."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+import rpexplore as rp
+from rpexplore.ledger import Ledger
+from rpexplore.release import Release
+from rpexplore.webapp_location import sample_data_folder
+
+expect.set_options(timeout=30_000)
+KEPT = ("age", "sex", "region", "settlement", "tenure")
+
+
+@pytest.fixture
+def codebook(tmp_path) -> Path:
+    """A codebook of some of the sample's attributes."""
+    schema = json.loads((sample_data_folder() / "household.json").read_text())
+    schema["fields"] = [field for field in schema["fields"] if field["name"] in KEPT]
+    path = tmp_path / "survey.json"
+    path.write_text(json.dumps(schema))
+    return path
+
+
+@pytest.fixture
+def records(tmp_path) -> Path:
+    """The sample's records where a ledger may be written beside them."""
+    return Path(shutil.copy(sample_data_folder() / "household.csv", tmp_path / "survey.csv"))
+
+
+def go_to(page: Page, name: str) -> None:
+    page.get_by_role("link", name=name, exact=True).click()
+    expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
+
+
+def metric(page: Page, label: str) -> Locator:
+    called = page.get_by_test_id("stMetricLabel").get_by_text(label, exact=True)
+    return page.get_by_test_id("stMetric").filter(has=called)
+
+
+def fill(page: Page, label: str, text: str) -> None:
+    field = page.get_by_label(label, exact=True)
+    field.fill(text)
+    field.press("Enter")
+
+
+def test_from_an_empty_session_to_a_finished_release(page, codebook, records, tmp_path):
+    # Schema: a new session opens on the sample; a codebook replaces it.
+    expect(metric(page, "Attributes")).to_contain_text("11")
+    page.get_by_role("radio", name="Codebook file").click()
+    page.locator("input[type=file]").set_input_files(codebook)
+    expect(metric(page, "Attributes")).to_contain_text("5")
+
+    # Workload: all tables up to three attributes, those with age three times as important.
+    go_to(page, "Workload")
+    expect(metric(page, "Cells in all tables")).to_be_visible()
+    fill(page, "Attributes in a table, at most", "3")
+    expect(metric(page, "Tables to measure")).to_contain_text("26")
+    page.get_by_label("Only tables with all of these attributes").click()
+    page.get_by_role("option", name="age", exact=True).click()
+    page.keyboard.press("Escape")
+    fill(page, "Importance of many", "3")
+    page.get_by_role("button", name=re.compile("Set for all 11 tables")).click()
+    expect(page.get_by_role("button", name="Forget all importances and targets")).to_be_enabled()
+
+    # Plan: a typed budget; the plan is there, and its file is what it says.
+    go_to(page, "Plan")
+    expect(metric(page, "Privacy loss")).to_contain_text("ε = 2.15")
+    fill(page, "ρ", "0.5")
+    expect(metric(page, "Privacy loss")).to_contain_text("ε = 5.23")
+    expect(page.get_by_text("Proven.")).to_be_visible()
+    expect(page.locator(".js-plotly-plot")).to_be_visible()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Plan (plan.json)").click()
+    download.value.save_as(tmp_path / "plan.json")
+    plan = rp.Plan.load(tmp_path / "plan.json")
+    assert rp.verify(plan).holds
+    assert plan.workload.domain.names == KEPT
+    assert len(plan.workload) == 26
+    assert set(plan.workload.weights[: 1 + 5].tolist()) == {1.0, 3.0}
+    assert plan.budget == rp.Budget(rho="0.5")
+
+    # Release: on a copy of the sample, once, although the button is clicked twice.
+    go_to(page, "Release")
+    page.get_by_text("A file on this computer").click()
+    fill(page, "Path of the file (.csv or .parquet)", str(records))
+    expect(metric(page, "Spent on these records")).to_contain_text("ρ = 0")
+    fill(page, "Folder for the release", str(tmp_path / "release"))
+    expect(page.get_by_text(str(tmp_path / "release"))).to_be_visible()
+    page.get_by_role("button", name="Run the release").dblclick()
+    expect(page.get_by_text("Finished: 26 noisy tables.")).to_be_visible()
+    expect(page.get_by_test_id("stDataFrame")).to_be_visible()
+
+    release = Release.load(tmp_path / "release")  # checks every file against its hash
+    assert release.plan.sha256 == plan.sha256
+    assert len(release.table(["age", "sex"])) == 200
+    (run,) = Ledger.beside(records).account(records).runs
+    assert run.state == "finished"
+    assert run.plan_sha256 == plan.sha256
+
+
+def test_a_grid_cell_is_typed(page):
+    """The editors draw on a canvas that only a real browser has."""
+    expect(metric(page, "Attributes")).to_contain_text("11")
+    grid = page.get_by_test_id("stDataFrame").first
+    grid.click(position={"x": 60, "y": 52})  # the name of the first attribute
+    page.keyboard.press("Enter")
+    field = page.get_by_role("textbox").and_(page.locator(".gdg-input"))
+    field.fill("years")
+    field.press("Enter")
+    page.get_by_text("Values and labels of one attribute").click()
+    expect(page.get_by_role("combobox", name=re.compile("Attribute"))).to_have_value("years")
+
+
+@pytest.mark.parametrize("path", ["", "workload", "plan", "release"])
+def test_every_page_fits_a_narrow_screen(page, server, path):
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.goto(f"{server}/{path}")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    expect(page.get_by_test_id("stMetric").first).to_be_visible()
+    main = page.get_by_test_id("stMain")
+    assert main.evaluate("element => element.scrollWidth <= element.clientWidth + 1")

@@ -1,0 +1,103 @@
+"""The app under Streamlit's own test runner: no browser, every page through app.py."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import rpexplore as rp
+from rpexplore.scenario import Scenario, WorkloadRequest
+
+APP = Path(__file__).parents[2] / "app.py"
+
+
+class App:
+    """One session of the app."""
+
+    def __init__(self) -> None:
+        self.test = AppTest.from_file(str(APP), default_timeout=30).run()
+
+    def open(self, page: str) -> "App":
+        self.test.switch_page(f"pages/{page}.py").run()
+        return self
+
+    def run(self) -> "App":
+        self.test.run()
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.test, name)
+
+    @property
+    def scenario(self) -> Scenario:
+        return self.test.session_state["scenario"]
+
+    @scenario.setter
+    def scenario(self, scenario: Scenario) -> None:
+        self.test.session_state["scenario"] = scenario
+
+    def press(self, label: str) -> "App":
+        """Click the button whose label starts like this."""
+        next(button for button in self.test.button if button.label.startswith(label)).click().run()
+        return self
+
+    def type_in_grid(self, name: str, row: int, column: str, value: Any) -> "App":
+        """Type into a cell of an editor, as the browser would report it."""
+        key = next(each.key for each in self.test.data_editor if each.key.startswith(name))
+        cells = dict(self.test.session_state[key]["edited_rows"])
+        cells[row] = {**cells.get(row, {}), column: value}
+        self.test.session_state[key] = {
+            "edited_rows": cells,
+            "added_rows": [],
+            "deleted_rows": [],
+        }
+        return self.run()
+
+    def metrics(self) -> dict[str, str]:
+        return {metric.label: metric.value for metric in self.test.metric}
+
+    def texts(self, kind: str) -> list[str]:
+        return [element.value for element in getattr(self.test, kind)]
+
+
+@pytest.fixture
+def app(tmp_path, monkeypatch) -> Callable[..., App]:
+    """Makes a session, open on a page; relative paths lead to a temporary folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def make(page: str = "schema", scenario: Scenario | None = None) -> App:
+        session = App()
+        if scenario is not None:
+            session.scenario = scenario
+        session.open(page)
+        assert not session.exception
+        return session
+
+    return make
+
+
+@pytest.fixture
+def small() -> Scenario:
+    """Three attributes, all tables of up to two of them."""
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
+    return Scenario(domain, WorkloadRequest(order=2), counted="people")
+
+
+@pytest.fixture
+def wide() -> Scenario:
+    """A hundred attributes, all 166,751 tables of up to three of them."""
+    domain = rp.Domain.from_sizes({f"a{i:02}": 10 for i in range(100)})
+    return Scenario(domain, WorkloadRequest(order=3))
+
+
+# Names that Markdown, LaTeX, HTML and Streamlit's own directives would read as something else.
+HOSTILE = ["**bold**", "$x$ $y$", "<b>a</b>", "[a](http://example.com)", ":red[b]", "a_b_c", "`x`"]
+
+
+@pytest.fixture
+def hostile() -> Scenario:
+    """Attribute names that are full of formatting."""
+    domain = rp.Domain.from_sizes(dict.fromkeys(HOSTILE, 3))
+    return Scenario(domain, counted="<i>people</i> **x**")

@@ -1,0 +1,85 @@
+"""What holds on every page."""
+
+import re
+
+import pytest
+
+from pages._session import escaped
+from rpexplore.domain import Domain
+from rpexplore.scenario import Scenario, WorkloadRequest
+
+PAGES = ["schema", "workload", "plan", "release"]
+
+
+def test_a_new_session_opens_on_the_sample_with_a_complete_plan(app):
+    session = app("schema")
+    assert session.title[0].value == "Schema"
+    assert session.scenario.domain.names[:2] == ("age", "sex")
+    session.open("plan")
+    assert session.metrics()["A cell of a typical table"] == "±26 people"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_draws_the_sample(app, page):
+    session = app(page)
+    assert session.title[0].value == page.capitalize()
+    assert not session.error
+    assert not session.warning
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    ("sizes", "order"), [({"only": 1}, 0), ({"a": 1, "b": 1}, 2), ({"a": 10**6, "b": 10**6}, 2)]
+)
+def test_every_page_draws_extreme_schemas(app, page, sizes, order):
+    scenario = Scenario(Domain.from_sizes(sizes), WorkloadRequest(order=order))
+    session = app(page, scenario)
+    assert not session.error
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_says_why_there_is_no_plan(app, page):
+    domain = Domain.from_sizes({f"a{i}": 10**6 for i in range(26)})
+    request = WorkloadRequest("listed", listed=(domain.names,))
+    session = app(page, Scenario(domain, request))
+    assert session.title[0].value == page.capitalize()
+    assert bool(session.error) == (page != "schema")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_user_text_is_never_formatting(app, page, hostile):
+    session = app(page, hostile)
+    for kind in ("markdown", "caption", "error", "info", "warning"):
+        for text in session.texts(kind):
+            for mark in ("**bold**", "$x$", "<b>", "<i>", "[a](", ":red[", "`x`"):
+                assert mark not in text
+    assert "unsafe_allow_html" not in str(session.main)
+
+
+def test_escaped_text_reads_as_it_was_written():
+    text = "a*b_c $x$ <b> [l](u) `c` # 1. :red[x]"
+    assert re.sub(r"\\(.)", r"\1", escaped(text)) == text
+    assert not re.search(r"(?<!\\)[*_$<>\[\]`#:]", escaped(text))
+
+
+def test_nothing_is_lost_by_switching_pages(app, small):
+    session = app("plan", small)
+    session.text_input(key="typed budget").set_value("0.37").run()
+    session.radio(key="aim").set_value("largest").run()
+    session.open("workload")
+    session.number_input(key="order").set_value(1).run()
+    before = session.scenario
+    for page in [*PAGES, *reversed(PAGES)]:
+        session.open(page)
+    assert session.scenario == before
+    session.open("plan")
+    assert session.text_input(key="typed budget").value == "0.37"
+    assert session.radio(key="aim").value == "largest"
+
+
+def test_sessions_do_not_see_each_other(app, small):
+    first, second = app("plan", small), app("plan")
+    first.text_input(key="typed budget").set_value("0.37").run()
+    second.run()
+    assert len(second.scenario.domain) == 11
+    assert second.text_input(key="typed budget").value == "0.1"

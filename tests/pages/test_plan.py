@@ -1,0 +1,167 @@
+"""The Plan page."""
+
+from fractions import Fraction
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.scenario import TableSetting
+
+
+def plain(texts):
+    return " ".join(texts).replace("\\", "")
+
+
+def test_the_plan_is_there_at_once(app):
+    session = app("plan")
+    metrics = session.metrics()
+    assert metrics["A cell of a typical table"] == "±26 people"
+    assert metrics["A cell of the worst table"] == "±30 people"
+    # epsilon(rho = 0.1, delta = 1e-6) = 2.14194, rounded up
+    assert metrics["Privacy loss"] == "ε = 2.15"
+    assert "smaller by more than one part in a billion" in plain(session.texts("markdown"))
+    assert "ρ-zCDP with ρ = 0.1 for one record" in plain(session.texts("markdown"))
+    assert session.dataframe[-1].value["table"].tolist()[0] == "age × occupation"
+    assert len(session.dataframe[-1].value) == 67
+
+
+@pytest.mark.parametrize(
+    ("aim", "loss"),
+    [
+        ("largest", rp.MaxVariance()),
+        ("sum", rp.SumOfVariances()),
+    ],
+)
+def test_aim(app, small, aim, loss):
+    session = app("plan", small)
+    session.radio(key="aim").set_value(aim).run()
+    assert session.scenario.loss == loss
+    assert not session.error
+
+
+def test_weighting(app, small):
+    session = app("plan", small)
+    session.selectbox(key="weighting").set_value("cells").run()
+    assert session.scenario.loss == rp.SumOfVariances("cells")
+
+
+def test_the_largest_error_is_smaller_when_asked_for(app, small):
+    session = app("plan", small)
+    before = session.session_state["planned"][1].standard_errors.max()
+    session.radio(key="aim").set_value("largest").run()
+    assert session.session_state["planned"][1].standard_errors.max() < before
+
+
+def test_aiming_at_targets_without_targets_says_where_to_set_them(app, small):
+    session = app("plan", small)
+    session.radio(key="aim").set_value("target").run()
+    assert "has no target" in plain(session.texts("error"))
+    assert "Targets are set on the Workload page" in plain(session.texts("markdown"))
+    assert not session.metrics()
+    session.radio(key="aim").set_value("sum").run()
+    assert not session.error
+
+
+def test_targets_met_are_counted(app, small):
+    scenario = small.with_settings([TableSetting(("age",), 1.0, 1e4), TableSetting((), 1.0, 0.01)])
+    session = app("plan", scenario)
+    assert session.warning[0].value == "1 of 2 targets met."
+    rows = session.dataframe[-1].value.set_index("table")
+    assert rows.loc[["age", "(total)", "sex"], "met"].tolist() == ["yes", "no", ""]
+    session.text_input(key="typed budget").set_value("100000").run()
+    assert session.success[0].value == "2 of 2 targets met."
+
+
+# ---- the budget
+
+
+def test_budget_is_typed_exactly(app, small):
+    session = app("plan", small)
+    session.text_input(key="typed budget").set_value("1/3").run()
+    assert session.scenario.budget.rho == Fraction(1, 3)
+    assert session.text_input(key="typed budget").value == "1/3"
+
+
+def test_budget_slides(app, small):
+    session = app("plan", small)
+    session.select_slider(key="slid budget").set_value("2").run()
+    assert session.scenario.budget == rp.Budget(rho=2)
+    assert session.text_input(key="typed budget").value == "2"
+    assert "more private" in session.select_slider(key="slid budget").label
+
+
+def test_looking_at_another_unit_changes_nothing(app, small):
+    session = app("plan", small)
+    session.segmented_control(key="unit").set_value("epsilon").run()
+    assert session.scenario == small
+    assert session.text_input(key="typed budget").value == "2.141"
+    assert session.text_input(key="delta").value == "1e-6"
+
+
+def test_budget_as_epsilon_and_delta(app, small):
+    session = app("plan", small)
+    session.segmented_control(key="unit").set_value("epsilon").run()
+    session.text_input(key="typed budget").set_value("1").run()
+    session.text_input(key="delta").set_value("1e-9").run()
+    assert session.scenario.budget == rp.Budget(epsilon=1, delta="1e-9")
+    assert "at δ = 1e-6" in plain(session.texts("caption"))
+
+
+def test_budget_as_mu(app, small):
+    session = app("plan", small)
+    session.segmented_control(key="unit").set_value("mu").run()
+    session.text_input(key="typed budget").set_value("0.5").run()
+    assert session.scenario.budget == rp.Budget(mu="0.5")
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "much", "", "1e500"])
+def test_an_unusable_budget_leaves_the_old_one(app, small, value):
+    session = app("plan", small)
+    session.text_input(key="typed budget").set_value(value).run()
+    assert len(session.error) == 1
+    assert session.scenario == small
+    assert session.text_input(key="typed budget").value == "0.1"
+    assert not session.run().error
+
+
+def test_protecting_people_costs_accuracy(app, small):
+    session = app("plan", small)
+    before = session.session_state["planned"][1].standard_errors
+    session.radio(key="protected").set_value("One person").run()
+    session.number_input(key="records per person").set_value(3).run()
+    assert session.scenario.budget == rp.Budget(rho="0.1", max_records_per_person=3)
+    after = session.session_state["planned"][1].standard_errors
+    assert after / before == pytest.approx([3.0] * 7, rel=1e-9)
+    assert "one person with at most 3 records" in plain(session.texts("caption"))
+    session.radio(key="protected").set_value("One record").run()
+    assert session.scenario == small
+
+
+# ---- tables and files
+
+
+def test_tables_are_filtered(app, small):
+    session = app("plan", small)
+    session.multiselect(key="tables containing").set_value(["sex"]).run()
+    assert len(session.dataframe[-1].value) == 3
+    session.multiselect(key="tables containing").set_value(["age", "sex", "region"]).run()
+    assert "No table" in session.info[0].value
+
+
+def test_plan_and_tables_can_be_downloaded(app, small):
+    labels = [button.label for button in app("plan", small).download_button]
+    assert labels == ["Download (CSV)", "Plan (plan.json)", "All tables (CSV)"]
+
+
+def test_the_plan_is_made_once(app, small):
+    session = app("plan", small)
+    planned = session.session_state["planned"][1]
+    session.open("workload").open("release").open("plan")
+    assert session.session_state["planned"][1] is planned
+
+
+def test_many_tables_do_not_travel_with_the_chart(app, wide):
+    session = app("plan", wide)
+    assert not session.error
+    (chart,) = session.get("plotly_chart")
+    assert len(chart.proto.spec) < 50_000
