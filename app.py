@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages import all_pages
 from rpexplore.domain import Domain
 from rpexplore.scenario import Scenario
 from rpexplore.webapp_location import sample_data_folder
@@ -16,12 +17,4 @@ if "scenario" not in st.session_state:
     sample = Domain.load(sample_data_folder() / "household.json")
     st.session_state["scenario"] = Scenario(sample, counted="people")
 
-st.navigation(
-    [
-        st.Page("pages/schema.py", title="Schema", icon=":material/view_column:"),
-        st.Page("pages/workload.py", title="Workload", icon=":material/table_view:"),
-        st.Page("pages/plan.py", title="Plan", icon=":material/tune:"),
-        st.Page("pages/release.py", title="Release", icon=":material/output:"),
-    ],
-    position="top",
-).run()
+st.navigation(all_pages(), position="top").run()

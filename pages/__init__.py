@@ -1,1 +1,16 @@
 """The app's pages, one file each, and what they share (names with an underscore)."""
+
+import streamlit as st
+
+
+def all_pages() -> list:
+    """The pages in the order of the way through the app.
+
+    Without icons: as the icon of a browser tab, Streamlit would fetch them from a font service.
+    """
+    return [
+        st.Page("pages/schema.py", title="Schema"),
+        st.Page("pages/workload.py", title="Workload"),
+        st.Page("pages/plan.py", title="Plan"),
+        st.Page("pages/release.py", title="Release"),
+    ]

@@ -19,7 +19,8 @@ class Run:
         self.release: Release | None = None
         self.error = ""
         self._work = work
-        self._thread = threading.Thread(target=self._go, name="release")
+        # Not a daemon: a server that is stopped waits for a run that has been booked.
+        self._thread = threading.Thread(target=self._go, name="release", daemon=False)
         self._thread.start()
 
     @property

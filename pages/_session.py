@@ -10,6 +10,7 @@ from typing import Any
 
 import streamlit as st
 
+from pages import all_pages
 from rpexplore.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.plan import Plan
@@ -18,6 +19,11 @@ from rpexplore.scenario import Scenario
 
 def current() -> Scenario:
     """The scenario of this session."""
+    if "scenario" not in st.session_state:
+        # The first visit to a new server went straight to this page: until Streamlit has seen
+        # st.navigation, it takes pages/ for the whole app and runs a page without app.py.
+        st.navigation(all_pages(), position="hidden")
+        st.rerun()
     return st.session_state["scenario"]
 
 

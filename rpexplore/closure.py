@@ -171,7 +171,7 @@ def _without_single_valued(members: np.ndarray, sizes: np.ndarray) -> np.ndarray
 
 
 def _refuse_too_many(orders: np.ndarray) -> None:
-    incidences = float(np.sum(2.0 ** orders.astype(float)))
+    incidences = float(np.sum(2.0 ** np.minimum(orders, 100.0)))
     if incidences > MAX_INCIDENCES:
         raise PlanError(
             f"The workload's tables have {incidences:.3g} subsets in all (the largest table has "

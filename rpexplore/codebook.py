@@ -54,7 +54,9 @@ def attributes_from_json(text: str, source: str) -> list[Attribute]:
 def attributes_from_csv(text: str, source: str) -> list[Attribute]:
     """The attributes of a CSV codebook text; `source` is named in errors."""
     try:
-        return _attributes_from_rows(csv.DictReader(io.StringIO(text, newline="")), source)
+        return _attributes_from_rows(
+            csv.DictReader(io.StringIO(text, newline=""), strict=True), source
+        )
     except csv.Error as error:
         raise DomainError(
             f"{source} is not a CSV codebook ({error}); check that every quote is closed."
@@ -95,7 +97,7 @@ def _attributes_from_rows(rows: csv.DictReader, source: str) -> list[Attribute]:
 
 
 def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
-    """The CSV codebook of the attributes; refuses what only the JSON form can hold."""
+    """The CSV codebook of the attributes: categories only, no titles; refuses grouped numbers."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)  # lines end as RFC 4180 says, so texts may hold either line end
     writer.writerow(["attribute", "value", "label"])

@@ -115,7 +115,8 @@ class Domain:
         return sizes
 
     @cached_property
-    def _positions(self) -> dict[str, int]:
+    def places(self) -> dict[str, int]:
+        """Place of each attribute in the domain, by name."""
         return {name: position for position, name in enumerate(self.names)}
 
     def __len__(self) -> int:
@@ -127,7 +128,7 @@ class Domain:
     def position(self, name: str) -> int:
         """Place of the attribute in the domain; `DomainError` if there is none of that name."""
         try:
-            return self._positions[name]
+            return self.places[name]
         except (KeyError, TypeError):
             known = ", ".join(self.names[:8]) + (", …" if len(self) > 8 else "")
             raise DomainError(

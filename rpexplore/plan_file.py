@@ -147,7 +147,7 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
     if privacy_cost <= 0:
         raise PlanError(f"privacy_cost must be positive, got {content['privacy_cost']}.")
     domain = Domain(tuple(codebook.attributes_from_schema(content["domain"])))
-    members = padded([domain.positions(names) for names in tables["attributes"]])
+    members = _members(domain, tables["attributes"])
     workload = Workload(
         domain,
         members,
@@ -155,7 +155,7 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
         _floats([math.nan if t is None else t for t in tables["target"]], "target"),
     )
     closure = Closure.of(workload)
-    listed = padded([domain.positions(names) for names in residuals["attributes"]])
+    listed = _members(domain, residuals["attributes"])
     if not np.array_equal(members, workload.members) or not np.array_equal(listed, closure.members):
         raise PlanError(
             "the tables, and as residuals all their subsets (without single-valued attributes), "
@@ -175,6 +175,17 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
         ),
         "version": content["library_version"],
     }
+
+
+def _members(domain: Domain, rows: list[list[str]]) -> np.ndarray:
+    """Rows of attribute names as places, as `padded` gives them, in the order they are listed."""
+    places = domain.places
+    try:
+        return padded([[places[name] for name in names] for names in rows])
+    except (KeyError, TypeError):
+        for names in rows:
+            domain.positions(names)  # names the attribute that is not there
+        raise
 
 
 def _certificate(content: dict[str, Any], shadow_prices: np.ndarray) -> Certificate:

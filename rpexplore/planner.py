@@ -14,18 +14,41 @@ from rpexplore.errors import PlanError
 from rpexplore.losses import Loss, MaxVariance, SumOfVariances
 from rpexplore.plan import Plan
 from rpexplore.solvers.max_variance import minimise_maximum
+from rpexplore.solvers.solution import TOLERANCE
 from rpexplore.solvers.sum_of_variances import minimise_sum
 from rpexplore.workload import Workload
 
+TOLERANCE_LEAST = 1e-10
+
 _SOLVERS = {SumOfVariances: minimise_sum, MaxVariance: minimise_maximum}
+_EXAMPLES = {
+    "workload": "Workload.all_up_to(domain, 2)",
+    "loss": "SumOfVariances() or MaxVariance()",
+    "budget": "Budget(rho=0.5)",
+}
 
 
-def plan(workload: Workload, *, loss: Loss, budget: Budget) -> Plan:
+def plan(workload: Workload, *, loss: Loss, budget: Budget, tolerance: float = TOLERANCE) -> Plan:
     """The plan with the smallest loss within the budget, with its certificate.
+
+    tolerance: how far (relative) a plan may be from the optimum; a larger one is faster for
+    MaxVariance on very many tables, and means nothing for SumOfVariances, which is exact.
 
     Raises `PlanError` if the workload is too large to plan, `WorkloadError` if the loss needs
     targets that are missing.
     """
+    for value, kinds, noun in (
+        (workload, Workload, "workload"),
+        (loss, tuple(_SOLVERS), "loss"),
+        (budget, Budget, "budget"),
+    ):
+        if not isinstance(value, kinds):
+            raise PlanError(
+                f"The {noun} of a plan must be one of the library's, such as {_EXAMPLES[noun]}, "
+                f"got {value!r}."
+            )
+    if not TOLERANCE_LEAST <= tolerance < 1:
+        raise PlanError(f"The tolerance must be {TOLERANCE_LEAST} to 1, got {tolerance}.")
     closure = Closure.of(workload)
     table_weights = loss.table_weights(workload)
     if not np.all(np.isfinite(closure.pairs)) or not np.all(workload.cells < 1e150):
@@ -48,7 +71,7 @@ def plan(workload: Workload, *, loss: Loss, budget: Budget) -> Plan:
             "and targets closer to 1."
         )
     solve = _SOLVERS[type(loss)]
-    solution = solve(closure, table_weights, record_cost)
+    solution = solve(closure, table_weights, record_cost, tolerance)
     sigma_squared, exact_cost = _within_budget(
         closure, solution.sigma_squared, budget.record_privacy_cost
     )

@@ -27,7 +27,8 @@ class Workload:
     targets  float64[n_tables]: wanted standard error of a cell, positive; NaN where there is none
 
     Use the builders (`all_of_order`, `all_up_to`, `all_with_at_most`, `of`, `|`); the constructor
-    sorts, and raises `WorkloadError` for a set twice (naming it), no tables, or a bad weight.
+    sorts, and raises `WorkloadError` for a set twice (naming it), no tables, rows that are not
+    ascending attribute places, or a bad weight.
     """
 
     domain: Domain
@@ -39,7 +40,14 @@ class Workload:
         members = np.asarray(self.members, dtype=np.int32)
         if len(members) == 0:
             raise WorkloadError("A workload needs at least one table, got none.")
+        shapes = {np.shape(self.weights), np.shape(self.targets)}
+        if members.ndim != 2 or shapes != {(len(members),)}:
+            raise WorkloadError(
+                "A workload needs a weight and a target for each row of members, got the shapes "
+                f"{np.shape(self.weights)}, {np.shape(self.targets)} and {members.shape}."
+            )
         padded_last = np.where(members < 0, np.iinfo(np.int32).max, members)
+        self._refuse_misplaced(members, padded_last)
         order = np.lexsort((*padded_last.T[::-1], np.count_nonzero(members >= 0, axis=1)))
         arrays = {"members": np.ascontiguousarray(members[order])}
         for name in ("weights", "targets"):
@@ -50,6 +58,24 @@ class Workload:
         self._refuse_repeated()
         self._refuse_unusable("weights", "importance weight", allow_nan=False)
         self._refuse_unusable("targets", "target standard error", allow_nan=True)
+
+    def _refuse_misplaced(self, members: np.ndarray, padded_last: np.ndarray) -> None:
+        """Raise unless rows are ascending attribute places, followed by −1."""
+        if np.any(members >= len(self.domain)) or np.any(members < -1):
+            raise WorkloadError(
+                f"The places of attributes must be 0 … {len(self.domain) - 1}, with −1 behind them."
+            )
+        ascending = (padded_last[:, 1:] > padded_last[:, :-1]) | (members[:, 1:] < 0)
+        if not np.all(ascending):
+            row, column = np.argwhere(~ascending)[0]
+            left, right = (int(place) for place in members[row, column : column + 2])
+            name = self.domain.names[right]
+            raise WorkloadError(
+                f"The attribute {name!r} is named twice in a table; name it once."
+                if left == right
+                else f"The attribute {name!r} must stand where the domain's order has it, without "
+                "gaps before it."
+            )
 
     def _refuse_repeated(self) -> None:
         same = np.all(self.members[1:] == self.members[:-1], axis=1)

@@ -596,6 +596,21 @@ def test_a_full_disk_is_told_in_one_sentence(data, output, monkeypatch):
     assert entries(output.parent) == []
 
 
+@pytest.mark.parametrize(
+    "where", ["rpexplore.release.FolderWriter", "rpexplore.ledger.Ledger.book"]
+)
+def test_what_fails_before_the_booking_is_not_said_to_be_charged(where, data, output, monkeypatch):
+    def full(*args, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(where, full)
+    with pytest.raises(RpexploreError) as caught:
+        release(PLAN, data, output)
+    assert runs(data) == ()
+    assert entries(output.parent) == []
+    assert "stays charged" not in str(caught.value)
+
+
 KILLED = """
 import os, signal, sys
 import rpexplore.release as module

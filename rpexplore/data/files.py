@@ -234,10 +234,8 @@ def _check_quotes(path: Path) -> None:
     The fast reader would take the records between them for one value, and drop them. Python's
     strict parser finds them; it is slow, and only needed where there are quotes at all.
     """
-    with path.open("rb") as file:
-        blocks: Iterator[bytes] = iter(lambda: file.read(1 << 24), b"")
-        if not any(b'"' in block for block in blocks):
-            return
+    if not _holds_quotes(path):
+        return
     try:
         with path.open(encoding="latin-1", newline="") as file:
             for _ in csv.reader(file, strict=True):
@@ -248,6 +246,14 @@ def _check_quotes(path: Path) -> None:
             "ends; write such values in quotes, with every mark inside doubled.",
             private=f"The reader says: {error}.",
         ) from None
+
+
+def _holds_quotes(path: Path) -> bool:
+    with path.open("rb") as file:
+        while block := file.read(1 << 24):
+            if b'"' in block:
+                return True
+    return False
 
 
 def _parquet_batches(path: Path, names: list[str]) -> Iterator[tuple[pa.RecordBatch, float]]:

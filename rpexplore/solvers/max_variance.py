@@ -10,17 +10,15 @@ step while it does not raise f. On 166,751 tables it needs about half the rounds
 
 import numpy as np
 
-from rpexplore.solvers.solution import ROUNDING, Solution, VarianceMap, best_response
-
-TOLERANCE = 5e-7
+from rpexplore.solvers.solution import ROUNDING, TOLERANCE, Solution, VarianceMap, best_response
 
 
 def minimise_maximum(
     variance_map: VarianceMap,
     table_weights: np.ndarray,
     privacy_cost: float,
-    *,
     tolerance: float = TOLERANCE,
+    *,
     max_rounds: int = 5000,
 ) -> Solution:
     """The σ² that minimise max_A table_weights[A] · Var_A at this privacy cost.

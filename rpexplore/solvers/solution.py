@@ -9,6 +9,9 @@ import numpy as np
 # lowered by it holds.
 ROUNDING = 1e-12
 
+# Solvers stop when a plan is proven to be this close (relative) to the optimum.
+TOLERANCE = 5e-7
+
 
 class VarianceMap(Protocol):
     """What a solver needs to know of a workload: math.md's p and B."""

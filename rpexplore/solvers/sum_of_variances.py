@@ -6,7 +6,10 @@ from rpexplore.solvers.solution import ROUNDING, Solution, VarianceMap, best_res
 
 
 def minimise_sum(
-    variance_map: VarianceMap, table_weights: np.ndarray, privacy_cost: float
+    variance_map: VarianceMap,
+    table_weights: np.ndarray,
+    privacy_cost: float,
+    tolerance: float = 0.0,  # every solver takes one; this one is exact
 ) -> Solution:
     """The σ² that minimise Σ_A table_weights[A] · Var_A at this privacy cost.
 

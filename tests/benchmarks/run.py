@@ -64,8 +64,10 @@ def hundred_attributes() -> rp.Workload:
     return rp.Workload.all_up_to(domain, 3)
 
 
-def plan_of(workload: rp.Workload, loss: rp.SumOfVariances | rp.MaxVariance) -> rp.Plan:
-    return rp.plan(workload, loss=loss, budget=rp.Budget(privacy_cost=1))
+def plan_of(
+    workload: rp.Workload, loss: rp.SumOfVariances | rp.MaxVariance, **options: float
+) -> rp.Plan:
+    return rp.plan(workload, loss=loss, budget=rp.Budget(privacy_cost=1), **options)
 
 
 def published_figures() -> list[Row]:
@@ -103,11 +105,17 @@ def max_variance_of_random_importance() -> list[Row]:
         weights = np.random.default_rng(0).uniform(1, 100, len(plain))
         return rp.Workload(plain.domain, plain.members, weights, plain.targets)
 
-    seconds, plan = best_of_three(lambda w: plan_of(w, rp.MaxVariance()), fresh)
-    return [
-        ("plan 166,751 tables, random importance 1 to 100, s", seconds, "<=", 1.5),
-        ("  gap", plan.certificate.gap, "<=", 1e-4),
-    ]
+    rows: list[Row] = []
+    for options in ({"tolerance": 1e-4}, {}):
+        seconds, plan = best_of_three(
+            lambda w, chosen=options: plan_of(w, rp.MaxVariance(), **chosen), fresh
+        )
+        words = "tolerance 1e-4" if options else "default tolerance"
+        rows += [
+            (f"plan 166,751 tables, importance 1 to 100, {words}, s", seconds, "<=", 1.5),
+            ("  gap", plan.certificate.gap, "<=", 1e-4),
+        ]
+    return rows
 
 
 def adult() -> list[Row]:

@@ -9,6 +9,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -23,6 +24,19 @@ PATIENCE = 30  # seconds, also for a slow machine
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
     """The address of an app that runs as long as the tests do."""
+    with running_app() as address:
+        yield address
+
+
+@pytest.fixture
+def new_server() -> Iterator[str]:
+    """The address of an app that nobody has visited yet."""
+    with running_app() as address:
+        yield address
+
+
+@contextmanager
+def running_app() -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -117,6 +117,15 @@ def test_a_grid_cell_is_typed(page):
     expect(page.get_by_role("combobox", name=re.compile("Attribute"))).to_have_value("years")
 
 
+def test_a_new_server_may_be_asked_for_any_page_first(page, new_server):
+    """As when the browser is refreshed after a restart."""
+    page.goto(f"{new_server}/plan")
+    expect(page.get_by_role("heading", name="Plan", exact=True)).to_be_visible()
+    expect(metric(page, "Privacy loss")).to_contain_text("ε = 2.15")
+    go_to(page, "Workload")
+    expect(metric(page, "Tables")).to_contain_text("67")
+
+
 @pytest.mark.parametrize("path", ["", "workload", "plan", "release"])
 def test_every_page_fits_a_narrow_screen(page, server, path):
     page.set_viewport_size({"width": 400, "height": 800})

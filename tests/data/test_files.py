@@ -146,7 +146,7 @@ def test_spellings_of_the_same_csv(text, tmp_path):
     assert codes(written(tmp_path, text), LETTERS) == [[0, 1]]
 
 
-@pytest.mark.parametrize("text", ["c,d\n", "c,d", "\ufeffc,d\r\n"])
+@pytest.mark.parametrize("text", ["c,d\n", "c,d", "\ufeffc,d\r\n", "c,d\n\n\n"])
 def test_no_records_are_records_too(text, tmp_path):
     """An empty file is a neighbour of a file with one record, so it must be as good."""
     records = read_records(written(tmp_path, text), LETTERS, [0])
@@ -321,6 +321,12 @@ def test_an_ignored_column_may_be_of_another_encoding_from_the_first_row(tmp_pat
     assert codes(path, LETTERS) == [[0, 1]]
 
 
+def test_an_ignored_value_may_be_long(tmp_path):
+    """Python's csv module stops at 131,072 characters unless told otherwise."""
+    path = written(tmp_path, f'c,d\na,"{"x" * 200_000}"\nb,"y"\n')
+    assert codes(path, LETTERS) == [[0, 1]]
+
+
 def test_parquet_reads_the_needed_columns_only(tmp_path):
     """The pages of the other columns are overwritten: whoever reads them fails."""
     path = stored(tmp_path, c=["a", "b"] * 50, x=[SECRET] * 100, **{"c.d": ["z"] * 100})
@@ -375,6 +381,13 @@ def test_a_header_without_the_column_once(text, tmp_path):
         assert SECRET in error.on_screen()
 
 
+@pytest.mark.parametrize("text", ["", "\n", "\nc,d\na,1\n"])
+def test_a_header_is_needed_even_where_no_column_is(text, tmp_path):
+    """A file that was never written is not a dataset without records."""
+    with pytest.raises(DataError):
+        read_records(written(tmp_path, text), LETTERS, [])
+
+
 def test_a_parquet_file_without_the_column(tmp_path):
     error = refusal(stored(tmp_path, **{SECRET: ["a"]}), LETTERS, SECRET)
     assert "no column 'c'" in str(error)
@@ -384,7 +397,9 @@ def test_a_parquet_file_without_the_column(tmp_path):
     assert "2 columns 'c'" in str(refusal(tmp_path / "twice.parquet", LETTERS))
 
 
-@pytest.mark.parametrize("row", [f"a,1,{SECRET}", SECRET, f'"{SECRET}', f"   {SECRET}  "], ids=repr)
+@pytest.mark.parametrize(
+    "row", [f"a,1,{SECRET}", SECRET, f'"{SECRET}"', f"   {SECRET}  "], ids=repr
+)
 def test_ragged_rows_are_refused(row, tmp_path):
     error = refusal(written(tmp_path, f"c,d\na,1\n{row}\nb,1\n"), LETTERS, SECRET)
     assert "columns in every row" in str(error)
