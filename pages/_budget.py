@@ -85,7 +85,13 @@ def budget_inputs(place: str) -> None:
         args=("slid budget",),
     )
     with st.expander("The same budget in other units"):
-        st.dataframe(budgets.equivalents(budget), hide_index=True, alt="The budget in other units")
+        st.dataframe(
+            budgets.equivalents(budget),
+            hide_index=True,
+            alt="The budget in other units",
+            column_order=["measure", "value"],
+            column_config={"measure": "Measure", "value": "Value"},
+        )
         st.caption(
             "The promise is ρ; each ε follows from it, rounded up. μ would be exact for "
             "continuous noise; the noise drawn here is discrete."

@@ -23,7 +23,7 @@ def account_line(planned: Plan, data: Path, ledger: str | None) -> bool:
     factor = planned.budget.records_factor
     before = account.spent_record_rho * factor
     left = account.left_record_rho
-    columns = st.columns(3)
+    columns = [column.container(gap="xxsmall") for column in st.columns(3)]
     columns[0].metric("Spent on these records", f"ρ = {rounded(before, 4, 'up')}")
     columns[0].caption(f"{plural(len(account.runs), 'run')} in the ledger")
     columns[1].metric("After this run", f"ρ = {rounded(before + planned.rho, 4, 'up')}")

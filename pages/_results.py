@@ -1,5 +1,8 @@
 """The results part of the Plan page: what a plan guarantees and how accurate its tables are."""
 
+from typing import Any
+
+import pandas as pd
 import streamlit as st
 
 from pages._session import current, escaped
@@ -50,13 +53,40 @@ def chart(planned: Plan) -> None:
     with st.expander("What this plan guarantees, in full"):
         st.markdown(escaped(guarantee(planned)))
     with st.expander("The numbers of this chart"):
-        st.dataframe(frame, hide_index=True, alt="Standard error by number of attributes")
+        st.dataframe(
+            frame,
+            hide_index=True,
+            alt="Standard error by number of attributes",
+            column_config=chart_columns(frame),
+        )
         st.download_button(
             "Download (CSV)",
             frame.to_csv(index=False),
             "standard_errors_by_order.csv",
             on_click="ignore",
         )
+
+
+def chart_columns(frame: pd.DataFrame) -> dict[str, Any]:
+    """The columns of the chart's numbers in plain words."""
+    digits = column_format(frame["smallest"])
+    errors = {
+        "smallest": "Best",
+        "lower_quartile": "Best quarter up to",
+        "median": "Half up to",
+        "upper_quartile": "Three quarters up to",
+        "largest": "Worst",
+    }
+    return {
+        "order": "Attributes",
+        "tables": "Tables",
+        **{
+            name: st.column_config.NumberColumn(words, format=digits)
+            for name, words in errors.items()
+        },
+        "best_table": "Best table",
+        "worst_table": "Worst table",
+    }
 
 
 def table_list(planned: Plan) -> None:

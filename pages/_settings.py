@@ -85,9 +85,11 @@ def settings(planned: Plan) -> None:
     show_messages(HERE)
     many = st.container(horizontal=True, vertical_alignment="bottom")
     many.number_input(
-        "Importance of many", min_value=0.0, value=None, key="weight of many", width=180
+        "Importance for these", min_value=0.0, value=None, key="weight of many", width=180
     )
-    many.number_input("Target of many", min_value=0.0, value=None, key="target of many", width=180)
+    many.number_input(
+        "Target for these", min_value=0.0, value=None, key="target of many", width=180
+    )
     which = "the table above" if found == 1 else f"all {found:,} tables"
     if containing and found > 1:
         which += " with these attributes"

@@ -95,7 +95,7 @@ show_messages(HERE)
 
 totals = grids.totals(scenario.workload)
 planned = plan()
-columns = st.columns(4)
+columns = [column.container(gap="xxsmall") for column in st.columns(4)]
 columns[0].metric("Tables", f"{totals.tables:,}")
 columns[1].metric("Cells in all tables", count_in_words(totals.cells))
 columns[2].metric("Cells of the largest table", count_in_words(totals.largest_cells))

@@ -1,6 +1,7 @@
 """Release: a plan and records in, noisy tables out; spends the budget once."""
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 from rpexplore.accounting import privacy_cost_upper_bound
 from rpexplore.data.files import read_records
 from rpexplore.data.records import Records
-from rpexplore.errors import DataError, LedgerError, PlanError
+from rpexplore.errors import DataError, LedgerError, PlanError, ReleaseError
 from rpexplore.exact import Exact, exact_fraction
 from rpexplore.ledger import Ledger
 from rpexplore.measurement import check_countable, check_measurable, measured
@@ -72,17 +73,27 @@ def release(
     )
     check_countable(plan, records)
 
-    with new_folder(output) as folder:
-        writer = FolderWriter(folder, plan)
-        try:
+    run = None
+    try:
+        with new_folder(output) as folder, closing(FolderWriter(folder, plan)) as writer:
             progress("Booking the run in the ledger", _READ)
             run = book.book(data, plan, record_rho, output, cap)
             contributions = _measure(plan, records, writer, progress)
             _write_tables(plan, contributions, writer, progress)
             manifest = writer.finish()
-        finally:
-            writer.close()
-    book.finish(run)
+    except OSError as error:
+        charge = "was not booked" if run is None else "was booked before and stays charged"
+        raise ReleaseError(
+            f"The release could not be written to {str(output)!r} ({error.strerror or error}) and "
+            f"nothing of it was left; the run {charge}. Make room, or choose another folder."
+        ) from None
+    try:
+        book.finish(run)
+    except LedgerError as error:
+        raise LedgerError(
+            f"The release is complete at {str(output)!r} and charged; only the note that it "
+            f"finished could not be made. {error}"
+        ) from None
     progress("Finished", 1.0)
     return Release(output, plan, manifest)
 

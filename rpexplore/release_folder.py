@@ -16,6 +16,7 @@ import os
 import platform
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -197,6 +198,8 @@ class FolderWriter:
             file.write("\n")
             file.flush()
             os.fsync(file.fileno())
+        # Temporary folders are closed to others; a finished one is as open as the user's others.
+        self.folder.chmod(stat.S_IMODE((self.folder / "tables").stat().st_mode))
         return manifest
 
     def close(self) -> None:
@@ -226,15 +229,8 @@ def new_folder(output: Path) -> Iterator[Path]:
         ) from None
     try:
         yield temporary
-        temporary.chmod(0o755)
         check_new(output)
         temporary.rename(output)
-    except OSError as error:
-        raise ReleaseError(
-            f"The release could not be written to {str(output)!r} ({error.strerror or error}), and "
-            "nothing of it was left; the run was booked and stays charged. Make room or choose "
-            "another folder before the next run."
-        ) from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

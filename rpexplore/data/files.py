@@ -4,6 +4,7 @@
 # pyright: reportAttributeAccessIssue=false
 
 import csv
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -189,6 +190,11 @@ def _csv_batches(path: Path, names: list[str]) -> Iterator[tuple[pa.RecordBatch,
     size = max(path.stat().st_size, 1)
     header, more = _csv_header(path)
     _check_columns(path, header, names)
+    if not header:
+        raise DataError(
+            f"The records {str(path)!r} do not start with a header line; put the names of the "
+            "columns there."
+        )
     if not more:  # no record at all, which the reader takes for a broken file
         return
     _check_quotes(path)
@@ -236,6 +242,7 @@ def _check_quotes(path: Path) -> None:
     """
     if not _holds_quotes(path):
         return
+    limit = csv.field_size_limit(sys.maxsize)
     try:
         with path.open(encoding="latin-1", newline="") as file:
             for _ in csv.reader(file, strict=True):
@@ -246,6 +253,8 @@ def _check_quotes(path: Path) -> None:
             "ends; write such values in quotes, with every mark inside doubled.",
             private=f"The reader says: {error}.",
         ) from None
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _holds_quotes(path: Path) -> bool:

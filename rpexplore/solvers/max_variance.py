@@ -27,24 +27,20 @@ def minimise_maximum(
     tests up to weight ratios of 1e12); either way the best plan found comes with its true bound.
     """
     search = _Search(variance_map, table_weights, privacy_cost)
-    log_y = np.full(len(table_weights), -np.log(len(table_weights)))
-    search.visit(log_y)
+    log_y = search.visit(np.zeros(len(table_weights)))
     while search.gap > tolerance and search.rounds < max_rounds:
-        log_y1 = _normalised(log_y + search.step)
-        search.visit(log_y1)
+        start, y = log_y, search.y
+        log_y1 = search.visit(start + search.step)
         if search.gap <= tolerance:
             break
         bound1 = search.bound
-        move = log_y1 - log_y
+        move = log_y1 - start
         slowing = search.step - move
         # Norms weighted by y: tables without influence may drift however they like.
-        y = np.exp(log_y)
         ratio = np.sum(y * move**2) / max(float(np.sum(y * slowing**2)), 1e-300)
         length = max(float(np.sqrt(ratio)), 1.0)  # 1 is exactly two plain steps
-        start = log_y
         while True:
-            log_y = _normalised(start + 2 * length * move + length**2 * slowing)
-            search.visit(log_y)
+            log_y = search.visit(start + 2 * length * move + length**2 * slowing)
             if search.bound >= bound1 or length == 1:
                 break
             length = (length + 1) / 2 if length > 1.02 else 1.0
@@ -65,9 +61,17 @@ class _Search:
         self.rounds = 0
         self.best_value, self.best_bound = np.inf, 0.0
 
-    def visit(self, log_y: np.ndarray) -> None:
-        """Evaluate the best response to y: its bound, and the plain step in log y from there."""
+    def visit(self, log_y: np.ndarray) -> np.ndarray:
+        """Go to y (scaled to sum to 1) and evaluate the best response to it; returns its log y.
+
+        Leaves its bound, and in `step` the plain step in log y from there.
+        """
+        # Below e^-600 a weight is nothing to the bound; keeping it there keeps every v positive.
+        log_y = np.maximum(log_y - np.max(log_y), -600.0)
         y = np.exp(log_y)
+        total = np.sum(y)
+        y /= total
+        self.y = y
         sigma_squared, self.bound = best_response(self._map, y * self._weights, self._cost)
         weighted = self._weights * self._map.variances(sigma_squared)
         self.step = 2 * np.log(weighted / self.bound)
@@ -77,16 +81,9 @@ class _Search:
         value = float(np.max(weighted))
         if value < self.best_value:
             self.best_value, self.best_sigma_squared = value, sigma_squared
+        return log_y - np.log(total)
 
     @property
     def gap(self) -> float:
         """How far the best plan found can be from the optimum, relative."""
         return self.best_value / self.best_bound - 1
-
-
-def _normalised(log_y: np.ndarray) -> np.ndarray:
-    """log y scaled so that y sums to 1."""
-    log_y = log_y - np.max(log_y)
-    # Below e^-600 a weight is nothing to the bound; keeping it there keeps every v positive.
-    log_y = np.maximum(log_y, -600.0)
-    return log_y - np.log(np.sum(np.exp(log_y)))

@@ -61,5 +61,6 @@ def best_response(
     """
     p = variance_map.privacy_cost_factor
     v = variance_map.residual_weights(table_weights)
-    root_sum = float(np.sum(np.sqrt(v * p)))
-    return np.sqrt(p / v) * (root_sum / privacy_cost), root_sum * root_sum / privacy_cost
+    roots = np.sqrt(v * p)
+    root_sum = float(np.sum(roots))
+    return p / roots * (root_sum / privacy_cost), root_sum * root_sum / privacy_cost

@@ -64,7 +64,7 @@ def test_from_an_empty_session_to_a_finished_release(page, codebook, records, tm
     page.get_by_label("Only tables with all of these attributes").click()
     page.get_by_role("option", name="age", exact=True).click()
     page.keyboard.press("Escape")
-    fill(page, "Importance of many", "3")
+    fill(page, "Importance for these", "3")
     page.get_by_role("button", name=re.compile("Set for all 11 tables")).click()
     expect(page.get_by_role("button", name="Forget all importances and targets")).to_be_enabled()
 
