@@ -85,11 +85,10 @@ def show_table(done: Release) -> None:
     except RpexploreError:
         st.info("There is no released table with exactly these attributes.")
         return
-    error = float(frame["standard_error"].iloc[0])
+    margin = rounded(done.plan.margin_of_error(chosen))
     st.markdown(
-        f"Every count is within ±{rounded(1.96 * error)} {escaped(current().counted)} of the true "
-        f"one, 95 % of the time (standard error {rounded(error, 3)}). Counts are unbiased, not "
-        "rounded, and may be negative."
+        f"A count is within ±{margin} {escaped(current().counted)} of the true one, 95 % of the "
+        "time. Counts are unbiased, not rounded, and may be negative."
     )
     st.dataframe(
         frame,

@@ -1,16 +1,11 @@
 """The results part of the Plan page: what a plan guarantees and how accurate its tables are."""
 
-from typing import Any
-
-import pandas as pd
 import streamlit as st
 
 from pages._session import current, escaped
-from rpexplore import figures
 from rpexplore.analysis import standard_errors
 from rpexplore.analysis.words import column_format, plural, rounded
 from rpexplore.plan import Plan
-from rpexplore.verification import guarantee
 
 
 def headline(planned: Plan) -> None:
@@ -32,61 +27,6 @@ def headline(planned: Plan) -> None:
         say = st.success if top.targets_met == top.targets else st.warning
         say(f"{top.targets_met:,} of {plural(top.targets, 'target')} met.")
     st.markdown(f":material/verified: **Proven.** {escaped(planned.certificate.sentence)}")
-
-
-def chart(planned: Plan) -> None:
-    """Standard error by number of attributes, with caption, alternative text and numbers."""
-    counted = current().counted
-    frame = standard_errors.by_order(planned)
-    sentence = standard_errors.by_order_in_words(frame, counted)
-    st.subheader("How accurate the tables are")
-    st.plotly_chart(
-        figures.standard_errors_by_order(frame, counted),
-        alt=f"Standard error of a cell by number of attributes. {sentence}",
-        config={"displayModeBar": False},
-    )
-    st.caption(
-        f"{escaped(sentence)} Boxes hold the middle half of the tables; whiskers reach the best "
-        f"and the worst. A standard error of 10 means within ±20 {escaped(counted)}, 95 % of the "
-        "time."
-    )
-    with st.expander("What this plan guarantees, in full"):
-        st.markdown(escaped(guarantee(planned)))
-    with st.expander("The numbers of this chart"):
-        st.dataframe(
-            frame,
-            hide_index=True,
-            alt="Standard error by number of attributes",
-            column_config=chart_columns(frame),
-        )
-        st.download_button(
-            "Download (CSV)",
-            frame.to_csv(index=False),
-            "standard_errors_by_order.csv",
-            on_click="ignore",
-        )
-
-
-def chart_columns(frame: pd.DataFrame) -> dict[str, Any]:
-    """The columns of the chart's numbers in plain words."""
-    digits = column_format(frame["smallest"])
-    errors = {
-        "smallest": "Best",
-        "lower_quartile": "Best quarter up to",
-        "median": "Half up to",
-        "upper_quartile": "Three quarters up to",
-        "largest": "Worst",
-    }
-    return {
-        "order": "Attributes",
-        "tables": "Tables",
-        **{
-            name: st.column_config.NumberColumn(words, format=digits)
-            for name, words in errors.items()
-        },
-        "best_table": "Best table",
-        "worst_table": "Worst table",
-    }
 
 
 def table_list(planned: Plan) -> None:

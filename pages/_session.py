@@ -57,17 +57,18 @@ def change_domain(
 
 def plan() -> Plan | None:
     """The plan of the scenario, made when first asked for; without one, says why."""
-    scenario, kept = current(), st.session_state.get("planned")
-    if kept is None or kept[0] is not scenario:
+    scenario = current()
+    planned_for, outcome = st.session_state.get("planned", (None, None))
+    if planned_for is not scenario:
         with st.spinner("Planning …"):
             try:
-                outcome: Plan | str = scenario.plan()
+                outcome = scenario.plan()
             except RpexploreError as error:
                 outcome = str(error)
-        kept = st.session_state["planned"] = (scenario, outcome)
-    if isinstance(kept[1], Plan):
-        return kept[1]
-    st.error(escaped(f"There is no plan: {kept[1]}"))
+        st.session_state["planned"] = (scenario, outcome)
+    if isinstance(outcome, Plan):
+        return outcome
+    st.error(escaped(f"There is no plan: {outcome}"))
     return None
 
 

@@ -3,7 +3,8 @@
 import streamlit as st
 
 from pages._budget import budget_inputs, unit_inputs
-from pages._results import chart, downloads, headline, table_list
+from pages._chart import chart
+from pages._results import downloads, headline, table_list
 from pages._session import bind, change, current, plan, show_messages
 from rpexplore.losses import MaxVariance, SumOfVariances
 

@@ -12,34 +12,13 @@ from pages._session import (
     show_messages,
     typed,
 )
+from pages._sources import choose_source
 from rpexplore.analysis import grids
 from rpexplore.analysis.words import count_in_words
 from rpexplore.domain import Domain
-from rpexplore.webapp_location import sample_data_folder
 
 HERE = "schema"  # where messages are shown, and the grid, which has its own
 GRID = "schema grid"
-SAMPLE, FILE, TYPED = "Sample survey", "Codebook file", "Typed in"
-EXAMPLE = "age 0..99\nsex: Female, Male\nregion 12\nincome 0..9999 step 500"
-
-
-def load_sample() -> None:
-    change_domain(
-        HERE, lambda: Domain.load(sample_data_folder() / "household.json"), counted="people"
-    )
-    revision(GRID, step=True)
-
-
-def load_file() -> None:
-    file = st.session_state["codebook"]
-    if file is not None:
-        change_domain(HERE, lambda: grids.domain_from_bytes(file.getvalue(), file.name))
-        revision(GRID, step=True)
-
-
-def load_typed() -> None:
-    change_domain(HERE, lambda: grids.domain_from_lines(st.session_state["typed"]))
-    revision(GRID, step=True)
 
 
 def add_attribute() -> None:
@@ -74,28 +53,7 @@ st.markdown(
     "knowledge**, such as a codebook: a list of values taken from the records would give away "
     "that somebody has them. No records are needed on this page."
 )
-source = st.segmented_control("Start from", [SAMPLE, FILE, TYPED], key="schema source")
-if source == SAMPLE:
-    st.markdown("A made-up household survey of about 50,000 people with 11 attributes.")
-    st.button("Use the sample survey", on_click=load_sample)
-elif source == FILE:
-    st.file_uploader(
-        "Codebook: Frictionless Table Schema (.json), or CSV with the columns attribute, value "
-        "and, if wanted, label",
-        type=["json", "csv"],
-        key="codebook",
-        on_change=load_file,
-    )
-elif source == TYPED:
-    st.text_area(
-        "One attribute a line: a name with its number of values, its range, or its categories",
-        placeholder=EXAMPLE,
-        key="typed",
-        height=140,
-    )
-    st.button("Use this schema", on_click=load_typed)
-else:
-    st.caption("Choose a source to replace the attributes below, or change them in the grid.")
+choose_source(HERE, GRID)
 show_messages(HERE)
 
 scenario = current()

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from rpexplore import cli_output, webapp_location
-from rpexplore.cli import cli
+from rpexplore import webapp_location
+from rpexplore.cli import cli, output
 from rpexplore.domain import Domain
 from rpexplore.errors import DataError, RpexploreError
 from rpexplore.ledger import Ledger
@@ -352,7 +352,7 @@ def test_values_of_records_are_shown_on_the_screen_only(planned, monkeypatch, de
 
 
 def test_release_asks_where_somebody_can_answer(planned, monkeypatch):
-    monkeypatch.setattr("rpexplore.cli.interactive", lambda: True)
+    monkeypatch.setattr("rpexplore.cli.verbs.interactive", lambda: True)
     command = ["release", "plan.json", "records.csv", "--out", "out"]
     refused = planned(*command, input="n\n")
     assert refused.exit_code == 2
@@ -479,19 +479,19 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(RpexploreError, match="No space left"):
-        cli_output.write_whole(path, "after", force=True)
+        output.write_new(path, "after", force=True)
     assert [p.read_text("utf-8") for p in tmp_path.iterdir()] == ["before"]
 
 
 def test_messages_cannot_steer_the_terminal():
     error = DataError("It is so.", private="a\nb\x1b[2J\u202e")
-    assert cli_output.one_line(error.on_screen()) == "It is so. a b�[2J�"
+    assert output.one_line(error.on_screen()) == "It is so. a b�[2J�"
 
 
 def test_text_survives_a_terminal_without_greek(monkeypatch):
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
-    cli_output.say("ρ = 1")
+    output.say("ρ = 1")
     assert written.getvalue() == b"? = 1\n"
 
 
@@ -502,7 +502,7 @@ def test_progress_is_shown_on_a_terminal_only(monkeypatch):
 
     for screen, expected in ((io.StringIO(), False), (Terminal(), True)):
         monkeypatch.setattr(sys, "stderr", screen)
-        with cli_output.progress("Planning [red]") as tell:
+        with output.progress("Planning [red]") as tell:
             tell("Measuring [red]", 0.5)
         assert ("Measuring [red]" in screen.getvalue()) is expected
         assert bool(screen.getvalue()) is expected

@@ -39,9 +39,8 @@ GROUPS = [
     ["measurement", "reconstruct"],
     ["release_folder"],
     ["release"],
-    ["webapp_location", "cli_output", "cli_options"],
-    ["webapp_process", "cli_facts"],
-    ["cli"],
+    ["webapp_location"],
+    ["cli.*"],
 ]
 RECORDS_AND_NOISE = {"data.*", "sampling", "ledger", "measurement", "release_folder", "release"}
 

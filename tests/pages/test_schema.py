@@ -26,6 +26,7 @@ def test_a_codebook_is_loaded(app):
     assert session.scenario.domain["sex"].labels() == ["Female", "Male"]
     assert not session.error
     assert session.metrics()["Combinations of all attributes"] == "4"
+    assert session.scenario.counted == "records"  # no longer the people of the sample
 
 
 @pytest.mark.parametrize(

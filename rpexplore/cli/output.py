@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 from rpexplore.errors import RpexploreError
+from rpexplore.write import write_whole
 
 PROGRAM = "rpexplore"
 DEBUG = "RPEXPLORE_DEBUG"
@@ -137,19 +138,15 @@ def refuse_existing(path: Path, force: bool) -> None:
         )
 
 
-def write_whole(path: Path, text: str, force: bool) -> None:
-    """Write a text file; complete or not at all."""
+def write_new(path: Path, text: str, force: bool) -> None:
+    """Write a text file whole; what is there is kept unless `force`."""
     refuse_existing(path, force)
-    part = path.with_name(f".{path.name}.part-{os.getpid()}")
     try:
-        part.write_text(text, encoding="utf-8", newline="")
-        part.replace(path)
+        write_whole(path, text)
     except OSError as error:
         raise RpexploreError(
             f"{str(path)!r} cannot be written ({error.strerror}); check the folder and the disk."
         ) from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 # ---- people

@@ -11,7 +11,7 @@ import pandas as pd
 
 from rpexplore.analysis.standard_errors import of_tables
 from rpexplore.analysis.words import rounded
-from rpexplore.cli_output import one_line, text_table
+from rpexplore.cli.output import one_line, text_table
 from rpexplore.domain import Domain
 from rpexplore.exact import exact_text
 from rpexplore.ledger import Account, Run

@@ -4,8 +4,8 @@ import math
 
 import typer
 
-from rpexplore import cli_options as options
-from rpexplore.cli_output import (
+from rpexplore.cli import options
+from rpexplore.cli.output import (
     Verbs,
     agreed,
     interactive,
@@ -13,7 +13,7 @@ from rpexplore.cli_output import (
     refuse_existing,
     say,
     say_json,
-    write_whole,
+    write_new,
 )
 from rpexplore.errors import RpexploreError
 
@@ -59,12 +59,12 @@ def schema(
 ) -> None:
     """Show the attributes of a codebook, or convert it."""
     from rpexplore.analysis.words import count_in_words, plural
-    from rpexplore.cli_facts import attribute_facts, attribute_table
+    from rpexplore.cli.facts import attribute_facts, attribute_table
     from rpexplore.domain import Domain
 
     domain = Domain.load(codebook)
     if out is not None:
-        write_whole(out, domain.text(out.name), force)
+        write_new(out, domain.text(out.name), force)
     cells = math.prod(domain.sizes.tolist())
     if as_json:
         facts = {"attributes": attribute_facts(domain), "cells": cells}
@@ -106,7 +106,7 @@ def plan(
     budget in one way; its numbers are exact: 0.1 and 1/3 mean just that. No records are needed.
     """
     from rpexplore import planner
-    from rpexplore.cli_facts import plan_facts
+    from rpexplore.cli.facts import plan_facts
     from rpexplore.domain import Domain
 
     refuse_existing(out, force)
@@ -147,7 +147,7 @@ def show(
     as_json: options.AsJson = False,
 ) -> None:
     """Show what a plan promises, table by table."""
-    from rpexplore.cli_facts import accuracy_table, csv_of_tables, plan_facts, table_facts
+    from rpexplore.cli.facts import accuracy_table, csv_of_tables, plan_facts, table_facts
     from rpexplore.plan import Plan
 
     if csv is not None:
@@ -156,7 +156,7 @@ def show(
         loaded = Plan.load(plan_file)
         rows = loaded.tables.sort_values("standard_error", ascending=False, kind="stable")
         if csv is not None:
-            write_whole(csv, csv_of_tables(rows), force)
+            write_new(csv, csv_of_tables(rows), force)
     if as_json:
         listed = table_facts(rows if tables is None else rows.head(tables))
         say_json({**plan_facts(loaded), "tables": listed, "csv": csv and str(csv)})
@@ -212,7 +212,7 @@ def release(
     The run is booked in the ledger before any noise is drawn, and stays charged if it is stopped.
     """
     from rpexplore import release as releasing
-    from rpexplore.cli_facts import account_facts, amount, announcement, booked_since
+    from rpexplore.cli.facts import account_facts, amount, announcement, booked_since
     from rpexplore.exact import exact_text
     from rpexplore.ledger import Ledger
     from rpexplore.plan import Plan
@@ -262,7 +262,7 @@ def show_ledger(
 
     All in ρ for one record; for a person with at most m records it is m² times that.
     """
-    from rpexplore.cli_facts import account_facts, account_text, run_facts
+    from rpexplore.cli.facts import account_facts, account_text, run_facts
     from rpexplore.exact import exact_fraction
     from rpexplore.ledger import Ledger
 
@@ -282,7 +282,7 @@ def show_ledger(
 @cli.command()
 def app(port: options.Port = 8501, no_browser: options.NoBrowser = False) -> None:
     """Open the app in the browser. Only this machine can reach it. Ctrl-C stops it."""
-    from rpexplore.webapp_process import serve
+    from rpexplore.cli.webapp import serve
 
     serve(port, open_browser=not no_browser, tell=say)
 
