@@ -58,7 +58,7 @@ def table_list(planned: Plan) -> None:
         alt="All tables with their standard errors",
         column_order=columns,
         column_config={
-            "table": st.column_config.TextColumn("Table", width="large"),
+            "table": st.column_config.TextColumn("Table", width="medium"),
             "order": st.column_config.NumberColumn("Attributes"),
             "cells": st.column_config.NumberColumn("Cells", format="localized"),
             "standard_error": st.column_config.NumberColumn("Standard error σ", format=digits),

@@ -73,7 +73,7 @@ def settings(planned: Plan) -> None:
         placeholder="",
         alt="Importance and target of each table, editable",
         column_config={
-            "table": st.column_config.TextColumn("Table", disabled=True, width="large"),
+            "table": st.column_config.TextColumn("Table", disabled=True, width="medium"),
             "cells": st.column_config.NumberColumn("Cells", disabled=True, format="localized"),
             "weight": st.column_config.NumberColumn("Importance", min_value=0.0),
             "target": st.column_config.NumberColumn("Target standard error", min_value=0.0),

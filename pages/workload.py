@@ -11,9 +11,9 @@ from rpexplore.scenario import tables_from_text, text_from_tables
 HERE = "workload"
 MOST_LISTED = 2000
 NAMES = {
-    "up_to": "All of up to so many attributes",
-    "of_order": "All of exactly so many attributes",
-    "at_most_cells": "All of up to so many cells",
+    "up_to": "Up to so many attributes",
+    "of_order": "Exactly so many attributes",
+    "at_most_cells": "Up to so many cells",
     "listed": "My own list",
 }
 

@@ -85,7 +85,7 @@ def log_ticks(low: float, high: float) -> list[float]:
     if high / low < 10:
         exponent = math.floor(math.log10(high - low)) - 1
         steps = [nice * 10.0**e for e in (exponent, exponent + 1) for nice in (1, 2, 5)]
-        step = next(step for step in steps if (high - low) / step <= 9)
+        step = next(step for step in steps if (high - low) / step <= 8)
         first, last = math.ceil(low / step), math.floor(high / step)
         return [place * step for place in range(first, last + 1)]
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)

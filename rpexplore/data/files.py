@@ -121,8 +121,8 @@ class _Coder:
         more = ", …" if len(values) > _SHOWN else ""
         what = "a value that is not in the domain" if shown else "a missing value"
         raise DataError(
-            f"The column {self.name!r} holds {what}; correct the records or the codebook, or send "
-            f"such values to one of its categories on purpose (--other {self.name}=CATEGORY).",
+            f"The column {self.name!r} holds {what}; correct the records or the codebook, or name "
+            f"a category of {self.name!r} that takes such values (the option other).",
             private=f"It holds: {shown}{more}." if shown else "",
         )
 

@@ -89,6 +89,8 @@ def test_from_an_empty_session_to_a_finished_release(page, codebook, records, tm
     go_to(page, "Release")
     page.get_by_text("A file on this computer").click()
     fill(page, "Path of the file (.csv or .parquet)", str(records))
+    folder = page.get_by_label("Folder for the release", exact=True)
+    expect(folder).to_have_value(re.compile("releases/survey-"))
     expect(metric(page, "Spent on these records")).to_contain_text("ρ = 0")
     fill(page, "Folder for the release", str(tmp_path / "release"))
     expect(page.get_by_text(str(tmp_path / "release"))).to_be_visible()
@@ -108,9 +110,14 @@ def test_a_grid_cell_is_typed(page):
     """The editors draw on a canvas that only a real browser has."""
     expect(metric(page, "Attributes")).to_contain_text("11")
     grid = page.get_by_test_id("stDataFrame").first
-    grid.click(position={"x": 60, "y": 52})  # the name of the first attribute
-    page.keyboard.press("Enter")
-    field = page.get_by_role("textbox").and_(page.locator(".gdg-input"))
+    expect(grid.locator("canvas").first).to_be_visible()
+    field = page.locator(".gdg-input")
+    for _ in range(20):  # until the grid listens
+        grid.click(position={"x": 60, "y": 52})  # the name of the first attribute
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(250)
+        if field.is_visible():
+            break
     field.fill("years")
     field.press("Enter")
     page.get_by_text("Values and labels of one attribute").click()
