@@ -8,9 +8,9 @@ import streamlit as st
 from pages._session import current, escaped
 from rpexplore import figures
 from rpexplore.analysis import standard_errors
-from rpexplore.analysis.words import column_format
 from rpexplore.plan import Plan
 from rpexplore.verification import guarantee
+from rpexplore.words import column_format
 
 
 def chart(planned: Plan) -> None:

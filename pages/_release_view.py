@@ -6,11 +6,11 @@ import streamlit as st
 
 from pages._run import Run
 from pages._session import current, escaped
-from rpexplore.analysis.words import plural, rounded
 from rpexplore.errors import RpexploreError
 from rpexplore.ledger import Ledger
 from rpexplore.plan import Plan
 from rpexplore.release import Release
+from rpexplore.words import plural, rounded
 
 
 def account_line(planned: Plan, data: Path, ledger: str | None) -> bool:

@@ -4,8 +4,8 @@ import streamlit as st
 
 from pages._session import current, escaped
 from rpexplore.analysis import standard_errors
-from rpexplore.analysis.words import column_format, plural, rounded
 from rpexplore.plan import Plan
+from rpexplore.words import column_format, plural, rounded
 
 
 def headline(planned: Plan) -> None:

@@ -5,8 +5,8 @@ import streamlit as st
 from pages._session import change, current, revision, say, show_messages, typed
 from rpexplore.analysis import grids
 from rpexplore.analysis.standard_errors import csv_of_tables
-from rpexplore.analysis.words import column_format, plural
 from rpexplore.plan import Plan
+from rpexplore.words import column_format, plural
 
 HERE = "settings"
 GRID = "workload grid"

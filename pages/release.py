@@ -10,9 +10,9 @@ from pages._records import data_source, other_categories
 from pages._release_view import account_line, finished_run, run_in_progress
 from pages._run import Run
 from pages._session import escaped, plan
-from rpexplore.analysis.words import count_in_words, plural, rounded
 from rpexplore.plan import Plan
 from rpexplore.release import Progress, Release, release
+from rpexplore.words import count_in_words, plural, rounded
 
 
 def new_name(data: Path) -> str:

@@ -14,8 +14,8 @@ from pages._session import (
 )
 from pages._sources import choose_source
 from rpexplore.analysis import grids
-from rpexplore.analysis.words import count_in_words
 from rpexplore.domain import Domain
+from rpexplore.words import count_in_words
 
 HERE = "schema"  # where messages are shown, and the grid, which has its own
 GRID = "schema grid"

@@ -5,8 +5,8 @@ import streamlit as st
 from pages._session import bind, change, current, escaped, plan, show_messages
 from pages._settings import apply_typed, settings
 from rpexplore.analysis import grids
-from rpexplore.analysis.words import count_in_words, plural
 from rpexplore.scenario import tables_from_text, text_from_tables
+from rpexplore.words import count_in_words, plural
 
 HERE = "workload"
 MOST_LISTED = 2000

@@ -23,7 +23,7 @@ def privacy_cost_upper_bound(closure: Closure, sigma_squared: Decimals) -> Fract
     sizes = closure.sizes.tolist()
     above = closure.exact_product([n - 1 for n in sizes])
     below = closure.exact_product(sizes) * sigma_squared.digits.astype(object)
-    smallest = float(np.min(closure.privacy_cost_factor / sigma_squared.floats()))
+    smallest = float(np.min(closure.privacy_cost_factor / sigma_squared.floats))
     places = max(_GUARD_DIGITS - int(np.floor(np.log10(smallest))), 0)
     shifts = places - sigma_squared.exponents  # p/σ² · 10^places = above · 10^shift / below
     powers = np.array([10**k for k in range(int(np.max(np.abs(shifts))) + 1)], dtype=object)

@@ -14,22 +14,19 @@ from rpexplore.errors import WorkloadError
 
 
 def residuals_within(closure: Closure, attributes: Sequence[int]) -> dict[tuple[int, ...], int]:
-    """Place of the residual of every subset of these attribute places.
+    """Place of the residual of every subset of these ascending attribute places.
 
-    Raises `WorkloadError` if the marginal on them is not determined by the plan.
+    Raises `WorkloadError` if no table of the plan holds them together.
     """
     kept = [place for place in attributes if closure.sizes[place] > 1]
-    found = {}
-    for order in range(len(kept) + 1):
-        for subset in combinations(kept, order):
-            place = closure.find(subset)
-            if place is None:
-                raise WorkloadError(
-                    "The plan holds no table with these attributes together, so it says nothing "
-                    "about them; add such a table to the workload."
-                )
-            found[subset] = place
-    return found
+    if closure.find(kept) is None:
+        raise WorkloadError(
+            "The plan holds no table with these attributes together, so it says nothing about "
+            "them; add such a table to the workload."
+        )
+    subsets = [subset for order in range(len(kept) + 1) for subset in combinations(kept, order)]
+    found = {subset: closure.find(subset) for subset in subsets}
+    return {subset: place for subset, place in found.items() if place is not None}
 
 
 def query_covariance(

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from rpexplore.errors import DomainError
+from rpexplore.exact import whole_number
 
 MAX_SIZE = 1_000_000
 
@@ -77,9 +78,12 @@ class Integers:
 
     def __post_init__(self) -> None:
         for name in ("minimum", "maximum", "step"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise DomainError(f"The {name} must be a whole number, got {value!r}.")
+            value = whole_number(getattr(self, name))
+            if value is None:
+                raise DomainError(
+                    f"The {name} must be a whole number, got {getattr(self, name)!r}."
+                )
+            object.__setattr__(self, name, value)
             if abs(value) > 2**53:
                 raise DomainError(f"The {name} must lie within ±2^53, got {value}.")
         if self.step < 1:
@@ -108,7 +112,7 @@ class Bins:
     def __post_init__(self) -> None:
         edges = tuple(self.edges)
         for edge in edges:
-            if isinstance(edge, bool) or not isinstance(edge, int | float):
+            if whole_number(edge) is None and not isinstance(edge, float):
                 raise DomainError(f"A bin edge must be a number, got {edge!r}.")
             if not abs(edge) <= sys.float_info.max:  # NaN is not
                 got = f"{edge:g}" if isinstance(edge, float) else "a longer whole number"
@@ -147,7 +151,8 @@ class Attribute:
             raise DomainError(f"An attribute needs a name, got {self.name!r}.")
         if not _is_text(self.name) or any(ord(character) < 32 for character in self.name):
             raise DomainError(
-                f"The attribute name {self.name!r} holds a control character; rename it."
+                f"The attribute name {self.name!r} holds a control character or one that UTF-8 "
+                "cannot write; rename it."
             )
         if not _is_text(self.label):
             raise DomainError(
@@ -159,9 +164,10 @@ class Attribute:
                 f"got {type(self.values).__name__}."
             )
         if not 1 <= self.size <= MAX_SIZE:
+            remedy = "group them into fewer" if self.size else "list them"
             raise DomainError(
                 f"Attribute {self.name!r} must have 1 to {MAX_SIZE:,} values, got {self.size:,}; "
-                "group them into fewer."
+                f"{remedy}."
             )
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 
 from rpexplore import privacy
 from rpexplore.errors import BudgetError
-from rpexplore.exact import Exact, exact_fraction, exact_text
+from rpexplore.exact import Exact, exact_fraction, exact_text, whole_number
 
 
 @dataclass(frozen=True, init=False)
@@ -53,14 +53,15 @@ class Budget:
             )
         for name, value in stated.items():
             if value <= 0:
-                raise BudgetError(f"The budget's {name} must be positive, got {given[name]}.")
-        records = max_records_per_person
-        if records is not None and (
-            isinstance(records, bool) or not isinstance(records, int) or records < 1
-        ):
+                raise BudgetError(
+                    f"The budget's {name} must be positive, got {given[name]}; smaller is more "
+                    "private, and 0 would release nothing."
+                )
+        records = whole_number(max_records_per_person)
+        if max_records_per_person is not None and (records or 0) < 1:
             raise BudgetError(
                 "The number of records a person may have must be a whole number of at least 1, "
-                f"got {records!r}."
+                f"got {max_records_per_person!r}."
             )
         object.__setattr__(self, "privacy_cost", _cost(given))
         object.__setattr__(self, "stated", tuple(stated.items()))

@@ -1,8 +1,11 @@
 """Certificate: the proof that a plan is as good as it says."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
+
+from rpexplore.words import rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,14 +34,9 @@ class Certificate:
     @property
     def sentence(self) -> str:
         """What is proven, in words."""
-        return f"No plan with this budget can have a loss smaller by more than {_share(self.gap)}."
-
-
-def _share(gap: float) -> str:
-    """A relative gap rounded up for reading: "0.0001 %", "1 part in 10 billion"."""
-    if gap < 1e-9:
-        return "one part in a billion"
-    digits = f"{100 * gap * (1 + 5e-2):.1e}"
-    mantissa, exponent = digits.split("e")
-    value = float(mantissa) * 10 ** int(exponent)
-    return f"{value:.12f}".rstrip("0").rstrip(".") + " %"
+        share = (
+            "one part in a billion"
+            if self.gap < 1e-9
+            else f"{rounded(100 * Fraction(self.gap), 2, 'up')} %"
+        )
+        return f"No plan with this budget can have a loss smaller by more than {share}."

@@ -21,10 +21,11 @@ from scipy import sparse
 from rpexplore.errors import PlanError
 from rpexplore.workload import Workload
 
-MAX_INCIDENCES = 60_000_000
+MAX_INCIDENCES = 60_000_000  # of residuals in tables
+MAX_LARGEST_ORDER = 22  # a table of more attributes has too many subsets by itself
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Closure:
     """The residuals of a workload, by number of attributes, then lexicographically.
 
@@ -97,6 +98,11 @@ class Closure:
     def pairs(self) -> np.ndarray:
         """∏_{i∈A} n_i (n_i−1) of each residual, float64[n_residuals]."""
         return _product(self.members, self.sizes * (self.sizes - 1.0))
+
+    @cached_property
+    def residual_cells(self) -> np.ndarray:
+        """∏_{i∈A} n_i of each residual, float64[n_residuals]."""
+        return _product(self.members, self.sizes.astype(float))
 
     def exact_product(self, factors: list[int]) -> np.ndarray:
         """∏_{i∈A} factors[i] of each residual in Python integers, object[n_residuals]."""
@@ -171,12 +177,13 @@ def _without_single_valued(members: np.ndarray, sizes: np.ndarray) -> np.ndarray
 
 
 def _refuse_too_many(orders: np.ndarray) -> None:
+    largest = int(orders.max())
     incidences = float(np.sum(2.0 ** np.minimum(orders, 100.0)))
-    if incidences > MAX_INCIDENCES:
+    if incidences > MAX_INCIDENCES or largest > MAX_LARGEST_ORDER:
         raise PlanError(
             f"The workload's tables have {incidences:.3g} subsets in all (the largest table has "
-            f"{int(orders.max())} attributes); at most {MAX_INCIDENCES:,} can be planned. Ask for "
-            "tables of fewer attributes."
+            f"{largest} attributes); at most {MAX_INCIDENCES:,} can be planned, and tables of at "
+            f"most {MAX_LARGEST_ORDER} attributes. Ask for tables of fewer attributes."
         )
 
 

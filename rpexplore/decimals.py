@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -78,10 +79,13 @@ class Decimals:
         pairs = zip(self.digits.tolist(), self.exponents.tolist(), strict=True)
         return [format(Decimal(digits).scaleb(exponent), "f") for digits, exponent in pairs]
 
+    @cached_property
     def floats(self) -> np.ndarray:
-        """Nearest floats (to one unit in the last place), float64[n]."""
+        """As floats, off by at most two units in the last place: float64[n], read-only."""
         powers = 10.0 ** np.abs(self.exponents).astype(float)
-        return np.where(self.exponents < 0, self.digits / powers, self.digits * powers)
+        floats = np.where(self.exponents < 0, self.digits / powers, self.digits * powers)
+        floats.setflags(write=False)
+        return floats
 
     def fraction(self, place: int) -> Fraction:
         """One of the numbers as an exact rational."""

@@ -1,7 +1,7 @@
 """Domain: the schema, an ordered set of attributes. Public knowledge; holds no records."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -12,6 +12,7 @@ import numpy as np
 from rpexplore import codebook
 from rpexplore.attribute import Attribute, Integers
 from rpexplore.errors import DomainError
+from rpexplore.exact import whole_number
 from rpexplore.write import write_whole
 
 
@@ -30,6 +31,11 @@ class Domain:
             raise DomainError("A domain needs at least one attribute, got none.")
         seen: set[str] = set()
         for attribute in self.attributes:
+            if not isinstance(attribute, Attribute):
+                raise DomainError(
+                    f"A domain is made of Attributes, got {type(attribute).__name__}; "
+                    "Domain.from_sizes takes names and sizes."
+                )
             if attribute.name in seen:
                 raise DomainError(
                     f"The attribute {attribute.name!r} is in the domain twice; rename one of them."
@@ -40,7 +46,7 @@ class Domain:
     def from_sizes(cls, sizes: Mapping[str, int]) -> "Domain":
         """A domain of attributes with the values 0 … size−1, from {name: size}."""
         for name, size in sizes.items():
-            if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
+            if (whole_number(size) or 0) < 1:
                 raise DomainError(
                     f"The size of attribute {name!r} must be a whole number of at least 1, "
                     f"got {size!r}."
@@ -83,7 +89,10 @@ class Domain:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the codebook; the ending (.json or .csv) tells the format."""
+        """Write the codebook; the ending (.json or .csv) tells the format.
+
+        CSV has no place for the attributes' labels, and lists whole numbers as categories.
+        """
         path = Path(path)
         try:
             write_whole(path, self.text(path.name))
@@ -122,6 +131,12 @@ class Domain:
     def __len__(self) -> int:
         return len(self.attributes)
 
+    def __iter__(self) -> Iterator[Attribute]:
+        return iter(self.attributes)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.places
+
     def __getitem__(self, name: str) -> Attribute:
         return self.attributes[self.position(name)]
 
@@ -146,3 +161,7 @@ class Domain:
                     "name it once."
                 )
         return tuple(found)
+
+    def describe(self, places: Sequence[int]) -> str:
+        """The attributes at these places for a sentence: "(age, sex)", or "(total)"."""
+        return f"({', '.join(self.names[place] for place in places) or 'total'})"

@@ -1,10 +1,14 @@
 """Exact numbers: rationals from what people write, and back to text."""
 
+import math
+import operator
 import re
-from decimal import ROUND_CEILING, Context, Decimal, InvalidOperation
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from numbers import Rational
 from typing import TypeAlias
+
+import numpy as np
 
 from rpexplore.errors import BudgetError
 
@@ -58,12 +62,22 @@ def exact_text(value: Fraction) -> str:
     return f"{sign}{whole}.{digits}" if digits else f"{sign}{whole}"
 
 
-def text_rounded_up(value: Fraction, digits: int) -> str:
-    """A positive rational for reading, rounded up to some significant digits: "0.5", "1.2e-15"."""
-    context = Context(prec=digits, rounding=ROUND_CEILING)
-    rounded = context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize()
-    plain = -6 <= rounded.adjusted() < 12
-    return format(rounded, "f") if plain else format(rounded, "e").replace("e+", "e")
+def float_at_least(value: Fraction | Decimal) -> float:
+    """The least float that is at least `value`, both exactly and as the decimal it prints as."""
+    exact, result = type(value), float(value)
+    while exact(result) < value or exact(repr(result)) < value:
+        result = math.nextafter(result, math.inf)
+    return result
+
+
+def whole_number(value: object) -> int | None:
+    """The value as an int if it is a whole number, numpy's included; None for anything else."""
+    if isinstance(value, bool | np.bool_):
+        return None
+    try:
+        return operator.index(value)  # pyright: ignore[reportArgumentType] (that is the question)
+    except TypeError:
+        return None
 
 
 def shown(value: object) -> str:

@@ -9,7 +9,7 @@ import math
 import pandas as pd
 import plotly.graph_objects as go
 
-from rpexplore.analysis.words import plural, rounded
+from rpexplore.words import plural, rounded
 
 BLUE = "#3c76c3"
 _FILL = "rgba(60, 118, 195, 0.25)"

@@ -17,6 +17,7 @@ from pathlib import Path
 from rpexplore.errors import LedgerError
 from rpexplore.exact import exact_text
 from rpexplore.plan import Plan
+from rpexplore.words import rounded
 
 FILENAME = "rpexplore-ledger.sqlite"
 
@@ -102,7 +103,7 @@ class Ledger:
             if record_rho is not None and (record_rho <= 0 or record_rho < spent):
                 raise LedgerError(
                     f"The cap for one record must be positive and not below what is spent, "
-                    f"{_amount(spent)}; got {_amount(record_rho)}."
+                    f"{rounded(spent, 9, 'up')}; got {rounded(record_rho, 9)}."
                 )
             _note_cap(connection, dataset, record_rho)
 
@@ -146,7 +147,7 @@ class Ledger:
                     plan.sha256,
                     exact_text(record_rho),
                     plan.budget.unit,
-                    _text(output),
+                    text_of_path(Path(output).resolve()),
                 ),
             )
             assert cursor.lastrowid is not None
@@ -160,7 +161,7 @@ class Ledger:
     def _dataset(self, data: str | Path) -> str:
         path = Path(data).resolve()
         folder = self.path.parent
-        return _text(path.relative_to(folder) if path.is_relative_to(folder) else path)
+        return text_of_path(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -216,28 +217,28 @@ def _check_cap(
     account: Account, plan: Plan, record_rho: Fraction, wanted_cap: Fraction | None
 ) -> None:
     """Raise `LedgerError` for another cap than the noted one, or a run beyond it."""
-    factor, unit, cap = plan.budget.records_factor, plan.budget.unit, account.cap_record_rho
+    unit, cap = plan.budget.unit, account.cap_record_rho
+
+    def for_unit(rho: Fraction, mode: str) -> str:
+        return f"ρ = {rounded(rho * plan.budget.records_factor, 9, mode)}"
+
     if cap is not None and wanted_cap is not None and cap != wanted_cap:
         raise LedgerError(
-            f"The ledger has another cap for the dataset {account.dataset!r}, ρ = "
-            f"{_amount(cap * factor)} for {unit}; leave the cap out here, and change it in the "
+            f"The ledger has another cap for the dataset {account.dataset!r}, "
+            f"{for_unit(cap, 'down')} for {unit}; leave the cap out here, and change it in the "
             "ledger if it must change."
         )
     cap = wanted_cap if cap is None else cap
     if cap is not None and account.spent_record_rho + record_rho > cap:
         left = max(cap - account.spent_record_rho, Fraction(0))
         raise LedgerError(
-            f"This run costs ρ = {_amount(record_rho * factor)} for {unit}, and the dataset "
-            f"{account.dataset!r} has only {_amount(left * factor)} left of its cap of "
-            f"{_amount(cap * factor)}; plan with a smaller budget, or have the cap raised."
+            f"This run costs {for_unit(record_rho, 'up')} for {unit}, and the dataset "
+            f"{account.dataset!r} has only {for_unit(left, 'down')} left of its cap of "
+            f"{for_unit(cap, 'down')}; plan with a smaller budget, or have the cap raised."
         )
 
 
-def _amount(rho: Fraction) -> str:
-    return f"{float(rho):.6g}"
-
-
-def _text(path: str | Path) -> str:
+def text_of_path(path: str | Path) -> str:
     """A path as text that SQLite can hold; file names need not be valid UTF-8."""
     return str(path).encode("utf-8", "backslashreplace").decode()
 

@@ -5,7 +5,6 @@ table (all cells of a marginal have one variance, so mean and worst cell coincid
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -30,9 +29,6 @@ class SumOfVariances:
 
     weighting: str = "equal"
 
-    # A sum is its own dual point: its table weights alone give the lower bound.
-    weights_are_dual: ClassVar[bool] = True
-
     def __post_init__(self) -> None:
         if self.weighting not in tuple(WEIGHTINGS):
             raise WorkloadError(
@@ -46,7 +42,12 @@ class SumOfVariances:
     def table_weights(self, workload: Workload) -> np.ndarray:
         """Weight on each table's variance, float64[n_tables]."""
         scheme = {"equal": 1.0, "cells": workload.cells, "sqrt": np.sqrt(workload.cells)}
-        return workload.weights * scheme[self.weighting]
+        with np.errstate(over="ignore"):  # the planner refuses what is out of its range
+            return workload.weights * scheme[self.weighting]
+
+    def dual_weights(self, workload: Workload, shadow_prices: np.ndarray) -> np.ndarray:
+        """The weights whose best sum of variances bounds the loss: its own, whatever the prices."""
+        return self.table_weights(workload)
 
     def value(self, variances: np.ndarray, workload: Workload) -> float:
         """The loss of a plan with these table variances [n_tables]."""
@@ -59,13 +60,10 @@ class MaxVariance:
 
     relative_to="importance": t_A = 1 / the table's importance weight. relative_to="target":
     t_A = the square of the table's target standard error, so the loss is at most 1 exactly when
-    every target is met; every table must then have a target.
+    every target is met; every table must then have a target, and importance weights are not used.
     """
 
     relative_to: str = "importance"
-
-    # The bound needs the shadow prices: weights on the simplex over tables.
-    weights_are_dual: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.relative_to not in ("importance", "target"):
@@ -89,7 +87,12 @@ class MaxVariance:
                 f"The table {workload.describe(int(np.argmax(missing)))} has no target; give every "
                 "table one, or use MaxVariance(relative_to='importance')."
             )
-        return workload.targets**-2.0
+        with np.errstate(over="ignore"):  # the planner refuses what is out of its range
+            return workload.targets**-2.0
+
+    def dual_weights(self, workload: Workload, shadow_prices: np.ndarray) -> np.ndarray:
+        """The weights whose best sum of variances bounds the loss; shadow prices must sum to 1."""
+        return self.table_weights(workload) * shadow_prices
 
     def value(self, variances: np.ndarray, workload: Workload) -> float:
         """The loss of a plan with these table variances [n_tables]."""

@@ -1,6 +1,7 @@
 """Measurement: a residual's exact counts with discrete Gaussian noise (math.md §3, RP+ §5)."""
 
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from rpexplore.plan import Plan
 from rpexplore.sampling import LARGEST_GAMMA, discrete_gaussian
 
 MAX_TABLE_CELLS = 50_000_000
+MAX_CELLS = 400_000_000
 
 
 def measured(plan: Plan, residual: int, records: Records) -> np.ndarray:
@@ -36,7 +38,14 @@ def check_measurable(plan: Plan) -> None:
             f"table of a release can have {MAX_TABLE_CELLS:,}; plan without it, or group its "
             "attributes into fewer values."
         )
-    gamma = np.sqrt(plan.sigma_squared.floats()) * _cells(plan)
+    closure = plan.closure
+    total = float(np.sum(closure.residual_cells))
+    if total > MAX_CELLS:
+        raise ReleaseError(
+            f"The release would measure {total:,.0f} cells in all, and at most {MAX_CELLS:,} fit "
+            "into memory; release fewer or smaller tables."
+        )
+    gamma = np.sqrt(plan.sigma_squared.floats) * closure.residual_cells
     place = int(np.argmax(gamma))
     if gamma[place] >= LARGEST_GAMMA * (1 - 1e-9):
         raise ReleaseError(
@@ -48,24 +57,18 @@ def check_measurable(plan: Plan) -> None:
 
 def check_countable(plan: Plan, records: Records) -> None:
     """Raise `ReleaseError` if Ξ x could leave 64-bit integers: |Ξ x| ≤ ∏(n_i − 1) · records."""
-    largest = np.argmax(_cells(plan))
-    if _cells(plan)[largest] * max(records.n_records, 1) >= 2.0**61:
+    largest = int(np.argmax(plan.closure.residual_cells))
+    if plan.closure.residual_cells[largest] * max(records.n_records, 1) >= 2.0**61:
         raise ReleaseError(
-            f"There are too many records to count {_name(plan, int(largest))} in 64-bit integers; "
+            f"There are too many records to count {_name(plan, largest)} in 64-bit integers; "
             "group its attributes into fewer values."
         )
 
 
 def _gamma_squared(plan: Plan, residual: int) -> Fraction:
     sizes = [int(plan.closure.sizes[place]) for place in plan.closure.attributes(residual)]
-    return plan.sigma_squared.fraction(residual) * int(np.prod(sizes, dtype=object)) ** 2
-
-
-def _cells(plan: Plan) -> np.ndarray:
-    """∏ n_i of each residual, float64[n_residuals]."""
-    return np.prod(np.append(plan.closure.sizes, 1.0)[plan.closure.members], axis=1)
+    return plan.sigma_squared.fraction(residual) * prod(sizes) ** 2
 
 
 def _name(plan: Plan, residual: int) -> str:
-    names = [plan.workload.domain.names[place] for place in plan.closure.attributes(residual)]
-    return f"({', '.join(names) or 'total'})"
+    return plan.workload.domain.describe(plan.closure.attributes(residual))

@@ -17,8 +17,9 @@ from rpexplore.certificate import Certificate
 from rpexplore.closure import Closure
 from rpexplore.decimals import Decimals
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.exact import Exact, text_rounded_up
+from rpexplore.exact import Exact, float_at_least
 from rpexplore.losses import Loss
+from rpexplore.words import rounded
 from rpexplore.workload import AttributeSet, Workload
 from rpexplore.write import write_whole
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan:
     """Noise scales for every residual of a workload, and what follows from them. No records.
 
@@ -55,8 +56,8 @@ class Plan:
 
     @property
     def privacy_cost(self) -> float:
-        """Privacy cost of the privacy unit (2ρ)."""
-        return float(self.exact_privacy_cost)
+        """Privacy cost of the privacy unit (2ρ), rounded up."""
+        return float_at_least(self.exact_privacy_cost)
 
     @property
     def rho(self) -> Fraction:
@@ -74,7 +75,7 @@ class Plan:
 
     def epsilon_text(self, delta: Exact) -> str:
         """`epsilon` for reading: rounded up to 5 significant digits."""
-        return text_rounded_up(Fraction(self.epsilon(delta)), 5)
+        return rounded(self.epsilon(delta), 5, "up")
 
     # ---- what it is worth
 
@@ -90,9 +91,16 @@ class Plan:
         errors.setflags(write=False)
         return errors
 
-    @cached_property
+    @property
     def tables(self) -> "pd.DataFrame":
-        """One row a table: attributes, order, cells, accuracy, weight, target, shadow price."""
+        """One row a table: attributes, order, cells, accuracy, weight, target, shadow price.
+
+        A fresh copy each time, so that changing it does not change the plan.
+        """
+        return self._tables.copy()
+
+    @cached_property
+    def _tables(self) -> "pd.DataFrame":
         import pandas as pd  # half of the time that importing this package would take
 
         cells = self.workload.exact_cells
@@ -115,12 +123,20 @@ class Plan:
         """Variance of a cell of any marginal that some table of the workload contains."""
         return self.query_variance(table, {})
 
-    def margin_of_error(self, table: AttributeSet, confidence: float = 0.95) -> float:
-        """Half the width of a confidence interval for a cell: true ± this, this often.
+    def margin_of_error(
+        self,
+        table: AttributeSet,
+        confidence: float = 0.95,
+        *,
+        query: Mapping[str, Sequence[float]] | None = None,
+    ) -> float:
+        """Half the width of a confidence interval for a cell, or for a query on the table.
 
-        It covers the privacy noise only, not errors that were in the records before.
+        The released value is within this of the true one this often (normal quantiles; for
+        standard errors below about 2 the noise's whole steps make that approximate). It covers
+        the privacy noise only, not errors that were in the records before.
         """
-        return normal_quantile(confidence) * float(np.sqrt(self.variance(table)))
+        return normal_quantile(confidence) * float(np.sqrt(self.query_variance(table, query or {})))
 
     def covariance(
         self, table: AttributeSet, cell: Mapping[str, int], other: Mapping[str, int]
@@ -131,12 +147,10 @@ class Plan:
         """
         places = self._places(table)
         left, right = (self._cell_vectors(places, named) for named in (cell, other))
-        sigma_squared = self.sigma_squared.floats()
+        sigma_squared = self.sigma_squared.floats
         return query_covariance(self.closure, sigma_squared, places, left, right)
 
-    def query_variance(
-        self, table: AttributeSet, query: Mapping[str, Sequence[float] | Sequence[int]]
-    ) -> float:
+    def query_variance(self, table: AttributeSet, query: Mapping[str, Sequence[float]]) -> float:
         """Variance of a product query ⊗ q_i on a table: a subtotal, a range, a difference.
 
         `query` gives the vector q_i (one number for each category) of some attributes; for an
@@ -161,7 +175,7 @@ class Plan:
                     f"values, got shape {values.shape}."
                 )
             vectors[place] = values
-        sigma_squared = self.sigma_squared.floats()
+        sigma_squared = self.sigma_squared.floats
         return query_covariance(self.closure, sigma_squared, places, vectors, vectors)
 
     def _places(self, table: AttributeSet) -> tuple[int, ...]:
@@ -239,6 +253,9 @@ class Plan:
     def __str__(self) -> str:
         return summary(self)
 
+    def __repr__(self) -> str:
+        return f"<Plan for {len(self.workload):,} tables, ρ = {rounded(self.rho, 6, 'up')}>"
+
 
 def summary(plan: Plan) -> str:
     """The plan in a few lines, for a terminal."""
@@ -247,8 +264,8 @@ def summary(plan: Plan) -> str:
         f"Plan for {len(workload):,} tables over {len(domain)} attributes "
         f"({len(plan.closure):,} residuals to measure)",
         f"  Protects   {plan.budget.unit}; neighbours add or remove it",
-        f"  Privacy    {text_rounded_up(plan.rho, 6)}-zCDP "
-        f"(privacy cost {text_rounded_up(plan.exact_privacy_cost, 6)}), "
+        f"  Privacy    {rounded(plan.rho, 6, 'up')}-zCDP "
+        f"(privacy cost {rounded(plan.exact_privacy_cost, 6, 'up')}), "
         f"so ε = {plan.epsilon_text('1e-6')} at δ = 1e-6 and {plan.epsilon_text('1e-9')} at 1e-9",
         f"  Loss       {plan.loss.description}: {plan.loss_value:.6g}",
         f"  Proven     {plan.certificate.sentence}",

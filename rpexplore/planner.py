@@ -38,20 +38,18 @@ def plan(workload: Workload, *, loss: Loss, budget: Budget, tolerance: float = T
     targets that are missing.
     """
     for value, kinds, noun in (
-        (workload, Workload, "workload"),
-        (loss, tuple(_SOLVERS), "loss"),
-        (budget, Budget, "budget"),
+        (workload, {Workload}, "workload"),
+        (loss, _SOLVERS.keys(), "loss"),
+        (budget, {Budget}, "budget"),
     ):
-        if not isinstance(value, kinds):
+        if type(value) not in kinds:
             raise PlanError(
                 f"The {noun} of a plan must be one of the library's, such as {_EXAMPLES[noun]}, "
-                f"got {value!r}."
+                f"got {type(value).__name__}."
             )
     if not TOLERANCE_LEAST <= tolerance < 1:
         raise PlanError(f"The tolerance must be {TOLERANCE_LEAST} to 1, got {tolerance}.")
-    closure = Closure.of(workload)
-    table_weights = loss.table_weights(workload)
-    if not np.all(np.isfinite(closure.pairs)) or not np.all(workload.cells < 1e150):
+    if not np.all(workload.cells < 1e150):
         place = int(np.argmax(workload.cells))
         raise PlanError(
             f"The table {workload.describe(place)} has {workload.cells[place]:.3g} cells, too many "
@@ -63,6 +61,7 @@ def plan(workload: Workload, *, loss: Loss, budget: Budget, tolerance: float = T
             f"The budget leaves a privacy cost of {record_cost:.3g} for one record, which cannot "
             "be planned with; use a budget between 1e-120 and 1e120."
         )
+    table_weights = loss.table_weights(workload)
     if not np.all((table_weights > 1e-100) & (table_weights < 1e200)):
         place = int(np.argmax(np.abs(np.log(table_weights))))
         raise PlanError(
@@ -71,11 +70,12 @@ def plan(workload: Workload, *, loss: Loss, budget: Budget, tolerance: float = T
             "and targets closer to 1."
         )
     solve = _SOLVERS[type(loss)]
+    closure = Closure.of(workload)
     solution = solve(closure, table_weights, record_cost, tolerance)
     sigma_squared, exact_cost = _within_budget(
         closure, solution.sigma_squared, budget.record_privacy_cost
     )
-    variances = closure.variances(sigma_squared.floats())
+    variances = closure.variances(sigma_squared.floats)
     return Plan(
         workload=workload,
         loss=loss,

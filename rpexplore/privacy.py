@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import erfcx, exprel
 
 from rpexplore.errors import BudgetError
-from rpexplore.exact import Exact, exact_fraction, shown
+from rpexplore.exact import Exact, exact_fraction, float_at_least, shown
 
 _RANGES = {  # parameter: (least, below, what it must be)
     name: (Fraction(least), Fraction(below), must_be)
@@ -35,7 +35,12 @@ _RANGES = {  # parameter: (least, below, what it must be)
         ("rho", "0", "1e100", "0 or more and below 1e100, for example 0.5"),
         ("mu", "1e-300", "1e50", "above 0 (from 1e-300, and below 1e50), for example 1"),
         ("epsilon", "0", "1e100", "0 or more and below 1e100, for example 1"),
-        ("budget epsilon", "1e-100", "1e100", "above 0 (from 1e-100, below 1e100), for example 1"),
+        (
+            "budget epsilon",
+            "1e-100",
+            "1e100",
+            "above 0 (from 1e-100, below 1e100), for example 1",
+        ),
         ("delta", "1e-300", "1", "above 0 (from 1e-300) and below 1, for example 1e-9"),
     ]
 }
@@ -87,7 +92,7 @@ def epsilon_from_rho(rho: Exact, delta: Exact) -> float:
         log_alpha, spent = (1 + a).ln(), _decimal(exact_rho) * (1 + a)
         terms = [spent, -_decimal(exact_delta).ln() / a, -log_alpha / a, a.ln(), -log_alpha]
         epsilon = sum(terms) + _slack(terms, allowance)
-    return _float_at_least(max(epsilon, Decimal(0)))
+    return float_at_least(max(epsilon, Decimal(0)))
 
 
 def delta_from_rho(rho: Exact, epsilon: Exact) -> float:
@@ -100,12 +105,12 @@ def delta_from_rho(rho: Exact, epsilon: Exact) -> float:
         return math.ulp(0.0)
     with localcontext(Context(prec=50)):
         delta = log_delta.exp() * (1 + Decimal("1e-40"))
-    return min(_float_at_least(delta), 1.0)
+    return min(float_at_least(delta), 1.0)
 
 
 def log_delta_from_rho(rho: Exact, epsilon: Exact) -> float:
     """Natural logarithm of the least delta, rounded up; does not underflow (-inf for rho = 0)."""
-    return _float_at_least(_log_delta(_parameter("rho", rho), _parameter("epsilon", epsilon)))
+    return float_at_least(_log_delta(_parameter("rho", rho), _parameter("epsilon", epsilon)))
 
 
 def _log_delta(rho: Fraction, epsilon: Fraction) -> Decimal:
@@ -136,7 +141,10 @@ def rho_from_epsilon_delta(epsilon: Exact, delta: Exact) -> Fraction:
 
     A decimal of at most 15 significant digits with epsilon_from_rho(rho, delta) <= epsilon.
     """
-    exact_epsilon, exact_delta = _parameter("budget epsilon", epsilon), _parameter("delta", delta)
+    exact_epsilon, exact_delta = (
+        _parameter("budget epsilon", epsilon),
+        _parameter("delta", delta),
+    )
     target, surprise = float(exact_epsilon), -_log(exact_delta)
 
     # Solved for rho, the bound is greatest where
@@ -195,7 +203,10 @@ def continuous_epsilon(mu: Exact, delta: Exact) -> float:
 
 def continuous_mu(epsilon: Exact, delta: Exact) -> float:
     """The greatest mu at which `continuous_delta` is at most delta, to nearest."""
-    target, exact_delta = float(_parameter("budget epsilon", epsilon)), _parameter("delta", delta)
+    target, exact_delta = (
+        float(_parameter("budget epsilon", epsilon)),
+        _parameter("delta", delta),
+    )
     excess, surprise = _excess_over(exact_delta), -_log(exact_delta)
     # Two lower bounds: by zCDP, epsilon = rho + 2 sqrt(rho log(1/delta)), and, from epsilon = 0,
     # delta = mu / sqrt(2 pi).
@@ -259,7 +270,7 @@ def _parameter(name: str, value: Exact) -> Fraction:
     number = exact_fraction(value, name)
     least, below, must_be = _RANGES[name]
     if not least <= number < below:
-        raise BudgetError(f"{name} must be {must_be}, got {shown(value)}.")
+        raise BudgetError(f"{name.removeprefix('budget ')} must be {must_be}, got {shown(value)}.")
     return number
 
 
@@ -305,11 +316,3 @@ def _slack(terms: list[Decimal], allowance: Decimal) -> Decimal:
 
 def _decimal(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / Decimal(value.denominator)
-
-
-def _float_at_least(value: Decimal) -> float:
-    """The least float that is at least `value`, both exactly and as the decimal it prints as."""
-    result = float(value)
-    while Decimal(result) < value or Decimal(repr(result)) < value:
-        result = math.nextafter(result, math.inf)
-    return result

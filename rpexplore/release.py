@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from rpexplore.accounting import privacy_cost_upper_bound
 from rpexplore.data.files import read_records
 from rpexplore.data.records import Records
 from rpexplore.errors import DataError, LedgerError, PlanError, ReleaseError
@@ -99,7 +98,7 @@ def release(
 
 
 def _checked_record_rho(plan: Plan) -> Fraction:
-    """ρ for one record, recomputed exactly from the noise scales; refuses a plan that is off."""
+    """ρ for one record, verified against the noise scales; refuses a plan that is off."""
     verification = verify(plan)
     if not verification.holds:
         broken = next(check for check in verification.checks if not check.holds)
@@ -107,7 +106,7 @@ def _checked_record_rho(plan: Plan) -> Fraction:
             f"The plan does not hold what it claims ({broken.name}: {broken.finding}); make it "
             "again."
         )
-    return privacy_cost_upper_bound(plan.closure, plan.sigma_squared) / 2
+    return plan.record_rho
 
 
 def _record_cap(plan: Plan, cap_rho: Exact) -> Fraction:
@@ -138,7 +137,7 @@ def _write_tables(
 ) -> None:
     workload, closure = plan.workload, plan.closure
     for position in range(len(workload)):
-        places = [place for place in workload.members[position].tolist() if place >= 0]
+        places = workload.places(position)
         within = {
             closure.attributes(residual): contributions[residual]
             for residual in closure.subsets(position).tolist()

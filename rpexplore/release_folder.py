@@ -18,7 +18,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -61,7 +61,8 @@ attribute (and one ending in "label" where a value has a longer name), then
 - `value`: the noisy count. Unbiased; not rounded; may be negative. Tables agree with each other:
   cells add up to the totals of smaller tables.
 - `standard_error`: of the privacy noise alone; errors that were in the records come on top.
-- `lower_95`, `upper_95`: an interval that contains the true count 95 % of the time.
+- `lower_95`, `upper_95`: an interval that contains the true count 95 % of the time (about that
+  where the standard error is below 2, because noise on counts comes in whole steps).
 
 `plan.json` is the plan that fixed all standard errors before the records were touched; check it
 with `rpexplore verify plan.json`. `residuals.parquet` holds the noisy measurements from which the
@@ -123,7 +124,8 @@ class Release:
             shape = [int(self.plan.closure.sizes[i]) for i in subset]
             contributions[subset] = contribution(measured[residual == place].reshape(shape))
         values = marginal(places, self.plan.closure.sizes, contributions)
-        return table_of_cells(self.plan, places, values, self.plan.variance(table)).to_pandas()
+        labels = [label_columns(self.plan.workload.domain.attributes[place]) for place in places]
+        return table_of_cells(labels, values, self.plan.variance(table)).to_pandas()
 
 
 class FolderWriter:
@@ -135,6 +137,8 @@ class FolderWriter:
             folder / "residuals.parquet", _RESIDUAL_SCHEMA
         )
         self._waiting: list[pa.RecordBatch] = []
+        self._waiting_rows = 0
+        self._labels: dict[int, list[tuple[str, pa.Array]]] = {}
         self._files: list[dict[str, Any]] = []
         (folder / "tables").mkdir()
 
@@ -146,24 +150,32 @@ class FolderWriter:
             pa.array(measured.ravel()),
         ]
         self._waiting.append(pa.record_batch(columns, schema=_RESIDUAL_SCHEMA))
-        if sum(batch.num_rows for batch in self._waiting) >= _ROWS_PER_GROUP:
+        self._waiting_rows += measured.size
+        if self._waiting_rows >= _ROWS_PER_GROUP:
             self._flush()
 
     def _flush(self) -> None:
         if self._waiting:
             self._residuals.write_table(pa.Table.from_batches(self._waiting))
             self._waiting.clear()
+            self._waiting_rows = 0
 
     def add_table(self, position: int, values: np.ndarray) -> None:
         """Write a reconstructed table of the workload, one axis an attribute."""
         plan = self.plan
-        places = [place for place in plan.workload.members[position].tolist() if place >= 0]
-        cells = table_of_cells(plan, places, values, float(plan.variances[position]))
+        labels = [self._labels_of(place) for place in plan.workload.places(position)]
+        cells = table_of_cells(labels, values, float(plan.variances[position]))
         path = table_path(plan, position)
         pyarrow.parquet.write_table(cells, self.folder / f"{path}.parquet")
         pyarrow.csv.write_csv(cells, self.folder / f"{path}.csv")
         for ending in (".parquet", ".csv"):
             self._list(f"{path}{ending}", attributes=list(plan.workload.tables[position]))
+
+    def _labels_of(self, place: int) -> list[tuple[str, pa.Array]]:
+        """Made once for each attribute: there may be a million, in every table."""
+        if place not in self._labels:
+            self._labels[place] = label_columns(self.plan.workload.domain.attributes[place])
+        return self._labels[place]
 
     def finish(self) -> Mapping[str, Any]:
         """Write plan, README and manifest; returns the manifest."""
@@ -258,14 +270,16 @@ def table_path(plan: Plan, position: int) -> str:
 
 
 def table_of_cells(
-    plan: Plan, places: list[int] | tuple[int, ...], values: np.ndarray, variance: float
+    labels: Sequence[list[tuple[str, pa.Array]]], values: np.ndarray, variance: float
 ) -> pa.Table:
-    """One row a cell, row-major: attribute values and labels, value, standard error, interval."""
-    attributes = [plan.workload.domain.attributes[place] for place in places]
+    """One row a cell, row-major: attribute values and labels, value, standard error, interval.
+
+    labels: for each axis of `values`, its `label_columns`.
+    """
     columns: dict[str, pa.Array] = {}
-    indices = np.indices(values.shape, dtype=np.int32).reshape(len(places), values.size)
-    for attribute, index in zip(attributes, indices, strict=True):
-        for name, words in _label_columns(attribute):
+    indices = np.indices(values.shape, dtype=np.int32).reshape(values.ndim, values.size)
+    for index, named in zip(indices, labels, strict=True):
+        for name, words in named:
             while name in columns or name in ESTIMATES:
                 name += " (attribute)"
             columns[name] = pa.DictionaryArray.from_arrays(pa.array(index), words)
@@ -278,7 +292,8 @@ def table_of_cells(
     return pa.table(columns)
 
 
-def _label_columns(attribute: Attribute) -> list[tuple[str, pa.Array]]:
+def label_columns(attribute: Attribute) -> list[tuple[str, pa.Array]]:
+    """Names and contents of the columns that say which value a cell has, one row a value."""
     values = attribute.values
     if isinstance(values, Categories) and values.labels != values.values:
         return [

@@ -11,13 +11,14 @@ import numpy as np
 
 from rpexplore.domain import Domain
 from rpexplore.errors import WorkloadError
+from rpexplore.exact import whole_number
 
 MAX_TABLES = 2_000_000
 
 AttributeSet = Iterable[str] | str
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Workload:
     """Weighted attribute sets in canonical order: by number of attributes, then lexicographically.
 
@@ -117,11 +118,12 @@ class Workload:
     @classmethod
     def all_with_at_most(cls, domain: Domain, *, cells: int) -> "Workload":
         """All tables, of any order, with at most `cells` cells (the total among them)."""
-        if isinstance(cells, bool) or not isinstance(cells, int) or cells < 1:
+        most = whole_number(cells) or 0
+        if most < 1:
             raise WorkloadError(
                 f"The number of cells must be a whole number of at least 1, got {cells!r}."
             )
-        cells = min(cells, 2**62)
+        most = min(most, 2**62)
         sizes = domain.sizes
         level, level_cells = np.empty((1, 0), dtype=np.int32), np.ones(1, dtype=np.int64)
         levels = [level]
@@ -130,7 +132,7 @@ class Workload:
             last = level[:, -1] if level.shape[1] else np.full(len(level), -1)
             count, grown, grown_cells = sum(map(len, levels)), [], []
             for place in range(len(domain)):
-                fits = np.flatnonzero((last < place) & (level_cells <= cells // sizes[place]))
+                fits = np.flatnonzero((last < place) & (level_cells <= most // sizes[place]))
                 if (count := count + len(fits)) > MAX_TABLES:
                     _refuse_count(MAX_TABLES, "more than ")
                 column = np.full((len(fits), 1), place, dtype=np.int32)
@@ -150,6 +152,9 @@ class Workload:
         targets: Sequence[float | None] | None = None,
     ) -> "Workload":
         """The listed tables, each a collection of attribute names; () is the total.
+
+        A name by itself is a one-way table, so ("age", "sex") lists two of them, and
+        [("age", "sex")] one two-way table.
 
         `weights` and `targets`, where given, go along with `tables` one by one.
         """
@@ -193,16 +198,23 @@ class Workload:
 
     def with_weights(self, weights: Mapping[AttributeSet, float]) -> "Workload":
         """A copy in which the named tables have these importance weights."""
-        return replace(self, weights=self._changed(self.weights, weights))
+        return replace(self, weights=self._changed(self.weights, weights, "weights"))
 
     def with_targets(self, targets: Mapping[AttributeSet, float | None]) -> "Workload":
         """A copy in which the named tables have these target standard errors (None: none)."""
-        return replace(self, targets=self._changed(self.targets, targets))
+        return replace(self, targets=self._changed(self.targets, targets, "targets"))
 
-    def _changed(self, values: np.ndarray, changes: Mapping[AttributeSet, float | None]):
+    def _changed(
+        self, values: np.ndarray, changes: Mapping[AttributeSet, float | None], noun: str
+    ) -> np.ndarray:
+        positions = [self.position(table) for table in changes]
+        if len(set(positions)) < len(positions):
+            twice = next(place for place in positions if positions.count(place) > 1)
+            raise WorkloadError(
+                f"The table {self.describe(twice)} is given two {noun}; give it one."
+            )
         changed = values.copy()
-        for table, value in changes.items():
-            changed[self.position(table)] = np.nan if value is None else value
+        changed[positions] = _numbers(list(changes.values()), noun)
         return changed
 
     # ---- what it holds
@@ -242,15 +254,24 @@ class Workload:
 
     def position(self, table: AttributeSet) -> int:
         """The row of a table; `WorkloadError` if the workload does not hold it."""
-        names = tuple(self.domain.names[place] for place in self.domain.positions(table))
+        places = self.domain.positions(table)
+        names = tuple(self.domain.names[place] for place in places)
         if names not in self._position_of:
-            raise WorkloadError(f"The table ({', '.join(names)}) is not in the workload; add it.")
+            raise WorkloadError(
+                f"The table {self.domain.describe(places)} is not in the workload; add it."
+            )
         return self._position_of[names]
+
+    def places(self, position: int) -> tuple[int, ...]:
+        """The places of a table's attributes in the domain, ascending."""
+        return tuple(place for place in self.members[position].tolist() if place >= 0)
 
     def describe(self, position: int) -> str:
         """A table's attributes for a sentence: "(age, sex)", or "(total)"."""
-        names = [self.domain.names[place] for place in self.members[position] if place >= 0]
-        return f"({', '.join(names) or 'total'})"
+        return self.domain.describe(self.places(position))
+
+    def __repr__(self) -> str:
+        return f"<Workload of {len(self):,} tables over {len(self.domain)} attributes>"
 
 
 def _numbers(values: Sequence[float | None], noun: str) -> np.ndarray:
@@ -278,7 +299,7 @@ def _combinations(n_attributes: int, order: int) -> np.ndarray:
 
 
 def _check_order(domain: Domain, order: int) -> None:
-    if isinstance(order, bool) or not isinstance(order, int) or not 0 <= order <= len(domain):
+    if not 0 <= (-1 if (whole := whole_number(order)) is None else whole) <= len(domain):
         raise WorkloadError(
             f"The order must be a whole number from 0 to {len(domain)} (the attributes there "
             f"are), got {order!r}."

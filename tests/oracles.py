@@ -41,7 +41,7 @@ def precision(plan) -> np.ndarray:
     """Σ_A R_Aᵀ (σ²_A Σ_A)⁻¹ R_A over the plan's residuals; its diagonal is the privacy cost."""
     sizes = plan.workload.domain.sizes.tolist()
     total = np.zeros((np.prod(sizes), np.prod(sizes)))
-    for residual, sigma_squared in enumerate(plan.sigma_squared.floats()):
+    for residual, sigma_squared in enumerate(plan.sigma_squared.floats):
         attributes = plan.closure.attributes(residual)
         matrix = residual_matrix(sizes, attributes)
         total += (

@@ -115,7 +115,7 @@ def test_subtotals_of_a_million_values_do_not_cancel():
     )
     query = np.ones(n)
     query[-1] = 0
-    total, residual = plan.sigma_squared.floats()
+    total, residual = plan.sigma_squared.floats
     expected = residual * (1 - 1 / n) + total * (1 - 1 / n) ** 2
     assert plan.query_variance("a", {"a": query}) == pytest.approx(expected, rel=1e-9)
 

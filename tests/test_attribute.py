@@ -1,5 +1,6 @@
 """Attributes: sizes, labels, and everything that is refused."""
 
+import numpy as np
 import pytest
 
 from rpexplore import Attribute, Bins, Categories, Integers
@@ -77,3 +78,8 @@ def test_title_is_the_label_or_else_the_name():
 def test_refused(make, message):
     with pytest.raises(DomainError, match=message):
         make()
+
+
+def test_numpy_numbers_are_numbers():
+    assert Integers(np.int64(0), np.int32(9)) == Integers(0, 9)
+    assert Bins(np.arange(0, 30, 10)) == Bins((0, 10, 20))

@@ -256,6 +256,13 @@ def test_show_as_json_has_every_table(planned):
     assert len(planned.json("show", "plan.json", "--tables", "2")["tables"]) == 2
 
 
+def test_show_refuses_a_plan_that_claims_too_much(planned):
+    content = json.loads(Path("plan.json").read_text("utf-8"))
+    content["privacy_cost"] = "0.0001"
+    Path("plan.json").write_text(json.dumps(content), "utf-8")
+    assert "does not hold what it claims" in planned.refused("show", "plan.json")
+
+
 def test_verify_tells_by_its_exit_code(planned):
     text = planned.done("verify", "plan.json")
     assert text.count("ok  ") == 4
@@ -398,7 +405,7 @@ def test_ledger_shows_runs_and_sets_the_cap(planned):
     text = planned.done("ledger", "records.csv", "--ledger", "book.sqlite", "--cap-rho", "1/3")
     assert "Spent  ρ = 0.1 for one record" in text
     assert "Cap    ρ = 0.333333 for one record" in text
-    assert re.search(r"^ +1 .* finished +\w{12}… +out$", text, re.MULTILINE)
+    assert re.search(r"^ +1 .* finished +\w{12}… +/.*/out$", text, re.MULTILINE)
     facts = planned.json("ledger", "records.csv", "--ledger", "book.sqlite")
     assert facts["cap_rho"] == "1/3"
     assert facts["runs"][0]["plan_sha256"] == Plan.load("plan.json").sha256

@@ -29,7 +29,7 @@ def test_texts_are_exact_and_canonical(pairs):
     np.testing.assert_array_equal(again.digits, decimals.digits)
     np.testing.assert_array_equal(again.exponents, decimals.exponents)
     assert again.texts() == texts
-    np.testing.assert_allclose(decimals.floats(), [float(f) for f in exact], rtol=4.5e-16)
+    np.testing.assert_allclose(decimals.floats, [float(f) for f in exact], rtol=4.5e-16)
     on_common, exponent = decimals.on_common_exponent()
     assert [int(n) * Fraction(10) ** exponent for n in on_common] == exact
 

@@ -87,3 +87,12 @@ def test_unusable_files_are_named(domain, tmp_path):
         domain.save(tmp_path / "codebook.xlsx")
     with pytest.raises(DomainError, match=r"codebook\.json.* cannot be written"):
         domain.save(tmp_path / "missing" / "codebook.json")
+
+
+def test_a_domain_holds_its_attributes():
+    domain = Domain.from_sizes({"age": np.int64(3), "sex": 2})
+    assert "age" in domain
+    assert "income" not in domain
+    assert [attribute.name for attribute in domain] == ["age", "sex"]
+    with pytest.raises(DomainError, match="made of Attributes, got str"):
+        Domain(["age"])

@@ -17,7 +17,7 @@ PACKAGE = ROOT / "rpexplore"
 # whose modules may also import each other.
 GROUPS = [
     ["errors"],
-    ["exact", "write"],
+    ["exact", "write", "words"],
     ["attribute"],
     ["codebook"],
     ["domain"],

@@ -99,7 +99,12 @@ def test_amounts_are_shown_for_the_plan_s_privacy_unit(ledger, data):
     ledger.book(data, person, Fraction(1, 2), "out")
     with pytest.raises(LedgerError) as caught:
         ledger.check(data, person, Fraction(7, 4))
-    for shown in ("ρ = 15.75", "one person with at most 3 records", "only 13.5 left", "cap of 18"):
+    for shown in (
+        "ρ = 15.75",
+        "one person with at most 3 records",
+        "only ρ = 13.5 left",
+        "cap of ρ = 18",
+    ):
         assert shown in str(caught.value)
 
 

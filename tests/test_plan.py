@@ -204,3 +204,35 @@ def test_unreadable_files_are_named(tmp_path):
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(PlanError, match=r"binary\.json is not a plan file"):
         rp.Plan.load(tmp_path / "binary.json")
+
+
+def test_privacy_cost_as_a_float_is_never_below_the_exact_one(plan):
+    for cost in ("1", "1/3", "0.7", "0.123456789"):
+        made = rp.plan(plan.workload, loss=plan.loss, budget=rp.Budget(privacy_cost=cost))
+        assert Fraction(made.privacy_cost) >= made.exact_privacy_cost
+
+
+def test_changing_the_tables_does_not_change_the_plan(plan):
+    plan.tables.drop(index=0, inplace=True)
+    assert len(plan.tables) == 3
+
+
+def test_margin_of_error_of_a_query(plan):
+    minors = {"age": [1] * 18 + [0] * 82}
+    variance = plan.query_variance(("age", "sex"), minors)
+    found = plan.margin_of_error(("age", "sex"), 0.9, query=minors)
+    assert found == pytest.approx(1.6448536 * variance**0.5, rel=1e-7)
+    assert plan.margin_of_error("region") == pytest.approx(1.959964 * plan.standard_errors[1])
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"loss": "max"}, {"loss": rp.MaxVariance}, {"budget": 1}, {"tolerance": 0}]
+)
+def test_arguments_of_another_kind_are_named(plan, wrong):
+    right = {"loss": rp.MaxVariance(), "budget": rp.Budget(rho=1)}
+    with pytest.raises(PlanError, match=next(iter(wrong))):
+        rp.plan(plan.workload, **(right | wrong))
+
+
+def test_representation_is_short(plan):
+    assert repr(plan) == "<Plan for 3 tables, ρ = 0.5>"

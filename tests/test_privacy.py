@@ -196,7 +196,7 @@ def test_a_parameter_out_of_range_is_named_with_its_value_and_the_remedy(name, v
     with pytest.raises(BudgetError) as caught:
         call(value)
     message = str(caught.value)
-    assert message.startswith(f"{name} must be ")
+    assert message.startswith(f"{name.removeprefix('budget ')} must be ")
     assert ", for example " in message
     assert message.endswith(f", got {value}.")
 

@@ -226,3 +226,21 @@ def test_too_many_tables_are_refused_before_they_are_made():
         check=False,
     )
     assert done.returncode == 0, done.stderr[-500:]
+
+
+def test_one_table_given_two_weights_is_refused(domain):
+    workload = Workload.of(domain, [("age", "sex")])
+    with pytest.raises(WorkloadError, match=r"\(age, sex\) is given two weights"):
+        workload.with_weights({("age", "sex"): 5, ("sex", "age"): 2})
+    with pytest.raises(WorkloadError, match="weights of tables must be numbers"):
+        workload.with_weights({("age", "sex"): "x"})
+
+
+def test_numpy_numbers_are_numbers(domain):
+    assert len(Workload.all_of_order(domain, np.int64(1))) == 4
+    few = Workload.all_with_at_most(domain, cells=np.int32(9))
+    assert few.tables == Workload.all_with_at_most(domain, cells=9).tables
+
+
+def test_representations_are_short(domain):
+    assert repr(Workload.all_up_to(domain, 1)) == "<Workload of 5 tables over 4 attributes>"

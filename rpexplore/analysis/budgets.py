@@ -5,9 +5,9 @@ from fractions import Fraction
 import pandas as pd
 
 from rpexplore import privacy
-from rpexplore.analysis.words import rounded
 from rpexplore.budget import Budget
 from rpexplore.exact import exact_text
+from rpexplore.words import rounded
 
 UNITS = ("rho", "epsilon", "mu")
 USUAL_DELTA = "1e-6"

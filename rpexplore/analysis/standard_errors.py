@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.accuracy import normal_quantile
-from rpexplore.analysis.words import plural, rounded
 from rpexplore.plan import Plan
 from rpexplore.scenario import title
 from rpexplore.table_lists import text_from_table
+from rpexplore.words import plural, rounded
 from rpexplore.workload import Workload
 
 CONFIDENCE = 0.95

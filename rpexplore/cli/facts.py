@@ -4,19 +4,20 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.standard_errors import of_tables
-from rpexplore.analysis.words import rounded
 from rpexplore.cli.output import one_line, text_table
 from rpexplore.domain import Domain
 from rpexplore.exact import exact_text
-from rpexplore.ledger import Account, Run
+from rpexplore.ledger import Account, Run, text_of_path
 from rpexplore.plan import Plan
 from rpexplore.table_lists import text_from_table
+from rpexplore.words import rounded
 
 DELTAS = ("1e-6", "1e-9", "1e-12")
 _KINDS = {"Categories": "categories", "Integers": "whole numbers", "Bins": "bins"}
@@ -122,13 +123,14 @@ def announcement(plan: Plan, account: Account, cap_rho: str | None) -> str:
     )
 
 
-def booked_since(before: Account, after: Account, plan: Plan, output: str) -> Fraction:
+def booked_since(before: Account, after: Account, plan: Plan, output: Path) -> Fraction:
     """ρ for the plan's unit that its run into this folder has been charged between two looks."""
+    written = text_of_path(output.resolve())
     rho = sum(
         (
             run.record_rho
             for run in after.runs[len(before.runs) :]
-            if (run.plan_sha256, run.output) == (plan.sha256, output)
+            if (run.plan_sha256, run.output) == (plan.sha256, written)
         ),
         Fraction(0),
     )

@@ -58,9 +58,9 @@ def schema(
     as_json: options.AsJson = False,
 ) -> None:
     """Show the attributes of a codebook, or convert it."""
-    from rpexplore.analysis.words import count_in_words, plural
     from rpexplore.cli.facts import attribute_facts, attribute_table
     from rpexplore.domain import Domain
+    from rpexplore.words import count_in_words, plural
 
     domain = Domain.load(codebook)
     if out is not None:
@@ -146,7 +146,8 @@ def show(
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show what a plan promises, table by table."""
+    """Show what a plan promises, table by table. Refuses a plan that `verify` finds wrong."""
+    from rpexplore import verification
     from rpexplore.cli.facts import accuracy_table, csv_of_tables, plan_facts, table_facts
     from rpexplore.plan import Plan
 
@@ -154,6 +155,11 @@ def show(
         refuse_existing(csv, force)
     with progress("Reading the plan"):
         loaded = Plan.load(plan_file)
+        if not verification.verify(loaded).holds:
+            raise RpexploreError(
+                f"The plan {str(plan_file)!r} does not hold what it claims; see "
+                "`rpexplore verify` for what is wrong, and make it again."
+            )
         rows = loaded.tables.sort_values("standard_error", ascending=False, kind="stable")
         if csv is not None:
             write_new(csv, csv_of_tables(rows), force)
@@ -233,14 +239,14 @@ def release(
                 loaded, data, out, other=others, ledger=ledger, cap_rho=cap_rho, progress=tell
             )
     except BaseException as error:
-        charged = booked_since(before, book.account(data), loaded, str(out))
+        charged = booked_since(before, book.account(data), loaded, out)
         if charged:
             error.add_note(f"The run was booked before: {amount(charged)} stays charged.")
         elif isinstance(error, KeyboardInterrupt):
             error.add_note("Nothing was charged, nothing was written.")
         raise
     after = book.account(data)
-    charged = booked_since(before, after, loaded, str(out))
+    charged = booked_since(before, after, loaded, out)
     if as_json:
         facts = {"folder": str(done.folder), "table_count": len(loaded.workload)}
         facts |= {"plan_sha256": loaded.sha256, "unit": unit, "charged_rho": exact_text(charged)}

@@ -4,7 +4,6 @@
 # pyright: reportAttributeAccessIssue=false
 
 import csv
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -204,7 +203,10 @@ def _csv_batches(path: Path, names: list[str]) -> Iterator[tuple[pa.RecordBatch,
         reader = pyarrow.csv.open_csv(
             file,
             read_options=pyarrow.csv.ReadOptions(block_size=1 << 24),
-            parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+            # In a file of one column an empty line is a missing value, which must be seen.
+            parse_options=pyarrow.csv.ParseOptions(
+                newlines_in_values=True, ignore_empty_lines=len(header) > 1
+            ),
             convert_options=pyarrow.csv.ConvertOptions(
                 include_columns=columns,
                 column_types=dict.fromkeys(columns, pa.string() if names else pa.binary()),
@@ -242,7 +244,7 @@ def _check_quotes(path: Path) -> None:
     """
     if not _holds_quotes(path):
         return
-    limit = csv.field_size_limit(sys.maxsize)
+    limit = csv.field_size_limit(2**31 - 1)
     try:
         with path.open(encoding="latin-1", newline="") as file:
             for _ in csv.reader(file, strict=True):

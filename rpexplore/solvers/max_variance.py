@@ -10,7 +10,13 @@ step while it does not raise f. On 166,751 tables it needs about half the rounds
 
 import numpy as np
 
-from rpexplore.solvers.solution import ROUNDING, TOLERANCE, Solution, VarianceMap, best_response
+from rpexplore.solvers.solution import (
+    TOLERANCE,
+    Solution,
+    VarianceMap,
+    best_response,
+    rounding_allowance,
+)
 
 
 def minimise_maximum(
@@ -46,7 +52,7 @@ def minimise_maximum(
             length = (length + 1) / 2 if length > 1.02 else 1.0
     return Solution(
         sigma_squared=search.best_sigma_squared,
-        lower_bound=search.best_bound * (1 - ROUNDING),
+        lower_bound=search.best_bound * (1 - rounding_allowance(len(table_weights))),
         shadow_prices=search.best_y,
     )
 

@@ -5,10 +5,6 @@ from typing import Protocol
 
 import numpy as np
 
-# Floating-point sums of positive terms are off by less than this (relative), so a lower bound
-# lowered by it holds.
-ROUNDING = 1e-12
-
 # Solvers stop when a plan is proven to be this close (relative) to the optimum.
 TOLERANCE = 5e-7
 
@@ -45,11 +41,21 @@ class Solution:
     shadow_prices: np.ndarray
 
 
+def rounding_allowance(n_tables: int) -> float:
+    """What a bound computed in floats is lowered by, relative, so that it holds exactly.
+
+    The bound is made of sums of positive terms, none longer than the tables or the residuals are
+    many; a sum of n terms is off by at most n · 2^−53, and sums over residuals are pairwise. This
+    is more than four times as much, so that a quarter covers a computation elsewhere.
+    """
+    return 2.0**-50 * (n_tables + 100)
+
+
 def dual_bound(variance_map: VarianceMap, table_weights: np.ndarray, privacy_cost: float) -> float:
-    """(Σ√(v p))² / c with v = Bᵀ w: below every plan's Σ_A w_A Var_A at this privacy cost."""
+    """(Σ√(v p))² / c with v = Bᵀ w: up to rounding, no plan's Σ_A w_A Var_A is below it."""
     v = variance_map.residual_weights(table_weights)
     root_sum = float(np.sum(np.sqrt(v * variance_map.privacy_cost_factor)))
-    return root_sum * root_sum / privacy_cost * (1 - ROUNDING)
+    return root_sum * root_sum / privacy_cost
 
 
 def best_response(

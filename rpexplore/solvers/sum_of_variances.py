@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rpexplore.solvers.solution import ROUNDING, Solution, VarianceMap, best_response
+from rpexplore.solvers.solution import Solution, VarianceMap, best_response, rounding_allowance
 
 
 def minimise_sum(
@@ -19,6 +19,6 @@ def minimise_sum(
     shares = table_weights * variance_map.variances(sigma_squared)
     return Solution(
         sigma_squared=sigma_squared,
-        lower_bound=minimum * (1 - ROUNDING),
+        lower_bound=minimum * (1 - rounding_allowance(len(table_weights))),
         shadow_prices=shares / np.sum(shares),
     )

@@ -537,3 +537,10 @@ def test_an_unknown_other_is_refused(places, tmp_path):
         read_records(path, LETTERS, places, other={"nobody": "a"})
     with pytest.raises(DataError, match="'nonsense'"):
         read_records(path, LETTERS, places, other={"c": "nonsense"})
+
+
+@pytest.mark.parametrize("text", ["c\na\n\nb\n", "c\na\n\n", 'c\na\n""\nb\n'])
+def test_an_empty_line_of_a_single_column_is_a_missing_value(text, tmp_path):
+    """Skipping it would silently drop a record."""
+    path = written(tmp_path, text)
+    assert "missing value" in str(refusal(path, LETTERS))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore.analysis.words import column_format, count_in_words, plural, rounded
+from rpexplore.words import column_format, count_in_words, plural, rounded
 
 
 @pytest.mark.parametrize(
