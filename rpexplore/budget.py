@@ -73,6 +73,11 @@ class Budget:
         return privacy.rho_from_privacy_cost(self.privacy_cost)
 
     @property
+    def stated_delta(self) -> Fraction | None:
+        """The δ of a budget stated as (ε, δ)."""
+        return dict(self.stated).get("delta")
+
+    @property
     def records_factor(self) -> int:
         """m²: the privacy cost of the unit over that of one record."""
         return (self.max_records_per_person or 1) ** 2

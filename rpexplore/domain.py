@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -146,9 +147,9 @@ class Domain:
             return self.places[name]
         except (KeyError, TypeError):
             known = ", ".join(self.names[:8]) + (", …" if len(self) > 8 else "")
-            raise DomainError(
-                f"There is no attribute {name!r} in the domain; it has {known}."
-            ) from None
+            close = get_close_matches(str(name), self.names, n=1)
+            meant = f"did you mean {close[0]!r}?" if close else f"it has {known}."
+            raise DomainError(f"There is no attribute {name!r} in the domain; {meant}") from None
 
     def positions(self, names: Iterable[str]) -> tuple[int, ...]:
         """Ascending places of the named attributes; a name twice is refused."""

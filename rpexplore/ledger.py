@@ -225,8 +225,8 @@ def _check_cap(
     if cap is not None and wanted_cap is not None and cap != wanted_cap:
         raise LedgerError(
             f"The ledger has another cap for the dataset {account.dataset!r}, "
-            f"{for_unit(cap, 'down')} for {unit}; leave the cap out here, and change it in the "
-            "ledger if it must change."
+            f"{for_unit(cap, 'down')} for {unit}; leave the cap out here, or change it "
+            "first (rpexplore ledger)."
         )
     cap = wanted_cap if cap is None else cap
     if cap is not None and account.spent_record_rho + record_rho > cap:
@@ -234,7 +234,8 @@ def _check_cap(
         raise LedgerError(
             f"This run costs {for_unit(record_rho, 'up')} for {unit}, and the dataset "
             f"{account.dataset!r} has only {for_unit(left, 'down')} left of its cap of "
-            f"{for_unit(cap, 'down')}; plan with a smaller budget, or have the cap raised."
+            f"{for_unit(cap, 'down')}; plan with a smaller budget, or have the "
+            "cap raised (rpexplore ledger)."
         )
 
 

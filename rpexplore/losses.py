@@ -37,7 +37,7 @@ class SumOfVariances:
 
     @property
     def description(self) -> str:
-        return f"the weighted sum of variances ({WEIGHTINGS[self.weighting]})"
+        return f"the sum of variances times importance ({WEIGHTINGS[self.weighting]})"
 
     def table_weights(self, workload: Workload) -> np.ndarray:
         """Weight on each table's variance, float64[n_tables]."""

@@ -19,12 +19,15 @@ from rpexplore.decimals import Decimals
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.exact import Exact, float_at_least
 from rpexplore.losses import Loss
-from rpexplore.words import rounded
+from rpexplore.words import plural, rounded, small
 from rpexplore.workload import AttributeSet, Workload
 from rpexplore.write import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_USUAL_DELTAS = (Fraction(1, 10**6), Fraction(1, 10**9), Fraction(1, 10**12))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,9 +76,15 @@ class Plan:
         """The smallest proven ε for this δ, rounded up (CKS Prop. 7)."""
         return privacy.epsilon_from_rho(self.rho, delta)
 
-    def epsilon_text(self, delta: Exact) -> str:
-        """`epsilon` for reading: rounded up to 5 significant digits."""
-        return rounded(self.epsilon(delta), 5, "up")
+    @property
+    def guarantees(self) -> list[str]:
+        """The (ε, δ) that follow, as text, ε rounded up: δ as the budget has it, then usual ones."""
+        stated = self.budget.stated_delta
+        deltas = [*([] if stated is None else [stated]), *_USUAL_DELTAS]
+        return [
+            f"ε = {rounded(self.epsilon(delta), 5, 'up')} at δ = {small(delta)}"
+            for delta in dict.fromkeys(deltas)
+        ]
 
     # ---- what it is worth
 
@@ -260,15 +269,16 @@ class Plan:
 def summary(plan: Plan) -> str:
     """The plan in a few lines, for a terminal."""
     workload, domain = plan.workload, plan.workload.domain
+    epsilons = " and ".join(plan.guarantees[:2])
     rows = [
-        f"Plan for {len(workload):,} tables over {len(domain)} attributes "
-        f"({len(plan.closure):,} residuals to measure)",
+        f"Plan for {plural(len(workload), 'table')} over {plural(len(domain), 'attribute')} "
+        f"({plural(len(plan.closure), 'residual')} to measure)",
         f"  Protects   {plan.budget.unit}; neighbours add or remove it",
         f"  Privacy    {rounded(plan.rho, 6, 'up')}-zCDP "
-        f"(privacy cost {rounded(plan.exact_privacy_cost, 6, 'up')}), "
-        f"so ε = {plan.epsilon_text('1e-6')} at δ = 1e-6 and {plan.epsilon_text('1e-9')} at 1e-9",
+        f"(privacy cost {rounded(plan.exact_privacy_cost, 6, 'up')}), so {epsilons}",
         f"  Loss       {plan.loss.description}: {plan.loss_value:.6g}",
         f"  Proven     {plan.certificate.sentence}",
+        *_targets_line(plan),
         "  Accuracy   standard error of a cell",
         f"    {'attributes':>10} {'tables':>9} {'best':>10} {'median':>10} {'worst':>10}",
     ]
@@ -279,3 +289,17 @@ def summary(plan: Plan) -> str:
             f"{np.median(errors):>10.4g} {errors.max():>10.4g}"
         )
     return "\n".join(rows)
+
+
+def _targets_line(plan: Plan) -> list[str]:
+    """Which targets are met, where there are any."""
+    ratios = plan.standard_errors / plan.workload.targets  # NaN where there is no target
+    wanted = int(np.count_nonzero(~np.isnan(ratios)))
+    if not wanted:
+        return []
+    furthest = int(np.nanargmax(ratios))
+    return [
+        f"  Targets    {np.count_nonzero(ratios <= 1):,} of {wanted:,} met; furthest off: "
+        f"{plan.workload.describe(furthest)}, {plan.standard_errors[furthest]:.4g} for a target of "
+        f"{plan.workload.targets[furthest]:.4g}"
+    ]

@@ -15,7 +15,7 @@ from rpexplore.ledger import Ledger
 from rpexplore.measurement import check_countable, check_measurable, measured
 from rpexplore.plan import Plan
 from rpexplore.reconstruct import contribution, marginal
-from rpexplore.release_folder import FolderWriter, Release, check_new, new_folder
+from rpexplore.release_folder import FolderWriter, Release, check_new, check_room, new_folder
 from rpexplore.verification import verify
 
 Progress = Callable[[str, float], None]
@@ -55,6 +55,7 @@ def release(
     record_rho = _checked_record_rho(plan)
     check_measurable(plan)
     check_new(output)
+    check_room(plan, output)
     if not data.is_file():
         raise DataError(f"There are no records at {str(data)!r}; check the path.")
     book = Ledger(ledger) if ledger is not None else Ledger.beside(data)
@@ -74,7 +75,10 @@ def release(
 
     run = None
     try:
-        with new_folder(output) as folder, closing(FolderWriter(folder, plan)) as writer:
+        with (
+            new_folder(output) as folder,
+            closing(FolderWriter(folder, plan, other or {})) as writer,
+        ):
             progress("Booking the run in the ledger", _READ)
             run = book.book(data, plan, record_rho, output, cap)
             contributions = _measure(plan, records, writer, progress)

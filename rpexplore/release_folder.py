@@ -10,6 +10,7 @@
 Written under a temporary name and renamed when complete.
 """
 
+import fcntl
 import hashlib
 import json
 import os
@@ -17,7 +18,6 @@ import platform
 import re
 import shutil
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,6 +44,7 @@ from rpexplore.workload import AttributeSet
 FORMAT = "rpexplore-release"
 FORMAT_VERSION = 1
 CONFIDENCE = 0.95
+BYTES_PER_CELL = 125  # about, as CSV and Parquet together
 ESTIMATES = ("value", "standard_error", "lower_95", "upper_95")
 
 _RESIDUAL_SCHEMA = pa.schema(
@@ -65,8 +66,8 @@ attribute (and one ending in "label" where a value has a longer name), then
   where the standard error is below 2, because noise on counts comes in whole steps).
 
 `plan.json` is the plan that fixed all standard errors before the records were touched; check it
-with `rpexplore verify plan.json`. `residuals.parquet` holds the noisy measurements from which the
-tables were computed. `manifest.json` lists versions and the SHA-256 of every file.
+with `rpexplore verify plan.json`. {other}`residuals.parquet` holds the noisy measurements from
+which the tables were computed. `manifest.json` lists versions and the SHA-256 of every file.
 """
 
 
@@ -131,8 +132,8 @@ class Release:
 class FolderWriter:
     """Writes the parts of a release into a folder that does not look finished yet."""
 
-    def __init__(self, folder: Path, plan: Plan) -> None:
-        self.folder, self.plan = folder, plan
+    def __init__(self, folder: Path, plan: Plan, other: Mapping[str, str]) -> None:
+        self.folder, self.plan, self._other = folder, plan, other
         self._residuals = pyarrow.parquet.ParquetWriter(
             folder / "residuals.parquet", _RESIDUAL_SCHEMA
         )
@@ -185,7 +186,8 @@ class FolderWriter:
         (self.folder / "plan.json").write_text(self.plan.text, encoding="utf-8", newline="\n")
         self._list("plan.json")
         words = guarantee(self.plan)
-        (self.folder / "README.md").write_text(_README.format(guarantee=words), encoding="utf-8")
+        text = _README.format(guarantee=words, other=_other_in_words(self._other))
+        (self.folder / "README.md").write_text(text, encoding="utf-8")
         self._list("README.md")
         manifest = {
             "format": FORMAT,
@@ -197,6 +199,7 @@ class FolderWriter:
             "guarantee": words,
             "noise": "discrete Gaussian, exact, from the operating system's entropy",
             "postprocessing": "none: unbiased linear reconstruction",
+            "other_values": dict(self._other),
             "interval_confidence": CONFIDENCE,
             "versions": {
                 "python": platform.python_version(),
@@ -225,26 +228,61 @@ class FolderWriter:
 
 @contextmanager
 def new_folder(output: Path) -> Iterator[Path]:
-    """A temporary folder beside `output` that gets its name if the block ends well.
+    """A folder under a temporary name beside `output` that gets its name if the block ends well.
 
-    Raises `ReleaseError` if `output` exists or cannot be made. Whatever else goes wrong, Ctrl-C
-    included, leaves nothing behind; only a killed process leaves a folder named .….unfinished-….
+    The temporary name is the same for every run into `output`, and locked, so that two runs are
+    not both charged for one folder. Raises `ReleaseError` if `output` exists, is being written, or
+    cannot be made. Whatever else goes wrong, Ctrl-C included, leaves nothing behind; what a killed
+    process leaves is cleared by the next run into `output`.
     """
     check_new(output)
+    temporary = output.parent / f".{output.name}.unfinished"
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{output.name}.unfinished-", dir=output.parent))
+        temporary.mkdir(mode=0o700, exist_ok=True)
+        lock = os.open(temporary, os.O_RDONLY)
     except (OSError, ValueError) as error:
         raise ReleaseError(
             f"The release cannot be written to {str(output)!r} ({error}); choose a folder that can "
             "be written to."
         ) from None
     try:
-        yield temporary
-        check_new(output)
-        temporary.rename(output)
+        _claim(lock, temporary, output)
+        try:
+            yield temporary
+            check_new(output)
+            temporary.rename(output)
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        os.close(lock)
+
+
+def _claim(lock: int, temporary: Path, output: Path) -> None:
+    """Lock the temporary folder and empty it; raise `ReleaseError` if another run has it."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # A run that ended between our opening and locking has taken the folder away.
+        if not os.path.samestat(os.fstat(lock), temporary.stat()):
+            raise BlockingIOError
+    except (BlockingIOError, FileNotFoundError):
+        raise ReleaseError(
+            f"Another run is writing to {str(output)!r}; wait for it, or choose another folder."
+        ) from None
+    for left in temporary.iterdir():
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+def check_room(plan: Plan, output: Path) -> None:
+    """Raise `ReleaseError` if the disk has clearly no room for the tables."""
+    folder = next(parent for parent in output.absolute().parents if parent.exists())
+    needed = BYTES_PER_CELL * float(np.sum(plan.workload.cells))
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise ReleaseError(
+            f"The tables need about {needed / 1e9:,.0f} GB, and the disk of {str(folder)!r} has "
+            f"{free / 1e9:,.0f} GB free; release fewer or smaller tables, or choose another disk."
+        )
 
 
 def check_new(output: Path) -> None:
@@ -301,6 +339,13 @@ def label_columns(attribute: Attribute) -> list[tuple[str, pa.Array]]:
             (f"{attribute.name} label", pa.array(values.labels)),
         ]
     return [(attribute.name, pa.array(attribute.labels()))]
+
+
+def _other_in_words(other: Mapping[str, str]) -> str:
+    if not other:
+        return ""
+    listed = "; ".join(f"{name}: {value}" for name, value in other.items())
+    return f"Records with values outside the plan's categories were counted as: {listed}. "
 
 
 def _sha256(path: Path) -> str:

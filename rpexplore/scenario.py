@@ -6,16 +6,18 @@ attributes"), so that the question survives a change of the schema.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from rpexplore import codebook
 from rpexplore.budget import Budget
 from rpexplore.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.losses import Loss, SumOfVariances
+from rpexplore.losses import Loss, MaxVariance, SumOfVariances
 from rpexplore.plan import Plan
 from rpexplore.plan_file import loss_from_json, loss_to_json
 from rpexplore.planner import plan
@@ -112,6 +114,14 @@ class Scenario:
         return plan(self.workload, loss=self.loss, budget=self.budget)
 
     @property
+    def misses_target(self) -> str:
+        """The first table without the target that the loss compares it with; "" if none is."""
+        if not isinstance(self.loss, MaxVariance) or self.loss.relative_to != "target":
+            return ""
+        missing = np.flatnonzero(np.isnan(self.workload.targets))
+        return title(self.workload.tables[missing[0]]) if len(missing) else ""
+
+    @property
     def settings_aside(self) -> int:
         """How many settings belong to tables that are not asked for now."""
         asked_for = set(self.workload.tables) if self.request.settings else set()
@@ -137,11 +147,17 @@ class Scenario:
         return self.with_request(settings=kept)
 
     def with_domain(
-        self, domain: Domain, *, renamed: Mapping[str, str] | None = None
+        self,
+        domain: Domain,
+        *,
+        renamed: Mapping[str, str] | None = None,
+        from_elsewhere: bool = False,
     ) -> "tuple[Scenario, list[str]]":
         """A copy over another schema, and a sentence for everything that had to be given up.
 
         renamed: old attribute name -> new one, for attributes that only changed their name
+        from_elsewhere: the schema was not edited but loaded, so that an importance or a target is
+        kept only where all attributes of its table have the same values as before
         """
         request, notes = self.request, []
         new_name = {name: name for name in domain.names} | dict(renamed or {})
@@ -152,15 +168,24 @@ class Scenario:
             return _in_order(domain, known) if len(known) == len(names) else None
 
         listed = tuple(table for old in request.listed if (table := moved(old)) is not None)
+
+        def settled(table: Table) -> Table | None:
+            """Where the settings of a table go."""
+            same = not from_elsewhere or all(
+                name in domain.names and self.domain[name].values == domain[name].values
+                for name in table
+            )
+            return moved(table) if same else None
+
         settings = tuple(
             replace(setting, attributes=table)
             for setting in request.settings
-            if (table := moved(setting.attributes)) is not None
+            if (table := settled(setting.attributes)) is not None
         )
         notes += _given_up(request.listed, [moved(t) for t in request.listed], "listed table")
         with_setting = [setting.attributes for setting in request.settings]
         notes += _given_up(
-            with_setting, [moved(t) for t in with_setting], "importance or target of table"
+            with_setting, [settled(t) for t in with_setting], "importance or target of table"
         )
         order = min(request.order, len(domain))
         if order < request.order and request.kind in ("up_to", "of_order"):
@@ -264,7 +289,7 @@ def tables_from_text(domain: Domain, text: str) -> tuple[Table, ...]:
             )
         tables[table] = number
     if not tables:
-        raise WorkloadError("The list has no tables; write one a line, such as: age, sex")
+        raise WorkloadError('The list has no tables; write one a line, such as "age, sex".')
     return tuple(tables)
 
 
@@ -278,14 +303,22 @@ def title(table: Table) -> str:
     return " × ".join(table) or "(total)"
 
 
+def titles_in_words(tables: Sequence[Table], most: int = 5) -> str:
+    """The first few tables for a sentence: "age; age × sex; and 3 more"."""
+    more = f"; and {len(tables) - most:,} more" if len(tables) > most else ""
+    return "; ".join(title(table) for table in tables[:most]) + more
+
+
 def _in_order(domain: Domain, names: Iterable[str]) -> Table:
     return tuple(domain.names[place] for place in domain.positions(list(names)))
 
 
 def _given_up(old: Iterable[Table], new: Iterable[Table | None], noun: str) -> list[str]:
     """A sentence that names what has no place in the new schema, if anything."""
-    lost = [title(table) for table, kept in zip(old, new, strict=True) if kept is None]
+    lost = [table for table, kept in zip(old, new, strict=True) if kept is None]
     if not lost:
         return []
-    shown = "; ".join(lost[:5]) + (f"; and {len(lost) - 5:,} more" if len(lost) > 5 else "")
-    return [f"Dropped, because the schema no longer has their attributes: {noun} {shown}."]
+    shown = titles_in_words(lost)
+    return [
+        f"Dropped, because the schema no longer has their attributes as they were: {noun} {shown}."
+    ]

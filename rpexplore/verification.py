@@ -16,7 +16,6 @@ VARIANCE_TOLERANCE = Fraction(1, 10**12)
 # The loss and the shadow prices are for reading; cost, variances and bound are proven.
 LOSS_TOLERANCE = 1e-11
 PRICE_TOLERANCE = 1e-9
-_DELTAS = ("1e-6", "1e-9", "1e-12")
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def verify(plan: Plan) -> Verification:
 
 def guarantee(plan: Plan) -> str:
     """What the plan guarantees, in words."""
-    rows = ", ".join(f"ε = {plan.epsilon_text(delta)} at δ = {delta}" for delta in _DELTAS)
+    rows = ", ".join(plan.guarantees)
     return (
         f"A release by this plan is ρ-zCDP with ρ = {rounded(plan.rho, 6, 'up')} for "
         f"{plan.budget.unit}: adding or removing it changes the distribution of everything that "

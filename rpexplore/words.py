@@ -32,6 +32,11 @@ def rounded(
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def small(value: Fraction) -> str:
+    """A small probability: "1e-9", "0.001"."""
+    return f"{float(value):.6g}".replace("e-0", "e-")
+
+
 def count_in_words(count: int) -> str:
     """A whole number for a sentence: "67", "166,751", "about 3.4 trillion", "about 10^23"."""
     if count < 10**6:

@@ -95,7 +95,7 @@ class Workload:
             place = int(np.argmin(usable))
             raise WorkloadError(
                 f"The {noun} of table {self.describe(place)} must be a positive number, "
-                f"got {values[place]}; leave the table out if it is not wanted."
+                f"got {values[place]}; leave it out if it is not wanted."
             )
 
     # ---- builders

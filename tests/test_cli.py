@@ -290,7 +290,7 @@ def test_verify_tells_by_its_exit_code(planned):
 def test_release_tells_what_it_charges_and_where_the_tables_are(planned):
     text = planned.done("release", "plan.json", "records.csv", "--out", "out")
     assert "Protects  one record" in text
-    assert "Charge    ρ = 0.1 for this run" in text
+    assert "Cost      ρ = 0.1 for this run" in text
     assert "Spent     ρ = 0 on this data so far" in text
     assert "Cap       none in the ledger" in text
     assert "The 7 noisy tables are in out" in text
@@ -343,7 +343,14 @@ def test_values_of_records_are_shown_on_the_screen_only(planned, monkeypatch, de
     monkeypatch.setenv("RPEXPLORE_DEBUG", debug)
     with Path("records.csv").open("a", encoding="utf-8") as file:
         file.write("old,F,\x1b[31mAtlantis\n")
-    result = planned("release", "plan.json", "records.csv", "--out", "out")
+    command = ["release", "plan.json", "records.csv", "--out", "out"]
+    result = planned(*command)
+    assert result.exit_code == 2
+    assert "Atlantis" not in result.output  # standard error may be a file
+    assert "in a terminal" in result.stderr
+    assert "Nothing was charged" in result.stderr
+    monkeypatch.setattr("rpexplore.cli.output.on_a_terminal", lambda: True)
+    result = planned(*command)
     assert result.exit_code == 2
     assert "Atlantis" not in result.stdout
     assert "Atlantis" in result.stderr

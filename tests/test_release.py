@@ -6,6 +6,7 @@ import importlib
 import json
 import logging
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -634,12 +635,12 @@ def test_a_killed_run_stays_charged_and_leaves_nothing_that_looks_finished(data,
     assert killed.returncode == -signal.SIGKILL
     assert [run.state for run in runs(data)] == ["started"]
     (left,) = output.parent.iterdir()
-    assert left.name.startswith(".release.unfinished-")
+    assert left.name == ".release.unfinished"
     assert left.stat().st_mode & 0o777 == 0o700
     with pytest.raises(ReleaseError, match="not a finished release"):
         Release.load(left)
     release(PLAN, data, output)
-    assert "release" in entries(output.parent)
+    assert entries(output.parent) == ["release"]
 
 
 def test_an_output_that_appears_on_the_way_is_not_overwritten(data, output, monkeypatch):
@@ -721,12 +722,26 @@ def test_of_two_first_caps_one_is_noted_and_the_other_refused(data, output, monk
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["LedgerError", "Release"]
 
 
-def test_two_runs_to_one_output_both_pay_and_one_is_kept(data, output, monkeypatch):
+def test_of_two_runs_to_one_output_one_is_refused_before_it_pays(data, output, monkeypatch):
     outcomes = race(monkeypatch, *[lambda: release(PLAN, data, output)] * 2)
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Release", "ReleaseError"]
-    assert sorted(run.state for run in runs(data)) == ["finished", "started"]
+    assert [run.state for run in runs(data)] == ["finished"]
     assert entries(output.parent) == ["release"]
     Release.load(output)
+
+
+def test_the_mapping_of_other_values_is_part_of_the_release(data, output):
+    done = release(PLAN, data, output, other={"sex": "m"})
+    assert done.manifest["other_values"] == {"sex": "m"}
+    assert "counted as: sex: m" in (output / "README.md").read_text()
+
+
+def test_a_disk_without_room_is_refused_before_the_run_is_booked(data, output, monkeypatch):
+    usage = shutil.disk_usage(data.parent)
+    monkeypatch.setattr("shutil.disk_usage", lambda path: usage._replace(free=100))
+    with pytest.raises(ReleaseError, match="GB free"):
+        release(PLAN, data, output)
+    assert runs(data) == ()
 
 
 # --- silence

@@ -116,7 +116,7 @@ def announcement(plan: Plan, account: Account, cap_rho: str | None) -> str:
         [
             f"Plan      SHA-256 {plan.sha256}",
             f"Protects  {plan.budget.unit}; each ρ below is for that",
-            f"Charge    {amount(plan.rho)} for this run",
+            f"Cost      {amount(plan.rho)} for this run, charged when it starts",
             f"Spent     {amount(account.spent_record_rho * factor)} on this data so far",
             f"Cap       {noted if cap_rho is None else f'ρ = {cap_rho}, as given'}",
         ]

@@ -60,7 +60,11 @@ class Verbs(TyperGroup):
             if "--json" in given:
                 say_json({"error": one_line(f"{_message(error)} {notes}")})
             else:
-                shown = error.on_screen() if isinstance(error, RpexploreError) else _message(error)
+                shown = _message(error)
+                if isinstance(error, RpexploreError) and error.on_screen() != shown:
+                    # Standard error may go on into a file or a log, too.
+                    hint = "(Run it in a terminal to see what was found.)"
+                    shown = error.on_screen() if on_a_terminal() else f"{shown} {hint}"
                 typer.echo(one_line(f"{'error: ' if code == 2 else ''}{shown} {notes}"), err=True)
         sys.exit(code)
 
@@ -155,6 +159,11 @@ def write_new(path: Path, text: str, force: bool) -> None:
 def interactive() -> bool:
     """Whether somebody is there to answer a question."""
     return sys.stdin.isatty()
+
+
+def on_a_terminal() -> bool:
+    """Whether errors go to a screen."""
+    return sys.stderr.isatty()
 
 
 def agreed(question: str) -> bool:

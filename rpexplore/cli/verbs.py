@@ -242,7 +242,7 @@ def release(
         charged = booked_since(before, book.account(data), loaded, out)
         if charged:
             error.add_note(f"The run was booked before: {amount(charged)} stays charged.")
-        elif isinstance(error, KeyboardInterrupt):
+        else:
             error.add_note("Nothing was charged, nothing was written.")
         raise
     after = book.account(data)

@@ -63,7 +63,7 @@ def read_records(
         # pyarrow quotes the offending row.
         raise DataError(
             f"The records {str(path)!r} cannot be read as {path.suffix or 'a table'}; check that "
-            "the file is complete and has the same number of columns in every row.",
+            "the file is complete, in UTF-8, and has the same number of columns in every row.",
             private=f"The reader says: {error}",
         ) from None
     codes = {
@@ -118,7 +118,7 @@ class _Coder:
         values = strange.drop_null().unique()
         shown = ", ".join(repr(value) for value in values[:_SHOWN].to_pylist())
         more = ", …" if len(values) > _SHOWN else ""
-        what = "a value that is not in the domain" if shown else "a missing value"
+        what = "a value that is not in the codebook" if shown else "a missing value"
         raise DataError(
             f"The column {self.name!r} holds {what}; correct the records or the codebook, or name "
             f"a category of {self.name!r} that takes such values (the option other).",
@@ -277,11 +277,16 @@ def _parquet_batches(path: Path, names: list[str]) -> Iterator[tuple[pa.RecordBa
 
 
 def _check_columns(path: Path, header: Sequence[str], names: Sequence[str]) -> None:
+    """Raise `DataError` unless each name stands in the header once."""
     for name in names:
-        if (count := list(header).count(name)) != 1:
-            what = "no column" if count == 0 else f"{count} columns"
-            raise DataError(
-                f"The records {str(path)!r} have {what} {name!r}, which the plan needs once; "
-                "rename the column, or the attribute in the codebook.",
-                private=f"The columns are: {', '.join(header)}.",
-            )
+        count = list(header).count(name)
+        if count == 1:
+            continue
+        remedy = "rename the column, or the attribute in the codebook"
+        if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
+            remedy = "save the file with commas between the columns"
+        what = "no column" if count == 0 else f"{count} columns"
+        raise DataError(
+            f"The records {str(path)!r} have {what} {name!r}, which the plan needs; {remedy}.",
+            private=f"The columns are: {', '.join(header)}." if any(header) else "",
+        )

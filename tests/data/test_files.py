@@ -237,7 +237,7 @@ def test_strange_texts_of_every_type_are_told_and_mapped(type_, tmp_path):
         assert codes(path, domain, other={"c": other}) == [codes_then]
         error = refusal(path, domain, SECRET)
         assert "'c'" in str(error)
-        assert "not in the domain" in str(error)
+        assert "not in the codebook" in str(error)
         assert SECRET in error.on_screen()
 
 
@@ -254,7 +254,7 @@ def test_a_null_of_every_type_is_refused_or_mapped(type_, domain, tmp_path):
 @pytest.mark.parametrize("domain", [NUMBERED, DIGITS])
 def test_floats_that_are_no_value(strange, domain, tmp_path):
     path = stored(tmp_path, c=[1.0, strange])
-    assert "not in the domain" in str(refusal(path, domain))
+    assert "not in the codebook" in str(refusal(path, domain))
     assert codes(path, domain, other={"c": domain["c"].labels()[2]}) == [[1, 2]]
 
 

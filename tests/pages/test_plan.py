@@ -18,8 +18,8 @@ def test_the_plan_is_there_at_once(app):
     assert metrics["A cell of a typical table"] == "±26 people"
     assert metrics["A cell of the worst table"] == "±30 people"
     # epsilon(rho = 0.1, delta = 1e-6) = 2.14194, rounded up
-    assert metrics["Privacy loss"] == "ε = 2.15"
-    assert "smaller by more than one part in a billion" in plain(session.texts("markdown"))
+    assert metrics["Privacy"] == "ε = 2.15"
+    assert "better by more than one part in a billion" in plain(session.texts("markdown"))
     assert "ρ-zCDP with ρ = 0.1 for one record" in plain(session.texts("markdown"))
     assert session.dataframe[-1].value["table"].tolist()[0] == "age × occupation"
     assert len(session.dataframe[-1].value) == 67
@@ -56,8 +56,17 @@ def test_aiming_at_targets_without_targets_says_where_to_set_them(app, small):
     session = app("plan", small)
     session.radio(key="aim").set_value("target").run()
     assert "has no target" in plain(session.texts("error"))
-    assert "Targets are set on the Workload page" in plain(session.texts("markdown"))
+    assert "or here for all at once" in plain(session.texts("error"))
     assert not session.metrics()
+    session.press("Set this target")
+    assert "Type a target" in plain(session.texts("error"))
+    session.number_input(key="target for all").set_value(0.0)
+    session.press("Set this target")
+    assert "must be a positive number" in plain(session.texts("error"))
+    session.number_input(key="target for all").set_value(20.0)
+    session.press("Set this target")
+    assert session.scenario.workload.targets.tolist() == [20.0] * 7
+    assert session.metrics()
     session.radio(key="aim").set_value("sum").run()
     assert not session.error
 
@@ -150,7 +159,11 @@ def test_tables_are_filtered(app, small):
 
 def test_plan_and_tables_can_be_downloaded(app, small):
     labels = [button.label for button in app("plan", small).download_button]
-    assert labels == ["Download (CSV)", "Plan (plan.json)", "All tables (CSV)"]
+    assert labels == [
+        "Download standard_errors_by_order.csv",
+        "Download plan.json",
+        "Download tables.csv",
+    ]
 
 
 def test_the_plan_is_made_once(app, small):
