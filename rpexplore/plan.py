@@ -78,7 +78,7 @@ class Plan:
 
     @property
     def guarantees(self) -> list[str]:
-        """The (ε, δ) that follow, as text, ε rounded up: δ as the budget has it, then usual ones."""
+        """The (ε, δ) that follow, as text, ε rounded up: the budget's own δ first."""
         stated = self.budget.stated_delta
         deltas = [*([] if stated is None else [stated]), *_USUAL_DELTAS]
         return [

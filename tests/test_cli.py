@@ -365,6 +365,14 @@ def test_values_of_records_are_shown_on_the_screen_only(planned, monkeypatch, de
     assert holding == ["records.csv"]
 
 
+def test_a_cap_can_be_lifted(planned):
+    planned.done("ledger", "records.csv", "--cap-rho", "1/3")
+    assert "ρ = 0.333333" in planned.done("ledger", "records.csv")
+    assert re.search(
+        r"^Cap +none$", planned.done("ledger", "records.csv", "--cap-rho", "none"), re.MULTILINE
+    )
+
+
 def test_release_asks_where_somebody_can_answer(planned, monkeypatch):
     monkeypatch.setattr("rpexplore.cli.verbs.interactive", lambda: True)
     command = ["release", "plan.json", "records.csv", "--out", "out"]

@@ -114,7 +114,7 @@ CapForUnit = Annotated[
     _option("X", "Cap on ρ over all releases of this data, for whom the plan protects."),
 ]
 CapForRecord = Annotated[
-    str | None, _option("X", "Set the cap on ρ over all releases, for one record.")
+    str | None, _option("X", "Set the cap on ρ over all releases, for one record; none lifts it.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before the run.")]
 

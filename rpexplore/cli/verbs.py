@@ -276,7 +276,8 @@ def show_ledger(
     if not data.exists() and not book.account(data).runs:
         raise RpexploreError(f"There are no records at {str(data)!r}; check the path.")
     if cap_rho is not None:
-        book.set_cap(data, exact_fraction(cap_rho, "--cap-rho"))
+        lifted = cap_rho.strip().lower() == "none"
+        book.set_cap(data, None if lifted else exact_fraction(cap_rho, "--cap-rho"))
     account = book.account(data)
     if as_json:
         facts = {"dataset": account.dataset, **account_facts(account, 1)}
