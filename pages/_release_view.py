@@ -1,44 +1,58 @@
 """The Release page before and after the button: the dataset's account, progress, noisy tables."""
 
+from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 
 import streamlit as st
 
-from pages._run import Run
+from pages._run import Run, going_since
 from pages._session import current, escaped
 from rpexplore.errors import RpexploreError
-from rpexplore.ledger import Ledger
+from rpexplore.ledger import Account
 from rpexplore.plan import Plan
 from rpexplore.release import Release
 from rpexplore.words import plural, rounded
 
 
-def account_line(planned: Plan, data: Path, ledger: str | None) -> bool:
-    """What the dataset has cost so far and would after the run; whether it may be run."""
-    try:
-        account = (Ledger(ledger) if ledger else Ledger.beside(data)).account(data)
-    except RpexploreError as error:
-        st.error(escaped(str(error)))
-        return False
+def account_line(planned: Plan, account: Account, typed_cap: Fraction | None) -> None:
+    """What the dataset has cost so far, what it would have after the run, and its cap."""
     factor = planned.budget.records_factor
     before = account.spent_record_rho * factor
-    left = account.left_record_rho
+    noted = account.cap_record_rho
+    cap = typed_cap if noted is None else noted * factor
     columns = [column.container(gap="xxsmall") for column in st.columns(3)]
     columns[0].metric("Spent on these records", f"ρ = {rounded(before, 4, 'up')}")
     columns[0].caption(f"{plural(len(account.runs), 'run')} in the ledger")
     columns[1].metric("After this run", f"ρ = {rounded(before + planned.rho, 4, 'up')}")
-    columns[2].metric(
-        "Cap",
-        "none"
-        if account.cap_record_rho is None
-        else f"ρ = {rounded(account.cap_record_rho * factor, 4, 'down')}",
+    columns[2].metric("Cap", "none" if cap is None else f"ρ = {rounded(cap, 4, 'down')}")
+
+
+def unfinished_runs(account: Account) -> None:
+    """A note on runs that were booked and never came to an end."""
+    for run in account.runs:
+        if run.state != "finished":
+            st.warning(
+                f"A run on these records was started at {_minute(run.started)} and did not finish; "
+                "it stays charged. (Unless another program is still at it.)"
+            )
+
+
+@st.fragment(run_every=1)
+def elsewhere_in_progress(data: Path) -> None:
+    """Word of a run that this session did not begin, or began before the page was loaded again."""
+    since = going_since(data)
+    if since is None:
+        st.rerun()
+    st.info(
+        f"A run on these records is in progress, since {_minute(since.isoformat())}. Its tables "
+        "will be in the folder it was given; what it costs is entered in the ledger."
     )
-    if left is not None and planned.record_rho > left:
-        st.error(
-            "This run would go beyond the cap; plan with a smaller budget, or have the cap raised."
-        )
-        return False
-    return True
+
+
+def _minute(moment: str) -> str:
+    """An ISO moment as "2026-11-21 17:09 UTC"."""
+    return f"{datetime.fromisoformat(moment).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 @st.fragment(run_every=0.5)
@@ -57,14 +71,16 @@ def another() -> None:
     st.session_state.pop("output", None)
 
 
+def failed_run(run: Run) -> None:
+    """Why there are no tables, and what was charged all the same."""
+    st.error(escaped(f"{run.error} {run.charge}"))
+
+
 def finished_run(run: Run) -> None:
-    """The outcome: tables to look at, or why there are none."""
-    if run.release is None:
-        st.error(escaped(run.error))
-        st.button("Back", on_click=another)
-        return
+    """The outcome: tables to look at."""
     done = run.release
-    st.success(f"Finished: {plural(len(done.plan.workload), 'noisy table')}.")
+    assert done is not None
+    st.success(f"Finished: {plural(len(done.plan.workload), 'noisy table')}. {run.charge}")
     st.markdown("The files are in")
     st.code(str(done.folder.absolute()), language=None)
     show_table(done)

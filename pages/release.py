@@ -1,92 +1,97 @@
 """Release: run the plan on records, once, and look at the noisy tables."""
 
-from collections.abc import Callable
-from datetime import UTC, datetime
-from pathlib import Path
-
 import streamlit as st
 
-from pages._records import data_source, other_categories
-from pages._release_view import account_line, finished_run, run_in_progress
-from pages._run import Run
-from pages._session import escaped, plan
+from pages._others import other_categories, others_line
+from pages._places import cap_input, ledger_of, output_folder
+from pages._records import data_source, sample_records
+from pages._release_view import (
+    account_line,
+    elsewhere_in_progress,
+    failed_run,
+    finished_run,
+    run_in_progress,
+    unfinished_runs,
+)
+from pages._run import Job, Run, any_going, going_since
+from pages._session import escaped, plan, say, show_messages
+from rpexplore.errors import RpexploreError
 from rpexplore.plan import Plan
-from rpexplore.release import Progress, Release, release
 from rpexplore.words import count_in_words, plural, rounded
 
 
-def new_name(data: Path) -> str:
-    """A folder for the release that is not there yet."""
-    day = datetime.now(UTC).date().isoformat()
-    names = (f"releases/{data.stem}-{day}" + (f"-{n}" if n > 1 else "") for n in range(1, 1000))
-    return next(name for name in names if not Path(name).exists())
-
-
-def start(work: Callable[[Progress], Release]) -> None:
+def start(job: Job) -> None:
     """Begin the run, unless one was begun already: a second click comes here too."""
-    if "run" not in st.session_state:
-        st.session_state["run"] = Run(work)
+    held: Run | None = st.session_state.get("run")
+    if held is not None and not held.failed:
+        return
+    try:
+        now = job.ledger.account(job.data)
+    except RpexploreError as error:
+        say("release", "error", str(error))
+        return
+    if now != job.account:  # another tab, or the command line, has spent something meanwhile
+        say(
+            "release",
+            "warning",
+            "The ledger has changed since this page was drawn; look at the figures and press "
+            "again.",
+        )
+    elif (begun := Run.begun(job)) is not None:
+        st.session_state["run"] = begun
 
 
 def set_up(planned: Plan) -> None:
     """Everything to be decided before a run, and the button."""
-    data = data_source()
-    other = other_categories(planned)
+    data = data_source(planned)
+    going = None if data is None else going_since(data)
+    if going is None and any_going():  # after a reload the page no longer knows its records
+        st.info("A run on other records than these is in progress.")
     if data is None:
-        st.info("Name the file with the records to go on.")
         return
+    other = other_categories(planned)
     st.subheader("Where to write, and what it costs")
-    if not st.session_state.get("output"):
-        st.session_state["output"] = new_name(data)
-    output = Path(
-        st.text_input("Folder for the release", key="output", persist_state="session").strip()
-    ).expanduser()
-    st.caption(f"{escaped(str(output.absolute()))} (a new folder, in which nothing is yet)")
-    with st.expander("Ledger and cap"):
-        ledger = st.text_input(
-            "Ledger file",
-            key="ledger",
-            persist_state="session",
-            placeholder="beside the records",
-            help="Every run is entered there before its noise is drawn, with what it costs.",
-        )
-        cap = st.text_input(
-            "Cap: the total ρ that all releases of these records may cost",
-            key="cap",
-            persist_state="session",
-            placeholder="no cap",
-            help="Noted in the ledger at the first run; runs beyond it are refused.",
-        )
-    affordable = account_line(planned, data, ledger.strip() or None)
-    taken = output.exists()
-    if taken:
-        st.error("There is something in that place already, and a release is never overwritten.")
-    st.button(
-        f"Run the release: spend ρ = {rounded(planned.rho, 4, 'up')}",
-        type="primary",
-        disabled=taken or not affordable,
-        on_click=start,
-        args=(
-            lambda progress: release(
-                planned,
-                data,
-                output,
-                other=other,
-                ledger=ledger.strip() or None,
-                cap_rho=cap.strip() or None,
-                progress=progress,
-            ),
-        ),
-    )
+    output = output_folder(planned, data)
+    left, right = st.columns(2)
+    with left:
+        booked = ledger_of(data, sample=data == sample_records())
+    with right:
+        cap_is_good, cap = cap_input(planned)
+        if booked is not None and cap_is_good:
+            try:
+                record_cap = None if cap is None else cap / planned.budget.records_factor
+                booked[0].check(data, planned, planned.record_rho, record_cap)
+            except RpexploreError as error:
+                cap_is_good = False
+                st.error(escaped(str(error)))
+    if booked is not None:
+        account_line(planned, booked[1], cap)
+        if going is None:
+            unfinished_runs(booked[1])
+    if going is not None:
+        elsewhere_in_progress(data)
+    if other is None:
+        st.info("Choose the category for other values above to go on.")
+    else:
+        others_line(planned, other)
+    show_messages("release")
+    label = f"Run the release: spend ρ = {rounded(planned.rho, 4, 'up')}"
+    if (output is None or booked is None or other is None) or not cap_is_good or going is not None:
+        st.button(label, type="primary", disabled=True)
+        return
+    job = Job(planned, data, output, other, booked[0], cap, booked[1])
+    st.button(label, type="primary", on_click=start, args=(job,))
 
 
 st.title("Release")
 run: Run | None = st.session_state.get("run")
 if run is not None and run.is_going:
     run_in_progress()
-elif run is not None:
+elif run is not None and run.release is not None:
     finished_run(run)
 else:
+    if run is not None:
+        failed_run(run)
     st.markdown(
         "The plan is run on the records **once**: they are counted, noise is added, and noisy "
         "tables with their intervals are written to a new folder. What it costs is entered in a "

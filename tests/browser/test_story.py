@@ -70,13 +70,13 @@ def test_from_an_empty_session_to_a_finished_release(page, codebook, records, tm
 
     # Plan: a typed budget; the plan is there, and its file is what it says.
     go_to(page, "Plan")
-    expect(metric(page, "Privacy loss")).to_contain_text("ε = 2.15")
+    expect(metric(page, "Privacy")).to_contain_text("ε = 2.15")
     fill(page, "ρ", "0.5")
-    expect(metric(page, "Privacy loss")).to_contain_text("ε = 5.23")
-    expect(page.get_by_text("Proven.")).to_be_visible()
+    expect(metric(page, "Privacy")).to_contain_text("ε = 5.23")
+    expect(page.get_by_text("Accuracy proven best.")).to_be_visible()
     expect(page.locator(".js-plotly-plot")).to_be_visible()
     with page.expect_download() as download:
-        page.get_by_role("button", name="Plan (plan.json)").click()
+        page.get_by_role("button", name="Download plan.json").click()
     download.value.save_as(tmp_path / "plan.json")
     plan = rp.Plan.load(tmp_path / "plan.json")
     assert rp.verify(plan).holds
@@ -128,7 +128,7 @@ def test_a_new_server_may_be_asked_for_any_page_first(page, new_server):
     """As when the browser is refreshed after a restart."""
     page.goto(f"{new_server}/plan")
     expect(page.get_by_role("heading", name="Plan", exact=True)).to_be_visible()
-    expect(metric(page, "Privacy loss")).to_contain_text("ε = 2.15")
+    expect(metric(page, "Privacy")).to_contain_text("ε = 2.15")
     go_to(page, "Workload")
     expect(metric(page, "Tables")).to_contain_text("67")
 

@@ -1,14 +1,36 @@
 """The Release page, on a copy of some of the sample's records."""
 
+import os
 import shutil
+import sys
+import threading
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
+import rpexplore as rp
+from rpexplore.errors import ReleaseError
 from rpexplore.ledger import Ledger
 from rpexplore.release import Release
+from rpexplore.release import release as run_release
+from rpexplore.scenario import Scenario
 from rpexplore.webapp_location import sample_data_folder
+
+
+@pytest.fixture
+def stopped(app, monkeypatch):
+    """Runs wait, after they have begun, until this is set."""
+    app()  # has the app's modules imported
+    may_go_on = threading.Event()
+
+    def waiting(*args, **more):
+        assert may_go_on.wait(30)
+        return run_release(*args, **more)
+
+    monkeypatch.setattr(sys.modules["pages._run"], "release", waiting)
+    yield may_go_on
+    may_go_on.set()
 
 
 @pytest.fixture
@@ -25,6 +47,10 @@ def set_up(session, records, output=None):
     if output is not None:
         session.text_input(key="output").set_value(str(output)).run()
     return session
+
+
+def run_button(session):
+    return next(each for each in session.button if each.label.startswith("Run the release"))
 
 
 def finish(session):
@@ -46,7 +72,10 @@ def test_cost_is_shown_before_the_run(app):
 def test_a_release_from_start_to_finish(app, records, tmp_path):
     session = set_up(app("release"), records, tmp_path / "out")
     finish(session.press("Run the release"))
-    assert "67 noisy tables" in session.success[0].value
+    assert session.success[0].value == (
+        "Finished: 67 noisy tables. This run was charged ρ = 0.1, which stays so; in total "
+        "ρ = 0.1 has been spent on these records."
+    )
     assert session.code[0].value == str(tmp_path / "out")
     done = Release.load(tmp_path / "out")
     session.multiselect(key="looked at").set_value(["sex"]).run()
@@ -60,7 +89,7 @@ def test_a_release_from_start_to_finish(app, records, tmp_path):
 
 def test_a_second_click_does_not_run_again(app, records, tmp_path):
     session = set_up(app("release"), records, tmp_path / "out")
-    button = next(each for each in session.button if each.label.startswith("Run the release"))
+    button = run_button(session)
     button.click()
     session.run()
     first = session.session_state["run"]
@@ -107,8 +136,10 @@ def test_a_strange_value_is_on_the_screen_only(app, records, tmp_path, capfd):
     assert "Secretplace" not in "".join(capfd.readouterr())
     assert not (tmp_path / "out").exists()
     assert Ledger.beside(records).account(records).runs == ()
-    session.press("Back")
+    assert session.error[0].value.endswith("Nothing was charged\\.")
     assert session.text_input(key="data path").value == str(records)
+    assert session.text_input(key="output").value == str(tmp_path / "out")
+    assert not run_button(session).disabled
 
 
 def test_strange_values_go_into_a_category_of_choice(app, records, tmp_path):
@@ -125,8 +156,8 @@ def test_a_run_beyond_the_cap_is_refused(app, records, tmp_path):
     session.text_input(key="cap").set_value("0.15").run()
     finish(session.press("Run the release")).press("Prepare another")
     assert session.metrics()["Cap"] == "ρ = 0.15"
-    assert "beyond the cap" in session.error[0].value
-    assert session.button[-1].disabled
+    assert "left of its cap" in session.error[0].value
+    assert run_button(session).disabled
 
 
 def test_ledger_elsewhere(app, records, tmp_path):
@@ -150,3 +181,194 @@ def test_another_schema_is_refused_before_anything_is_spent(app, small, records,
     finish(session.press("Run the release"))
     assert session.error
     assert Ledger.beside(records).account(records).runs == ()
+
+
+def test_category_for_other_values_must_be_chosen_and_is_kept(app, records, tmp_path):
+    session = set_up(app("release"), records, tmp_path / "out")
+    session.multiselect(key="others").set_value(["region"]).run()
+    assert session.selectbox(key="other value of region").value is None
+    assert run_button(session).disabled
+    session.selectbox(key="other value of region").set_value("R12").run()
+    for _ in range(2):
+        session.open("plan").open("release")
+        assert session.multiselect(key="others").value == ["region"]
+        assert session.selectbox(key="other value of region").value == "R12"
+        assert session.expander[0].proto.expanded
+    assert not run_button(session).disabled
+    line = next(text for text in session.texts("caption") if text.startswith("Values not in"))
+    assert line.replace("\\", "") == "Values not in the schema: region → R12 (Outer Isles)"
+
+
+def test_category_for_other_values_is_kept_after_a_failed_run(app, records, tmp_path):
+    records.write_text(records.read_text().replace("Village", "Secretplace", 1))
+    session = set_up(app("release"), records, tmp_path / "out")
+    session.multiselect(key="others").set_value(["region"]).run()
+    session.selectbox(key="other value of region").set_value("R12").run()
+    finish(session.press("Run the release"))
+    assert "Secretplace" in session.error[0].value
+    assert session.selectbox(key="other value of region").value == "R12"
+    # The reason goes when the records are others.
+    session.text_input(key="data path").set_value("").run()
+    assert not session.error
+
+
+def test_category_for_other_values_is_forgotten_with_the_schema(app, small):
+    session = app("release")
+    session.multiselect(key="others").set_value(["region"]).run()
+    session.selectbox(key="other value of region").set_value("R12").run()
+    session.scenario = small
+    session.radio(key="source").set_value("A file on this computer").run()
+    session.text_input(key="data path").set_value(__file__).run()
+    assert "neither" in session.error[0].value
+    Path("a.csv").touch()
+    session.text_input(key="data path").set_value("a.csv").run()
+    assert session.multiselect(key="others").value == []
+    session.multiselect(key="others").set_value(["region"]).run()
+    assert session.selectbox(key="other value of region").value is None
+
+
+def test_a_reloaded_page_knows_of_the_run(app, records, stopped, tmp_path):
+    first = set_up(app("release"), records, tmp_path / "out").press("Run the release")
+    reloaded = app("release")  # of which the records are not known yet
+    assert "A run on other records" in reloaded.info[0].value
+    set_up(reloaded, records, tmp_path / "other")
+    assert "is in progress" in reloaded.info[0].value
+    assert run_button(reloaded).disabled
+    elsewhere = set_up(app("release"), shutil.copy(records, tmp_path / "b.csv"), tmp_path / "other")
+    assert "A run on other records" in elsewhere.info[0].value
+    assert not run_button(elsewhere).disabled
+    stopped.set()
+    finish(first)
+    reloaded.run()
+    assert not reloaded.info
+    assert reloaded.metrics()["Spent on these records"] == "ρ = 0.1"
+
+
+def test_two_clicks_in_two_tabs_are_one_run(app, records, stopped, tmp_path):
+    first = set_up(app("release"), records, tmp_path / "out")
+    second = set_up(app("release"), records, tmp_path / "other")
+    first.press("Run the release")
+    second.press("Run the release")
+    assert "run" not in second.session_state
+    assert "is in progress" in second.info[0].value
+    stopped.set()
+    finish(first)
+    assert len(Ledger.beside(records).account(records).runs) == 1
+
+
+def test_a_click_on_an_old_picture_of_the_ledger(app, records, tmp_path):
+    old = set_up(app("release"), records, tmp_path / "old")
+    finish(set_up(app("release"), records, tmp_path / "out").press("Run the release"))
+    old.press("Run the release")
+    assert "The ledger has changed" in old.warning[0].value.replace("\\", "")
+    assert old.metrics()["Spent on these records"] == "ρ = 0.1"
+    assert len(Ledger.beside(records).account(records).runs) == 1
+    finish(old.press("Run the release"))
+    assert "in total ρ = 0.2 has been spent" in old.success[0].value
+
+
+def test_a_run_that_did_not_finish_is_told(app, records, tmp_path):
+    session = set_up(app("release"), records, tmp_path / "out")
+    plan = session.scenario.plan()
+    Ledger.beside(records).book(records, plan, plan.record_rho, tmp_path / "gone")
+    session.run()
+    assert "did not finish; it stays charged" in session.warning[0].value
+    assert session.metrics()["Spent on these records"] == "ρ = 0.1"
+
+
+def test_a_run_that_fails_after_it_was_booked_stays_charged(app, records, tmp_path, monkeypatch):
+    session = set_up(app("release"), records, tmp_path / "out")
+
+    def failing(plan, data, output, *, ledger, **more):
+        Ledger(ledger).book(data, plan, plan.record_rho, output)
+        raise ReleaseError("The disk is full.")
+
+    monkeypatch.setattr(sys.modules["pages._run"], "release", failing)
+    finish(session.press("Run the release"))
+    shown = session.error[0].value.replace("\\", "")
+    assert shown.startswith("The disk is full. This run was charged ρ = 0.1, which stays so")
+    assert session.metrics()["Spent on these records"] == "ρ = 0.1"
+    assert not run_button(session).disabled
+
+
+@pytest.mark.parametrize("text", ["abc", "0", "-1", "0.05"])
+def test_a_cap_that_cannot_be(app, records, tmp_path, text):
+    session = set_up(app("release"), records, tmp_path / "out")
+    session.text_input(key="cap").set_value(text).run()
+    assert len(session.error) == 1
+    assert run_button(session).disabled
+    session.text_input(key="cap").set_value("0.1").run()
+    assert session.metrics()["Cap"] == "ρ = 0.1"
+    assert not run_button(session).disabled
+
+
+def test_a_path_in_quotes(app, records):
+    session = set_up(app("release"), f'"{records}"')
+    assert not session.error
+    assert session.metrics()["Spent on these records"] == "ρ = 0"
+
+
+@pytest.mark.parametrize(("name", "problem"), [("", "is a folder"), ("a.txt", "neither")])
+def test_a_path_that_holds_no_records(app, tmp_path, name, problem):
+    (tmp_path / "a.txt").touch()
+    session = set_up(app("release"), tmp_path / name)
+    assert problem in session.error[0].value
+    assert not session.metrics()
+
+
+def test_a_folder_that_cannot_be_written(app, records, tmp_path, monkeypatch):
+    session = set_up(app("release"), records, records / "out")  # below a file
+    assert "Nothing can be written" in session.error[0].value
+    assert run_button(session).disabled
+    session.text_input(key="output").set_value(str(tmp_path / "new" / "out")).run()
+    assert not run_button(session).disabled
+    monkeypatch.setattr(os, "access", lambda place, mode: mode == os.R_OK)
+    session.run()
+    assert "Nothing can be written" in session.error[0].value
+    assert "cannot be written" in session.error[1].value  # the ledger beside the records
+    assert run_button(session).disabled
+
+
+def test_a_ledger_in_no_folder(app, records, tmp_path):
+    session = set_up(app("release"), records, tmp_path / "out")
+    session.text_input(key="ledger").set_value(str(tmp_path / "none" / "book.sqlite")).run()
+    assert "There is no folder" in session.error[0].value
+    assert run_button(session).disabled
+
+
+def test_the_sample_lacks_columns_of_another_schema(app):
+    domain = rp.Domain.from_sizes({"age": 10, "shoe size": 5})
+    session = app("release", Scenario(domain))
+    assert "shoe size" in session.info[0].value
+    assert not session.button
+
+
+def test_ledger_of_the_sample_is_beside_its_releases(app, tmp_path):
+    session = app("release")
+    ledger = tmp_path / "releases" / "rpexplore-ledger.sqlite"
+    assert any(str(ledger) in text.replace("\\", "") for text in session.texts("caption"))
+    assert not ledger.exists()
+    finish(session.press("Run the release"))
+    assert session.success
+    sample = sample_data_folder() / "household.csv"
+    assert len(Ledger(ledger).account(sample).runs) == 1
+
+
+def test_a_disk_with_too_little_room(app, records, tmp_path, monkeypatch):
+    session = set_up(app("release"), records, tmp_path / "out")
+    assert not session.warning
+    few = shutil._ntuple_diskusage(10**9, 10**9, 10**4)
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: few)
+    session.run()
+    assert "hardly fit" in session.warning[0].value
+    assert any("10 kB are free" in text for text in session.texts("caption"))
+
+
+@pytest.mark.parametrize("size", [1, 10**6])
+def test_schemas_of_extreme_sizes(app, records, size):
+    scenario = Scenario(rp.Domain.from_sizes({"a": size, "b": size}))
+    session = set_up(app("release", scenario), records)
+    assert not session.exception
+    assert session.metrics()["After this run"] == "ρ = 0.1"
+    session.multiselect(key="others").set_value(["a"]).run()
+    assert not session.exception

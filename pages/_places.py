@@ -1,0 +1,131 @@
+"""Where a release goes and where it is booked; what is wrong with a place is said beside it."""
+
+import os
+import shutil
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
+
+import streamlit as st
+
+from pages._session import escaped
+from rpexplore.errors import RpexploreError
+from rpexplore.exact import exact_fraction
+from rpexplore.ledger import FILENAME, Account, Ledger
+from rpexplore.plan import Plan
+from rpexplore.release_folder import BYTES_PER_CELL
+from rpexplore.words import rounded
+
+RELEASES = Path("releases")
+
+
+def path_of(typed: str) -> Path:
+    """A typed or pasted path; some file managers copy it with quotation marks around."""
+    typed = typed.strip()
+    if len(typed) > 1 and typed[0] == typed[-1] and typed[0] in "\"'":
+        typed = typed[1:-1]
+    return Path(os.path.expanduser(typed))
+
+
+def output_folder(planned: Plan, data: Path) -> Path | None:
+    """The new folder for the release; None, with the reason on the screen, if it cannot be."""
+    if not st.session_state.get("output"):
+        st.session_state["output"] = _new_name(data)
+    output = path_of(st.text_input("Folder for the release", key="output", persist_state="session"))
+    if os.path.lexists(output):
+        st.error(
+            "There is something in that place already, and a release is never overwritten; name "
+            "another folder, or empty the field to get a new name."
+        )
+        return None
+    folder = _nearest(output)
+    if not (os.path.isdir(folder) and _writable(folder)):
+        st.error(escaped(f"Nothing can be written to {folder}; choose another place."))
+        return None
+    needed = BYTES_PER_CELL * sum(planned.workload.exact_cells.tolist())
+    free = shutil.disk_usage(folder).free
+    st.caption(
+        f"{escaped(str(output.absolute()))} (a new folder, in which nothing is yet). The tables "
+        f"need about {_size(needed)}; {_size(free)} are free there."
+    )
+    if needed > free:
+        st.warning("The tables will hardly fit there; choose another disk, or fewer tables.")
+    return output
+
+
+def ledger_of(data: Path, sample: bool) -> tuple[Ledger, Account] | None:
+    """The ledger and what it holds on the records; None, with the reason on the screen, without."""
+    typed = st.text_input(
+        "Ledger file",
+        key="ledger",
+        persist_state="session",
+        placeholder="beside the releases" if sample else "beside the records",
+        help="Every run is entered there before its noise is drawn, with what it costs.",
+    )
+    if typed.strip():
+        ledger = Ledger(path_of(typed))
+    else:
+        # The sample may be part of an installed package, which is no place for one's own files.
+        ledger = Ledger(RELEASES / FILENAME) if sample else Ledger.beside(data)
+    path = ledger.path
+    made = sample and not typed.strip()  # its folder is made when it is needed
+    if not made and not os.path.isdir(path.parent):
+        st.error(escaped(f"There is no folder {path.parent} for the ledger; check the path."))
+        return None
+    places = [_nearest(path), *([path] if os.path.lexists(path) else [])]
+    if os.path.isdir(path) or not all(_writable(place) for place in places):
+        st.error(escaped(f"The ledger {path} cannot be written; name another file."))
+        return None
+    try:
+        account = ledger.account(data)
+    except (RpexploreError, OSError) as error:
+        st.error(escaped(str(error)))
+        return None
+    st.caption(escaped(str(path)))
+    return ledger, account
+
+
+def cap_input(planned: Plan) -> tuple[bool, Fraction | None]:
+    """Whether what was typed as a cap can be one, and the cap (ρ of the plan's unit) if any."""
+    typed = st.text_input(
+        "Cap: the total ρ that all releases of these records may cost",
+        key="cap",
+        persist_state="session",
+        placeholder="no cap",
+        help="Noted in the ledger at the first run; runs beyond it are refused.",
+    ).strip()
+    try:
+        cap = exact_fraction(typed, "The cap") if typed else None
+    except RpexploreError as error:
+        st.error(escaped(str(error)))
+        return False, None
+    if cap is not None and cap <= 0:
+        st.error(escaped(f"The cap must be a positive ρ, got {typed}."))
+        return False, None
+    return True, cap
+
+
+def _new_name(data: Path) -> str:
+    """A folder for the release that is not there yet."""
+    stem = f"{data.stem}-{datetime.now(UTC).date().isoformat()}"
+    names = (str(RELEASES / (stem + (f"-{n}" if n > 1 else ""))) for n in range(1, 1000))
+    return next(name for name in names if not os.path.lexists(name))
+
+
+def _nearest(path: Path) -> Path:
+    """The first thing above a path that exists; what is missing below it is made."""
+    return next(parent for parent in path.absolute().parents if os.path.exists(parent))
+
+
+def _writable(place: Path) -> bool:
+    mode = os.W_OK | os.X_OK if os.path.isdir(place) else os.W_OK
+    return os.access(place, mode)
+
+
+def _size(n_bytes: int) -> str:
+    """ "12 MB", "0.52 GB"; a rough figure."""
+    unit, name = next(
+        (each for each in [(10**12, "TB"), (10**9, "GB"), (10**6, "MB")] if n_bytes >= each[0]),
+        (10**3, "kB"),
+    )
+    return f"{rounded(Fraction(n_bytes, unit))} {name}"
