@@ -84,6 +84,8 @@ def budget_inputs(place: str) -> None:
         on_change=restate,
         args=("slid budget",),
     )
+    for note in budgets.notes(budget):
+        st.info(note)
     with st.expander("The same budget in other units"):
         st.dataframe(
             budgets.equivalents(budget),

@@ -24,10 +24,14 @@ def chart(planned: Plan) -> None:
         alt=f"Standard error of a cell by number of attributes. {sentence}",
         config={"displayModeBar": False},
     )
+    boxes = (
+        "Boxes hold the middle half of the tables; whiskers reach the best and the worst. "
+        if standard_errors.differ_within_orders(frame)
+        else ""
+    )
     st.caption(
-        f"{escaped(sentence)} Boxes hold the middle half of the tables; whiskers reach the best "
-        f"and the worst. A standard error of 10 means within ±20 {escaped(counted)}, 95 % of the "
-        "time."
+        f"{escaped(sentence)} {boxes}A standard error of 10 means within ±20 {escaped(counted)}, "
+        "95 % of the time."
     )
     with st.expander("What this plan guarantees, in full"):
         st.markdown(escaped(guarantee(planned)))
@@ -39,7 +43,7 @@ def chart(planned: Plan) -> None:
             column_config=chart_columns(frame),
         )
         st.download_button(
-            "Download (CSV)",
+            "Download standard_errors_by_order.csv",
             frame.to_csv(index=False),
             "standard_errors_by_order.csv",
             on_click="ignore",

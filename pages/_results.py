@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages._session import current, escaped
-from rpexplore.analysis import standard_errors
+from rpexplore.analysis import budgets, standard_errors
 from rpexplore.plan import Plan
 from rpexplore.words import column_format, plural, rounded
 
@@ -18,15 +18,17 @@ def headline(planned: Plan) -> None:
     worst.caption(
         f"95 % of the time (σ = {rounded(top.worst_error, 3)}): {escaped(top.worst_table)}"
     )
-    privacy.metric("Privacy loss", f"ε = {rounded(planned.epsilon('1e-6'), 3, 'up')}")
+    epsilon, further = budgets.epsilon_in_words(planned)
+    privacy.metric("Privacy", epsilon)
     privacy.caption(
-        f"at δ = 1e-6 (ε = {rounded(planned.epsilon('1e-9'), 3, 'up')} at δ = 1e-9); "
-        f"ρ = {rounded(planned.rho, 4, 'up')}; protects {planned.budget.unit}"
+        f"{further}; ρ = {rounded(planned.rho, 4, 'up')}; protects {planned.budget.unit}"
     )
     if top.targets:
         say = st.success if top.targets_met == top.targets else st.warning
         say(f"{top.targets_met:,} of {plural(top.targets, 'target')} met.")
-    st.markdown(f":material/verified: **Proven.** {escaped(planned.certificate.sentence)}")
+    st.markdown(
+        f":material/verified: **Accuracy proven best.** {escaped(planned.certificate.sentence)}"
+    )
 
 
 def table_list(planned: Plan) -> None:
@@ -74,7 +76,7 @@ def downloads(planned: Plan) -> None:
     """The plan file and the tables, made when asked for."""
     buttons = st.container(horizontal=True)
     buttons.download_button(
-        "Plan (plan.json)",
+        "Download plan.json",
         lambda: planned.text,
         "plan.json",
         "application/json",
@@ -82,7 +84,7 @@ def downloads(planned: Plan) -> None:
         on_click="ignore",
     )
     buttons.download_button(
-        "All tables (CSV)",
+        "Download tables.csv",
         lambda: standard_errors.csv_of_tables(planned),
         "tables.csv",
         "text/csv",

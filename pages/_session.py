@@ -5,7 +5,7 @@ widget is drawn its value is set from there, and only a change by the user goes 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -27,12 +27,14 @@ def current() -> Scenario:
     return st.session_state["scenario"]
 
 
-def change(place: str, make: Callable[[], Scenario]) -> bool:
+def change(
+    place: str, make: Callable[[], Scenario], otherwise: str = "Nothing was changed."
+) -> bool:
     """Replace the scenario; what is refused leaves the old one and a message at `place`."""
     try:
         changed = make()
     except RpexploreError as error:
-        say(place, "error", f"{error} Nothing was changed.")
+        say(place, "error", f"{error} {otherwise}")
         return False
     if changed != current():
         st.session_state["scenario"] = changed
@@ -40,19 +42,27 @@ def change(place: str, make: Callable[[], Scenario]) -> bool:
 
 
 def change_domain(
-    place: str, make: Callable[[], Domain], renamed: dict[str, str] | None = None, **more: Any
-) -> None:
+    place: str,
+    make: Callable[[], Domain],
+    *,
+    renamed: dict[str, str] | None = None,
+    from_elsewhere: bool = False,
+    **more: Any,
+) -> bool:
     """Replace the schema, and tell what of the workload had to be given up for it."""
     notes: list[str] = []
 
     def scenario() -> Scenario:
-        changed, given_up = current().with_domain(make(), renamed=renamed)
+        changed, given_up = current().with_domain(
+            make(), renamed=renamed, from_elsewhere=from_elsewhere
+        )
         notes.extend(given_up)
         return changed.replaced(**more)
 
-    if change(place, scenario):
-        for note in notes:
-            say(place, "warning", note)
+    done = change(place, scenario)
+    for note in notes if done else []:
+        say(place, "warning", note)
+    return done
 
 
 def plan() -> Plan | None:
@@ -99,6 +109,20 @@ def typed(name: str) -> dict[int, dict[str, Any]]:
     nothing, and what cannot be used keeps its message for as long as it stands in the grid.
     """
     return dict(st.session_state.get(revision(name), {}).get("edited_rows", {}))
+
+
+def tell_refused(name: str, place: str, refused: Sequence[str] = ()) -> None:
+    """Say what of an editor's cells is not in effect, and once more when the cells are gone.
+
+    Call it in every run. An editor forgets its cells when its page is left, or for a new schema.
+    """
+    for reason in refused:
+        say(place, "error", f"{reason} This change is not in effect until it is mended.")
+    kept = f"{name} refused"
+    if not typed(name):
+        for reason in st.session_state.get(kept, ()):
+            say(place, "warning", f"A change you had typed was given up: {reason}")
+    st.session_state[kept] = refused
 
 
 def revision(name: str, step: bool = False) -> str:

@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from pages._session import change, current, revision, say, show_messages, typed
-from rpexplore.analysis import grids
+from pages._session import change, current, revision, say, show_messages, tell_refused, typed
+from rpexplore.analysis import workload_grids
 from rpexplore.analysis.standard_errors import csv_of_tables
 from rpexplore.plan import Plan
-from rpexplore.words import column_format, plural
+from rpexplore.words import column_format
 
 HERE = "settings"
 GRID = "workload grid"
@@ -15,14 +15,14 @@ MOST_ROWS = 2000
 
 def apply_typed() -> None:
     """Take over what was typed into the grid; call it before anything is drawn."""
-    changes = typed(GRID)
-    if not changes:
-        return
-    tables = st.session_state["rows of grid"]
-    change(
-        HERE,
-        lambda: current().with_settings(grids.settings_from_grid(current(), tables, changes)),
-    )
+    changes, refused = typed(GRID), ()
+    if changes:
+        edited = workload_grids.scenario_from_grid(
+            current(), st.session_state["rows of grid"], changes
+        )
+        change(HERE, lambda: edited.scenario)
+        refused = edited.refused
+    tell_refused(GRID, HERE, refused)
 
 
 def set_many(containing: list[str]) -> None:
@@ -33,7 +33,7 @@ def set_many(containing: list[str]) -> None:
     change(
         HERE,
         lambda: current().with_settings(
-            grids.settings_for_many(current(), containing, weight, target)
+            workload_grids.settings_for_many(current(), containing, weight, target)
         ),
     )
     revision(GRID, step=True)
@@ -44,8 +44,12 @@ def forget() -> None:
     revision(GRID, step=True)
 
 
-def settings(planned: Plan) -> None:
-    """Filter, the editable grid, the same for many tables at once, and all tables as CSV."""
+def settings(planned: Plan | None) -> None:
+    """Filter, the editable grid, the same for many tables at once, and all tables as CSV.
+
+    Without a plan there are no standard errors yet, but targets may be what it waits for.
+    """
+    workload = current().workload
     st.subheader("Importance and targets")
     st.markdown(
         "**Importance**: a table with 2 counts as if it were there twice; it becomes more "
@@ -53,9 +57,9 @@ def settings(planned: Plan) -> None:
         "the plan is compared with it."
     )
     containing = st.multiselect(
-        "Only tables with all of these attributes", planned.workload.domain.names, key="containing"
+        "Only tables with all of these attributes", workload.domain.names, key="containing"
     )
-    grid, found = grids.workload_grid(planned, containing, MOST_ROWS)
+    grid, found = workload_grids.workload_grid(workload, planned, containing, MOST_ROWS)
     if found == 0:
         st.info("No table of the workload has all of these attributes.")
         return
@@ -64,8 +68,8 @@ def settings(planned: Plan) -> None:
             f"These are the first {len(grid):,} of {found:,} tables. Choose attributes above to "
             "see others; the CSV file below has all of them."
         )
-    st.session_state["rows of grid"] = [planned.workload.tables[place] for place in grid.index]
-    digits = column_format(grid["standard_error"])
+    st.session_state["rows of grid"] = [workload.tables[place] for place in grid.index]
+    digits = column_format(grid["standard_error"]) if planned is not None else None
     st.data_editor(
         grid,
         key=revision(GRID),
@@ -99,10 +103,11 @@ def settings(planned: Plan) -> None:
         on_click=forget,
         disabled=not current().request.settings,
     )
-    st.download_button(
-        f"Download {plural(len(planned.workload), 'table')} (CSV)",
-        lambda: csv_of_tables(planned),
-        "tables.csv",
-        "text/csv",
-        on_click="ignore",
-    )
+    if planned is not None:
+        st.download_button(
+            "Download tables.csv",
+            lambda: csv_of_tables(planned),
+            "tables.csv",
+            "text/csv",
+            on_click="ignore",
+        )

@@ -1,15 +1,16 @@
-"""Where a schema comes from: the sample, a codebook file, or lines that are typed."""
+"""Where a schema comes from: the sample, a codebook file, lines that are typed, or a plan."""
 
 from collections.abc import Callable
 
 import streamlit as st
 
-from pages._session import change_domain, current, revision
+from pages._session import change, change_domain, current, revision, say
 from rpexplore.analysis import grids
 from rpexplore.domain import Domain
 from rpexplore.webapp_location import sample_data_folder
+from rpexplore.words import plural
 
-SAMPLE, FILE, TYPED = "Sample survey", "Codebook file", "Typed in"
+SAMPLE, FILE, TYPED, PLAN = "Sample survey", "Codebook file", "Typed in", "Plan file"
 EXAMPLE = "age 0..99\nsex: Female, Male\nregion 12\nincome 0..9999 step 500"
 
 
@@ -21,26 +22,43 @@ def sample() -> Domain:
 def choose_source(place: str, grid: str) -> None:
     """Widgets to replace the schema; messages go to `place`, the editor `grid` starts afresh."""
 
-    def load(make: Callable[[], Domain], counted: str) -> None:
-        change_domain(place, make, counted=counted)
+    def load(make: Callable[[], Domain], what: str, counted: str = "records") -> None:
+        if not change_domain(place, make, from_elsewhere=True, counted=counted):
+            return
         revision(grid, step=True)
-
-    def counted() -> str:
-        """What the tables count, which is not people only because the sample's do."""
-        return "records" if current().domain == sample() else current().counted
+        say(place, "success", grids.loaded_in_words(current(), what))
 
     def load_file() -> None:
         file = st.session_state["codebook"]
         if file is not None:
-            load(lambda: grids.domain_from_bytes(file.getvalue(), file.name), counted())
+            load(lambda: grids.domain_from_bytes(file.getvalue(), file.name), file.name)
 
     def load_typed() -> None:
-        load(lambda: grids.domain_from_lines(st.session_state["typed"]), counted())
+        load(lambda: grids.domain_from_lines(st.session_state["typed"]), "the typed lines")
 
-    source = st.segmented_control("Start from", [SAMPLE, FILE, TYPED], key="schema source")
+    def load_plan() -> None:
+        file = st.session_state["plan file"]
+        if file is None or not change(
+            place, lambda: grids.scenario_from_bytes(file.getvalue(), file.name, current())
+        ):
+            return
+        revision(grid, step=True)
+        st.session_state["typed list"] = None  # of the tables before this plan
+        tables = plural(len(current().workload), "table")
+        attributes = plural(len(current().domain), "attribute")
+        say(
+            place,
+            "success",
+            f"Opened {file.name}: {attributes}, {tables}. Its schema, tables, importances, "
+            "targets, aim and budget are now those of the app.",
+        )
+
+    source = st.segmented_control("Start from", [SAMPLE, FILE, TYPED, PLAN], key="schema source")
     if source == SAMPLE:
         st.markdown("A made-up household survey of about 50,000 people with 11 attributes.")
-        st.button("Use the sample survey", on_click=load, args=(sample, "people"))
+        st.button(
+            "Use the sample survey", on_click=load, args=(sample, "the sample survey", "people")
+        )
     elif source == FILE:
         st.file_uploader(
             "Codebook: Frictionless Table Schema (.json), or CSV with the columns attribute, "
@@ -57,5 +75,13 @@ def choose_source(place: str, grid: str) -> None:
             height=140,
         )
         st.button("Use this schema", on_click=load_typed)
+    elif source == PLAN:
+        st.file_uploader(
+            "A plan saved on the Plan page or by the command line: replaces schema, tables, aim "
+            "and budget",
+            type=["json"],
+            key="plan file",
+            on_change=load_plan,
+        )
     else:
         st.caption("Choose a source to replace the attributes below, or change them in the grid.")

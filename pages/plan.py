@@ -5,7 +5,8 @@ import streamlit as st
 from pages._budget import budget_inputs, unit_inputs
 from pages._chart import chart
 from pages._results import downloads, headline, table_list
-from pages._session import bind, change, current, plan, show_messages
+from pages._session import bind, change, current, escaped, plan, say, show_messages
+from rpexplore.analysis import workload_grids
 from rpexplore.losses import MaxVariance, SumOfVariances
 
 HERE = "plan"
@@ -38,8 +39,44 @@ def aim_of(loss: SumOfVariances | MaxVariance) -> str:
     return TARGET if loss.relative_to == "target" else LARGEST
 
 
+def set_missing_targets() -> None:
+    target = st.session_state["target for all"]
+    if target is None:
+        say("targets", "error", "Type a target standard error first.")
+        return
+    change(
+        "targets",
+        lambda: current().with_settings(
+            workload_grids.settings_for_missing_targets(current(), target)
+        ),
+    )
+
+
+def ask_for_targets(table: str) -> None:
+    """What the third aim waits for, and a box to give it."""
+    st.error(
+        f"Table {escaped(table)} has no target. Set one for every table on the Workload page, or "
+        "here for all at once."
+    )
+    with st.form("targets", border=False):
+        st.number_input(
+            "Target standard error for every table without one",
+            min_value=0.0,
+            value=None,
+            key="target for all",
+            width=360,
+        )
+        st.form_submit_button("Set this target", on_click=set_missing_targets)
+    show_messages("targets")
+    st.page_link("pages/workload.py", label="To the workload")
+
+
 def inputs() -> None:
     loss = current().loss
+    st.subheader("Privacy")
+    unit_inputs(HERE)
+    budget_inputs(HERE)
+    show_messages(HERE)
     st.subheader("What to aim for")
     st.radio(
         "The plan should give",
@@ -58,10 +95,6 @@ def inputs() -> None:
             on_change=set_loss,
             help="On top of each table's importance, which is set on the Workload page.",
         )
-    st.subheader("Privacy")
-    unit_inputs(HERE)
-    budget_inputs(HERE)
-    show_messages(HERE)
 
 
 st.title("Plan")
@@ -70,13 +103,13 @@ with left:
     inputs()
 planned = None
 with right:
-    planned = plan()
+    if missing := current().misses_target:
+        ask_for_targets(missing)
+    else:
+        planned = plan()
     if planned is not None:
         headline(planned)
         chart(planned)
-    elif aim_of(current().loss) == TARGET:
-        st.markdown("Targets are set on the Workload page, for single tables or for many at once.")
-        st.page_link("pages/workload.py", label="To the workload")
 if planned is not None:
     table_list(planned)
     downloads(planned)

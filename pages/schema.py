@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages._labels import apply_labels, values_and_labels
 from pages._session import (
     bind,
     change,
@@ -10,11 +11,11 @@ from pages._session import (
     escaped,
     revision,
     show_messages,
+    tell_refused,
     typed,
 )
 from pages._sources import choose_source
 from rpexplore.analysis import grids
-from rpexplore.domain import Domain
 from rpexplore.words import count_in_words
 
 HERE = "schema"  # where messages are shown, and the grid, which has its own
@@ -27,15 +28,14 @@ def add_attribute() -> None:
 
 
 def apply_typed() -> None:
+    """Take over what was typed into the grid; what cannot be used says why and stays there."""
     domain, changes = current().domain, typed(GRID)
-    renamed: dict[str, str] = {}
-
-    def edited() -> Domain:
-        result = grids.domain_from_grid(domain, changes)
-        renamed.update(result.renamed)
-        return result.domain
-
-    change_domain(GRID, edited, renamed)
+    refused = ()
+    if changes:
+        edited = grids.domain_from_grid(domain, changes)
+        change_domain(GRID, lambda: edited.domain, renamed=dict(edited.renamed))
+        refused = edited.refused
+    tell_refused(GRID, GRID, refused)
     if len(current().domain) != len(domain):
         revision(GRID, step=True)
 
@@ -45,8 +45,8 @@ def set_counted() -> None:
     change(HERE, lambda: current().replaced(counted=noun))
 
 
-if typed(GRID):
-    apply_typed()
+apply_typed()
+apply_labels()
 st.title("Schema")
 st.markdown(
     "Which attributes the tables can have, and which values each can take. This is **public "
@@ -74,15 +74,19 @@ st.data_editor(
     placeholder="",
     alt="Attributes of the schema, editable",
     column_config={
-        "name": st.column_config.TextColumn("Name in the data", required=True),
-        "label": st.column_config.TextColumn("Label", width=180),
-        "kind": st.column_config.SelectboxColumn("Kind", options=grids.KINDS, required=True),
-        "size": st.column_config.NumberColumn("Values", disabled=True, format="localized"),
-        "values": st.column_config.ListColumn("Categories, or edges of intervals", width=260),
-        "minimum": st.column_config.NumberColumn("Lowest", step=1, format="%d"),
-        "maximum": st.column_config.NumberColumn("Highest", step=1, format="%d"),
-        "step": st.column_config.NumberColumn("In groups of", step=1, format="%d"),
-        "remove": st.column_config.CheckboxColumn("Remove", width="small"),
+        "name": st.column_config.TextColumn("Name in the data", width=130, required=True),
+        "label": st.column_config.TextColumn("Label", width=170),
+        "kind": st.column_config.SelectboxColumn(
+            "Kind", width=115, options=grids.KINDS, required=True
+        ),
+        "size": st.column_config.NumberColumn(
+            "Values", width=65, disabled=True, format="localized"
+        ),
+        "values": st.column_config.ListColumn("Categories, or edges of intervals", width=230),
+        "minimum": st.column_config.NumberColumn("Lowest", width=75, step=1, format="%d"),
+        "maximum": st.column_config.NumberColumn("Highest", width=80, step=1, format="%d"),
+        "step": st.column_config.NumberColumn("In groups of", width=105, step=1, format="%d"),
+        "remove": st.column_config.CheckboxColumn("Remove", width=75),
     },
     column_order=[
         "name",
@@ -101,10 +105,13 @@ buttons = st.container(horizontal=True)
 buttons.button("Add an attribute", icon=":material/add:", on_click=add_attribute)
 problem = grids.why_no_csv(domain)
 buttons.download_button(
-    "Codebook (JSON)", lambda: domain.text("codebook.json"), "codebook.json", on_click="ignore"
+    "Download codebook.json",
+    lambda: domain.text("codebook.json"),
+    "codebook.json",
+    on_click="ignore",
 )
 buttons.download_button(
-    "Codebook (CSV)",
+    "Download codebook.csv",
     lambda: domain.text("codebook.csv"),
     "codebook.csv",
     on_click="ignore",
@@ -113,12 +120,7 @@ buttons.download_button(
 )
 
 with st.expander("Values and labels of one attribute"):
-    name = st.selectbox("Attribute", domain.names, key="attribute shown")
-    if name in domain.names:
-        values = grids.values_of(domain[name])
-        if domain[name].size > len(values):
-            st.caption(f"The first {len(values):,} of {domain[name].size:,} values.")
-        st.dataframe(values, hide_index=True, width=480, alt=f"Values of {name}")
+    values_and_labels()
 st.text_input(
     "What do the tables count? (one row of the data is one of them)",
     key=bind("counted", scenario.counted),

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages._session import bind, change, current, escaped, plan, show_messages
 from pages._settings import apply_typed, settings
-from rpexplore.analysis import grids
+from rpexplore.analysis import workload_grids
 from rpexplore.scenario import tables_from_text, text_from_tables
 from rpexplore.words import count_in_words, plural
 
@@ -24,7 +24,7 @@ def set_kind() -> None:
         return
     listed = current().request.listed
     if kind == "listed" and not listed:
-        listed = grids.first_list(current(), MOST_LISTED)
+        listed = workload_grids.first_list(current(), MOST_LISTED)
     change(HERE, lambda: current().with_request(kind=kind, listed=listed))
 
 
@@ -33,12 +33,19 @@ def set_number(field: str) -> None:
 
 
 def set_list() -> None:
-    text = st.session_state["listed"]
-    done = change(
-        HERE,
-        lambda: current().with_request(listed=tables_from_text(current().domain, text)),
-    )
-    st.session_state["refused list"] = None if done else text  # to be mended, not typed again
+    st.session_state["typed list"] = st.session_state["listed"]
+
+
+def take_list() -> None:
+    """Take over the typed list; a refused one is kept to be mended, and says so on every visit."""
+    text = st.session_state.get("typed list")
+    if text is not None and current().request.kind == "listed":
+        done = change(
+            HERE,
+            lambda: current().with_request(listed=tables_from_text(current().domain, text)),
+            otherwise="The plan still uses the list before this one.",
+        )
+        st.session_state["typed list"] = None if done else text
 
 
 def add_to_list() -> None:
@@ -48,6 +55,7 @@ def add_to_list() -> None:
 
 
 apply_typed()
+take_list()
 st.title("Workload")
 st.markdown("Which tables you want to publish, and how much each of them matters.")
 scenario = current()
@@ -79,22 +87,35 @@ elif request.kind == "at_most_cells":
         width=240,
     )
 else:
+    refused = st.session_state.get("typed list")
     st.text_area(
         "One table a line, its attributes separated by commas or ×; total stands for the total",
         key=bind(
             "listed",
-            st.session_state.get("refused list") or text_from_tables(request.listed),
+            text_from_tables(request.listed) if refused is None else refused,
         ),
         on_change=set_list,
         height=220,
     )
     pick, add = st.columns([3, 1], vertical_alignment="bottom")
     pick.multiselect("Or pick attributes", domain.names, key="picked")
-    add.button("Add this table", on_click=add_to_list, disabled=not st.session_state["picked"])
+    add.button(
+        "Add this table",
+        on_click=add_to_list,
+        disabled=not st.session_state["picked"] or refused is not None,
+    )
 show_messages(HERE)
 
-totals = grids.totals(scenario.workload)
-planned = plan()
+totals = workload_grids.totals(scenario.workload)
+if scenario.misses_target:
+    planned = None
+    st.error(
+        f"There is no plan yet: table {escaped(scenario.misses_target)} has no target. Set one for "
+        "every table, in the grid or with “Target for these” below it, or choose another aim on "
+        "the Plan page."
+    )
+else:
+    planned = plan()
 columns = [column.container(gap="xxsmall") for column in st.columns(4)]
 columns[0].metric("Tables", f"{totals.tables:,}")
 columns[1].metric("Cells in all tables", count_in_words(totals.cells))
@@ -113,6 +134,5 @@ if scenario.settings_aside:
         "for now kept aside."
     )
 
-if planned is not None:
-    settings(planned)
+settings(planned)
 st.page_link("pages/plan.py", label="Next: the plan", icon=":material/arrow_forward:")

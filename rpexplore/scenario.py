@@ -6,6 +6,7 @@ attributes"), so that the question survives a change of the schema.
 """
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -73,6 +74,26 @@ class WorkloadRequest:
                 f"The tables must be asked for as one of {', '.join(KINDS)}, got {self.kind!r}."
             )
 
+    @classmethod
+    def of(cls, workload: Workload) -> "WorkloadRequest":
+        """A request for exactly these tables: by their number of attributes if that tells them."""
+        settings = tuple(
+            TableSetting(table, weight, None if math.isnan(target) else target)
+            for table, weight, target in zip(
+                workload.tables, workload.weights.tolist(), workload.targets.tolist(), strict=True
+            )
+            if weight != 1.0 or not math.isnan(target)
+        )
+        attributes, order = len(workload.domain), int(workload.orders.max())
+        counts = [math.comb(attributes, size) for size in range(order + 1)]
+        # Tables are never repeated, so that the number of those of each order settles it.
+        present = np.bincount(workload.orders, minlength=order + 1).tolist()
+        if present == counts:
+            return cls("up_to", order=order, settings=settings)
+        if present == [0] * order + counts[-1:]:
+            return cls("of_order", order=order, settings=settings)
+        return cls("listed", listed=tuple(workload.tables), settings=settings)
+
     def workload(self, domain: Domain) -> Workload:
         """The tables asked for, with their importance and targets.
 
@@ -103,6 +124,13 @@ class Scenario:
     loss: Loss = field(default_factory=SumOfVariances)
     budget: Budget = field(default_factory=lambda: Budget(rho="0.1"))
     counted: str = "records"
+
+    @classmethod
+    def of_plan(cls, plan: Plan, counted: str = "records") -> "Scenario":
+        """The inputs that a plan was made from."""
+        workload = plan.workload
+        request = WorkloadRequest.of(workload)
+        return cls(workload.domain, request, plan.loss, plan.budget, counted)
 
     @cached_property
     def workload(self) -> Workload:

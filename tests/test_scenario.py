@@ -151,6 +151,48 @@ def test_too_many_tables_for_the_new_schema_are_not_asked_for():
     assert "at most" in notes[0]
 
 
+def test_a_loaded_schema_keeps_settings_of_unchanged_attributes_only():
+    domain = rp.Domain.from_sizes({"a": 2, "b": 3, "c": 4})
+    settings = (TableSetting(("a",), 2.0), TableSetting(("a", "b"), 3.0))
+    scenario = Scenario(domain, WorkloadRequest(settings=settings))
+    other = rp.Domain.from_sizes({"b": 9, "a": 2})
+    changed, notes = scenario.with_domain(other, from_elsewhere=True)
+    assert changed.request.settings == (TableSetting(("a",), 2.0),)
+    assert any("importance or target of table a × b" in note for note in notes)
+    assert len(scenario.with_domain(other)[0].request.settings) == 2
+
+
+@pytest.mark.parametrize(
+    ("request_", "same"),
+    [
+        (WorkloadRequest("up_to", order=2), True),
+        (WorkloadRequest("of_order", order=1), True),
+        (WorkloadRequest("of_order", order=0), False),  # the same as up to 0
+        (WorkloadRequest("listed", listed=(("a",), ("b", "c"))), True),
+        (WorkloadRequest("at_most_cells", cells=6), False),
+    ],
+)
+def test_a_plan_tells_its_inputs(request_, same):
+    domain = rp.Domain.from_sizes({"a": 2, "b": 3, "c": 4})
+    loss, budget = rp.MaxVariance(), rp.Budget(rho="0.3", max_records_per_person=2)
+    scenario = Scenario(domain, request_, loss, budget, "visits")
+    again = Scenario.of_plan(scenario.plan(), "visits")
+    assert set(again.workload.tables) == set(scenario.workload.tables)
+    assert (again == scenario) == same
+    weighted = scenario.with_settings([TableSetting(scenario.workload.tables[0], 2.0, 9.0)])
+    assert Scenario.of_plan(weighted.plan()).request.settings == weighted.request.settings
+
+
+@pytest.mark.parametrize(("target", "missing"), [(None, "(total)"), (5.0, "")])
+def test_tables_without_the_target_that_the_loss_needs(target, missing):
+    domain = rp.Domain.from_sizes({"a": 2})
+    scenario = Scenario(domain, WorkloadRequest(order=0)).with_settings(
+        [TableSetting((), target=target)]
+    )
+    assert scenario.misses_target == ""
+    assert scenario.replaced(loss=rp.MaxVariance(relative_to="target")).misses_target == missing
+
+
 def test_a_renamed_attribute_keeps_its_settings():
     scenario = Scenario(DOMAIN, WorkloadRequest("listed", listed=(("age", "sex"),))).with_settings(
         [TableSetting(("age", "sex"), 2.0)]

@@ -7,10 +7,16 @@ import pandas as pd
 from rpexplore import privacy
 from rpexplore.budget import Budget
 from rpexplore.exact import exact_text
+from rpexplore.plan import Plan
 from rpexplore.words import rounded
 
 UNITS = ("rho", "epsilon", "mu")
 USUAL_DELTA = "1e-6"
+DELTAS = (USUAL_DELTA, "1e-9")  # beside each headline
+
+# Beyond these a budget is hardly a promise any more.
+HIGH_EPSILON = 10
+HIGH_DELTA = Fraction(1, 10**4)
 
 # Slider stops, equal steps on a log scale: 1, 2, 5 in every decade.
 _DECADES = {"rho": (-4, 1), "epsilon": (-2, 1), "mu": (-2, 1)}
@@ -55,6 +61,30 @@ def restated(budget: Budget, unit: str, value: str, delta: str = USUAL_DELTA) ->
 def protecting(budget: Budget, max_records_per_person: int | None) -> Budget:
     """The same numbers as a promise to another privacy unit."""
     return Budget(max_records_per_person=max_records_per_person, **dict(budget.stated))
+
+
+def epsilon_in_words(plan: Plan) -> tuple[str, str]:
+    """The privacy of a plan as ε, and at which δ: as it was asked for, where it was."""
+    stated = dict(plan.budget.stated)
+    others = [f"ε = {rounded(plan.epsilon(delta), 3, 'up')} at δ = {delta}" for delta in DELTAS]
+    if "epsilon" in stated:
+        delta = plain(stated["delta"])
+        others = [other for other in others if not other.endswith(f" {delta}")]
+        return f"ε = {plain(stated['epsilon'])}", f"at δ = {delta} (as asked); {'; '.join(others)}"
+    first, _, delta = others[0].partition(" at ")
+    return first, f"at {delta} ({others[1]})"
+
+
+def notes(budget: Budget) -> list[str]:
+    """What to think over about a budget, in sentences; nothing of it is refused."""
+    words = []
+    epsilon, delta = privacy.epsilon_from_rho(budget.rho, USUAL_DELTA), budget.stated_delta
+    if epsilon > HIGH_EPSILON:
+        value = rounded(epsilon, 3, "up")
+        words.append(f"ε is {value} at δ = {USUAL_DELTA}: ε above {HIGH_EPSILON} promises little.")
+    if delta is not None and delta > HIGH_DELTA:
+        words.append("δ should be far below one in the number of records.")
+    return words
 
 
 def slider_stops(unit: str, value: str) -> list[str]:

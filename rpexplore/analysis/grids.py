@@ -1,20 +1,18 @@
-"""Schema and workload as grids that people edit: to DataFrames, and back from what was typed."""
+"""The schema as a grid that people edit: to a DataFrame, and back from what was typed."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.standard_errors import places_containing, titles
 from rpexplore.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain import Domain
 from rpexplore.errors import DomainError
 from rpexplore.plan import Plan
-from rpexplore.scenario import Scenario, Table, TableSetting
-from rpexplore.workload import Workload
+from rpexplore.scenario import Scenario, titles_in_words
+from rpexplore.words import plural
 
 CATEGORIES, INTEGERS, BINS = "categories", "whole numbers", "intervals"
 KINDS = [CATEGORIES, INTEGERS, BINS]
@@ -22,8 +20,6 @@ KINDS = [CATEGORIES, INTEGERS, BINS]
 # Longer lists of values are not shown in the grid, and so cannot be changed there.
 MAX_LISTED = 1000
 _MAX_CSV_LINES = 1_000_000
-
-# ---- the schema
 
 
 def schema_grid(domain: Domain) -> pd.DataFrame:
@@ -38,18 +34,44 @@ def schema_grid(domain: Domain) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class EditedDomain:
-    """A domain read back from a grid, and which attributes only changed their name."""
+    """A domain read back from a grid, which attributes only changed their name, and why the
+    changes that are not in it were refused."""
 
     domain: Domain
     renamed: Mapping[str, str]
+    refused: tuple[str, ...] = ()
+
+
+# Cells that make sense together only: a lowest value may need the highest typed next to it.
+_TOGETHER = (("name",), ("label",), ("kind", "values", "minimum", "maximum", "step"), ("remove",))
 
 
 def domain_from_grid(domain: Domain, changes: Mapping[int, Mapping[str, Any]]) -> EditedDomain:
     """The domain after changes {row: {column: value}} to its grid.
 
     A new kind starts with values that come closest to the old ones, to be edited further.
-    Raises `DomainError` for values that are none.
+    Changes that cannot be used are refused one by one; the others are in the domain.
     """
+    try:
+        return _changed_domain(domain, changes)
+    except DomainError:
+        pass
+    taken: dict[int, dict[str, Any]] = {}
+    result, refused = EditedDomain(domain, {}), []
+    for row, change in changes.items():
+        for columns in _TOGETHER:
+            part = {column: change[column] for column in columns if column in change}
+            if not part:
+                continue
+            trial = taken | {row: taken.get(row, {}) | part}
+            try:
+                result, taken = _changed_domain(domain, trial), trial
+            except DomainError as error:
+                refused.append(str(error))
+    return replace(result, refused=tuple(refused))
+
+
+def _changed_domain(domain: Domain, changes: Mapping[int, Mapping[str, Any]]) -> EditedDomain:
     attributes, renamed = [], {}
     for place, attribute in enumerate(domain.attributes):
         change = changes.get(place, {})
@@ -61,6 +83,11 @@ def domain_from_grid(domain: Domain, changes: Mapping[int, Mapping[str, Any]]) -
     if not attributes:
         raise DomainError("A schema needs at least one attribute; add another before removing it.")
     return EditedDomain(Domain(tuple(attributes)), renamed)
+
+
+def cross_product(domain: Domain) -> int:
+    """Cells of the table of all attributes together, exact."""
+    return math.prod(domain.sizes.tolist())
 
 
 def with_new_attribute(domain: Domain) -> Domain:
@@ -87,11 +114,24 @@ def _is_listable(values: Categories | Integers | Bins) -> bool:
 
 def domain_from_bytes(content: bytes, filename: str) -> Domain:
     """The domain of an uploaded codebook; the ending of `filename` tells its format."""
+    return Domain.parse(_text(content, filename), filename)
+
+
+def scenario_from_bytes(content: bytes, filename: str, present: Scenario) -> Scenario:
+    """The inputs of an uploaded plan; for the present schema it counts what is counted now.
+
+    Raises `RpexploreError` for a file that is no plan.
+    """
+    opened = Scenario.of_plan(Plan.parse(_text(content, filename), filename))
+    same = opened.domain == present.domain
+    return opened.replaced(counted=present.counted) if same else opened
+
+
+def _text(content: bytes, filename: str) -> str:
     try:
-        text = content.decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise DomainError(f"{filename} is not UTF-8 text; save it as UTF-8.") from None
-    return Domain.parse(text, filename)
 
 
 def domain_from_lines(text: str) -> Domain:
@@ -109,12 +149,44 @@ def domain_from_lines(text: str) -> Domain:
     return Domain(tuple(attributes))
 
 
+def loaded_in_words(scenario: Scenario, what: str) -> str:
+    """What was loaded as the schema, and which settings of tables are still there."""
+    domain = scenario.domain
+    values = plural(sum(domain.sizes.tolist()), "value")
+    words = f"Loaded {what}: {plural(len(domain), 'attribute')}, {values}."
+    kept = [setting.attributes for setting in scenario.request.settings]
+    return f"{words} Kept: importance or target of {titles_in_words(kept)}." if kept else words
+
+
 def values_of(attribute: Attribute, most: int = MAX_LISTED) -> pd.DataFrame:
     """The first values of an attribute, as they stand in the records, and what they are called."""
     count = min(attribute.size, most)
     labels = [attribute.values.label(index) for index in range(count)]
     stored = attribute.values.values[:count] if isinstance(attribute.values, Categories) else labels
     return pd.DataFrame({"value": list(stored), "label": labels})
+
+
+def domain_with_labels(
+    domain: Domain, name: str, changes: Mapping[int, Mapping[str, Any]]
+) -> EditedDomain:
+    """The domain after changes {row: {"label": text}} to the values of one attribute.
+
+    An emptied label is the value itself. Labels that cannot be used are refused one by one.
+    """
+    place, attribute = domain.names.index(name), domain[name]
+    refused: list[str] = []
+    values = attribute.values
+    assert isinstance(values, Categories)  # others have no labels of their own
+    for row, change in changes.items():
+        labels = list(values.labels)
+        labels[row] = str(change.get("label") or "").strip() or values.values[row]
+        try:
+            values = Categories(values.values, tuple(labels))
+        except DomainError as error:
+            refused.append(f"Attribute {name!r}: {error}")
+    attributes = list(domain.attributes)
+    attributes[place] = replace(attribute, values=values)
+    return EditedDomain(Domain(tuple(attributes)), {}, tuple(refused))
 
 
 def _row(attribute: Attribute) -> dict[str, Any]:
@@ -228,92 +300,3 @@ def _attribute_from_line(line: str) -> Attribute:
             "or its categories (sex: F, M)."
         )
     return Attribute(name.strip(), Integers(*limits, step))
-
-
-# ---- the workload
-
-
-@dataclass(frozen=True)
-class WorkloadTotals:
-    """The size of a workload: tables, cells over all tables, and its largest table."""
-
-    tables: int
-    cells: int
-    largest_table: str
-    largest_cells: int
-
-
-def totals(workload: Workload) -> WorkloadTotals:
-    """The size of a workload, exact however large."""
-    cells = workload.exact_cells
-    largest = int(np.argmax(workload.cells))
-    return WorkloadTotals(
-        tables=len(workload),
-        cells=int(cells.sum()),
-        largest_table=titles(workload, np.array([largest]))[0],
-        largest_cells=int(cells[largest]),
-    )
-
-
-def cross_product(domain: Domain) -> int:
-    """Cells of the table of all attributes together, exact."""
-    return math.prod(domain.sizes.tolist())
-
-
-def first_list(scenario: Scenario, most: int) -> tuple[tuple[str, ...], ...]:
-    """The list to start from: what is asked for so far, or, were that too long, each attribute."""
-    if len(scenario.workload) <= most:
-        return tuple(scenario.workload.tables)
-    return tuple((name,) for name in scenario.domain.names)
-
-
-def workload_grid(
-    plan: Plan, containing: Sequence[str] = (), most: int | None = None
-) -> tuple[pd.DataFrame, int]:
-    """The first `most` tables that have all of these attributes, and how many there are in all.
-
-    Columns, indexed by the table's place in the workload: table, cells, weight, target,
-    standard_error.
-    """
-    workload = plan.workload
-    places = places_containing(workload, containing)
-    shown = places[:most]
-    frame = pd.DataFrame(
-        {
-            "table": titles(workload, shown),
-            "cells": workload.cells[shown],
-            "weight": workload.weights[shown],
-            "target": workload.targets[shown],
-            "standard_error": plan.standard_errors[shown],
-        },
-        index=pd.Index(shown, name="place"),
-    )
-    return frame, len(places)
-
-
-def settings_from_grid(
-    scenario: Scenario, tables: Sequence[Table], changes: Mapping[int, Mapping[str, Any]]
-) -> list[TableSetting]:
-    """What is asked of the tables whose rows were changed: {row: {column: value}}.
-
-    tables: the table of each row. An emptied weight is 1, an emptied target none.
-    """
-    present = {setting.attributes: setting for setting in scenario.request.settings}
-    settings = []
-    for row, change in changes.items():
-        setting = present.get(tables[row], TableSetting(tables[row]))
-        weight = change.get("weight", setting.weight)
-        target = change.get("target", setting.target)
-        settings.append(replace(setting, weight=1.0 if weight is None else weight, target=target))
-    return settings
-
-
-def settings_for_many(
-    scenario: Scenario, containing: Sequence[str], weight: float | None, target: float | None
-) -> list[TableSetting]:
-    """One importance, one target, or both for every table that has all of these attributes."""
-    given = {"weight": weight, "target": target}
-    change = {field: value for field, value in given.items() if value is not None}
-    places = places_containing(scenario.workload, containing).tolist()
-    tables = [scenario.workload.tables[place] for place in places]
-    return settings_from_grid(scenario, tables, dict.fromkeys(range(len(tables)), change))

@@ -84,12 +84,12 @@ def by_order_in_words(frame: pd.DataFrame, counted: str) -> str:
     worst = max(rows, key=lambda row: row["median"])
     if worst["median"] <= best["median"] * 1.005:
         several = ", however many attributes it has" if len(rows) > 1 else ""
-        typical = f"{rounded(worst['median'])} {counted}"
+        typical = f"{_as_in_chart(worst['median'])} {counted}"
         middle = f"A typical table has a standard error of {typical}{several}."
     else:
         middle = (
-            f"Typical (median) standard errors run from {rounded(best['median'])} {counted} for "
-            f"{order_in_words(best['order'])} to {rounded(worst['median'])} for "
+            f"Typical (median) standard errors run from {_as_in_chart(best['median'])} {counted} "
+            f"for {order_in_words(best['order'])} to {_as_in_chart(worst['median'])} for "
             f"{order_in_words(worst['order'])}."
         )
     extreme = max(rows, key=lambda row: row["largest"])
@@ -97,8 +97,13 @@ def by_order_in_words(frame: pd.DataFrame, counted: str) -> str:
         return f"{middle} All tables are equally accurate."
     return (
         f"{middle} The least accurate table is {extreme['worst_table']}, at "
-        f"{rounded(extreme['largest'])}."
+        f"{_as_in_chart(extreme['largest'])}."
     )
+
+
+def differ_within_orders(frame: pd.DataFrame) -> bool:
+    """Whether tables of the same order differ in what `by_order` shows, to the digits shown."""
+    return bool((frame["largest"] > frame["smallest"] * 1.005).any())
 
 
 def order_in_words(order: int) -> str:
@@ -151,6 +156,10 @@ def titles(workload: Workload, places: np.ndarray) -> list[str]:
     names = workload.domain.names
     rows = workload.members[places].tolist()
     return [title(tuple(names[i] for i in row if i >= 0)) for row in rows]
+
+
+def _as_in_chart(error: float) -> str:
+    return rounded(error, 3, zeros=True)
 
 
 def _title(plan: Plan, place: int) -> str:

@@ -65,3 +65,28 @@ def test_slider_holds_the_present_value_in_order(unit):
 def test_plain_numbers_are_typed_as_people_do(value, text):
     assert budgets.plain(Fraction(value)) == text
     assert Fraction(text) == Fraction(value)
+
+
+def test_epsilon_of_a_plan_in_words():
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2}), 1)
+
+    def words(**budget):
+        plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(**budget))
+        return budgets.epsilon_in_words(plan)
+
+    # math.md §1: rho = 0.5, delta = 1e-6 gives epsilon = 5.2215.
+    assert words(rho="0.5")[0] == "ε = 5.23"
+    assert words(rho="0.5")[1].startswith("at δ = 1e-6 (ε = ")
+    first, further = words(epsilon=1, delta="1e-6")
+    assert first == "ε = 1"
+    assert further.startswith("at δ = 1e-6 (as asked); ε = ")
+    assert further.count("1e-6") == 1
+
+
+def test_notes():
+    assert budgets.notes(rp.Budget(rho="0.5")) == []
+    assert budgets.notes(rp.Budget(epsilon=10, delta="1e-6")) == []
+    (high,) = budgets.notes(rp.Budget(epsilon="10.1", delta="1e-6"))
+    assert high.endswith("ε above 10 promises little.")
+    (loose,) = budgets.notes(rp.Budget(epsilon=1, delta="0.01"))
+    assert "far below one in the number of records" in loose

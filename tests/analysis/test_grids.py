@@ -1,14 +1,14 @@
-"""Schema and workload as grids, and back."""
+"""The schema as a grid, and back."""
+
+import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import grids
 from rpexplore.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.errors import DomainError
-from rpexplore.scenario import Scenario, TableSetting, WorkloadRequest
+from rpexplore.scenario import Scenario
 
 DOMAIN = rp.Domain(
     (
@@ -86,8 +86,31 @@ def test_removed_rows_are_gone():
     ],
 )
 def test_what_cannot_be_used_is_refused_by_name(changes, told):
-    with pytest.raises(DomainError, match=told):
-        edited(changes)
+    result = grids.domain_from_grid(DOMAIN, changes)
+    assert len(result.refused) == 1
+    assert re.search(told, result.refused[0])
+
+
+def test_one_unusable_cell_does_not_hold_up_the_others():
+    changes = {
+        0: {"name": "sex", "label": "Years", "maximum": 49},
+        1: {"values": ["F", "F"], "name": "gender"},
+        2: {"remove": True},
+    }
+    result = grids.domain_from_grid(DOMAIN, changes)
+    assert result.domain == rp.Domain(
+        (
+            Attribute("age", Integers(0, 49, 5), "Years"),
+            Attribute("gender", Categories(("F", "M"), ("Female", "Male"))),
+        )
+    )
+    assert result.renamed == {"age": "age", "sex": "gender"}
+    assert ["twice" in reason for reason in result.refused] == [True, True]
+
+
+def test_names_are_swapped():
+    result = grids.domain_from_grid(DOMAIN, {0: {"name": "sex"}, 1: {"name": "age"}})
+    assert (result.domain.names, result.refused) == (("sex", "age", "income"), ())
 
 
 def test_long_lists_are_left_out_of_the_grid_and_stay_as_they_are():
@@ -95,8 +118,8 @@ def test_long_lists_are_left_out_of_the_grid_and_stay_as_they_are():
     domain = rp.Domain((Attribute("code", many),))
     assert grids.schema_grid(domain).loc[0, "values"] is None
     assert edited({0: {"label": "Code"}}, domain)["code"].values == many
-    with pytest.raises(DomainError, match="too many to list"):
-        edited({0: {"kind": grids.BINS}}, domain)
+    (reason,) = grids.domain_from_grid(domain, {0: {"kind": grids.BINS}}).refused
+    assert "too many to list" in reason
     assert len(grids.values_of(domain["code"])) == grids.MAX_LISTED
 
 
@@ -167,51 +190,25 @@ def test_uploaded_bytes():
 # ---- the workload
 
 
-@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=12))
-def test_sizes_are_exact_however_large(sizes):
-    domain = rp.Domain.from_sizes({f"a{i}": size for i, size in enumerate(sizes)})
-    product = 1
-    for size in sizes:
-        product *= size
-    assert grids.cross_product(domain) == product
-    totals = grids.totals(rp.Workload.of(domain, [domain.names, ()]))
-    assert (totals.tables, totals.cells, totals.largest_cells) == (2, product + 1, product)
+def test_labels_are_changed_and_bad_ones_refused():
+    result = grids.domain_with_labels(DOMAIN, "sex", {0: {"label": " Women "}})
+    assert result.domain["sex"].values == Categories(("F", "M"), ("Women", "Male"))
+    result = grids.domain_with_labels(DOMAIN, "sex", {0: {"label": "Male"}, 1: {"label": None}})
+    assert result.domain["sex"].values == Categories(("F", "M"), ("Female", "M"))
+    assert "'Male' stands for two" in result.refused[0]
 
 
-def test_workload_grid_is_cut_and_says_how_many_there_are():
-    plan = Scenario(DOMAIN).plan()
-    grid, found = grids.workload_grid(plan, most=3)
-    assert (len(grid), found) == (3, 7)
-    assert grid["table"].tolist() == ["(total)", "age", "sex"]
-    grid, found = grids.workload_grid(plan, ["sex"])
-    assert (grid["table"].tolist(), found) == (["sex", "age × sex", "sex × income"], 3)
-    assert [plan.workload.tables[place] for place in grid.index][1] == ("age", "sex")
-    assert grid["standard_error"].tolist() == plan.standard_errors[grid.index].tolist()
+def test_a_plan_becomes_its_inputs():
+    scenario = Scenario(DOMAIN, counted="people")
+    content = scenario.plan().text.encode()
+    assert grids.scenario_from_bytes(content, "plan.json", scenario) == scenario
+    elsewhere = Scenario(rp.Domain.from_sizes({"a": 2}), counted="visits")
+    assert grids.scenario_from_bytes(content, "plan.json", elsewhere).counted == "records"
+    with pytest.raises(DomainError, match="not UTF-8"):
+        grids.scenario_from_bytes(b"\xff", "plan.json", scenario)
 
 
-def test_typed_importance_and_targets_become_settings():
-    scenario = Scenario(DOMAIN).with_settings([TableSetting(("age",), 3.0, 9.0)])
-    tables = [("age",), ("sex",)]
-    changes = {0: {"target": None}, 1: {"weight": 2.0, "target": 5.0}}
-    assert grids.settings_from_grid(scenario, tables, changes) == [
-        TableSetting(("age",), 3.0, None),
-        TableSetting(("sex",), 2.0, 5.0),
-    ]
-    emptied = grids.settings_from_grid(scenario, tables, {0: {"weight": None}})
-    assert emptied == [TableSetting(("age",), 1.0, 9.0)]
-
-
-def test_settings_for_many_keep_what_is_not_given():
-    scenario = Scenario(DOMAIN).with_settings([TableSetting(("age",), 3.0, 9.0)])
-    settings = grids.settings_for_many(scenario, ["age"], None, 4.0)
-    assert set(settings) == {
-        TableSetting(("age",), 3.0, 4.0),
-        TableSetting(("age", "sex"), 1.0, 4.0),
-        TableSetting(("age", "income"), 1.0, 4.0),
-    }
-
-
-def test_first_list_is_what_is_asked_for_or_each_attribute():
-    scenario = Scenario(DOMAIN, WorkloadRequest(order=1))
-    assert grids.first_list(scenario, 10) == ((), ("age",), ("sex",), ("income",))
-    assert grids.first_list(scenario, 3) == (("age",), ("sex",), ("income",))
+def test_loaded_in_words():
+    assert grids.loaded_in_words(Scenario(DOMAIN), "my.csv") == (
+        "Loaded my.csv: 3 attributes, 24 values."
+    )

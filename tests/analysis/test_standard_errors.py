@@ -93,3 +93,18 @@ def test_csv_of_tables_can_be_read_as_a_workload(plan):
     np.testing.assert_array_equal(workload.weights, plan.workload.weights)
     np.testing.assert_array_equal(workload.targets, plan.workload.targets)
     assert len(io.StringIO(text).readlines()) == 8
+
+
+def test_words_are_rounded_as_in_the_chart(plan):
+    frame = se.by_order(plan).assign(
+        median=[13.0, 13.21, 14.02], largest=[13.0, 13.5, 14.5], smallest=[13.0, 13.1, 13.9]
+    )
+    words = se.by_order_in_words(frame, "people")
+    assert "from 13.0 people" in words
+    assert "to 14.0 for" in words
+    assert words.endswith("at 14.5.")
+
+
+def test_tables_of_an_order_differ_or_not(plan, level_plan):
+    assert se.differ_within_orders(se.by_order(plan))
+    assert not se.differ_within_orders(se.by_order(level_plan))

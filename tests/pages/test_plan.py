@@ -116,6 +116,21 @@ def test_budget_as_epsilon_and_delta(app, small):
     assert "at δ = 1e-6" in plain(session.texts("caption"))
 
 
+def test_the_headline_shows_what_was_asked_for_first(app, small):
+    session = app("plan", small.replaced(budget=rp.Budget(epsilon=1, delta="1e-5")))
+    assert session.metrics()["Privacy"] == "ε = 1"
+    words = plain(session.texts("caption"))
+    assert "at δ = 1e-5 (as asked); ε = " in words
+    assert not session.info
+
+
+def test_budgets_that_promise_little_are_noted(app, small):
+    session = app("plan", small.replaced(budget=rp.Budget(epsilon=20, delta="0.001")))
+    assert "ε above 10 promises little" in session.info[0].value
+    assert "δ should be far below one in the number of records" in session.info[1].value
+    assert not session.error
+
+
 def test_budget_as_mu(app, small):
     session = app("plan", small)
     session.segmented_control(key="unit").set_value("mu").run()
@@ -144,6 +159,17 @@ def test_protecting_people_costs_accuracy(app, small):
     assert "one person with at most 3 records" in plain(session.texts("caption"))
     session.radio(key="protected").set_value("One record").run()
     assert session.scenario == small
+
+
+# ---- chart
+
+
+def test_the_caption_speaks_of_boxes_only_where_there_are_some(app, small):
+    session = app("plan", small)
+    assert "Boxes hold" in plain(session.texts("caption"))
+    session.radio(key="aim").set_value("largest").run()
+    session.open("workload").number_input(key="order").set_value(0).run()
+    assert "Boxes hold" not in plain(session.open("plan").texts("caption"))
 
 
 # ---- tables and files

@@ -2,6 +2,7 @@
 
 import pytest
 
+import rpexplore as rp
 from rpexplore.scenario import TableSetting, WorkloadRequest
 
 
@@ -57,6 +58,12 @@ def test_an_unusable_list_stays_to_be_mended(app, small):
     assert "Line 2" in session.error[0].value
     assert session.scenario == before
     assert session.text_area(key="listed").value == "age\nheight"
+    for _ in range(2):  # for as long as it is kept, also on later visits
+        assert "still uses the list before this one" in session.error[0].value
+        assert len(session.error) == 1
+        session.open("plan").open("workload")
+    assert session.text_area(key="listed").value == "age\nheight"
+    assert session.scenario == before
     session.text_area(key="listed").set_value("age").run()
     assert not session.error
     assert session.text_area(key="listed").value == "age"
@@ -108,6 +115,30 @@ def test_importance_of_zero_is_refused(app, small):
     assert session.scenario == small
 
 
+def test_one_unusable_importance_does_not_hold_up_the_others(app, small):
+    session = app("workload", small)
+    session.type_in_grid("workload grid", 1, "weight", 0.0)
+    session.type_in_grid("workload grid", 2, "weight", 5.0)
+    assert session.scenario.request.settings == (TableSetting(("sex",), 5.0),)
+    assert len(session.error) == 1
+    session.open("schema").open("workload")
+    assert "given up" in session.warning[0].value
+    assert not session.run().warning
+
+
+def test_targets_are_set_where_the_plan_waits_for_them(app, small):
+    scenario = small.replaced(loss=rp.MaxVariance(relative_to="target"))
+    session = app("workload", scenario)
+    assert "has no target" in session.error[0].value
+    assert session.data_editor[0].value["standard_error"].isna().all()
+    session.type_in_grid("workload grid", 1, "target", 7.0)
+    session.number_input(key="target of many").set_value(5.0).run()
+    session.press("Set for all 7 tables")
+    assert not session.error
+    assert session.scenario.workload.targets.tolist() == [5.0] * 7
+    assert session.data_editor[0].value["standard_error"].notna().all()
+
+
 def test_many_tables_are_set_at_once_and_forgotten(app, small):
     session = app("workload", small)
     session.multiselect(key="containing").set_value(["sex"]).run()
@@ -135,7 +166,7 @@ def test_a_long_list_is_cut_visibly(app, wide):
     session = app("workload", wide)
     assert "first 2,000 of 166,751" in session.info[0].value
     assert len(session.data_editor[0].value) == 2000
-    assert session.download_button[0].label == "Download 166,751 tables (CSV)"
+    assert session.download_button[0].label == "Download tables.csv"
     choose(session, "listed")
     assert len(session.scenario.workload) == 100
 

@@ -1,0 +1,98 @@
+"""The workload as a grid, and back."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.analysis import grids, workload_grids
+from rpexplore.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.scenario import Scenario, TableSetting, WorkloadRequest
+
+DOMAIN = rp.Domain(
+    (
+        Attribute("age", Integers(0, 99, 5), "Age in years"),
+        Attribute("sex", Categories(("F", "M"), ("Female", "Male"))),
+        Attribute("income", Bins((0, 500, 1000.5))),
+    )
+)
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=12))
+def test_sizes_are_exact_however_large(sizes):
+    domain = rp.Domain.from_sizes({f"a{i}": size for i, size in enumerate(sizes)})
+    product = 1
+    for size in sizes:
+        product *= size
+    assert grids.cross_product(domain) == product
+    totals = workload_grids.totals(rp.Workload.of(domain, [domain.names, ()]))
+    assert (totals.tables, totals.cells, totals.largest_cells) == (2, product + 1, product)
+
+
+def test_workload_grid_is_cut_and_says_how_many_there_are():
+    plan = Scenario(DOMAIN).plan()
+    grid, found = workload_grids.workload_grid(plan.workload, plan, most=3)
+    assert (len(grid), found) == (3, 7)
+    assert grid["table"].tolist() == ["(total)", "age", "sex"]
+    grid, found = workload_grids.workload_grid(plan.workload, plan, ["sex"])
+    assert (grid["table"].tolist(), found) == (["sex", "age × sex", "sex × income"], 3)
+    assert [plan.workload.tables[place] for place in grid.index][1] == ("age", "sex")
+    assert grid["standard_error"].tolist() == plan.standard_errors[grid.index].tolist()
+
+
+def test_typed_importance_and_targets_become_settings():
+    scenario = Scenario(DOMAIN).with_settings([TableSetting(("age",), 3.0, 9.0)])
+    tables = [("age",), ("sex",)]
+    changes = {0: {"target": None}, 1: {"weight": 2.0, "target": 5.0}}
+    assert workload_grids.settings_from_grid(scenario, tables, changes) == [
+        TableSetting(("age",), 3.0, None),
+        TableSetting(("sex",), 2.0, 5.0),
+    ]
+    emptied = workload_grids.settings_from_grid(scenario, tables, {0: {"weight": None}})
+    assert emptied == [TableSetting(("age",), 1.0, 9.0)]
+
+
+def test_a_grid_without_a_plan_has_no_standard_errors():
+    grid, found = workload_grids.workload_grid(Scenario(DOMAIN).workload, None)
+    assert found == 7
+    assert grid["standard_error"].isna().all()
+
+
+def test_one_unusable_importance_does_not_hold_up_the_others():
+    scenario = Scenario(DOMAIN)
+    changes = {0: {"weight": 0.0, "target": 4.0}, 1: {"weight": 2.0}}
+    result = workload_grids.scenario_from_grid(scenario, [("age",), ("sex",)], changes)
+    assert result.scenario.request.settings == (
+        TableSetting(("age",), 1.0, 4.0),
+        TableSetting(("sex",), 2.0),
+    )
+    (reason,) = result.refused
+    assert "must be a positive number" in reason
+    good = workload_grids.scenario_from_grid(scenario, [("age",)], {0: {"weight": 2.0}})
+    assert good == workload_grids.EditedScenario(
+        scenario.with_settings([TableSetting(("age",), 2.0)])
+    )
+
+
+def test_missing_targets_are_set_and_the_others_kept():
+    scenario = Scenario(DOMAIN, WorkloadRequest(order=1)).with_settings(
+        [TableSetting(("age",), 3.0, 9.0)]
+    )
+    targets = scenario.with_settings(workload_grids.settings_for_missing_targets(scenario, 4.0))
+    assert targets.workload.targets.tolist() == [4, 9, 4, 4]
+    assert targets.workload.weights.tolist() == [1, 3, 1, 1]
+
+
+def test_settings_for_many_keep_what_is_not_given():
+    scenario = Scenario(DOMAIN).with_settings([TableSetting(("age",), 3.0, 9.0)])
+    settings = workload_grids.settings_for_many(scenario, ["age"], None, 4.0)
+    assert set(settings) == {
+        TableSetting(("age",), 3.0, 4.0),
+        TableSetting(("age", "sex"), 1.0, 4.0),
+        TableSetting(("age", "income"), 1.0, 4.0),
+    }
+
+
+def test_first_list_is_what_is_asked_for_or_each_attribute():
+    scenario = Scenario(DOMAIN, WorkloadRequest(order=1))
+    assert workload_grids.first_list(scenario, 10) == ((), ("age",), ("sex",), ("income",))
+    assert workload_grids.first_list(scenario, 3) == (("age",), ("sex",), ("income",))
