@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-import numpy as np
 import streamlit as st
 
 from pages._places import path_of
@@ -79,8 +78,7 @@ def _file_problem(data: Path) -> str:
 def _sample_problem(planned: Plan) -> str:
     """Which columns the plan needs and the sample does not have, by its codebook."""
     domain = planned.workload.domain
-    places = np.unique(planned.workload.members)
-    needed = [domain.names[place] for place in places[places >= 0].tolist()]
+    needed = [domain.names[place] for place in planned.workload.used]
     there = Domain.load(sample_data_folder() / "household.json").names
     missing = [name for name in needed if name not in there]
     if not missing:

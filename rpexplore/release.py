@@ -63,11 +63,10 @@ def release(
     book.check(data, plan, record_rho, cap)
 
     progress("Reading the records", 0.0)
-    places = np.unique(plan.workload.members)
     records = read_records(
         data,
         plan.workload.domain,
-        places[places >= 0].tolist(),
+        plan.workload.used,
         other=other,
         progress=lambda share: progress("Reading the records", _READ * share),
     )

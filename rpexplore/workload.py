@@ -262,6 +262,12 @@ class Workload:
             )
         return self._position_of[names]
 
+    @cached_property
+    def used(self) -> tuple[int, ...]:
+        """The places of the attributes that some table has, ascending."""
+        places = np.unique(self.members)
+        return tuple(places[places >= 0].tolist())
+
     def places(self, position: int) -> tuple[int, ...]:
         """The places of a table's attributes in the domain, ascending."""
         return tuple(place for place in self.members[position].tolist() if place >= 0)
