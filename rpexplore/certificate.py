@@ -39,4 +39,4 @@ class Certificate:
             if self.gap < 1e-9
             else f"{rounded(100 * Fraction(self.gap), 2, 'up')} %"
         )
-        return f"By the loss chosen, no plan within this budget can be better by more than {share}."
+        return f"By the aim chosen, no plan within this budget can be better by more than {share}."
