@@ -23,7 +23,7 @@ test: $(VENV)/.installed-dev  ## set up and run all tests
 	@$(BIN)/python -m pytest
 
 bench: $(VENV)/.installed-dev  ## measure speed and memory
-	@$(BIN)/python tests/benchmarks/run.py
+	@$(BIN)/python -m tests.benchmarks.run
 
 lint: $(VENV)/.installed-dev  ## check style, formatting and types
 	@$(BIN)/ruff check .

@@ -21,13 +21,11 @@ from typing import Any
 
 import numpy as np
 
+import rpexplore as rp
+from rpexplore.sampling import discrete_gaussian
+from tests.published import figures
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-import rpexplore as rp  # noqa: E402  (the checkout this file is in, installed or not)
-from rpexplore.sampling import discrete_gaussian  # noqa: E402
-from tests.published import figures  # noqa: E402
-
 DATA = ROOT.parent / "shared" / "data"
 REPEATS = 3
 HEADING = (
@@ -193,8 +191,8 @@ HOLDS = {
 
 def rows_of(case: str) -> list[Row]:
     """The rows of a case, measured in a fresh process."""
-    command = [sys.executable, __file__, "--measure", case]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    command = [sys.executable, "-m", "tests.benchmarks.run", "--measure", case]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     return [tuple(row) for row in json.loads(done.stdout.splitlines()[-1])]
 
 
