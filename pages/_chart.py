@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from pages._session import current, escaped
-from rpexplore import figures
 from rpexplore.analysis import standard_errors
+from rpexplore.figures import by_order
 from rpexplore.plan import Plan
 from rpexplore.verification import guarantee
 from rpexplore.words import column_format
@@ -20,7 +20,7 @@ def chart(planned: Plan) -> None:
     sentence = standard_errors.by_order_in_words(frame, counted)
     st.subheader("How accurate the tables are")
     st.plotly_chart(
-        figures.standard_errors_by_order(frame, counted),
+        by_order.standard_errors_by_order(frame, counted),
         alt=f"Standard error of a cell by number of attributes. {sentence}",
         config={"displayModeBar": False},
     )

@@ -1,17 +1,15 @@
 """Planner: (workload, loss, budget) → plan. Never sees a record."""
 
-from fractions import Fraction
-from importlib.metadata import version
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from rpexplore.accounting import privacy_cost_upper_bound
 from rpexplore.budget import Budget
-from rpexplore.certificate import Certificate
 from rpexplore.closure import Closure
-from rpexplore.decimals import Decimals
 from rpexplore.errors import PlanError
 from rpexplore.losses import Loss, MaxVariance, SumOfVariances
+from rpexplore.optimum import Optimum
 from rpexplore.plan import Plan
 from rpexplore.solvers.max_variance import minimise_maximum
 from rpexplore.solvers.solution import TOLERANCE
@@ -37,16 +35,28 @@ def plan(workload: Workload, *, loss: Loss, budget: Budget, tolerance: float = T
     Raises `PlanError` if the workload is too large to plan, `WorkloadError` if the loss needs
     targets that are missing.
     """
-    for value, kinds, noun in (
-        (workload, {Workload}, "workload"),
-        (loss, _SOLVERS.keys(), "loss"),
-        (budget, {Budget}, "budget"),
-    ):
-        if type(value) not in kinds:
-            raise PlanError(
-                f"The {noun} of a plan must be one of the library's, such as {_EXAMPLES[noun]}, "
-                f"got {type(value).__name__}."
-            )
+    _refuse_other(budget, {Budget}, "budget")
+    return optimum(workload, loss=loss, tolerance=tolerance).at(budget)
+
+
+def optimum(
+    workload: Workload,
+    *,
+    loss: Loss,
+    tolerance: float = TOLERANCE,
+    closure: Closure | None = None,
+    note: Callable[[float], None] = lambda gap: None,
+) -> Optimum:
+    """The best noise for a workload and a loss; `.at(budget)` makes the plan of a budget.
+
+    closure: of this workload or of one with the same tables, where there is one already
+    note: called with the gap that is left whenever the solver has come closer; what it raises
+    ends the search
+
+    Raises what `plan` does.
+    """
+    _refuse_other(workload, {Workload}, "workload")
+    _refuse_other(loss, _SOLVERS.keys(), "loss")
     if not TOLERANCE_LEAST <= tolerance < 1:
         raise PlanError(f"The tolerance must be {TOLERANCE_LEAST} to 1, got {tolerance}.")
     if not np.all(workload.cells < 1e150):
@@ -54,12 +64,6 @@ def plan(workload: Workload, *, loss: Loss, budget: Budget, tolerance: float = T
         raise PlanError(
             f"The table {workload.describe(place)} has {workload.cells[place]:.3g} cells, too many "
             "to plan; leave it out."
-        )
-    record_cost = float(budget.record_privacy_cost)
-    if not 1e-120 < record_cost < 1e120:
-        raise PlanError(
-            f"The budget leaves a privacy cost of {record_cost:.3g} for one record, which cannot "
-            "be planned with; use a budget between 1e-120 and 1e120."
         )
     table_weights = loss.table_weights(workload)
     if not np.all((table_weights > 1e-100) & (table_weights < 1e200)):
@@ -69,42 +73,15 @@ def plan(workload: Workload, *, loss: Loss, budget: Budget, tolerance: float = T
             f"{table_weights[place]:.3g}, which cannot be planned with; bring importance weights "
             "and targets closer to 1."
         )
-    solve = _SOLVERS[type(loss)]
-    closure = Closure.of(workload)
-    solution = solve(closure, table_weights, record_cost, tolerance)
-    sigma_squared, exact_cost = _within_budget(
-        closure, solution.sigma_squared, budget.record_privacy_cost
-    )
-    variances = closure.variances(sigma_squared.floats)
-    return Plan(
-        workload=workload,
-        loss=loss,
-        budget=budget,
-        closure=closure,
-        sigma_squared=sigma_squared,
-        variances=variances,
-        exact_privacy_cost=exact_cost * budget.records_factor,
-        certificate=Certificate(
-            loss_value=loss.value(variances, workload),
-            lower_bound=solution.lower_bound,
-            shadow_prices=solution.shadow_prices,
-        ),
-        version=version("rpexplore"),
-    )
+    if closure is None:
+        closure = Closure.of(workload)
+    solution = _SOLVERS[type(loss)](closure, table_weights, 1.0, tolerance, note=note)
+    return Optimum(workload, loss, closure, solution)
 
 
-def _within_budget(
-    closure: Closure, sigma_squared: np.ndarray, record_budget: Fraction
-) -> tuple[Decimals, Fraction]:
-    """The noise scales as decimals, raised as little as needed until their exact cost fits."""
-    raised = 1.0
-    for _ in range(20):
-        rounded = Decimals.rounded_up(sigma_squared * raised)
-        cost = privacy_cost_upper_bound(closure, rounded)
-        if cost <= record_budget:
-            return rounded, cost
-        # What is over is rounding: far below a millionth of the budget.
-        raised *= 1.0 + max(2.0 * float(cost / record_budget - 1), 1e-15)
-    raise PlanError(
-        "The noise scales could not be brought within the budget; please report this workload."
-    )
+def _refuse_other(value: Any, kinds: Any, noun: str) -> None:
+    if type(value) not in kinds:
+        raise PlanError(
+            f"The {noun} of a plan must be one of the library's, such as {_EXAMPLES[noun]}, "
+            f"got {type(value).__name__}."
+        )

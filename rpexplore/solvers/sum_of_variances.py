@@ -1,5 +1,7 @@
 """Weighted sum of variances: a closed form (math.md §2.1, RP+ Lemma 2)."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from rpexplore.solvers.solution import Solution, VarianceMap, best_response, rounding_allowance
@@ -9,7 +11,9 @@ def minimise_sum(
     variance_map: VarianceMap,
     table_weights: np.ndarray,
     privacy_cost: float,
-    tolerance: float = 0.0,  # every solver takes one; this one is exact
+    tolerance: float = 0.0,  # every solver takes these two; this one is exact and instant
+    *,
+    note: Callable[[float], None] = lambda gap: None,
 ) -> Solution:
     """The σ² that minimise Σ_A table_weights[A] · Var_A at this privacy cost.
 

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore import figures
 from rpexplore.analysis.standard_errors import by_order
+from rpexplore.figures import axes
+from rpexplore.figures import by_order as figures
 
 NAMES = ["smallest", "lower_quartile", "median", "upper_quartile", "largest"]
 
@@ -82,7 +83,7 @@ def test_size_does_not_grow_with_the_tables():
 @given(st.floats(1e-6, 1e9), st.floats(1.1, 1e9))
 def test_ticks_are_few_within_the_range_and_ascending(low, factor):
     high = low * factor
-    ticks = figures.log_ticks(low, high)
+    ticks = axes.log_ticks(low, high)
     assert 2 <= len(ticks) <= 14
     assert all(low * (1 - 1e-9) <= tick <= high * (1 + 1e-9) for tick in ticks)
     assert all(first < second for first, second in itertools.pairwise(ticks))
@@ -93,7 +94,7 @@ def test_ticks_are_few_within_the_range_and_ascending(low, factor):
     [(9.3, 18, [10, 12, 14, 16, 18]), (1, 200, [1, 2, 5, 10, 20, 50, 100, 200])],
 )
 def test_ticks_are_round(low, high, ticks):
-    assert figures.log_ticks(low, high) == pytest.approx(ticks)
+    assert axes.log_ticks(low, high) == pytest.approx(ticks)
 
 
 def luminance(colour):
@@ -105,5 +106,5 @@ def luminance(colour):
 
 @pytest.mark.parametrize("background", ["#ffffff", "#12171e"])
 def test_lines_stand_out_on_both_backgrounds(background):
-    light, dark = sorted([luminance(figures.BLUE), luminance(background)], reverse=True)
+    light, dark = sorted([luminance(axes.BLUE), luminance(background)], reverse=True)
     assert (light + 0.05) / (dark + 0.05) >= 3

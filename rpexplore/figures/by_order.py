@@ -1,19 +1,19 @@
-"""Figures: tidy DataFrames in, Plotly figures out. Small ones: data is aggregated before.
-
-Colours read on light and dark backgrounds (at least 3:1 on both); text colour, font and
-background are left to whoever shows the figure.
-"""
+"""Accuracy by number of attributes: the chart of a plan at a glance."""
 
 import math
 
 import pandas as pd
 import plotly.graph_objects as go
 
+from rpexplore.figures.axes import (
+    BLUE,
+    finished,
+    log_axis,
+    log_range,
+    plotly_text,
+    style,
+)
 from rpexplore.words import plural, rounded
-
-BLUE = "#3c76c3"
-_FILL = "rgba(60, 118, 195, 0.25)"
-_GRID = "rgba(127, 139, 153, 0.2)"
 
 
 def standard_errors_by_order(frame: pd.DataFrame, counted: str) -> go.Figure:
@@ -23,9 +23,7 @@ def standard_errors_by_order(frame: pd.DataFrame, counted: str) -> go.Figure:
     numbers; a number that would lie on another is left to the hover text.
     """
     rows = frame.to_dict("records")
-    low, high = _log_range(
-        min(row["smallest"] for row in rows), max(row["largest"] for row in rows)
-    )
+    low, high = log_range(min(row["smallest"] for row in rows), max(row["largest"] for row in rows))
     figure = go.Figure()
     for place, row in enumerate(rows):
         figure.add_trace(
@@ -38,7 +36,7 @@ def standard_errors_by_order(frame: pd.DataFrame, counted: str) -> go.Figure:
                 upperfence=[row["largest"]],
                 width=0.3,
                 line={"color": BLUE, "width": 2},
-                fillcolor=_FILL,
+                fillcolor=style(0).fill(),
                 hoverinfo="skip",
                 showlegend=False,
             )
@@ -64,45 +62,9 @@ def standard_errors_by_order(frame: pd.DataFrame, counted: str) -> go.Figure:
         showgrid=False,
         zeroline=False,
     )
-    ticks = log_ticks(low, high)
-    figure.update_yaxes(
-        type="log",
-        range=[math.log10(low), math.log10(high)],
-        tickvals=ticks,
-        ticktext=[rounded(tick, 4) for tick in ticks],
-        title=f"standard error of a cell ({plotly_text(counted)}, log scale)",
-        gridcolor=_GRID,
-    )
-    figure.update_layout(margin={"l": 10, "r": 10, "t": 10, "b": 10}, height=380, dragmode=False)
-    return figure
-
-
-def log_ticks(low: float, high: float) -> list[float]:
-    """Round numbers within a range, few enough to read on a log axis.
-
-    Even steps within a factor of ten; from there 1-2-5 steps, thinned out to decades if needed.
-    """
-    if high / low < 10:
-        exponent = math.floor(math.log10(high - low)) - 1
-        steps = [nice * 10.0**e for e in (exponent, exponent + 1) for nice in (1, 2, 5)]
-        step = next(step for step in steps if (high - low) / step <= 8)
-        first, last = math.ceil(low / step), math.floor(high / step)
-        return [place * step for place in range(first, last + 1)]
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1, 2, 5) if len(decades) <= 4 else (1,)
-    ticks = [step * 10.0**e for e in decades[:: math.ceil(len(decades) / 9)] for step in steps]
-    return [tick for tick in ticks if low <= tick <= high]
-
-
-def plotly_text(text: str) -> str:
-    """User text for a figure, where Plotly would read tags and entities."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _log_range(smallest: float, largest: float) -> tuple[float, float]:
-    """Limits of the axis: some room around the data, and never less than a factor of two."""
-    margin = max((largest / smallest) ** 0.12, math.sqrt(2 * smallest / largest), 1.05)
-    return smallest / margin, largest * margin
+    title = f"standard error of a cell ({plotly_text(counted)}, log scale)"
+    figure.update_yaxes(log_axis(low, high, title))
+    return finished(figure)
 
 
 def _labels(row: dict, span: float) -> list[tuple[float, str]]:

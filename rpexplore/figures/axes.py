@@ -1,0 +1,93 @@
+"""What all figures share: colours, marks, log axes and user text.
+
+Colours read on light and dark backgrounds (at least 3:1 on both); text colour, font and
+background are left to whoever shows the figure. Series differ in mark and dash as well, and are
+labelled where they are, so that nothing is told by colour alone.
+"""
+
+import math
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from rpexplore.words import rounded
+
+BLUE = "#3c76c3"
+GREY = "#7f858d"
+GRID = "rgba(127, 139, 153, 0.2)"
+
+
+@dataclass(frozen=True)
+class Style:
+    """How one series is drawn: colour, marker and dash in Plotly's words."""
+
+    colour: str
+    marker: str
+    dash: str
+
+    def fill(self, opacity: float = 0.25) -> str:
+        """The colour as a translucent fill."""
+        red, green, blue = (int(self.colour[place : place + 2], 16) for place in (1, 3, 5))
+        return f"rgba({red}, {green}, {blue}, {opacity})"
+
+
+STYLES = (
+    Style(BLUE, "circle", "solid"),
+    Style("#c2571a", "square", "dash"),
+    Style("#1b8a6b", "diamond", "dot"),
+    Style("#9a5fc0", "triangle-up", "dashdot"),
+    Style("#c2458b", "x", "longdash"),
+    Style("#8a7a1c", "cross", "longdashdot"),
+)
+
+
+def style(place: int) -> Style:
+    """The style of a series by its place, starting over after the last."""
+    return STYLES[place % len(STYLES)]
+
+
+def finished(figure: go.Figure, height: int = 380) -> go.Figure:
+    """The figure with the margins and manners of all of them."""
+    figure.update_layout(margin={"l": 10, "r": 10, "t": 10, "b": 10}, height=height, dragmode=False)
+    return figure
+
+
+def log_axis(low: float, high: float, title: str | None = None) -> dict:
+    """Settings of a Plotly log axis from `low` to `high` with round ticks."""
+    ticks = log_ticks(low, high)
+    return {
+        "type": "log",
+        "range": [math.log10(low), math.log10(high)],
+        "tickvals": ticks,
+        "ticktext": [rounded(tick, 4) for tick in ticks],
+        "title": title,
+        "gridcolor": GRID,
+    }
+
+
+def log_range(smallest: float, largest: float) -> tuple[float, float]:
+    """Limits of a log axis: some room around the data, and never less than a factor of two."""
+    margin = max((largest / smallest) ** 0.12, math.sqrt(2 * smallest / largest), 1.05)
+    return smallest / margin, largest * margin
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Round numbers within a range, few enough to read on a log axis.
+
+    Even steps within a factor of ten; from there 1-2-5 steps, thinned out to decades if needed.
+    """
+    if high / low < 10:
+        exponent = math.floor(math.log10(high - low)) - 1
+        steps = [nice * 10.0**e for e in (exponent, exponent + 1) for nice in (1, 2, 5)]
+        step = next(step for step in steps if (high - low) / step <= 8)
+        first, last = math.ceil(low / step), math.floor(high / step)
+        return [place * step for place in range(first, last + 1)]
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if len(decades) <= 4 else (1,)
+    ticks = [step * 10.0**e for e in decades[:: math.ceil(len(decades) / 9)] for step in steps]
+    return [tick for tick in ticks if low <= tick <= high]
+
+
+def plotly_text(text: str) -> str:
+    """User text for a figure, where Plotly would read tags and entities."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

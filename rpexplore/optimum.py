@@ -1,0 +1,104 @@
+"""Optimum: the best noise for a workload and a loss, whatever the budget.
+
+All losses are homogeneous in the variances, so the best noise scales of one budget are those of
+another times the ratio of the two (math.md §2.4). Solving is done once, at privacy cost 1; a plan
+for a budget, or the whole curve of errors against budgets, is a division.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from importlib.metadata import version
+
+import numpy as np
+
+from rpexplore.accounting import privacy_cost_upper_bound
+from rpexplore.budget import Budget
+from rpexplore.certificate import Certificate
+from rpexplore.closure import Closure
+from rpexplore.decimals import Decimals
+from rpexplore.errors import PlanError
+from rpexplore.losses import Loss
+from rpexplore.plan import Plan
+from rpexplore.solvers.solution import Solution
+from rpexplore.workload import Workload
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Optimum:
+    """The solution of a planning problem at privacy cost 1 of one record.
+
+    solution.sigma_squared, .lower_bound and .shadow_prices are those at privacy cost 1.
+    """
+
+    workload: Workload
+    loss: Loss
+    closure: Closure
+    solution: Solution
+
+    @cached_property
+    def variances(self) -> np.ndarray:
+        """Variance of a cell of each table at privacy cost 1, float64[n_tables]; at c: over c."""
+        variances = self.closure.variances(self.solution.sigma_squared)
+        variances.setflags(write=False)
+        return variances
+
+    def standard_errors(self, budget: Budget) -> np.ndarray:
+        """Standard error of a cell of each table within a budget, float64[n_tables].
+
+        Those of the plan `at` that budget, but for the rounding of its noise scales.
+        """
+        return np.sqrt(self.variances / _record_cost(budget))
+
+    def at(self, budget: Budget) -> Plan:
+        """The plan with the smallest loss within the budget, exact and with its certificate.
+
+        Raises `PlanError` for a budget that leaves next to nothing, or all but everything.
+        """
+        cost = _record_cost(budget)
+        sigma_squared, exact_cost = _within_budget(
+            self.closure, self.solution.sigma_squared / cost, budget.record_privacy_cost
+        )
+        variances = self.closure.variances(sigma_squared.floats)
+        return Plan(
+            workload=self.workload,
+            loss=self.loss,
+            budget=budget,
+            closure=self.closure,
+            sigma_squared=sigma_squared,
+            variances=variances,
+            exact_privacy_cost=exact_cost * budget.records_factor,
+            certificate=Certificate(
+                loss_value=self.loss.value(variances, self.workload),
+                lower_bound=self.solution.lower_bound / cost,
+                shadow_prices=self.solution.shadow_prices,
+            ),
+            version=version("rpexplore"),
+        )
+
+
+def _record_cost(budget: Budget) -> float:
+    cost = float(budget.record_privacy_cost)
+    if not 1e-120 < cost < 1e120:
+        raise PlanError(
+            f"The budget leaves a privacy cost of {cost:.3g} for one record, which cannot be "
+            "planned with; use a budget between 1e-120 and 1e120."
+        )
+    return cost
+
+
+def _within_budget(
+    closure: Closure, sigma_squared: np.ndarray, record_budget: Fraction
+) -> tuple[Decimals, Fraction]:
+    """The noise scales as decimals, raised as little as needed until their exact cost fits."""
+    raised = 1.0
+    for _ in range(20):
+        rounded = Decimals.rounded_up(sigma_squared * raised)
+        cost = privacy_cost_upper_bound(closure, rounded)
+        if cost <= record_budget:
+            return rounded, cost
+        # What is over is rounding: far below a millionth of the budget.
+        raised *= 1.0 + max(2.0 * float(cost / record_budget - 1), 1e-15)
+    raise PlanError(
+        "The noise scales could not be brought within the budget; please report this workload."
+    )

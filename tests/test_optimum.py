@@ -1,0 +1,67 @@
+"""Optimum: solved once, good for every budget."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.closure import Closure
+from rpexplore.errors import PlanError
+from rpexplore.planner import optimum
+from tests.strategies import workloads
+
+LOSSES = [rp.SumOfVariances(), rp.SumOfVariances("cells"), rp.MaxVariance()]
+BUDGETS = ["0.001", "0.1", "1/3", "7"]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@given(workload=workloads(), rho=st.sampled_from(BUDGETS), person=st.sampled_from([None, 3]))
+def test_the_plan_at_a_budget_is_the_plan_of_that_budget(loss, workload, rho, person):
+    budget = rp.Budget(rho=rho, max_records_per_person=person)
+    solved = optimum(workload, loss=loss)
+    plan = solved.at(budget)
+    assert plan.text == rp.plan(workload, loss=loss, budget=budget).text
+    assert rp.verify(plan).holds
+    # Rounding of the noise scales to 12 digits is all that lies between them.
+    np.testing.assert_allclose(solved.standard_errors(budget), plan.standard_errors, rtol=1e-11)
+
+
+def test_a_closure_of_the_same_tables_can_be_shared():
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
+    workload = rp.Workload.all_up_to(domain, 2)
+    weighted = workload.with_weights({("age", "sex"): 3})
+    closure = Closure.of(workload)
+    shared = optimum(weighted, loss=rp.MaxVariance(), closure=closure)
+    assert shared.closure is closure
+    own = optimum(weighted, loss=rp.MaxVariance())
+    np.testing.assert_array_equal(shared.variances, own.variances)
+
+
+def test_the_solver_tells_how_far_it_is_and_can_be_stopped():
+    domain = rp.Domain.from_sizes({f"a{i}": i + 2 for i in range(6)})
+    workload = rp.Workload.all_up_to(domain, 3).with_weights({("a0", "a1"): 50})
+    gaps = []
+    solved = optimum(workload, loss=rp.MaxVariance(), note=gaps.append)
+    assert len(gaps) > 1
+    assert gaps == sorted(gaps, reverse=True)
+    assert solved.at(rp.Budget(rho=1)).certificate.gap < gaps[-1]
+
+    class Stopped(Exception):
+        pass
+
+    def stop(gap):
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        optimum(workload, loss=rp.MaxVariance(), note=stop)
+
+
+@pytest.mark.parametrize("rho", ["1e-130", "1e130"])
+def test_a_budget_out_of_range_is_refused(rho):
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2}), 1)
+    solved = optimum(workload, loss=rp.SumOfVariances())
+    with pytest.raises(PlanError, match="cannot be planned with"):
+        solved.at(rp.Budget(rho=rho))
+    with pytest.raises(PlanError, match="cannot be planned with"):
+        solved.standard_errors(rp.Budget(rho=rho))
