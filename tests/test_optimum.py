@@ -57,7 +57,7 @@ def test_the_solver_tells_how_far_it_is_and_can_be_stopped():
         optimum(workload, loss=rp.MaxVariance(), note=stop)
 
 
-@pytest.mark.parametrize("rho", ["1e-130", "1e130"])
+@pytest.mark.parametrize("rho", ["1e-130", "1e-125"])
 def test_a_budget_out_of_range_is_refused(rho):
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2}), 1)
     solved = optimum(workload, loss=rp.SumOfVariances())
