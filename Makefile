@@ -10,7 +10,7 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --no-config \
 	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help app test bench lint lock sample clean
+.PHONY: help app test bench lint lock sample pictures clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -33,10 +33,16 @@ lint: $(VENV)/.installed-dev  ## check style, formatting and types
 sample: $(VENV)/.installed-app  ## generate the sample data again
 	@$(BIN)/python sample_data/generate.py
 
-# The product is locked inside the versions of the development lock, so that both agree.
+pictures: $(VENV)/.installed-dev  ## take the screenshots of the README again
+	@mkdir -p tests/browser/screenshots
+	@RPEXPLORE_SCREENSHOTS=tests/browser/screenshots $(BIN)/python -m pytest -q \
+		tests/browser/test_story.py -k finished_release
+
+# The product is locked inside the versions of the development lock, so that both agree. Tests need
+# the optional extra as well.
 lock: $(VENV)/.python  ## choose the newest allowed versions and lock them
 	@$(PIP) uv
-	@$(LOCK) --upgrade --group dev --output-file requirements-dev.lock
+	@$(LOCK) --upgrade --extra pdf --group dev --output-file requirements-dev.lock
 	@$(LOCK) --upgrade --group build --constraints requirements-dev.lock --output-file requirements.lock
 
 clean:  ## remove the virtual environment, builds and caches

@@ -19,13 +19,14 @@ from rpexplore.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.errors import DomainError
 
 
-def attributes_from_schema(schema: Any) -> list[Attribute]:
+def attributes_from_schema(schema: Any, *, may_be_empty: bool = False) -> list[Attribute]:
     """The attributes a Table Schema object describes.
 
-    Raises `DomainError` naming the field that cannot be used.
+    Raises `DomainError` naming the field that cannot be used, and, unless it may be empty, for a
+    schema without fields.
     """
     fields = schema.get("fields") if isinstance(schema, dict) else None
-    if not isinstance(fields, list) or not fields:
+    if not isinstance(fields, list) or not (fields or may_be_empty):
         raise DomainError('A Table Schema must be an object with a filled list "fields".')
     return [_attribute_from_field(field, place) for place, field in enumerate(fields, start=1)]
 

@@ -19,17 +19,15 @@ from rpexplore.write import write_whole
 
 @dataclass(frozen=True)
 class Domain:
-    """Ordered attributes with distinct names.
+    """Ordered attributes with distinct names. There may be none yet; then nothing can be planned.
 
-    Raises `DomainError` for an empty domain or a name used twice.
+    Raises `DomainError` for a name used twice.
     """
 
     attributes: tuple[Attribute, ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
-        if not self.attributes:
-            raise DomainError("A domain needs at least one attribute, got none.")
         seen: set[str] = set()
         for attribute in self.attributes:
             if not isinstance(attribute, Attribute):
@@ -105,6 +103,8 @@ class Domain:
 
     def text(self, filename: str) -> str:
         """The codebook's text in the format that the ending of `filename` tells."""
+        if not self.attributes:
+            raise DomainError("There are no attributes yet; a codebook needs at least one.")
         ending = Path(filename).suffix.lower()
         if ending == ".json":
             schema = codebook.schema_from_attributes(self.attributes)
@@ -148,7 +148,7 @@ class Domain:
         except (KeyError, TypeError):
             known = ", ".join(self.names[:8]) + (", …" if len(self) > 8 else "")
             close = get_close_matches(str(name), self.names, n=1)
-            meant = f"did you mean {close[0]!r}?" if close else f"it has {known}."
+            meant = f"did you mean {close[0]!r}?" if close else f"it has {known or 'none yet'}."
             raise DomainError(f"There is no attribute {name!r} in the domain; {meant}") from None
 
     def positions(self, names: Iterable[str]) -> tuple[int, ...]:

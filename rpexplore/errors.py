@@ -51,3 +51,7 @@ class LedgerError(RpexploreError):
 
 class ReleaseError(RpexploreError):
     """A release cannot be run, written or read."""
+
+
+class ExportError(RpexploreError):
+    """A report, script or bundle cannot be made."""

@@ -57,6 +57,8 @@ def optimum(
     """
     _refuse_other(workload, {Workload}, "workload")
     _refuse_other(loss, _SOLVERS.keys(), "loss")
+    if len(workload.domain) == 0:
+        raise PlanError("The schema has no attributes yet; give it at least one.")
     if not TOLERANCE_LEAST <= tolerance < 1:
         raise PlanError(f"The tolerance must be {TOLERANCE_LEAST} to 1, got {tolerance}.")
     if not np.all(workload.cells < 1e150):

@@ -8,11 +8,13 @@ empty text or the word total, unless an attribute has that name.
 import csv
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rpexplore.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.workload import Workload
+
+Table = tuple[str, ...]  # attribute names in domain order
 
 TOTAL = "total"
 
@@ -50,12 +52,28 @@ def table_from_text(domain: Domain, text: str) -> tuple[str, ...]:
 
 
 def text_from_table(names: Iterable[str]) -> str:
-    """The text of a table; `table_from_text` undoes it."""
+    """The text of a table; `table_from_text` undoes it, but see `texts_of_tables` for odd names."""
     quoted = [
         '"' + name.replace('"', '""') + '"' if _NEEDS_QUOTES.search(name) else name
         for name in names
     ]
     return ",".join(quoted) or TOTAL
+
+
+def texts_of_tables(domain: Domain, tables: Iterable[Table]) -> Iterable[str]:
+    """The text of each table, such that `table_from_text` undoes it in this domain."""
+    safe = not any(name == TOTAL or any(mark in name for mark in '",;×') for name in domain.names)
+    for table in tables:
+        text = text_from_table(table)
+        if safe or table_from_text(domain, text) == table:
+            yield text
+        elif not table:
+            yield ""  # the word for the total is an attribute's name
+        else:
+            # All together are an attribute's name as well; more blanks make it another text.
+            quoted = ['"' + name.replace('"', '""') + '"' for name in table]
+            texts = ((", " + " " * blanks).join(quoted) for blanks in range(len(domain) + 1))
+            yield next(text for text in texts if text not in domain.names)
 
 
 def workload_from_csv(domain: Domain, text: str, source: str) -> Workload:
@@ -101,3 +119,14 @@ def number_from_text(text: str, name: str) -> float:
         return float(text)
     except ValueError:
         raise WorkloadError(f"The {name} must be a number such as 2.5, got {text!r}.") from None
+
+
+def title(table: Table) -> str:
+    """What to call a table on screen: "age × sex", "(total)"."""
+    return " × ".join(table) or "(total)"
+
+
+def titles_in_words(tables: Sequence[Table], most: int = 5) -> str:
+    """The first few tables for a sentence: "age; age × sex; and 3 more"."""
+    more = f"; and {len(tables) - most:,} more" if len(tables) > most else ""
+    return "; ".join(title(table) for table in tables[:most]) + more

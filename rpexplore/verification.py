@@ -74,12 +74,14 @@ def _check_privacy(plan: Plan) -> Check:
     found = privacy_cost_upper_bound(plan.closure, plan.sigma_squared) * plan.budget.records_factor
     allowed = plan.budget.privacy_cost
     holds = found <= plan.exact_privacy_cost <= allowed
+    # Rounded alike where they hold: what is within the budget must not read as if it were above.
+    mode = "up" if holds else "down"
     return Check(
         "privacy cost",
         holds,
         f"the noise scales cost at most {rounded(found, 12, 'up')}; stated "
-        f"{rounded(plan.exact_privacy_cost, 12, 'up')}, budget {rounded(allowed, 12, 'down')} "
-        f"(ρ = {rounded(allowed / 2, 12, 'down')})",
+        f"{rounded(plan.exact_privacy_cost, 12, 'up')}, budget {rounded(allowed, 12, mode)} "
+        f"(ρ = {rounded(allowed / 2, 12, mode)})",
     )
 
 

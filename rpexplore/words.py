@@ -7,6 +7,8 @@ from fractions import Fraction
 
 _MODES = {"nearest": ROUND_HALF_EVEN, "up": ROUND_CEILING, "down": ROUND_FLOOR}
 _SCALES = [(10**12, "trillion"), (10**9, "billion"), (10**6, "million")]
+_BYTES = [(10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")]
+_TIMES = [(86400, "day"), (3600, "hour"), (60, "minute"), (1, "second")]
 
 
 def rounded(
@@ -58,3 +60,15 @@ def column_format(column: Iterable[float], digits: int = 3) -> str:
 def plural(count: int, noun: str) -> str:
     """ "1 table", "67 tables", with thousands separators."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+def data_size(n_bytes: float) -> str:
+    """A rough amount of data: "12 MB", "0.52 GB"."""
+    scale, name = next((each for each in _BYTES if n_bytes >= each[0]), _BYTES[-1])
+    return f"{rounded(n_bytes / scale)} {name}"
+
+
+def duration(seconds: float) -> str:
+    """A rough time: "1 second", "7 minutes", "2 days"."""
+    scale, name = next((each for each in _TIMES if seconds >= 1.5 * each[0]), _TIMES[-1])
+    return plural(max(round(seconds / scale), 1), name)

@@ -3,19 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, combinations
-from math import comb
-from typing import NoReturn
 
 import numpy as np
 
+from rpexplore.attribute_sets import AttributeSet, attribute_sets, padded, refuse_too_many
 from rpexplore.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.exact import whole_number
-
-MAX_TABLES = 2_000_000
-
-AttributeSet = Iterable[str] | str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,46 +95,66 @@ class Workload:
     # ---- builders
 
     @classmethod
-    def all_of_order(cls, domain: Domain, order: int) -> "Workload":
-        """All tables of exactly `order` attributes ("k-way")."""
+    def all_of_order(
+        cls,
+        domain: Domain,
+        order: int,
+        *,
+        only: AttributeSet | None = None,
+        containing: AttributeSet = (),
+        cells: int | None = None,
+    ) -> "Workload":
+        """All tables of exactly `order` attributes ("k-way").
+
+        only: the attributes that a table may have (None: any). containing: those that every table
+        has. cells: the most cells that a table may have (None: any number).
+        """
         _check_order(domain, order)
-        return cls._unweighted(domain, [_combinations(len(domain), order)])
+        return cls._all(domain, range(order, order + 1), only, containing, cells)
 
     @classmethod
-    def all_up_to(cls, domain: Domain, order: int) -> "Workload":
-        """The total and all tables of at most `order` attributes ("≤k-way")."""
+    def all_up_to(
+        cls,
+        domain: Domain,
+        order: int,
+        *,
+        only: AttributeSet | None = None,
+        containing: AttributeSet = (),
+        cells: int | None = None,
+    ) -> "Workload":
+        """The total and all tables of at most `order` attributes ("≤k-way").
+
+        Narrowed as by `all_of_order`.
+        """
         _check_order(domain, order)
-        count = sum(comb(len(domain), k) for k in range(order + 1))
-        if count > MAX_TABLES:
-            _refuse_count(count)
-        return cls._unweighted(domain, [_combinations(len(domain), k) for k in range(order + 1)])
+        return cls._all(domain, range(order + 1), only, containing, cells)
 
     @classmethod
-    def all_with_at_most(cls, domain: Domain, *, cells: int) -> "Workload":
-        """All tables, of any order, with at most `cells` cells (the total among them)."""
-        most = whole_number(cells) or 0
-        if most < 1:
-            raise WorkloadError(
-                f"The number of cells must be a whole number of at least 1, got {cells!r}."
-            )
-        most = min(most, 2**62)
-        sizes = domain.sizes
-        level, level_cells = np.empty((1, 0), dtype=np.int32), np.ones(1, dtype=np.int64)
-        levels = [level]
-        while len(level):
-            # Cells only grow with a further attribute, so every set grows from one kept before.
-            last = level[:, -1] if level.shape[1] else np.full(len(level), -1)
-            count, grown, grown_cells = sum(map(len, levels)), [], []
-            for place in range(len(domain)):
-                fits = np.flatnonzero((last < place) & (level_cells <= most // sizes[place]))
-                if (count := count + len(fits)) > MAX_TABLES:
-                    _refuse_count(MAX_TABLES, "more than ")
-                column = np.full((len(fits), 1), place, dtype=np.int32)
-                grown.append(np.hstack([level[fits], column]))
-                grown_cells.append(level_cells[fits] * sizes[place])
-            level, level_cells = np.concatenate(grown), np.concatenate(grown_cells)
-            levels.append(level)
-        return cls._unweighted(domain, levels)
+    def all_with_at_most(
+        cls,
+        domain: Domain,
+        *,
+        cells: int,
+        only: AttributeSet | None = None,
+        containing: AttributeSet = (),
+    ) -> "Workload":
+        """All tables, of any order, with at most `cells` cells (the total among them).
+
+        Narrowed as by `all_of_order`.
+        """
+        return cls._all(domain, range(len(domain) + 1), only, containing, cells)
+
+    @classmethod
+    def _all(
+        cls,
+        domain: Domain,
+        orders: range,
+        only: AttributeSet | None,
+        containing: AttributeSet,
+        cells: int | None,
+    ) -> "Workload":
+        members = attribute_sets(domain, orders, only=only, containing=containing, cells=cells)
+        return cls(domain, members, np.ones(len(members)), np.full(len(members), np.nan))
 
     @classmethod
     def of(
@@ -159,8 +173,7 @@ class Workload:
         `weights` and `targets`, where given, go along with `tables` one by one.
         """
         sets = [domain.positions(table) for table in tables]
-        if len(sets) > MAX_TABLES:
-            _refuse_count(len(sets))
+        refuse_too_many(len(sets))
         for name, given in (("weights", weights), ("targets", targets)):
             if given is not None and len(given) != len(sets):
                 raise WorkloadError(f"There are {len(sets)} tables but {len(given)} {name}.")
@@ -170,16 +183,6 @@ class Workload:
             np.ones(len(sets)) if weights is None else _numbers(weights, "weights"),
             np.full(len(sets), np.nan) if targets is None else _numbers(targets, "targets"),
         )
-
-    @classmethod
-    def _unweighted(cls, domain: Domain, levels: Sequence[np.ndarray]) -> "Workload":
-        width = max(level.shape[1] for level in levels if len(level))
-        members = np.full((sum(map(len, levels)), width), -1, dtype=np.int32)
-        row = 0
-        for level in levels:
-            members[row : row + len(level), : level.shape[1]] = level[:, :width]
-            row += len(level)
-        return cls(domain, members, np.ones(len(members)), np.full(len(members), np.nan))
 
     def __or__(self, other: "Workload") -> "Workload":
         """The union; a table in both is refused, since its importance would be ambiguous."""
@@ -249,24 +252,45 @@ class Workload:
         ]
 
     @cached_property
-    def _position_of(self) -> dict[tuple[str, ...], int]:
-        return {table: position for position, table in enumerate(self.tables)}
+    def _columns(self) -> list[np.ndarray]:
+        """The orders and then the columns of members: what rows are sorted by, one by one."""
+        return [self.orders, *np.ascontiguousarray(self.members.T, dtype=np.int64)]
+
+    def find(self, places: Sequence[int]) -> int | None:
+        """The row of the table on these ascending attribute places; None if it is not there."""
+        start, stop = 0, len(self)
+        for column, wanted in zip(self._columns, (len(places), *places), strict=False):
+            ends = np.searchsorted(column[start:stop], (wanted, wanted + 1))
+            start, stop = start + int(ends[0]), start + int(ends[1])
+        return start if start < stop else None
 
     def position(self, table: AttributeSet) -> int:
         """The row of a table; `WorkloadError` if the workload does not hold it."""
         places = self.domain.positions(table)
-        names = tuple(self.domain.names[place] for place in places)
-        if names not in self._position_of:
+        position = self.find(places)
+        if position is None:
             raise WorkloadError(
                 f"The table {self.domain.describe(places)} is not in the workload; add it."
             )
-        return self._position_of[names]
+        return position
+
+    def containing(self, attributes: AttributeSet) -> np.ndarray:
+        """The rows of the tables that have all of these attributes, ascending, int64[n]."""
+        has_all = np.ones(len(self), dtype=bool)
+        for place in self.domain.positions(attributes):
+            has_all &= np.any(self.members == place, axis=1)
+        return np.flatnonzero(has_all)
 
     @cached_property
     def used(self) -> tuple[int, ...]:
         """The places of the attributes that some table has, ascending."""
         places = np.unique(self.members)
         return tuple(places[places >= 0].tolist())
+
+    def has_tables_of(self, other: "Workload") -> bool:
+        """Whether the other workload has the same tables, of the same sizes, in the same places."""
+        sizes, others = self.domain.sizes, other.domain.sizes
+        return np.array_equal(sizes, others) and np.array_equal(self.members, other.members)
 
     def places(self, position: int) -> tuple[int, ...]:
         """The places of a table's attributes in the domain, ascending."""
@@ -288,32 +312,9 @@ def _numbers(values: Sequence[float | None], noun: str) -> np.ndarray:
         raise WorkloadError(f"The {noun} of tables must be numbers ({error}).") from None
 
 
-def padded(sets: Sequence[Sequence[int]]) -> np.ndarray:
-    """Ascending attribute places as rows, int32[len(sets), longest], padded at the end with −1."""
-    width = max(map(len, sets), default=0)
-    flat = chain.from_iterable((*row, *(-1,) * (width - len(row))) for row in sets)
-    return np.fromiter(flat, dtype=np.int32, count=width * len(sets)).reshape(len(sets), width)
-
-
-def _combinations(n_attributes: int, order: int) -> np.ndarray:
-    """All ascending choices of `order` places, int32[C(n, order), order], lexicographic."""
-    count = comb(n_attributes, order)
-    if count > MAX_TABLES:
-        _refuse_count(count)
-    flat = chain.from_iterable(combinations(range(n_attributes), order))
-    return np.fromiter(flat, dtype=np.int32, count=count * order).reshape(count, order)
-
-
 def _check_order(domain: Domain, order: int) -> None:
     if not 0 <= (-1 if (whole := whole_number(order)) is None else whole) <= len(domain):
         raise WorkloadError(
             f"The order must be a whole number from 0 to {len(domain)} (the attributes there "
             f"are), got {order!r}."
         )
-
-
-def _refuse_count(count: int, more: str = "") -> NoReturn:
-    raise WorkloadError(
-        f"The workload would have {more}{count:,} tables; at most {MAX_TABLES:,} can be planned. "
-        "Ask for a lower order or fewer cells."
-    )

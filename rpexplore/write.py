@@ -5,17 +5,19 @@ import os
 from pathlib import Path
 
 
-def write_whole(path: str | Path, text: str) -> None:
-    """Write a UTF-8 text file, replacing what was there only when all of it is written.
+def write_whole(path: str | Path, content: str | bytes, *, mode: int = 0o666) -> None:
+    """Write a file, a text as UTF-8, replacing what was there only when all of it is written.
 
-    Raises `OSError` as the operating system tells it; nothing is left behind then.
+    mode: who may read and write it, from which the user's own mask takes away. Raises `OSError`
+    as the operating system tells it; nothing is left behind then.
     """
     path = Path(path)
     if path.is_dir() or not path.name:
         raise IsADirectoryError(21, "it is a folder")
     part = path.with_name(f".{path.name}.part-{os.getpid()}")
     try:
-        part.write_bytes(text.encode())
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
         part.replace(path)
     finally:
         with contextlib.suppress(OSError):

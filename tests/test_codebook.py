@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
+from rpexplore.codebook import attributes_from_schema
 from rpexplore.errors import DomainError
 from tests.strategies import categories, described_domains
 
@@ -151,3 +152,11 @@ def field(**content):
 def test_unusable_json(text, message):
     with pytest.raises(DomainError, match=message):
         Domain.parse(text, "s.json")
+
+
+def test_a_schema_may_be_empty_where_that_is_said():
+    assert attributes_from_schema({"fields": []}, may_be_empty=True) == []
+    with pytest.raises(DomainError, match='"fields"'):
+        attributes_from_schema({}, may_be_empty=True)
+    with pytest.raises(DomainError, match='"fields"'):
+        attributes_from_schema({"fields": []})

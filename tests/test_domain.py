@@ -46,8 +46,6 @@ def test_unusable_size_is_refused_by_name(size):
 
 
 def test_other_refusals(domain):
-    with pytest.raises(DomainError, match="at least one attribute, got none"):
-        Domain(())
     with pytest.raises(DomainError, match="'a' is in the domain twice"):
         Domain((Attribute("a", Integers(0, 1)), Attribute("a", Integers(0, 2))))
     with pytest.raises(DomainError, match=r"no attribute 'income'.* age, sex, region"):
@@ -96,3 +94,14 @@ def test_a_domain_holds_its_attributes():
     assert [attribute.name for attribute in domain] == ["age", "sex"]
     with pytest.raises(DomainError, match="made of Attributes, got str"):
         Domain(["age"])
+
+
+def test_a_domain_may_be_empty_but_is_no_codebook():
+    empty = Domain(())
+    assert (len(empty), empty.names, empty.sizes.tolist()) == (0, (), [])
+    assert Domain.from_sizes({}) == empty
+    for ending in ("json", "csv"):
+        with pytest.raises(DomainError, match="no attributes yet"):
+            empty.text(f"codebook.{ending}")
+    with pytest.raises(DomainError, match=r"no attribute 'age' .* none yet"):
+        empty.position("age")

@@ -110,3 +110,10 @@ def test_weights_at_the_end_of_floats_are_planned_or_refused(weights, loss):
     assert np.all(np.isfinite(plan.variances))
     assert rp.verify(plan).holds
     assert plan.certificate.gap <= 1e-6
+
+
+@pytest.mark.parametrize("loss", [rp.SumOfVariances(), rp.MaxVariance()])
+def test_an_empty_schema_is_not_planned(loss):
+    workload = rp.Workload.all_up_to(rp.Domain(()), 0)
+    with pytest.raises(PlanError, match="no attributes yet"):
+        rp.plan(workload, loss=loss, budget=rp.Budget(rho=1))

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.attribute import Attribute, Bins, Categories
 from rpexplore.errors import DomainError, WorkloadError
+from rpexplore.expected import ExpectedCounts
+from rpexplore.request import KINDS
 from rpexplore.scenario import (
-    KINDS,
     Scenario,
     TableSetting,
     WorkloadRequest,
@@ -93,7 +94,7 @@ def test_weights_that_are_none_are_refused(weight):
 
 def test_requests_that_cannot_be_met_are_refused():
     with pytest.raises(WorkloadError, match="0 to 4"):
-        Scenario(DOMAIN).with_request(order=5)
+        Scenario(DOMAIN).with_request(order=-1)
     with pytest.raises(DomainError, match="no attribute 'height'"):
         Scenario(DOMAIN).with_request(kind="listed", listed=(("height",),))
 
@@ -139,7 +140,7 @@ def test_an_emptied_list_falls_back_to_small_tables_and_says_so():
 def test_fewer_attributes_lower_the_order_and_say_so():
     scenario = Scenario(DOMAIN, WorkloadRequest("of_order", order=3))
     changed, notes = scenario.with_domain(rp.Domain.from_sizes({"age": 10, "sex": 2}))
-    assert changed.request.order == 2
+    assert changed.workload.tables == [("age", "sex")]
     assert len(notes) == 1
     assert "exactly 2" in notes[0]
 
@@ -256,7 +257,8 @@ def test_json_round_trip_is_exact(scenario):
 def test_json_holds_inputs_only():
     content = json.loads(Scenario(DOMAIN).text())
     assert set(content) == {
-        "format", "format_version", "domain", "counted", "tables", "loss", "budget",
+        "format", "format_version", "name", "note", "domain", "counted", "tables", "loss", "budget",
+        "expected",
     }  # fmt: skip
 
 
@@ -279,7 +281,7 @@ def without(*path):
         without("tables", "order"),
         without("budget"),
         Scenario(DOMAIN).text().replace("up_to", "any"),
-        Scenario(DOMAIN).text().replace('"order": 2', '"order": 9'),
+        Scenario(DOMAIN).text().replace('"order": 2', '"order": -1'),
         Scenario(DOMAIN).text().replace('"format_version": 1', '"format_version": 2'),
     ],
 )
@@ -319,3 +321,23 @@ def test_lists_survive_being_written_and_read(scenario):
 def test_titles():
     assert title(("age", "sex")) == "age × sex"
     assert title(()) == "(total)"
+
+
+def test_expected_counts_travel_with_the_scenario():
+    expected = ExpectedCounts(("sex",), (("0", "1"),), (30.0, 70.0))
+    scenario = Scenario(DOMAIN, expected=expected)
+    assert Scenario.parse(scenario.text()) == scenario
+    without_sex = rp.Domain(tuple(each for each in DOMAIN.attributes if each.name != "sex"))
+    changed, notes = scenario.with_domain(without_sex)
+    assert changed.expected is None
+    assert any("They were dropped." in note for note in notes)
+    same, notes = scenario.with_domain(DOMAIN)
+    assert same.expected == expected
+    assert not notes
+
+
+def test_expected_counts_of_another_schema_are_no_scenario():
+    content = Scenario(DOMAIN).to_json()
+    content["expected"] = {"attributes": ["no"], "values": [["1"]], "counts": [1]}
+    with pytest.raises(WorkloadError, match="not a usable scenario"):
+        Scenario.from_json(content)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore.words import column_format, count_in_words, plural, rounded
+from rpexplore.words import column_format, count_in_words, data_size, duration, plural, rounded
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,19 @@ def test_plural():
 )
 def test_columns_show_three_digits_of_their_smallest_number(column, shown):
     assert column_format(column) % column[0] == shown
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "words"),
+    [(0, "0 kB"), (500, "0.5 kB"), (12e6, "12 MB"), (5.24e8, "520 MB"), (1.25e11, "120 GB")],
+)
+def test_data_sizes(n_bytes, words):
+    assert data_size(n_bytes) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0, "1 second"), (72, "72 seconds"), (95, "2 minutes"), (5400, "2 hours"), (3e6, "35 days")],
+)
+def test_durations(seconds, words):
+    assert duration(seconds) == words

@@ -7,29 +7,31 @@ from typing import Any
 
 import pandas as pd
 
+from rpexplore.analysis.bins import as_bins, bins_of_texts, edge_texts
+from rpexplore.analysis.unfinished import TO_COMPLETE, is_unfinished
 from rpexplore.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain import Domain
 from rpexplore.errors import DomainError
-from rpexplore.plan import Plan
-from rpexplore.scenario import Scenario, titles_in_words
-from rpexplore.words import plural
 
 CATEGORIES, INTEGERS, BINS = "categories", "whole numbers", "intervals"
-KINDS = [CATEGORIES, INTEGERS, BINS]
+UNFINISHED = "to be completed"
+KINDS = [CATEGORIES, INTEGERS, BINS, UNFINISHED]
 
 # Longer lists of values are not shown in the grid, and so cannot be changed there.
 MAX_LISTED = 1000
-_MAX_CSV_LINES = 1_000_000
+
+_COLUMNS = ["remove", "name", "label", "kind", "size", "values", "minimum", "maximum", "step"]
 
 
 def schema_grid(domain: Domain) -> pd.DataFrame:
     """One row an attribute: remove, name, label, kind, size, values, minimum, maximum, step.
 
     values: categories, or the edges of intervals, as texts; missing where there are none to edit.
+    An attribute that waits for its values has no size.
     """
-    return pd.DataFrame([_row(attribute) for attribute in domain.attributes]).astype(
-        {"minimum": "Int64", "maximum": "Int64", "step": "Int64"}
-    )
+    whole = ("size", "minimum", "maximum", "step")
+    rows = [_row(attribute) for attribute in domain.attributes]
+    return pd.DataFrame(rows, columns=_COLUMNS).astype(dict.fromkeys(whole, "Int64"))
 
 
 @dataclass(frozen=True)
@@ -80,8 +82,6 @@ def _changed_domain(domain: Domain, changes: Mapping[int, Mapping[str, Any]]) ->
         edited = _edited(attribute, change)
         renamed[attribute.name] = edited.name
         attributes.append(edited)
-    if not attributes:
-        raise DomainError("A schema needs at least one attribute; add another before removing it.")
     return EditedDomain(Domain(tuple(attributes)), renamed)
 
 
@@ -90,72 +90,17 @@ def cross_product(domain: Domain) -> int:
     return math.prod(domain.sizes.tolist())
 
 
+def values_in_all(domain: Domain) -> int:
+    """The number of values over all attributes that have theirs."""
+    return sum(attribute.size for attribute in domain if not is_unfinished(attribute))
+
+
 def with_new_attribute(domain: Domain) -> Domain:
     """The domain with one more attribute, to be named and described by the user."""
     number = len(domain) + 1
     while f"attribute_{number}" in domain.names:
         number += 1
-    return Domain((*domain.attributes, Attribute(f"attribute_{number}", Integers(0, 9))))
-
-
-def why_no_csv(domain: Domain) -> str:
-    """Why there is no CSV codebook of a domain, in a sentence; "" where there is one."""
-    grouped = [each.name for each in domain.attributes if not _is_listable(each.values)]
-    if grouped:
-        return f"A CSV codebook lists single values; {grouped[0]} groups numbers. JSON holds all."
-    if int(domain.sizes.sum()) > _MAX_CSV_LINES:
-        return "There are too many values to list one by one. JSON holds all."
-    return ""
-
-
-def _is_listable(values: Categories | Integers | Bins) -> bool:
-    return isinstance(values, Categories) or (isinstance(values, Integers) and values.step == 1)
-
-
-def domain_from_bytes(content: bytes, filename: str) -> Domain:
-    """The domain of an uploaded codebook; the ending of `filename` tells its format."""
-    return Domain.parse(_text(content, filename), filename)
-
-
-def scenario_from_bytes(content: bytes, filename: str, present: Scenario) -> Scenario:
-    """The inputs of an uploaded plan; for the present schema it counts what is counted now.
-
-    Raises `RpexploreError` for a file that is no plan.
-    """
-    opened = Scenario.of_plan(Plan.parse(_text(content, filename), filename))
-    same = opened.domain == present.domain
-    return opened.replaced(counted=present.counted) if same else opened
-
-
-def _text(content: bytes, filename: str) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise DomainError(f"{filename} is not UTF-8 text; save it as UTF-8.") from None
-
-
-def domain_from_lines(text: str) -> Domain:
-    """A schema typed as lines: "age 0..99", "income 0..9999 step 500", "region 12", "sex: F, M".
-
-    Raises `DomainError` naming the line that cannot be used.
-    """
-    attributes = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
-            try:
-                attributes.append(_attribute_from_line(line.strip()))
-            except DomainError as error:
-                raise DomainError(f"Line {number}: {error}") from None
-    return Domain(tuple(attributes))
-
-
-def loaded_in_words(scenario: Scenario, what: str) -> str:
-    """What was loaded as the schema, and which settings of tables are still there."""
-    domain = scenario.domain
-    values = plural(sum(domain.sizes.tolist()), "value")
-    words = f"Loaded {what}: {plural(len(domain), 'attribute')}, {values}."
-    kept = [setting.attributes for setting in scenario.request.settings]
-    return f"{words} Kept: importance or target of {titles_in_words(kept)}." if kept else words
+    return Domain((*domain.attributes, Attribute(f"attribute_{number}", TO_COMPLETE)))
 
 
 def values_of(attribute: Attribute, most: int = MAX_LISTED) -> pd.DataFrame:
@@ -166,6 +111,24 @@ def values_of(attribute: Attribute, most: int = MAX_LISTED) -> pd.DataFrame:
     return pd.DataFrame({"value": list(stored), "label": labels})
 
 
+def categories_from_text(text: str) -> Categories:
+    """Categories that are typed one a line, or in a single line separated by commas.
+
+    Raises `DomainError` for one that is there twice.
+    """
+    lines = text.strip().splitlines()
+    parts = lines[0].split(",") if len(lines) == 1 else lines
+    return Categories(tuple(part.strip() for part in parts if part.strip()))
+
+
+def domain_with_values(domain: Domain, name: str, values: Categories | Integers | Bins) -> Domain:
+    """The domain in which an attribute has these values."""
+    attributes = list(domain.attributes)
+    place = domain.position(name)
+    attributes[place] = replace(attributes[place], values=values)
+    return Domain(tuple(attributes))
+
+
 def domain_with_labels(
     domain: Domain, name: str, changes: Mapping[int, Mapping[str, Any]]
 ) -> EditedDomain:
@@ -173,9 +136,8 @@ def domain_with_labels(
 
     An emptied label is the value itself. Labels that cannot be used are refused one by one.
     """
-    place, attribute = domain.names.index(name), domain[name]
     refused: list[str] = []
-    values = attribute.values
+    values = domain[name].values
     assert isinstance(values, Categories)  # others have no labels of their own
     for row, change in changes.items():
         labels = list(values.labels)
@@ -184,24 +146,20 @@ def domain_with_labels(
             values = Categories(values.values, tuple(labels))
         except DomainError as error:
             refused.append(f"Attribute {name!r}: {error}")
-    attributes = list(domain.attributes)
-    attributes[place] = replace(attribute, values=values)
-    return EditedDomain(Domain(tuple(attributes)), {}, tuple(refused))
+    return EditedDomain(domain_with_values(domain, name, values), {}, tuple(refused))
 
 
 def _row(attribute: Attribute) -> dict[str, Any]:
     values = attribute.values
-    row: dict[str, Any] = {
+    row: dict[str, Any] = dict.fromkeys(_COLUMNS) | {
         "remove": False,
         "name": attribute.name,
         "label": attribute.label,
         "kind": _kind(values),
-        "size": attribute.size,
-        "values": None,
-        "minimum": None,
-        "maximum": None,
-        "step": None,
     }
+    if is_unfinished(attribute):
+        return row
+    row["size"] = attribute.size
     if isinstance(values, Integers):
         row |= {"minimum": values.minimum, "maximum": values.maximum, "step": values.step}
     elif attribute.size <= MAX_LISTED:
@@ -210,15 +168,13 @@ def _row(attribute: Attribute) -> dict[str, Any]:
 
 
 def _kind(values: Categories | Integers | Bins) -> str:
+    if values == TO_COMPLETE:
+        return UNFINISHED
     return {Categories: CATEGORIES, Integers: INTEGERS, Bins: BINS}[type(values)]
 
 
 def _texts(values: Categories | Bins) -> list[str]:
-    return (
-        list(values.values)
-        if isinstance(values, Categories)
-        else [f"{edge:g}" if float(f"{edge:g}") == edge else repr(edge) for edge in values.edges]
-    )
+    return list(values.values) if isinstance(values, Categories) else edge_texts(values)
 
 
 def _edited(attribute: Attribute, change: Mapping[str, Any]) -> Attribute:
@@ -226,13 +182,26 @@ def _edited(attribute: Attribute, change: Mapping[str, Any]) -> Attribute:
     label = str(change.get("label", attribute.label) or "").strip()
     kind = change.get("kind") or _kind(attribute.values)
     try:
-        if kind != _kind(attribute.values):
+        if kind == UNFINISHED or is_unfinished(attribute):
+            values = _completed(kind, change)
+        elif kind != _kind(attribute.values):
             values = _converted(attribute, kind)
         else:
             values = _edited_values(attribute.values, change)
     except DomainError as error:
         raise DomainError(f"Attribute {attribute.name!r}: {error}") from None
     return Attribute(name, values, label)
+
+
+def _completed(kind: str, change: Mapping[str, Any]) -> Categories | Integers | Bins:
+    """What was typed for an attribute that waited for its values, once that is enough."""
+    listed = [str(text).strip() for text in change.get("values") or ()]
+    lowest, highest = change.get("minimum"), change.get("maximum")
+    if lowest is not None and highest is not None and kind in (UNFINISHED, INTEGERS):
+        return Integers(int(lowest), int(highest), int(change.get("step") or 1))
+    if listed and kind == BINS:
+        return bins_of_texts(listed)
+    return Categories(tuple(listed)) if listed and kind != INTEGERS else TO_COMPLETE
 
 
 def _edited_values(
@@ -250,7 +219,7 @@ def _edited_values(
         return values
     texts = [str(text).strip() for text in change["values"]]
     if isinstance(values, Bins):
-        return Bins(tuple(_edge(text) for text in texts))
+        return bins_of_texts(texts)
     # A category that stays keeps its label.
     labels = dict(zip(values.values, values.labels, strict=True))
     return Categories(tuple(texts), tuple(labels.get(text, text) for text in texts))
@@ -269,34 +238,5 @@ def _converted(attribute: Attribute, kind: str) -> Categories | Integers | Bins:
     if kind == CATEGORIES:
         return Categories(tuple(attribute.labels()))
     if isinstance(values, Integers):
-        starts = range(values.minimum, values.maximum + 1, values.step)
-        return Bins((*map(float, starts), float(values.maximum + 1)))
+        return as_bins(values)
     return Bins(tuple(float(edge) for edge in range(size + 1)))
-
-
-def _edge(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise DomainError(f"An edge must be a number, got {text!r}.") from None
-
-
-def _attribute_from_line(line: str) -> Attribute:
-    name, colon, listed = line.partition(":")
-    if colon:
-        values = tuple(value.strip() for value in listed.split(",") if value.strip())
-        return Attribute(name.strip(), Categories(values))
-    words = line.replace("=", " ").rsplit(" step ", 1)
-    name, _, last = words[0].strip().rpartition(" ")
-    low, dots, high = last.partition("..")
-    try:
-        step = int(words[1]) if len(words) > 1 else 1
-        limits = (int(low), int(high)) if dots else (0, int(last) - 1)
-    except ValueError:
-        limits, step = None, 1
-    if not name or limits is None:
-        raise DomainError(
-            f"{line!r} must be a name with its number of values (region 12), its range (age 0..99) "
-            "or its categories (sex: F, M)."
-        )
-    return Attribute(name.strip(), Integers(*limits, step))

@@ -9,7 +9,7 @@ import pandas as pd
 from rpexplore.accuracy import normal_quantile
 from rpexplore.plan import Plan
 from rpexplore.scenario import title
-from rpexplore.table_lists import text_from_table
+from rpexplore.table_lists import texts_of_tables
 from rpexplore.words import plural, rounded
 from rpexplore.workload import Workload
 
@@ -17,7 +17,7 @@ CONFIDENCE = 0.95
 _MARGIN = normal_quantile(CONFIDENCE)  # standard errors to either side, 1.96
 
 # A target is met up to rounding of the noise scales, which is far below what anybody would notice.
-_MET = 1 + 1e-9
+MET = 1 + 1e-9
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def headline(plan: Plan) -> Headline:
         worst_margin=float(errors[worst]) * _MARGIN,
         worst_table=_title(plan, worst),
         targets=int(np.count_nonzero(~np.isnan(targets))),
-        targets_met=int(np.count_nonzero(errors <= targets * _MET)),
+        targets_met=int(np.count_nonzero(errors <= targets * MET)),
     )
 
 
@@ -121,7 +121,7 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
     places = places_containing(workload, containing)
     places = places[np.argsort(-plan.standard_errors[places], kind="stable")]
     errors, targets = plan.standard_errors[places], workload.targets[places]
-    met = np.where(errors <= targets * _MET, "yes", "no")
+    met = np.where(errors <= targets * MET, "yes", "no")
     return pd.DataFrame(
         {
             "table": titles(workload, places),
@@ -139,16 +139,14 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
 def csv_of_tables(plan: Plan) -> str:
     """All tables of a plan as CSV; `table_lists.workload_from_csv` reads it as a workload."""
     frame = plan.tables
-    frame["attributes"] = [text_from_table(table) for table in plan.workload.tables]
-    return frame.to_csv(index=False)
+    workload = plan.workload
+    frame["attributes"] = list(texts_of_tables(workload.domain, workload.tables))
+    return frame.to_csv(index=False, lineterminator="\n")
 
 
 def places_containing(workload: Workload, attributes: Sequence[str]) -> np.ndarray:
     """Places of the tables that have all of these attributes, ascending."""
-    has_all = np.ones(len(workload), dtype=bool)
-    for place in workload.domain.positions(attributes):
-        has_all &= np.any(workload.members == place, axis=1)
-    return np.flatnonzero(has_all)
+    return workload.containing(attributes)
 
 
 def titles(workload: Workload, places: np.ndarray) -> list[str]:

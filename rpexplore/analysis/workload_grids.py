@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.standard_errors import places_containing, titles
+from rpexplore.analysis.standard_errors import titles
 from rpexplore.errors import WorkloadError
 from rpexplore.plan import Plan
-from rpexplore.scenario import Scenario, Table, TableSetting
+from rpexplore.scenario import Scenario
+from rpexplore.settings import GroupSetting, TableSetting
+from rpexplore.table_lists import Table
 from rpexplore.workload import Workload
 
 
@@ -54,7 +56,7 @@ def workload_grid(
     Columns, indexed by the table's place in the workload: table, cells, weight, target,
     standard_error (missing without a plan).
     """
-    places = places_containing(workload, containing)
+    places = workload.containing(containing)
     shown = places[:most]
     frame = pd.DataFrame(
         {
@@ -69,12 +71,20 @@ def workload_grid(
     return frame, len(places)
 
 
+def tables_of_rows(workload: Workload, grid: pd.DataFrame) -> list[Table]:
+    """The attribute names of the table in each row of a grid."""
+    names = workload.domain.names
+    rows = workload.members[grid.index].tolist()
+    return [tuple(names[place] for place in row if place >= 0) for row in rows]
+
+
 def settings_from_grid(
     scenario: Scenario, tables: Sequence[Table], changes: Mapping[int, Mapping[str, Any]]
 ) -> list[TableSetting]:
     """What is asked of the tables whose rows were changed: {row: {column: value}}.
 
-    tables: the table of each row. An emptied weight is 1, an emptied target none.
+    tables: the table of each row. What is emptied is what the table's groups give it, or else an
+    importance of 1 and no target.
     """
     present = {setting.attributes: setting for setting in scenario.request.settings}
     settings = []
@@ -82,7 +92,7 @@ def settings_from_grid(
         setting = present.get(tables[row], TableSetting(tables[row]))
         weight = change.get("weight", setting.weight)
         target = change.get("target", setting.target)
-        settings.append(replace(setting, weight=1.0 if weight is None else weight, target=target))
+        settings.append(replace(setting, weight=weight, target=target))
     return settings
 
 
@@ -113,21 +123,19 @@ def scenario_from_grid(
     return EditedScenario(scenario, tuple(refused))
 
 
-def settings_for_missing_targets(scenario: Scenario, target: float) -> list[TableSetting]:
-    """This target for every table that has none."""
-    places = np.flatnonzero(np.isnan(scenario.workload.targets)).tolist()
-    tables = [scenario.workload.tables[place] for place in places]
-    return settings_from_grid(
-        scenario, tables, {row: {"target": target} for row in range(len(tables))}
-    )
+def with_target_where_missing(scenario: Scenario, target: float) -> Scenario:
+    """This target for every table that has none: as the first group, below all the others.
+
+    Raises `WorkloadError` for a target that is none.
+    """
+    groups = scenario.request.groups
+    first = GroupSetting((), target=target)
+    if groups and groups[0].containing == () and groups[0].target is None:
+        first, groups = replace(groups[0], target=target), groups[1:]
+    return scenario.with_request(groups=(first, *groups))
 
 
-def settings_for_many(
-    scenario: Scenario, containing: Sequence[str], weight: float | None, target: float | None
-) -> list[TableSetting]:
-    """One importance, one target, or both for every table that has all of these attributes."""
-    given = {"weight": weight, "target": target}
-    change = {field: value for field, value in given.items() if value is not None}
-    places = places_containing(scenario.workload, containing).tolist()
-    tables = [scenario.workload.tables[place] for place in places]
-    return settings_from_grid(scenario, tables, dict.fromkeys(range(len(tables)), change))
+def without_group(scenario: Scenario, place: int) -> Scenario:
+    """The scenario without one of its settings of groups."""
+    groups = scenario.request.groups
+    return scenario.with_request(groups=groups[:place] + groups[place + 1 :])

@@ -16,7 +16,7 @@ from rpexplore.domain import Domain
 from rpexplore.exact import exact_text
 from rpexplore.ledger import Account, Run, text_of_path
 from rpexplore.plan import Plan
-from rpexplore.table_lists import text_from_table
+from rpexplore.table_lists import texts_of_tables
 from rpexplore.words import rounded
 
 DELTAS = ("1e-6", "1e-9", "1e-12")
@@ -97,9 +97,9 @@ def accuracy_table(plan: Plan, count: int) -> str:
     return text_table(rows, "<" + ">" * (len(columns) - 1))
 
 
-def csv_of_tables(tables: pd.DataFrame) -> str:
+def csv_of_tables(domain: Domain, tables: pd.DataFrame) -> str:
     """Rows of `Plan.tables` as CSV, which `table_lists.workload_from_csv` reads as a workload."""
-    texts = [text_from_table(names) for names in tables["attributes"]]
+    texts = list(texts_of_tables(domain, tables["attributes"]))
     return tables.assign(attributes=texts).to_csv(index=False, lineterminator="\n")
 
 

@@ -100,6 +100,13 @@ HowMany = Annotated[
 ]
 CsvOut = Annotated[Path | None, _option("FILE", "Write all tables to a CSV file.")]
 
+ReportOut = Annotated[
+    Path, _option("FILE", "Where the report goes: .html, or .pdf (with the extra rpexplore[pdf]).")
+]
+ReportName = Annotated[str, _option("TEXT", "What to call the plan in the report.")]
+ReportNote = Annotated[str, _option("TEXT", "A remark to print in the report.")]
+Counted = Annotated[str, _option("WORD", "What one record stands for, in the plural: people, say.")]
+
 Data = Annotated[Path, _argument("DATA", "The records, .csv or .parquet, one row a record.")]
 Folder = Annotated[Path, _option("FOLDER", "A new folder for the tables.")]
 Other = Annotated[

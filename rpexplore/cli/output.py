@@ -142,11 +142,11 @@ def refuse_existing(path: Path, force: bool) -> None:
         )
 
 
-def write_new(path: Path, text: str, force: bool) -> None:
-    """Write a text file whole; what is there is kept unless `force`."""
+def write_new(path: Path, content: str | bytes, force: bool) -> None:
+    """Write a file whole; what is there is kept unless `force`."""
     refuse_existing(path, force)
     try:
-        write_whole(path, text)
+        write_whole(path, content)
     except OSError as error:
         raise RpexploreError(
             f"{str(path)!r} cannot be written ({error.strerror}); check the folder and the disk."

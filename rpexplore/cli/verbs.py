@@ -40,7 +40,7 @@ def program(
 ) -> None:
     """Plan, inspect and run the release of noisy tables under differential privacy.
 
-    The way: schema, plan, show, verify, release. Only release reads records.
+    The way: schema, plan, show, verify, report, release. Only release reads records.
     """
     if version:
         from importlib.metadata import version as installed
@@ -162,7 +162,7 @@ def show(
             )
         rows = loaded.tables.sort_values("standard_error", ascending=False, kind="stable")
         if csv is not None:
-            write_new(csv, csv_of_tables(rows), force)
+            write_new(csv, csv_of_tables(loaded.workload.domain, rows), force)
     if as_json:
         listed = table_facts(rows if tables is None else rows.head(tables))
         say_json({**plan_facts(loaded), "tables": listed, "csv": csv and str(csv)})
@@ -200,6 +200,42 @@ def verify(plan_file: options.PlanFile, as_json: options.AsJson = False) -> None
     else:
         say(str(found))
     raise typer.Exit(0 if found.holds else 1)
+
+
+@cli.command()
+def report(
+    plan_file: options.PlanFile,
+    out: options.ReportOut,
+    name: options.ReportName = "",
+    note: options.ReportNote = "",
+    counted: options.Counted = "records",
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Write a report on a plan, for whoever has to approve it.
+
+    What it promises, how accurate each table is, what is proven, and what is left to do: one HTML
+    file that needs nothing else, or a PDF. No records are needed.
+    """
+    from rpexplore.export.pdf import pdf, what_is_missing
+    from rpexplore.export.report import html
+    from rpexplore.export.report import report as contents_of
+    from rpexplore.plan import Plan
+
+    ending = out.suffix.lower()
+    if ending not in (".html", ".pdf"):
+        raise RpexploreError(f"A report must end in .html or .pdf, got {out.name!r}.")
+    refuse_existing(out, force)
+    if ending == ".pdf" and (missing := what_is_missing()):
+        raise RpexploreError(f"{missing}.")
+    with progress("Writing the report"):
+        loaded = Plan.load(plan_file)
+        made = contents_of(loaded, name=name, note=note, counted=counted)
+        write_new(out, html(made) if ending == ".html" else pdf(made), force)
+    if as_json:
+        say_json({"report": str(out), "sha256": loaded.sha256})
+        return
+    say(f"Written to {out}")
 
 
 @cli.command()

@@ -5,6 +5,7 @@
 
 import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -48,12 +49,24 @@ def read_records(
     coders = {place: _Coder(domain.attributes[place], others.get(place)) for place in places}
     parts: dict[int, list[np.ndarray]] = {place: [] for place in places}
     n_records = 0
-    try:
-        for batch, fraction in _batches(path, [coder.name for coder in coders.values()]):
+    with readable(path):
+        for batch, fraction in batches(path, [coder.name for coder in coders.values()]):
             for place, coder in coders.items():
                 parts[place].append(coder.codes(batch.column(coder.name)))
             n_records += batch.num_rows
             progress(fraction)
+    codes = {
+        place: np.concatenate(arrays) if arrays else np.empty(0, dtype=np.uint8)
+        for place, arrays in parts.items()
+    }
+    return Records(codes, n_records, domain.sizes)
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Tell a file that cannot be read as a `DataError`."""
+    try:
+        yield
     except OSError as error:
         raise DataError(
             f"The records {str(path)!r} cannot be read ({error.strerror or 'input error'}); check "
@@ -66,11 +79,6 @@ def read_records(
             "the file is complete, in UTF-8, and has the same number of columns in every row.",
             private=f"The reader says: {error}",
         ) from None
-    codes = {
-        place: np.concatenate(arrays) if arrays else np.empty(0, dtype=np.uint8)
-        for place, arrays in parts.items()
-    }
-    return Records(codes, n_records, domain.sizes)
 
 
 class _Coder:
@@ -88,7 +96,7 @@ class _Coder:
 
     def codes(self, column: pa.Array) -> np.ndarray:
         """Category indices [n], unsigned; raises `DataError` for what is not in the domain."""
-        column = _of_known_type(column)
+        column = of_known_type(column)
         found = self._indices(column)
         outside = found < 0
         if np.any(outside):
@@ -101,7 +109,7 @@ class _Coder:
         """Category indices, int64[n], −1 for what is missing or not in the domain."""
         values = self._values
         if isinstance(values, Categories):
-            found = pc.index_in(_as_text(column), value_set=self._listed, skip_nulls=True)
+            found = pc.index_in(as_text(column), value_set=self._listed, skip_nulls=True)
             return pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
         numbers = _as_numbers(column)
         if isinstance(values, Integers):
@@ -138,7 +146,7 @@ def _index_of(attribute: Attribute, value: str) -> int:
     return listed.index(value)
 
 
-def _of_known_type(column: pa.Array) -> pa.Array:
+def of_known_type(column: pa.Array) -> pa.Array:
     """Numbers and booleans as they are, everything else as text; pyarrow computes on few types."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -150,7 +158,7 @@ def _of_known_type(column: pa.Array) -> pa.Array:
     return column.cast(pa.string())
 
 
-def _as_text(column: pa.Array) -> pa.Array:
+def as_text(column: pa.Array) -> pa.Array:
     """Each value as text; a float that is a whole number as that: 3.0 is the category "3"."""
     if not pa.types.is_floating(column.type):
         return column.cast(pa.string())
@@ -172,7 +180,7 @@ def _as_numbers(column: pa.Array) -> np.ndarray:
     return pc.fill_null(numbers, np.nan).to_numpy(zero_copy_only=False)
 
 
-def _batches(path: Path, names: list[str]) -> Iterator[tuple[pa.RecordBatch, float]]:
+def batches(path: Path, names: list[str]) -> Iterator[tuple[pa.RecordBatch, float]]:
     """Batches of the named columns, each with the share of the file read so far."""
     ending = path.suffix.lower()
     if ending == ".csv":
@@ -187,7 +195,7 @@ def _batches(path: Path, names: list[str]) -> Iterator[tuple[pa.RecordBatch, flo
 
 def _csv_batches(path: Path, names: list[str]) -> Iterator[tuple[pa.RecordBatch, float]]:
     size = max(path.stat().st_size, 1)
-    header, more = _csv_header(path)
+    header, more = csv_header(path)
     _check_columns(path, header, names)
     if not header:
         raise DataError(
@@ -220,7 +228,7 @@ def _csv_batches(path: Path, names: list[str]) -> Iterator[tuple[pa.RecordBatch,
                 yield batch, min(file.tell() / size, 1.0)
 
 
-def _csv_header(path: Path) -> tuple[list[str], bool]:
+def csv_header(path: Path) -> tuple[list[str], bool]:
     """The column names in the first line, and whether anything follows it (it may be anything)."""
     try:
         # A broken character elsewhere must not stop the reading of the header.

@@ -6,6 +6,12 @@ duality). The plain step y ← y·(g/f)², with g the weighted variances under s
 time. Two plain steps tell how fast log y moves and how fast it slows down; the SQUAREM step
 (Varadhan and Roland 2008, scheme S3) extrapolates from them, and is taken back towards the plain
 step while it does not raise f. On 166,751 tables it needs about half the rounds.
+
+The same holds when a weighted sum of variances with fixed weights v₀ is added to the maximum: the
+best response is to the weights v₀ + y·w, and the step is y ← y·g², scaled to sum to 1. It raises
+f, because by Cauchy and Schwarz √(Σ_j a_j) ≥ Σ_j √(q_j a_j) for the present shares q (with
+equality at present): the terms of f's root are minorised by const + Σ_A √y_A · √(y_A at present)
+· g_A / 2, which is largest on the simplex at that step.
 """
 
 from collections.abc import Callable
@@ -27,16 +33,20 @@ def minimise_maximum(
     privacy_cost: float,
     tolerance: float = TOLERANCE,
     *,
+    fixed_weights: np.ndarray | None = None,
     max_rounds: int = 5000,
     note: Callable[[float], None] = lambda gap: None,
 ) -> Solution:
     """The σ² that minimise max_A table_weights[A] · Var_A at this privacy cost.
 
+    With fixed_weights, float64[n_tables] ≥ 0, what is minimised is that maximum plus
+    Σ_A fixed_weights[A] · Var_A; the shadow prices are then the shares of the maximum alone.
+
     Stops when value/lower bound − 1 ≤ tolerance, or after max_rounds evaluations (never seen in
     tests up to weight ratios of 1e12); either way the best plan found comes with its true bound.
     `note` is told the gap after every few evaluations.
     """
-    search = _Search(variance_map, table_weights, privacy_cost)
+    search = _Search(variance_map, table_weights, privacy_cost, fixed_weights)
     log_y = search.visit(np.zeros(len(table_weights)))
     while search.gap > tolerance and search.rounds < max_rounds:
         note(search.gap)
@@ -66,9 +76,14 @@ class _Search:
     """The points visited so far: the last one, and the best plan and bound among all."""
 
     def __init__(
-        self, variance_map: VarianceMap, table_weights: np.ndarray, privacy_cost: float
+        self,
+        variance_map: VarianceMap,
+        table_weights: np.ndarray,
+        privacy_cost: float,
+        fixed_weights: np.ndarray | None,
     ) -> None:
         self._map, self._weights, self._cost = variance_map, table_weights, privacy_cost
+        self._fixed = fixed_weights
         self.rounds = 0
         self.best_value, self.best_bound = np.inf, 0.0
 
@@ -83,13 +98,18 @@ class _Search:
         total = np.sum(y)
         y /= total
         self.y = y
-        sigma_squared, self.bound = best_response(self._map, y * self._weights, self._cost)
-        weighted = self._weights * self._map.variances(sigma_squared)
-        self.step = 2 * np.log(weighted / self.bound)
+        in_sum = y * self._weights if self._fixed is None else self._fixed + y * self._weights
+        sigma_squared, self.bound = best_response(self._map, in_sum, self._cost)
+        variances = self._map.variances(sigma_squared)
+        weighted = self._weights * variances
+        fixed = 0.0 if self._fixed is None else float(np.sum(self._fixed * variances))
+        value = fixed + float(np.max(weighted))
+        # The mean of `weighted` by y; without a fixed part that is the bound itself.
+        mean = self.bound if self._fixed is None else float(np.sum(y * weighted))
+        self.step = 2 * np.log(weighted / mean)
         self.rounds += 1
         if self.bound > self.best_bound:
             self.best_bound, self.best_y = self.bound, y
-        value = float(np.max(weighted))
         if value < self.best_value:
             self.best_value, self.best_sigma_squared = value, sigma_squared
         return log_y - np.log(total)

@@ -6,9 +6,9 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import grids
+from rpexplore.analysis.unfinished import is_unfinished
 from rpexplore.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.errors import DomainError
-from rpexplore.scenario import Scenario
 
 DOMAIN = rp.Domain(
     (
@@ -57,7 +57,7 @@ def test_edited_values(row, change, values):
 def test_whole_numbers_become_intervals_with_the_same_values():
     bins = edited({0: {"kind": grids.BINS}})["age"].values
     assert bins.edges[:2] == (0, 5)
-    assert (bins.edges[-1], bins.size) == (100, 20)
+    assert (bins.edges[-1], bins.size) == (99, 20)
 
 
 def test_new_names_and_labels():
@@ -82,13 +82,58 @@ def test_removed_rows_are_gone():
         ({1: {"values": []}}, "must have 1 to"),
         ({2: {"values": ["0", "many"]}}, "An edge must be a number, got 'many'"),
         ({2: {"values": ["5", "1"]}}, "must increase"),
-        ({row: {"remove": True} for row in range(3)}, "at least one attribute"),
     ],
 )
 def test_what_cannot_be_used_is_refused_by_name(changes, told):
     result = grids.domain_from_grid(DOMAIN, changes)
     assert len(result.refused) == 1
     assert re.search(told, result.refused[0])
+
+
+def test_all_rows_may_be_removed():
+    result = grids.domain_from_grid(DOMAIN, {row: {"remove": True} for row in range(3)})
+    assert (result.domain, result.refused) == (rp.Domain(()), ())
+    assert len(grids.schema_grid(result.domain)) == 0
+
+
+def test_an_attribute_waits_until_enough_is_typed():
+    domain = grids.with_new_attribute(rp.Domain(()))
+    row = grids.schema_grid(domain).loc[0]
+    assert row["kind"] == grids.UNFINISHED
+    assert row[["size", "values", "minimum", "maximum", "step"]].isna().all()
+    assert grids.values_in_all(domain) == 0
+    for typed in ({"kind": grids.BINS}, {"minimum": 3}, {"kind": grids.INTEGERS, "values": ["a"]}):
+        assert is_unfinished(edited({0: typed}, domain).attributes[0])
+
+
+@pytest.mark.parametrize(
+    ("typed", "values"),
+    [
+        ({"minimum": 1, "maximum": 9}, Integers(1, 9)),
+        ({"kind": grids.INTEGERS, "minimum": 0, "maximum": 9, "step": 5}, Integers(0, 9, 5)),
+        ({"values": [" a", "b"]}, Categories(("a", "b"))),
+        ({"kind": grids.CATEGORIES, "values": ["a"]}, Categories(("a",))),
+        ({"kind": grids.BINS, "values": ["0", "1.5"]}, Bins((0, 1.5))),
+        ({"kind": grids.UNFINISHED, "values": ["a", "b"]}, Categories(("a", "b"))),
+    ],
+)
+def test_an_attribute_gets_the_values_that_are_typed(typed, values):
+    domain = grids.with_new_attribute(rp.Domain(()))
+    changed = edited({0: typed}, domain)
+    assert changed.attributes[0].values == values
+    # The cells stay typed, and are applied again to what they have made.
+    assert edited({0: typed}, changed) == changed
+
+
+def test_what_is_typed_for_a_waiting_attribute_may_be_refused():
+    domain = grids.with_new_attribute(rp.Domain(()))
+    result = grids.domain_from_grid(domain, {0: {"minimum": 9, "maximum": 1, "name": "age"}})
+    assert result.domain.names == ("age",)
+    assert "must not be below" in result.refused[0]
+
+
+def test_values_can_be_taken_back():
+    assert is_unfinished(edited({0: {"kind": grids.UNFINISHED}}).attributes[0])
 
 
 def test_one_unusable_cell_does_not_hold_up_the_others():
@@ -106,6 +151,25 @@ def test_one_unusable_cell_does_not_hold_up_the_others():
     )
     assert result.renamed == {"age": "age", "sex": "gender"}
     assert ["twice" in reason for reason in result.refused] == [True, True]
+
+
+def test_values_take_the_place_of_an_attributes():
+    changed = grids.domain_with_values(DOMAIN, "age", Integers(0, 9))
+    assert changed["age"] == Attribute("age", Integers(0, 9), "Age in years")
+    assert changed.attributes[1:] == DOMAIN.attributes[1:]
+
+
+@pytest.mark.parametrize("text", ["F\n M \n\n", "F, M", " F,M,\n"])
+def test_categories_are_typed_as_text(text):
+    assert grids.categories_from_text(text) == Categories(("F", "M"))
+
+
+def test_typed_categories_may_hold_commas_where_each_has_a_line():
+    made = grids.categories_from_text("Health, social work\nOther")
+    assert made.values == ("Health, social work", "Other")
+    with pytest.raises(DomainError, match="'F' is listed twice"):
+        grids.categories_from_text("F\nF")
+    assert grids.categories_from_text(" ").size == 0  # which no attribute can have
 
 
 def test_names_are_swapped():
@@ -135,59 +199,7 @@ def test_new_attributes_get_new_names():
     assert grids.with_new_attribute(taken).names == ("attribute_2", "attribute_3")
 
 
-# ---- a schema typed as lines
-
-
-def test_lines():
-    domain = grids.domain_from_lines(
-        "age 0..99\nhouse hold size 7\n\nincome 0..999 step 500\nsex: F, M\nlow -5..5\n"
-    )
-    assert [(a.name, a.values) for a in domain.attributes] == [
-        ("age", Integers(0, 99)),
-        ("house hold size", Integers(0, 6)),
-        ("income", Integers(0, 999, 500)),
-        ("sex", Categories(("F", "M"))),
-        ("low", Integers(-5, 5)),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("age", "Line 1: 'age' must be a name with"),
-        ("age 5\nsex x..y", "Line 2: 'sex x..y' must be"),
-        ("sex:", "Line 1: Attribute 'sex' must have 1 to"),
-        ("a 0..9 step 0", "Line 1: The step must be at least 1"),
-        ("a 0", "Line 1: The maximum must not be below"),
-        ("a 1\na 2", "'a' is in the domain twice"),
-        ("", "at least one attribute"),
-    ],
-)
-def test_lines_that_cannot_be_used(text, told):
-    with pytest.raises(DomainError, match=told):
-        grids.domain_from_lines(text)
-
-
-def test_csv_codebooks_are_offered_where_there_can_be_one():
-    listable = rp.Domain((Attribute("age", Integers(0, 9)), DOMAIN["sex"]))
-    assert grids.why_no_csv(listable) == ""
-    assert rp.Domain.parse(listable.text("c.csv"), "c.csv").names == listable.names
-    for attribute in (DOMAIN["age"], DOMAIN["income"]):
-        assert attribute.name in grids.why_no_csv(rp.Domain((attribute,)))
-        with pytest.raises(DomainError):
-            rp.Domain((attribute,)).text("c.csv")
-    assert "too many" in grids.why_no_csv(rp.Domain.from_sizes({"a": 10**6, "b": 10**6}))
-
-
-def test_uploaded_bytes():
-    text = DOMAIN.text("codebook.json")
-    assert grids.domain_from_bytes(text.encode(), "c.json") == DOMAIN
-    assert grids.domain_from_bytes(b"\xef\xbb\xbf" + text.encode(), "c.json") == DOMAIN
-    with pytest.raises(DomainError, match="not UTF-8"):
-        grids.domain_from_bytes("é".encode("latin-1"), "c.csv")
-
-
-# ---- the workload
+# ---- labels
 
 
 def test_labels_are_changed_and_bad_ones_refused():
@@ -196,19 +208,3 @@ def test_labels_are_changed_and_bad_ones_refused():
     result = grids.domain_with_labels(DOMAIN, "sex", {0: {"label": "Male"}, 1: {"label": None}})
     assert result.domain["sex"].values == Categories(("F", "M"), ("Female", "M"))
     assert "'Male' stands for two" in result.refused[0]
-
-
-def test_a_plan_becomes_its_inputs():
-    scenario = Scenario(DOMAIN, counted="people")
-    content = scenario.plan().text.encode()
-    assert grids.scenario_from_bytes(content, "plan.json", scenario) == scenario
-    elsewhere = Scenario(rp.Domain.from_sizes({"a": 2}), counted="visits")
-    assert grids.scenario_from_bytes(content, "plan.json", elsewhere).counted == "records"
-    with pytest.raises(DomainError, match="not UTF-8"):
-        grids.scenario_from_bytes(b"\xff", "plan.json", scenario)
-
-
-def test_loaded_in_words():
-    assert grids.loaded_in_words(Scenario(DOMAIN), "my.csv") == (
-        "Loaded my.csv: 3 attributes, 24 values."
-    )

@@ -1,5 +1,6 @@
 """The largest variance: against CVXPY, with an honest certificate, for wild weights too."""
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +9,8 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.closure import Closure
 from rpexplore.solvers.max_variance import minimise_maximum
-from tests.oracles import convex_optimum, random_workload
+from rpexplore.solvers.sum_of_variances import minimise_sum
+from tests.oracles import convex_optimum, random_workload, variance_matrix
 from tests.strategies import domains, workloads
 
 
@@ -75,3 +77,74 @@ def test_gap_is_closed_for_wild_weights_and_sizes(workload):
     assert 0 < solution.lower_bound <= value <= solution.lower_bound * (1 + 1e-6)
     cost = np.sum(closure.privacy_cost_factor / solution.sigma_squared)
     assert cost == pytest.approx(1, rel=1e-10)
+
+
+# ---- the same with a sum of fixed weights added
+
+
+def mixed_value(workload, variances, fixed, weights):
+    return np.sum(fixed * variances) + np.max(weights * variances)
+
+
+def convex_optimum_of_mix(workload, fixed, weights, privacy_cost):
+    """The smallest Σ fixed · Var + max weights · Var, by CVXPY."""
+    b, p = variance_matrix(workload)
+    unit = np.sqrt(p / (b.T @ (fixed + weights)))
+    unit *= np.sum(p / unit) / privacy_cost
+    scaled = cp.Variable(len(p), pos=True)
+    variances = (b * unit) @ scaled
+    scale = 1 / mixed_value(workload, b @ unit, fixed, weights)
+    problem = cp.Problem(
+        cp.Minimize(
+            cp.sum(cp.multiply(scale * fixed, variances))
+            + cp.max(cp.multiply(scale * weights, variances))
+        ),
+        [(p / unit / privacy_cost) @ cp.inv_pos(scaled) <= 1],
+    )
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+    assert problem.status == cp.OPTIMAL
+    return problem.value / scale
+
+
+@pytest.mark.parametrize("share", [0.003, 0.1, 0.5, 0.97])
+@pytest.mark.parametrize("seed", range(6))
+def test_with_fixed_weights_it_equals_the_convex_optimum(seed, share):
+    workload = random_workload(seed)
+    closure = Closure.of(workload)
+    fixed = (1 - share) * workload.cells / np.sum(workload.cells)
+    weights = share * workload.weights
+    solution = minimise_maximum(closure, weights, 0.3, fixed_weights=fixed)
+    found = mixed_value(workload, closure.variances(solution.sigma_squared), fixed, weights)
+    optimum = convex_optimum_of_mix(workload, fixed, weights, 0.3)
+    solver = 1e-7  # how well CVXPY knows its own optimum
+    assert solution.lower_bound <= optimum * (1 + solver)
+    assert optimum <= found * (1 + solver)
+    assert found <= solution.lower_bound * (1 + 1e-6)
+    assert np.sum(solution.shadow_prices) == pytest.approx(1, rel=1e-12)
+
+
+@given(workloads(), st.floats(0, 1), st.integers(0, 2**32))
+@settings(deadline=None, max_examples=40)
+def test_the_bound_with_fixed_weights_holds_for_any_noise_scales(workload, share, seed):
+    closure = Closure.of(workload)
+    fixed, weights = (1 - share) * workload.cells, share * workload.weights + 1e-9
+    solution = minimise_maximum(closure, weights, 2.0, fixed_weights=fixed)
+    other = np.random.default_rng(seed).lognormal(0, 2, len(closure))
+    other *= np.sum(closure.privacy_cost_factor / other) / 2.0  # at the same privacy cost
+    value = mixed_value(workload, closure.variances(other), fixed, weights)
+    assert solution.lower_bound <= value
+    found = mixed_value(workload, closure.variances(solution.sigma_squared), fixed, weights)
+    assert solution.lower_bound <= found <= solution.lower_bound * (1 + 1e-6)
+
+
+def test_fixed_weights_of_nothing_change_nothing():
+    workload = random_workload(3)
+    closure = Closure.of(workload)
+    alone = minimise_maximum(closure, workload.weights, 1.0)
+    beside = minimise_maximum(closure, workload.weights, 1.0, fixed_weights=np.zeros(len(workload)))
+    np.testing.assert_allclose(alone.sigma_squared, beside.sigma_squared, rtol=1e-6)
+    assert beside.lower_bound == pytest.approx(alone.lower_bound, rel=1e-6)
+    both = minimise_maximum(closure, 1e-9 * workload.weights, 1.0, fixed_weights=workload.weights)
+    assert both.lower_bound == pytest.approx(
+        minimise_sum(closure, workload.weights, 1.0).lower_bound, rel=1e-6
+    )

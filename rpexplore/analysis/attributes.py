@@ -1,0 +1,83 @@
+"""How accurate the tables are that contain each attribute."""
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis.fairness import SAME
+from rpexplore.analysis.forecasts import Forecast
+from rpexplore.analysis.standard_errors import titles
+from rpexplore.words import rounded
+
+
+def by_attribute(forecast: Forecast) -> pd.DataFrame:
+    """One row an attribute that some table has, the largest median standard error first.
+
+    Columns: attribute, values (how many it has), tables (that contain it), smallest,
+    lower_quartile, median, upper_quartile, largest, best_table, worst_table. Quantiles are
+    errors of tables, without interpolation, but for the median of an even number.
+    """
+    workload, errors = forecast.workload, forecast.standard_errors
+    ranks = np.argsort(errors, kind="stable")
+    # Tables by attribute, and for each attribute from the best to the worst.
+    members = workload.members[ranks]
+    rows, columns = np.nonzero(members >= 0)
+    attributes = members[rows, columns]
+    tables = ranks[rows[np.argsort(attributes, kind="stable")]]
+    counts = np.bincount(attributes, minlength=len(workload.domain))
+    ends = np.cumsum(counts)
+    used = np.flatnonzero(counts)
+    first, last = (ends - counts)[used], ends[used] - 1
+    span = last - first
+
+    def at(rank: np.ndarray) -> np.ndarray:
+        return errors[tables[first + rank]]
+
+    frame = pd.DataFrame(
+        {
+            "attribute": [workload.domain.names[place] for place in used.tolist()],
+            "values": workload.domain.sizes[used],
+            "tables": counts[used],
+            "smallest": at(0 * span),
+            "lower_quartile": at(span // 4),
+            "median": (at(span // 2) + at((span + 1) // 2)) / 2,
+            "upper_quartile": at(span - span // 4),
+            "largest": at(span),
+            "best_table": titles(workload, tables[first]),
+            "worst_table": titles(workload, tables[last]),
+        }
+    )
+    return frame.sort_values("median", ascending=False, kind="stable", ignore_index=True)
+
+
+def ends(frame: pd.DataFrame, most: int) -> tuple[pd.DataFrame, int]:
+    """The first and last rows of `by_attribute`, `most` together, and how many are between."""
+    if len(frame) <= most:
+        return frame, 0
+    return pd.concat([frame.head(most - most // 2), frame.tail(most // 2)]), len(frame) - most
+
+
+def in_words(frame: pd.DataFrame, forecast: Forecast, counted: str) -> str:
+    """Which attribute is worst off, which best, and which are in no table."""
+    if frame.empty:
+        return "No table has an attribute: there is only the total."
+    rows = frame.to_dict("records")
+    worst, best = rows[0], rows[-1]
+    if len(rows) == 1 or worst["median"] <= best["median"] * SAME:
+        words = (
+            f"Tables that contain an attribute are equally accurate at the median, whichever it "
+            f"is: a standard error of {rounded(worst['median'], 3, zeros=True)} {counted}."
+        )
+    else:
+        words = (
+            f"Tables that contain {worst['attribute']} are the least accurate (median standard "
+            f"error {rounded(worst['median'], 3, zeros=True)} {counted}), those that contain "
+            f"{best['attribute']} the most ({rounded(best['median'], 3, zeros=True)})."
+        )
+    names = forecast.workload.domain.names
+    missing = [name for name in names if name not in set(frame["attribute"])]
+    return words if not missing else f"{words} In no table: {_listed(missing)}."
+
+
+def _listed(names: list[str], most: int = 5) -> str:
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

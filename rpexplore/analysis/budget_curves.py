@@ -1,0 +1,147 @@
+"""Standard errors against the budget: exact curves, from one solution (math.md §2.4).
+
+With a budget k times as large every standard error is divided by √k: on log axes all curves are
+parallel lines. What they tell is which budget goes with which error.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+
+from rpexplore import privacy
+from rpexplore.analysis.budgets import plain, stated_delta
+from rpexplore.analysis.fairness import SAME
+from rpexplore.analysis.orders import group_name, order_groups
+from rpexplore.analysis.standard_errors import titles
+from rpexplore.analysis.sufficient_budgets import SufficientBudget, epsilon_in_words
+from rpexplore.budget import Budget
+from rpexplore.optimum import Optimum
+from rpexplore.words import rounded
+
+# The round budgets of each decade: ten steps, about equally far apart.
+_STEPS = tuple(map(Fraction, ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")))
+_AROUND = 10  # curves reach from a tenth of the present budget to ten times as much,
+_BEYOND = 3  # and to three times the budget of a wish, or a third of it,
+_FAR = 10**6  # if that is no more than so many times the present one
+_MOST_RHO = 9e99  # larger ones have no ε
+_MOST_NAMED = 6  # curves in a sentence
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The standard error of some tables against the budget.
+
+    name      "half of the tables", "age × sex"
+    variance  at privacy cost 1 of one record, as `Optimum.variances` has it
+    table     the table whose it is; "" where it is no single one's
+    """
+
+    name: str
+    variance: float
+    table: str = ""
+
+    def standard_error(self, rho: float, budget: Budget) -> float:
+        """At ρ of the privacy unit that the budget is for."""
+        return math.sqrt(self.variance * budget.records_factor / (2 * rho))
+
+
+def quantile_curves(optimum: Optimum) -> list[Curve]:
+    """The worst table, the median, and the best table; one curve where they are the same."""
+    variances = optimum.variances
+    worst, best = int(np.argmax(variances)), int(np.argmin(variances))
+    if len(variances) == 1:
+        return [table_curve(optimum, 0)]
+    if variances[worst] <= variances[best] * SAME**2:
+        return [Curve("every table", float(variances[worst]))]
+    titled = titles(optimum.workload, np.array([worst, best]))
+    return [
+        Curve("worst table", float(variances[worst]), titled[0]),
+        Curve("median table", float(np.median(variances))),
+        Curve("best table", float(variances[best]), titled[1]),
+    ]
+
+
+def order_curves(optimum: Optimum, *, worst: bool) -> list[Curve]:
+    """The worst or the median table of each number of attributes."""
+    groups, curves = order_groups(optimum.workload), []
+    for group in np.unique(groups).tolist():
+        places = np.flatnonzero(groups == group)
+        variances, name = optimum.variances[places], group_name(group, optimum.workload)
+        if worst and len(places) > 1:
+            at = int(np.argmax(variances))
+            table = titles(optimum.workload, places[[at]])[0]
+            curves.append(Curve(f"worst of {name}", float(variances[at]), table))
+        else:
+            curves.append(Curve(name, float(np.median(variances))))
+    return curves
+
+
+def table_curve(optimum: Optimum, place: int) -> Curve:
+    """One table's."""
+    (name,) = titles(optimum.workload, np.array([place]))
+    return Curve(name, float(optimum.variances[place]), name)
+
+
+def errors_by_budget(
+    curves: Sequence[Curve], budget: Budget, also: Iterable[float] = ()
+) -> pd.DataFrame:
+    """The curves at round budgets around the present one, which is among them.
+
+    also: further ρ to reach and to have among them. Columns: series (place of the curve), curve,
+    table, rho (of the privacy unit), epsilon (at the stated δ, rounded up), standard_error.
+    """
+    present, delta = float(budget.rho), stated_delta(budget)
+    also = [rho for rho in also if present / _FAR <= rho <= present * _FAR]
+    low = min([present / _AROUND, *(rho / _BEYOND for rho in also)])
+    high = min(max([present * _AROUND, *(rho * _BEYOND for rho in also)]), _MOST_RHO)
+    rhos = sorted({*_round_budgets(low, high), low, present, high, *also})
+    epsilons = [privacy.epsilon_from_rho(rho, delta) for rho in rhos]
+    rows = [
+        (series, curve.name, curve.table, rho, epsilon, curve.standard_error(rho, budget))
+        for series, curve in enumerate(curves)
+        for rho, epsilon in zip(rhos, epsilons, strict=True)
+    ]
+    columns = ["series", "curve", "table", "rho", "epsilon", "standard_error"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def curves_in_words(curves: Sequence[Curve], budget: Budget, counted: str) -> str:
+    """What the curves are at the present budget, and what half the error would cost."""
+    now = "; ".join(
+        f"{curve.name} {rounded(_present(curve, budget), 3)}" for curve in curves[:_MOST_NAMED]
+    )
+    half = 4 * budget.rho
+    epsilon = epsilon_in_words(half, stated_delta(budget)) if half < _MOST_RHO else "ε above all"
+    exactly = plain(half) if len(plain(half)) <= 10 else rounded(half, 4)
+    return (
+        f"At the present budget, ρ = {rounded(budget.rho, 4)}, the standard error in {counted} is: "
+        f"{now}. Half of it takes four times the budget, for every table: ρ = {exactly} "
+        f"({epsilon})."
+    )
+
+
+def wish_in_words(
+    curve: Curve, wanted: float, enough: SufficientBudget, budget: Budget, counted: str
+) -> str:
+    """What a wanted standard error would cost."""
+    about = f"“{curve.name}”" if curve.table != curve.name else curve.name
+    return (
+        f"For a standard error of {rounded(wanted, 6)} {counted} in {about} (now "
+        f"{rounded(_present(curve, budget), 3)}), the budget must be {enough.words}: "
+        f"{enough.compared}."
+    )
+
+
+def _present(curve: Curve, budget: Budget) -> float:
+    return curve.standard_error(float(budget.rho), budget)
+
+
+def _round_budgets(low: float, high: float) -> list[float]:
+    """The round budgets from low to high."""
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (float(step * Fraction(10) ** exponent) for exponent in exponents for step in _STEPS)
+    return [rho for rho in steps if low <= rho <= high]

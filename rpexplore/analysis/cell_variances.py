@@ -1,0 +1,114 @@
+"""Variance of a cell against the number of cells of its table (RP+ Figures 1 to 3).
+
+The forecasts of one call are over the same tables.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis.fairness import SAME
+from rpexplore.analysis.forecasts import Forecast
+from rpexplore.analysis.orders import group_name, order_groups
+from rpexplore.analysis.standard_errors import titles
+from rpexplore.words import rounded
+
+# Up to so many tables each is a point of its own; more are counted in bins.
+MOST_POINTS = 2000
+_BINS = 40  # along each axis, for the range of all plans together
+
+# A correlation of the logarithms from here on is told as a trend.
+_TREND = 0.5
+
+
+def points(forecasts: Sequence[Forecast], places: np.ndarray | None = None) -> pd.DataFrame:
+    """One row for each plan and table: plan, group, attributes, table, cells, variance,
+    standard_error.
+
+    places: of the tables wanted; without it all of them. group, attributes: of `orders`.
+    """
+    workload = forecasts[0].workload
+    places = np.arange(len(workload)) if places is None else places
+    groups = order_groups(workload)[places]
+    shared = {
+        "group": groups,
+        "attributes": _names(groups, forecasts[0]),
+        "table": titles(workload, places),
+        "cells": workload.cells[places],
+    }
+    parts = []
+    for forecast in forecasts:
+        errors = forecast.standard_errors[places]
+        own = {"variance": errors**2, "standard_error": errors}
+        parts.append(pd.DataFrame({"plan": forecast.name, **shared, **own}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def bins(forecasts: Sequence[Forecast]) -> pd.DataFrame:
+    """The tables counted in bins of equal width on log axes, by group of orders.
+
+    One row for each plan, group and bin that holds a table: plan, group, attributes, cells,
+    variance, standard_error (of the bin's tables, geometric means) and tables.
+    """
+    workload = forecasts[0].workload
+    groups = order_groups(workload)
+    log_cells = np.log(workload.cells)
+    logs = [2 * np.log(forecast.standard_errors) for forecast in forecasts]
+    across = _bin_of(log_cells, log_cells.min(), log_cells.max())
+    low, high = min(each.min() for each in logs), max(each.max() for each in logs)
+    parts = []
+    for forecast, log_variances in zip(forecasts, logs, strict=True):
+        keys = (groups * _BINS + across) * _BINS + _bin_of(log_variances, low, high)
+        counts = np.bincount(keys)
+        held = np.flatnonzero(counts)
+        tables = counts[held]
+        variances = np.exp(np.bincount(keys, log_variances)[held] / tables)
+        found = {
+            "group": held // _BINS**2,
+            "attributes": _names(held // _BINS**2, forecast),
+            "cells": np.exp(np.bincount(keys, log_cells)[held] / tables),
+            "variance": variances,
+            "standard_error": np.sqrt(variances),
+            "tables": tables,
+        }
+        parts.append(pd.DataFrame({"plan": forecast.name, **found}))
+    return pd.concat(parts, ignore_index=True)
+
+
+def in_words(forecasts: Sequence[Forecast], counted: str) -> str:
+    """How the variance of a cell goes with the number of cells under each plan."""
+    return " ".join(_trend(forecast, counted) for forecast in forecasts)
+
+
+def _trend(forecast: Forecast, counted: str) -> str:
+    errors, cells = forecast.standard_errors, forecast.workload.cells
+    low, high = float(errors.min()), float(errors.max())
+    if high <= low * SAME:
+        middle = rounded(float(np.median(errors)), 3)
+        return f"“{forecast.name}”: σ is {middle} {counted} for every table, whatever its size."
+    span = f"from {rounded(low, 3)} to {rounded(high, 3)} {counted}"
+    together = _correlation(np.log(cells), np.log(errors))
+    if together <= -_TREND:
+        return f"“{forecast.name}”: small tables are less accurate, σ goes {span}."
+    if together >= _TREND:
+        return f"“{forecast.name}”: large tables are less accurate, σ goes {span}."
+    return f"“{forecast.name}”: σ goes {span}, little of it by size."
+
+
+def _correlation(left: np.ndarray, right: np.ndarray) -> float:
+    """Correlation, 0 where one of them does not vary."""
+    left, right = left - left.mean(), right - right.mean()
+    scale = float(np.sqrt(np.dot(left, left) * np.dot(right, right)))
+    return float(np.dot(left, right)) / scale if scale > 0 else 0.0
+
+
+def _bin_of(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """The bin of each value, 0 … `_BINS` − 1."""
+    width = max(high - low, 1e-12) / _BINS
+    return np.clip((values - low) / width, 0, _BINS - 1).astype(np.int64)
+
+
+def _names(groups: np.ndarray, forecast: Forecast) -> list[str]:
+    names = {group: group_name(group, forecast.workload) for group in set(groups.tolist())}
+    return [names[group] for group in groups.tolist()]

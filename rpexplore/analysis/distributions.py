@@ -1,0 +1,118 @@
+"""Distribution of the standard errors over tables: empirical distribution functions.
+
+However many tables there are, a curve has at most `MOST_STEPS` + 1 points.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis.fairness import SAME
+from rpexplore.analysis.forecasts import Forecast
+from rpexplore.analysis.orders import group_name, order_groups
+from rpexplore.words import rounded
+
+MOST_STEPS = 200
+_QUANTILES = {
+    "best": 0.0,
+    "lower_tenth": 0.1,
+    "lower_quartile": 0.25,
+    "median": 0.5,
+    "upper_quartile": 0.75,
+    "upper_tenth": 0.9,
+    "worst": 1.0,
+}
+
+
+def curves_by_order(forecast: Forecast) -> pd.DataFrame:
+    """Of each group of orders under one plan: series, group, share, standard_error."""
+    groups = order_groups(forecast.workload)
+    parts = []
+    for group in np.unique(groups).tolist():
+        name = group_name(group, forecast.workload)
+        curve = _curve(forecast.standard_errors[groups == group])
+        parts.append(curve.assign(series=name, group=group))
+    return pd.concat(parts, ignore_index=True)
+
+
+def curves_by_plan(forecasts: Sequence[Forecast]) -> pd.DataFrame:
+    """Of all tables under each plan: series, group (its place), share, standard_error."""
+    parts = [
+        _curve(forecast.standard_errors).assign(series=forecast.name, group=place)
+        for place, forecast in enumerate(forecasts)
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def quantiles_by_order(forecast: Forecast) -> pd.DataFrame:
+    """One row a group of orders, and one for all tables: series, tables, best, …, worst."""
+    groups = order_groups(forecast.workload)
+    rows = []
+    for group in np.unique(groups).tolist():
+        name = group_name(group, forecast.workload)
+        rows.append(_quantiles(name, forecast.standard_errors[groups == group]))
+    rows.append(_quantiles("all tables", forecast.standard_errors))
+    return pd.DataFrame(rows)
+
+
+def quantiles_by_plan(forecasts: Sequence[Forecast]) -> pd.DataFrame:
+    """One row a plan: series, tables, best, …, worst."""
+    return pd.DataFrame([_quantiles(each.name, each.standard_errors) for each in forecasts])
+
+
+def by_order_in_words(frame: pd.DataFrame, counted: str) -> str:
+    """How the orders of `quantiles_by_order` compare."""
+    rows = frame.to_dict("records")[:-1]
+    if len(rows) == 1:
+        (row,) = rows
+        return f"Half of the tables have σ at most {rounded(row['median'], 3)} {counted}."
+    high = max(rows, key=lambda row: row["median"])
+    low = min(rows, key=lambda row: row["median"])
+    if high["median"] <= low["median"] * SAME:
+        middle = rounded(high["median"], 3)
+        return f"The typical standard error is {middle} {counted} at every number of attributes."
+    return (
+        f"Typical standard errors (medians) go from {rounded(low['median'], 3)} {counted} "
+        f"({_tables(low)}) to {rounded(high['median'], 3)} ({_tables(high)})."
+    )
+
+
+def by_plan_in_words(frame: pd.DataFrame, counted: str) -> str:
+    """Which plan of `quantiles_by_plan` is best for half of the tables, and for nine tenths."""
+    rows = frame.to_dict("records")
+    half = min(rows, key=lambda row: row["median"])
+    most = min(rows, key=lambda row: row["upper_tenth"])
+    median = f"{rounded(half['median'], 3)} {counted}"
+    if max(row["median"] for row in rows) <= half["median"] * SAME:
+        return f"Under every plan half of the tables have σ at most {median}."
+    words = (
+        f"“{half['series']}” has the smallest median: half of the tables have σ at most {median}"
+    )
+    at_most = f"at most {rounded(most['upper_tenth'], 3)}"
+    if half is most:
+        return f"{words}, nine in ten {at_most}."
+    return f"{words}. For nine in ten “{most['series']}” is best, with {at_most}."
+
+
+def _tables(row: dict) -> str:
+    return "the total" if row["series"] == "total" else f"tables of {row['series']}"
+
+
+def _curve(errors: np.ndarray) -> pd.DataFrame:
+    """share[j] of the errors are at most standard_error[j]; the first share is 0."""
+    ordered, count = np.sort(errors), len(errors)
+    steps = min(count, MOST_STEPS)
+    # The j-th point is the smallest error that at least j/steps of all do not exceed.
+    ranks = -(-np.arange(steps + 1) * count // steps)
+    at = np.maximum(ranks, 1) - 1
+    return pd.DataFrame({"share": ranks / count, "standard_error": ordered[at]})
+
+
+def _quantiles(name: str, errors: np.ndarray) -> dict:
+    found = np.quantile(errors, list(_QUANTILES.values()))
+    return {
+        "series": name,
+        "tables": len(errors),
+        **dict(zip(_QUANTILES, found.tolist(), strict=True)),
+    }

@@ -1,0 +1,170 @@
+"""How evenly accuracy is spread over the tables of a workload, by plan, in a few measures.
+
+All measures are of the standard error of a cell. None of them depends on the budget, but for the
+errors themselves, which a larger budget divides by one number.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis.forecasts import Forecast
+from rpexplore.analysis.standard_errors import titles
+from rpexplore.words import rounded
+
+# Standard errors within this factor are called the same: nobody would notice.
+SAME = 1.005
+
+# What to call each measure, and what it means.
+MEASURES = {
+    "best": ("Best σ", "Standard error of a cell of the most accurate table."),
+    "lower_tenth": ("Best tenth", "The most accurate tenth of the tables have at most this σ."),
+    "median": ("Typical σ", "Half of the tables have at most this (median)."),
+    "upper_tenth": ("Worst tenth", "The least accurate tenth of the tables have at least this σ."),
+    "worst": ("Worst σ", "Standard error of a cell of the least accurate table."),
+    "ratio": ("Worst ÷ best", "1 if all tables are equally accurate."),
+    "tenths_ratio": ("Worst tenth ÷ best tenth", "The same, but single tables do not decide it."),
+    "gini": (
+        "Gini index of σ",
+        "0 if all tables are equally accurate, towards 1 if few tables bear nearly all error.",
+    ),
+    "within_twice": ("Within twice the best", "Share of tables with σ at most twice the best."),
+}
+
+
+@dataclass(frozen=True)
+class Unevenness:
+    """How unequally a plan treats its tables; errors are standard errors of a cell."""
+
+    tables: int
+    best: float
+    best_table: str
+    median: float
+    worst: float
+    worst_table: str
+    ratio: float
+    gini: float
+    within_twice: float
+
+    @property
+    def is_even(self) -> bool:
+        """Whether all tables are equally accurate, as far as anybody would notice."""
+        return self.ratio <= SAME
+
+
+def unevenness(forecast: Forecast) -> Unevenness:
+    """How unequally a plan treats its tables."""
+    errors = forecast.standard_errors
+    best, worst = int(np.argmin(errors)), int(np.argmax(errors))
+    best_table, worst_table = titles(forecast.workload, np.array([best, worst]))
+    return Unevenness(
+        tables=len(errors),
+        best=float(errors[best]),
+        best_table=best_table,
+        median=float(np.median(errors)),
+        worst=float(errors[worst]),
+        worst_table=worst_table,
+        ratio=float(errors[worst] / errors[best]),
+        gini=gini(errors),
+        within_twice=within_twice(errors),
+    )
+
+
+def measures(forecasts: Sequence[Forecast]) -> pd.DataFrame:
+    """One row a plan: plan, and the `MEASURES`."""
+    rows = []
+    for forecast in forecasts:
+        errors = forecast.standard_errors
+        best, lower, median, upper, worst = np.quantile(errors, [0, 0.1, 0.5, 0.9, 1])
+        rows.append(
+            {
+                "plan": forecast.name,
+                "best": best,
+                "lower_tenth": lower,
+                "median": median,
+                "upper_tenth": upper,
+                "worst": worst,
+                "ratio": worst / best,
+                "tenths_ratio": upper / lower,
+                "gini": gini(errors),
+                "within_twice": within_twice(errors),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def side_by_side(frame: pd.DataFrame) -> pd.DataFrame:
+    """`measures` to read: a row a measure with its name and meaning, a column a plan, as texts."""
+    rows = frame.to_dict("records")
+    listed = []
+    for field, (name, meaning) in MEASURES.items():
+        texts = {row["plan"]: _measure_text(field, row[field]) for row in rows}
+        listed.append({"measure": name, **texts, "meaning": meaning})
+    return pd.DataFrame(listed)
+
+
+def gini(values: np.ndarray) -> float:
+    """Gini index of positive values: mean absolute difference of two of them over twice the mean.
+
+    Computed as Σ_i (2i − n − 1) x_(i) / (n Σ x), with x sorted ascending and i from 1.
+    """
+    count = len(values)
+    ranks = 2.0 * np.arange(1, count + 1) - count - 1
+    return float(np.dot(ranks, np.sort(values)) / (count * np.sum(values)))
+
+
+def within_twice(errors: np.ndarray) -> float:
+    """Share of tables whose standard error is at most twice the smallest."""
+    return float(np.mean(errors <= 2 * np.min(errors)))
+
+
+def unevenness_in_words(found: Unevenness, counted: str) -> str:
+    """Who is worst off, and by how much, in a sentence or two."""
+    if found.tables == 1:
+        return (
+            f"There is one table, {found.worst_table}: the standard error of a cell is "
+            f"{rounded(found.worst, 3)} {counted}."
+        )
+    if found.is_even:
+        return (
+            f"Nobody is short-changed: all {found.tables:,} tables have a standard error of "
+            f"{rounded(found.median, 3)} {counted}."
+        )
+    return (
+        f"The worst-off table is {found.worst_table}: its standard error of "
+        f"{rounded(found.worst, 3)} {counted} is {rounded(found.ratio, 2)} times that of the "
+        f"best-off, {found.best_table}, at {rounded(found.best, 3)}. "
+        f"{_percent(found.within_twice)} of the tables are within twice the best."
+    )
+
+
+def measures_in_words(frame: pd.DataFrame, counted: str) -> str:
+    """Which plan is the most even, which the least, and which has the smallest typical error."""
+    rows = frame.to_dict("records")
+    even = min(rows, key=lambda row: row["ratio"])
+    uneven = max(rows, key=lambda row: row["ratio"])
+    typical = min(rows, key=lambda row: row["median"])
+    if uneven["ratio"] <= SAME:
+        return "All plans make all tables equally accurate."
+    return (
+        f"The most even plan is “{even['plan']}” (worst {_times(even['ratio'])} the "
+        f"best), the most uneven “{uneven['plan']}” ({_times(uneven['ratio'])}). "
+        f"The smallest typical standard error, {rounded(typical['median'], 3)} {counted}, comes "
+        f"with “{typical['plan']}”."
+    )
+
+
+def _times(ratio: float) -> str:
+    return f"{rounded(ratio, 3, zeros=True)} times"
+
+
+def _measure_text(field: str, value: float) -> str:
+    if field == "within_twice":
+        return _percent(value)
+    return f"{value:.3f}" if field == "gini" else rounded(value, 3, zeros=True)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"

@@ -1,0 +1,285 @@
+"""Average against worst case: the plans of which none is better at both.
+
+With S the sum of variances and M the largest variance (each weighted as its loss says), S* and M*
+the smallest possible ones, a point of the frontier minimises (1 − θ) S/S* + θ M/M*. At θ = 0 and 1
+these are the plans for the two aims. Both fall as 1/budget, so one frontier serves every budget.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis.wishes import refuse_long
+from rpexplore.budget import Budget
+from rpexplore.losses import Loss, MaxVariance, SumOfVariances
+from rpexplore.optimum import Optimum
+from rpexplore.scenario import Scenario
+from rpexplore.settings import TableSetting
+from rpexplore.solvers.max_variance import minimise_maximum
+from rpexplore.solvers.solution import Solution
+from rpexplore.words import rounded
+from rpexplore.workload import Workload
+
+MOST_POINTS = 11
+TOLERANCE = 1e-6
+_STRAIGHT = 0.002  # where there is less room than this, of the whole extent, no point is added
+_SAME = 1.002  # standard errors within this factor are not worth a trade
+
+
+@dataclass(frozen=True)
+class Point:
+    """One plan, by what it gives at privacy cost 1 of one record.
+
+    share    θ: how much the worst case counts
+    total    S: weighted sum of variances
+    largest  M: largest weighted variance
+    gap      how far (1 − θ) S/S* + θ M/M* can be above the smallest possible value, relative
+    """
+
+    share: float
+    total: float
+    largest: float
+    gap: float
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """Points by rising θ from 0 to 1: `total` rises and `largest` falls.
+
+    best_average  the optimum at θ = 0
+    """
+
+    best_average: Optimum
+    worst: MaxVariance
+    points: tuple[Point, ...]
+
+    @property
+    def average(self) -> SumOfVariances:
+        """What `total` is."""
+        loss = self.best_average.loss
+        assert isinstance(loss, SumOfVariances)
+        return loss
+
+    @cached_property
+    def weight(self) -> float:
+        """The sum of the tables' weights in `total`, which makes it an average."""
+        return float(np.sum(self.average.table_weights(self.best_average.workload)))
+
+    @property
+    def unit(self) -> tuple[float, float]:
+        """(S*, M*), the smallest possible ones."""
+        return self.points[0].total, self.points[-1].largest
+
+    @property
+    def is_a_point(self) -> bool:
+        """Whether one plan is the best at both, as far as anybody would notice."""
+        return self.points[0].largest <= self.points[-1].largest * _SAME**2
+
+
+def frontier(
+    best_average: Optimum,
+    best_worst: Optimum,
+    *,
+    most_points: int = MOST_POINTS,
+    tolerance: float = TOLERANCE,
+    note: Callable[[float, str], None] = lambda share, doing: None,
+) -> Frontier:
+    """The frontier between two optima of one workload: of a SumOfVariances and a MaxVariance.
+
+    Between two neighbours it lies below their chord (mixing their noise scales gives it or
+    better) and above both their lines of equal value. The next point goes where these leave most
+    room, at the θ whose lines are parallel to the chord; so there are more where it bends more.
+
+    note: called with how much is done (0 to 1) and what is; what it raises ends the search
+    """
+    worst = best_worst.loss
+    assert isinstance(worst, MaxVariance)
+    ends = [_end(0.0, best_average, best_average.loss, worst)]
+    ends.append(_end(1.0, best_worst, best_average.loss, worst))
+    found = Frontier(best_average, worst, tuple(ends))
+    while len(found.points) < most_points and not found.is_a_point:
+        place, share = _widest(found.points, found.unit)
+        if share is None:
+            break
+        count = len(found.points)
+        doing = partial(note, count / most_points, f"Plan {count + 1} of up to {most_points}")
+        doing()
+        point = _between(found, share, tolerance, lambda gap, doing=doing: doing())
+        points = (*found.points[:place], point, *found.points[place:])
+        found = Frontier(best_average, worst, points)
+    return found
+
+
+def point_of(optimum: Optimum, average: SumOfVariances, worst: MaxVariance) -> tuple[float, float]:
+    """(S, M) of any plan at privacy cost 1 of one record."""
+    return _values(optimum.workload, optimum.variances, average, worst)
+
+
+def errors_of(found: Frontier, point: tuple[float, float], budget: Budget) -> tuple[float, float]:
+    """(average, largest) standard error at a budget for (S, M): roots of mean and largest."""
+    cost = float(budget.record_privacy_cost)
+    return math.sqrt(point[0] / found.weight / cost), math.sqrt(point[1] / cost)
+
+
+def points_at(found: Frontier, budget: Budget) -> pd.DataFrame:
+    """One row a point: share, average, largest (standard errors at the budget), given_up and
+    gained (per cent of the best average's errors; 0 for itself), gap."""
+    rows = []
+    best, most = errors_of(found, _sums(found.points[0]), budget)
+    for point in found.points:
+        average, largest = errors_of(found, _sums(point), budget)
+        rows.append(
+            {
+                "share": point.share,
+                "average": average,
+                "largest": largest,
+                "given_up": 100 * (average / best - 1),
+                "gained": 100 * (1 - largest / most),
+                "gap": point.gap,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def bend(frame: pd.DataFrame) -> int:
+    """The row of `points_at` where most is gained for what is given up, each of what there is."""
+    given_up = frame["given_up"] / max(frame["given_up"].max(), 1e-300)
+    gained = frame["gained"] / max(frame["gained"].max(), 1e-300)
+    return int((gained - given_up).argmax())
+
+
+def frontier_in_words(found: Frontier, frame: pd.DataFrame, measure: str, counted: str) -> str:
+    """What giving up on average buys in the worst case.
+
+    frame: of `points_at`; measure: of `worst_measure`
+    """
+    rows = frame.to_dict("records")
+    first, middle, last = rows[0], rows[bend(frame)], rows[-1]
+    start = (
+        f"The best average, {rounded(first['average'], 3)} {counted}, comes with a {measure} of "
+        f"{rounded(first['largest'], 3)}."
+    )
+    if found.is_a_point:
+        return (
+            f"There is next to nothing to trade: one plan is as good as the best at both. {start} "
+            f"No plan brings that below {rounded(last['largest'], 3)}."
+        )
+    if 0 < rows.index(middle) < len(rows) - 1:
+        return f"{start} From there, {_bought(middle)}; all the way, {_bought(last)}."
+    return f"{start} From there, {_bought(last)}."
+
+
+def point_in_words(row: dict) -> str:
+    """A row of `points_at` for a list: "average 11 (+1.9 %), worst case 17 (−49 %)"."""
+    return (
+        f"average {rounded(row['average'], 3)} (+{rounded(row['given_up'], 2)} %), "
+        f"worst case {rounded(row['largest'], 3)} (−{rounded(row['gained'], 2)} %)"
+    )
+
+
+def worst_measure(worst: MaxVariance, importance: np.ndarray) -> str:
+    """What the worst case is, in words."""
+    if worst.relative_to == "target":
+        return "largest ratio of standard error to target"
+    if np.all(importance == 1):
+        return "largest standard error"
+    return "largest standard error, times the root of importance"
+
+
+def scenario_between(scenario: Scenario, found: Frontier, share: float) -> Scenario:
+    """A scenario whose plan is the point of the frontier at θ = share.
+
+    Between the ends it is the plan for a weighted sum of variances, whose weights become the
+    tables' importance. Raises `WorkloadError` where there are too many tables to list.
+    """
+    if share in (0, 1):
+        return scenario.replaced(loss=found.worst if share else found.average)
+    workload = found.best_average.workload
+    refuse_long(len(workload))
+    fixed, in_largest, solution = _solved(found, share, TOLERANCE)
+    weights = fixed + solution.shadow_prices * in_largest
+    weights /= np.mean(weights)
+    settings = [
+        TableSetting(table, float(f"{weight:.6g}"), None if math.isnan(target) else target)
+        for table, weight, target in zip(
+            workload.tables, weights.tolist(), workload.targets.tolist(), strict=True
+        )
+    ]
+    return scenario.with_settings(settings).replaced(loss=SumOfVariances())
+
+
+def _bought(row: dict) -> str:
+    return (
+        f"giving up {rounded(row['given_up'], 2)} % on average makes the worst case "
+        f"{rounded(row['gained'], 2)} % smaller ({rounded(row['largest'], 3)})"
+    )
+
+
+def _values(
+    workload: Workload, variances: np.ndarray, average: Loss, worst: MaxVariance
+) -> tuple[float, float]:
+    """(S, M) of variances [n_tables]."""
+    return average.value(variances, workload), worst.value(variances, workload)
+
+
+def _sums(point: Point) -> tuple[float, float]:
+    return point.total, point.largest
+
+
+def _end(share: float, optimum: Optimum, average: Loss, worst: MaxVariance) -> Point:
+    total, largest = _values(optimum.workload, optimum.variances, average, worst)
+    value = largest if share else total
+    return Point(share, total, largest, max(value / optimum.solution.lower_bound - 1, 0.0))
+
+
+def _between(
+    found: Frontier, share: float, tolerance: float, note: Callable[[float], None]
+) -> Point:
+    """The point at θ = share."""
+    _, _, solution = _solved(found, share, tolerance, note)
+    workload, unit = found.best_average.workload, found.unit
+    variances = found.best_average.closure.variances(solution.sigma_squared)
+    total, largest = _values(workload, variances, found.average, found.worst)
+    value = (1 - share) * total / unit[0] + share * largest / unit[1]
+    return Point(share, total, largest, max(value / solution.lower_bound - 1, 0.0))
+
+
+def _solved(
+    found: Frontier,
+    share: float,
+    tolerance: float,
+    note: Callable[[float], None] = lambda gap: None,
+) -> tuple[np.ndarray, np.ndarray, Solution]:
+    """(weights in the sum, weights in the largest, their solution) at θ = share."""
+    workload, closure = found.best_average.workload, found.best_average.closure
+    fixed = (1 - share) / found.unit[0] * found.average.table_weights(workload)
+    in_largest = share / found.unit[1] * found.worst.table_weights(workload)
+    solution = minimise_maximum(closure, in_largest, 1.0, tolerance, fixed_weights=fixed, note=note)
+    return fixed, in_largest, solution
+
+
+def _widest(points: Sequence[Point], unit: tuple[float, float]) -> tuple[int, float | None]:
+    """(place, θ) of the next point; θ is None where the frontier is known well enough.
+
+    From the left end (0, 0) of a chord to its right end (dx, dy), where x is S/S* given up and y
+    M/M* gained, the lines of equal value through the ends, (1−a) x = a y and
+    (1−b) (x−dx) = b (y−dy), meet at (a, 1−a) · t with t = (b dy − (1−b) dx) / (b−a). In terms
+    of (1−θ) x − θ y, which is 0 on the chord, that is (θ−a) t below it.
+    """
+    total, largest, shares = np.array(
+        [(point.total, point.largest, point.share) for point in points]
+    ).T
+    x, y = total / unit[0], -largest / unit[1]
+    dx, dy, a, b = np.diff(x), np.diff(y), shares[:-1], shares[1:]
+    usable = (dx > 0) & (dy > 0) & (b > a)
+    theta = np.where(usable, dx, 1.0) / np.where(usable, dx + dy, 1.0)
+    room = (theta - a) * (b * dy - (1 - b) * dx) / np.where(usable, b - a, 1.0)
+    room /= (1 - theta) * (x[-1] - x[0]) + theta * (y[-1] - y[0])
+    place = int(np.argmax(np.where(usable, room, 0.0)))
+    if not usable[place] or room[place] <= _STRAIGHT:
+        return 0, None
+    return place + 1, float(theta[place])

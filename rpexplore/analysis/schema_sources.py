@@ -1,0 +1,121 @@
+"""Where a schema comes from: uploaded files, typed lines, the columns of a data file."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from rpexplore.analysis.grids import values_in_all
+from rpexplore.analysis.unfinished import FOUND_IN_RECORDS, TO_COMPLETE, is_unfinished
+from rpexplore.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain import Domain
+from rpexplore.errors import DomainError
+from rpexplore.plan import Plan
+from rpexplore.scenario import Scenario
+from rpexplore.table_lists import titles_in_words
+from rpexplore.words import plural
+
+_MAX_CSV_LINES = 1_000_000
+
+
+def domain_from_bytes(content: bytes, filename: str) -> Domain:
+    """The domain of an uploaded codebook; the ending of `filename` tells its format."""
+    return Domain.parse(_text(content, filename), filename)
+
+
+def scenario_from_bytes(content: bytes, filename: str, present: Scenario) -> Scenario:
+    """The present scenario with the inputs of an uploaded plan.
+
+    What is counted stays the same if the schema does.
+
+    Raises `RpexploreError` for a file that is no plan.
+    """
+    opened = Scenario.of_plan(Plan.parse(_text(content, filename), filename))
+    same = opened.domain == present.domain
+    counted = present.counted if same else opened.counted
+    return opened.replaced(counted=counted, name=present.name, note=present.note)
+
+
+def _text(content: bytes, filename: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise DomainError(f"{filename} is not UTF-8 text; save it as UTF-8.") from None
+
+
+def domain_from_lines(text: str) -> Domain:
+    """A schema typed as lines: "age 0..99", "income 0..9999 step 500", "region 12", "sex: F, M".
+
+    Raises `DomainError` naming the line that cannot be used.
+    """
+    attributes = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip():
+            try:
+                attributes.append(_attribute_from_line(line.strip()))
+            except DomainError as error:
+                raise DomainError(f"Line {number}: {error}") from None
+    if not attributes:
+        raise DomainError("There is no attribute in these lines; write one a line.")
+    return Domain(tuple(attributes))
+
+
+def loaded_in_words(scenario: Scenario, what: str) -> str:
+    """What was loaded as the schema, and which settings of tables are still there."""
+    domain = scenario.domain
+    values = plural(values_in_all(domain), "value")
+    words = f"Loaded {what}: {plural(len(domain), 'attribute')}, {values}."
+    kept = [setting.attributes for setting in scenario.request.settings]
+    return f"{words} Kept: importance or target of {titles_in_words(kept)}." if kept else words
+
+
+def domain_of_columns(
+    columns: Mapping[str, Sequence[str]],
+    *,
+    found: Collection[str] = (),
+    present: Domain | None = None,
+) -> Domain:
+    """The domain of a data file's columns: {name: its values}, without values to be completed.
+
+    found: the columns whose values were found in records, which their labels then say. present:
+    the domain that they are added to; what it has already stays, unless it waits for values.
+    """
+    attributes = {each.name: each for each in present or ()}
+    for name, values in columns.items():
+        if name not in attributes or is_unfinished(attributes[name]):
+            label = FOUND_IN_RECORDS if name in found else ""
+            listed = Categories(tuple(values)) if values else TO_COMPLETE
+            attributes[name] = Attribute(name, listed, label)
+    return Domain(tuple(attributes.values()))
+
+
+def why_no_csv(domain: Domain) -> str:
+    """Why there is no CSV codebook of a domain, in a sentence; "" where there is one."""
+    grouped = [each.name for each in domain.attributes if not _is_listable(each.values)]
+    if grouped:
+        return f"A CSV codebook lists single values; {grouped[0]} groups numbers. JSON holds all."
+    if int(domain.sizes.sum()) > _MAX_CSV_LINES:
+        return "There are too many values to list one by one. JSON holds all."
+    return ""
+
+
+def _is_listable(values: Categories | Integers | Bins) -> bool:
+    return isinstance(values, Categories) or (isinstance(values, Integers) and values.step == 1)
+
+
+def _attribute_from_line(line: str) -> Attribute:
+    name, colon, listed = line.partition(":")
+    if colon:
+        values = tuple(value.strip() for value in listed.split(",") if value.strip())
+        return Attribute(name.strip(), Categories(values))
+    words = line.replace("=", " ").rsplit(" step ", 1)
+    name, _, last = words[0].strip().rpartition(" ")
+    low, dots, high = last.partition("..")
+    try:
+        step = int(words[1]) if len(words) > 1 else 1
+        limits = (int(low), int(high)) if dots else (0, int(last) - 1)
+    except ValueError:
+        limits, step = None, 1
+    if not name or limits is None:
+        raise DomainError(
+            f"{line!r} must be a name with its number of values (region 12), its range (age 0..99) "
+            "or its categories (sex: F, M)."
+        )
+    return Attribute(name.strip(), Integers(*limits, step))

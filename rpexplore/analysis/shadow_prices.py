@@ -1,0 +1,160 @@
+"""Which tables hold the loss up: the shadow prices of a plan, by table, attribute and order.
+
+A shadow price is the share of the loss that a table stands for. Were the table to weigh 1 % less,
+the loss of the best plan would fall by that share of 1 %.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis.forecasts import Forecast
+from rpexplore.analysis.orders import group_name, order_groups
+from rpexplore.analysis.standard_errors import titles
+from rpexplore.losses import Loss, MaxVariance
+from rpexplore.table_lists import titles_in_words
+from rpexplore.words import plural, rounded
+
+MOST_OF_IT = 0.8
+_TO_TARGET = "the largest variance relative to its target"
+FEW = 10  # tables; so many can be dealt with one by one
+
+
+@dataclass(frozen=True)
+class Holders:
+    """The fewest tables that hold `MOST_OF_IT` of the loss up, the first the most.
+
+    The first `FEW` of them by title, how many there are, of how many, and their share together.
+    """
+
+    tables: tuple[str, ...]
+    count: int
+    of: int
+    share: float
+    first_share: float
+
+
+def holders(forecast: Forecast) -> Holders:
+    """The fewest tables that hold most of the loss up."""
+    places = np.argsort(-forecast.shadow_prices, kind="stable")
+    held = np.cumsum(forecast.shadow_prices[places])
+    count = int(np.searchsorted(held, MOST_OF_IT * held[-1] * (1 - 1e-12))) + 1
+    return Holders(
+        tables=tuple(titles(forecast.workload, places[: min(count, FEW)])),
+        count=count,
+        of=len(places),
+        share=float(held[count - 1]),
+        first_share=float(held[0]),
+    )
+
+
+def by_table(forecast: Forecast, most: int | None = 10) -> pd.DataFrame:
+    """The tables with the largest shares: table, order, cells, share, standard_error."""
+    workload = forecast.workload
+    places = np.argsort(-forecast.shadow_prices, kind="stable")[:most]
+    return pd.DataFrame(
+        {
+            "table": titles(workload, places),
+            "order": workload.orders[places],
+            "cells": workload.cells[places],
+            "share": forecast.shadow_prices[places],
+            "standard_error": forecast.standard_errors[places],
+        }
+    )
+
+
+def by_attribute(forecast: Forecast) -> pd.DataFrame:
+    """One row an attribute, the largest share first: attribute, tables, share, share_of_tables.
+
+    share: of the tables that contain the attribute, together. A table of several attributes
+    counts with each of them.
+    """
+    workload = forecast.workload
+    members = workload.members
+    rows, columns = np.nonzero(members >= 0)
+    attributes = members[rows, columns]
+    size = len(workload.domain)
+    tables = np.bincount(attributes, minlength=size)
+    shares = np.bincount(attributes, forecast.shadow_prices[rows], minlength=size)
+    frame = pd.DataFrame(
+        {
+            "attribute": workload.domain.names,
+            "tables": tables,
+            "share": shares,
+            "share_of_tables": tables / len(workload),
+        }
+    )
+    return frame.sort_values("share", ascending=False, kind="stable", ignore_index=True)
+
+
+def by_order(forecast: Forecast) -> pd.DataFrame:
+    """One row a group of orders: attributes, tables, share, share_of_tables."""
+    groups = order_groups(forecast.workload)
+    tables = np.bincount(groups)
+    shares = np.bincount(groups, forecast.shadow_prices)
+    used = np.flatnonzero(tables)
+    return pd.DataFrame(
+        {
+            "attributes": [group_name(group, forecast.workload) for group in used.tolist()],
+            "tables": tables[used],
+            "share": shares[used],
+            "share_of_tables": tables[used] / len(groups),
+        }
+    )
+
+
+def what_is_held(loss: Loss) -> str:
+    """What the tables hold up, for a sentence."""
+    if not isinstance(loss, MaxVariance):
+        return "the weighted sum of variances"
+    return _TO_TARGET if loss.relative_to == "target" else "the largest variance"
+
+
+def first_in_words(frame: pd.DataFrame, names: str, what: str) -> str:
+    """Who in a frame of this module holds up most, in a sentence."""
+    row = max(frame.to_dict("records"), key=lambda row: row["share"])
+    words = f"{_subject(str(row[names]), names)} {rounded(100 * row['share'], 2)} % of {what} up"
+    if "share_of_tables" not in row:
+        return f"{words}."
+    return f"{words}, with {rounded(100 * row['share_of_tables'], 2)} % of the tables."
+
+
+def _subject(name: str, names: str) -> str:
+    if names == "table":
+        return f"The table {name} alone holds"
+    if names == "attribute":
+        return f"The tables with {name} together hold"
+    return "The total alone holds" if name == "total" else f"The tables of {name} together hold"
+
+
+def in_words(found: Holders, loss: Loss) -> str:
+    """Who holds the loss up, and what would help."""
+    what = what_is_held(loss)
+    if found.of == 1:
+        return f"There is one table, and it alone holds {what} up."
+    share = f"{100 * found.share:.0f} %"
+    if found.count > FEW:
+        return (
+            f"No handful of tables decides: it takes {found.count:,} of "
+            f"{plural(found.of, 'table')} to hold {share} of {what} up. The first, "
+            f"{found.tables[0]}, holds "
+            f"{rounded(100 * found.first_share, 2)} %. What helps is a larger budget, or asking "
+            "less of many tables at once."
+        )
+    # To first order: a target is compared with σ, whose square is the variance.
+    asked_less = "its target 5 % larger" if what == _TO_TARGET else "its importance 10 % less"
+    effect = (
+        f"helps the others the most: were {asked_less}, {what} would fall by about "
+        f"{rounded(10 * found.first_share, 2)} %."
+    )
+    if found.count == 1:
+        return (
+            f"One table holds {share} of {what} up: {found.tables[0]}. Leaving it out, or asking "
+            f"less of it, {effect}"
+        )
+    return (
+        f"These {found.count} of {plural(found.of, 'table')} hold {share} of {what} up: "
+        f"{titles_in_words([(title,) for title in found.tables], FEW)}. Leaving out the first, or "
+        f"asking less of it, {effect}"
+    )

@@ -1,0 +1,127 @@
+"""What a wish would cost: the smallest budget at which tables become as accurate as wanted.
+
+Variances fall as 1/budget (math.md §2.4), so each answer is one division. Answers are rounded up
+to numbers a person can type, and the plan made with such a number keeps the promise.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from rpexplore import privacy
+from rpexplore.analysis.budgets import USUAL_DELTA, plain, stated_delta, stated_unit
+from rpexplore.budget import Budget
+from rpexplore.errors import BudgetError, WorkloadError
+from rpexplore.optimum import Optimum
+from rpexplore.words import rounded
+
+_DIGITS = 5
+
+# What a made plan can be worse than the optimum scaled to its budget, relative: its noise scales
+# are rounded up to 12 digits, its variances are sums of fewer than 2^23 positive floats.
+_ROUNDING = Fraction(1, 10**8)
+
+_MOST_RHO = 1e90  # what lies beyond is no budget, whatever the privacy unit
+
+
+@dataclass(frozen=True)
+class SufficientBudget:
+    """A budget that is enough, for the privacy unit of the present one.
+
+    needed  ρ at which the wish is just met, as computed
+    rho     the same rounded up to a few digits, as people type it: enough, provably
+    budget  enough as well, stated in the unit that the present budget is stated in
+    times   needed ρ over the present one
+    """
+
+    needed: float
+    rho: str
+    budget: Budget
+    times: float
+
+    @property
+    def words(self) -> str:
+        """ "ρ = 0.34654 (ε = 4.31 at δ = 1e-6)"."""
+        return f"ρ = {self.rho} ({epsilon_in_words(self.rho, stated_delta(self.budget))})"
+
+    @property
+    def compared(self) -> str:
+        """ "3.5 times the present budget", "half the present budget"."""
+        if self.times >= 0.995:
+            return f"{rounded(self.times, 3)} times the present budget"
+        return f"{rounded(100 * self.times, 3)} % of the present budget"
+
+
+def epsilon_in_words(rho: str | Fraction, delta: str = USUAL_DELTA) -> str:
+    """ "ε = 4.31 at δ = 1e-6", rounded up."""
+    return f"ε = {rounded(privacy.epsilon_from_rho(rho, delta), 3, 'up')} at δ = {delta}"
+
+
+def needed_rho(optimum: Optimum, budget: Budget) -> np.ndarray:
+    """ρ at which each table meets its target, float64[n_tables]; NaN where it has none."""
+    targets = optimum.workload.targets
+    with np.errstate(over="ignore"):
+        return _rho(budget, optimum.variances / targets / targets)
+
+
+def smallest_budget(optimum: Optimum, budget: Budget) -> SufficientBudget:
+    """The smallest budget at which the plan for this aim meets all targets there are.
+
+    Of `MaxVariance(relative_to="target")` it is the smallest that any plan can do with, up to
+    the solver's tolerance. budget: the present one, for the privacy unit and the comparison.
+
+    Raises `WorkloadError` if no table has a target, `BudgetError` if none is large enough.
+    """
+    needs = needed_rho(optimum, budget)
+    if np.all(np.isnan(needs)):
+        raise WorkloadError("No table has a target; set one for the tables that need it.")
+    return sufficient(float(np.nanmax(needs)), budget)
+
+
+def rho_below_no_plan_can(optimum: Optimum, budget: Budget) -> float:
+    """ρ below which no plan meets all targets; optimum: of MaxVariance(relative_to="target")."""
+    return float(_rho(budget, np.array(optimum.solution.lower_bound)))
+
+
+def budget_for_error(variance: float, wanted: float, budget: Budget) -> SufficientBudget:
+    """The smallest budget at which a standard error is as wanted.
+
+    variance: at privacy cost 1 of one record, as `Optimum.variances` has it
+
+    Raises `BudgetError` for a wanted standard error that is not positive, or out of reach.
+    """
+    if not wanted > 0:
+        raise BudgetError(f"The wanted standard error must be above 0, got {wanted:g}.")
+    return sufficient(float(_rho(budget, np.array(variance / wanted / wanted))), budget)
+
+
+def sufficient(needed: float, budget: Budget) -> SufficientBudget:
+    """The budget for a needed ρ, rounded up in the unit that the present one is stated in."""
+    if not 1 / _MOST_RHO < needed < _MOST_RHO:
+        raise BudgetError(
+            f"That would take ρ = {needed:.3g}, which cannot be planned with; ask for less."
+        )
+    least = Fraction(needed) * (1 + _ROUNDING)
+    unit, delta = stated_unit(budget), stated_delta(budget)
+    value = {
+        "rho": lambda: least,
+        "mu": lambda: privacy.mu_from_privacy_cost(2 * least),
+        "epsilon": lambda: privacy.epsilon_from_rho(least, delta),
+    }[unit]()
+    stated = {unit: _up(value)} | ({"delta": delta} if unit == "epsilon" else {})
+    enough = Budget(max_records_per_person=budget.max_records_per_person, **stated)
+    if enough.rho < least:  # (ε, δ) is turned into ρ downwards
+        stated["epsilon"] = _up(Fraction(value) * (1 + Fraction(1, 10**_DIGITS)))
+        enough = Budget(max_records_per_person=budget.max_records_per_person, **stated)
+    return SufficientBudget(needed, _up(least), enough, needed / float(budget.rho))
+
+
+def _rho(budget: Budget, record_cost: np.ndarray) -> np.ndarray:
+    """ρ of the privacy unit for a privacy cost of one record."""
+    return record_cost * (budget.records_factor / 2)
+
+
+def _up(value: float | Fraction) -> str:
+    """Rounded up to a few digits, as people type it."""
+    return plain(Fraction(rounded(value, _DIGITS, "up").replace(",", "")))

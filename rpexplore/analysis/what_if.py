@@ -1,0 +1,270 @@
+"""What if some tables were left out, counted more, or added: how every other table moves.
+
+The budget stays. Standard errors before and after are those of two optima at one budget, so their
+ratios hold at every budget.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis.orders import group_name, order_groups
+from rpexplore.analysis.standard_errors import titles
+from rpexplore.analysis.wishes import (
+    ADD,
+    BOOST,
+    LEAVE_OUT,
+    PAST,
+    Wish,
+    places_of,
+    rows_of,
+    tables_in_words,
+)
+from rpexplore.budget import Budget
+from rpexplore.closure import Closure
+from rpexplore.optimum import Optimum
+from rpexplore.words import rounded
+from rpexplore.workload import Workload
+
+_SAME = 0.05  # per cent: less than that is no change
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Standard errors before and after a change, at privacy cost 1 of one record.
+
+    workload   the tables there were, with those that were added
+    concerned  bool[n_tables]: the tables that the wish is about
+    before     float64[n_tables]; infinite where it was not to be had
+    after      float64[n_tables]; infinite where it is not to be had any more
+    """
+
+    wish: Wish
+    workload: Workload
+    concerned: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+
+
+def moves(before: Optimum, after: Optimum, wish: Wish) -> Moves:
+    """How the tables move from one optimum to that of the workload changed as wished.
+
+    A table that was left out, or is yet to be added, has a standard error as well if it can be
+    computed from what is measured (math.md §2): a table within a larger one.
+    """
+    larger = after if wish.action == ADD else before
+    workload = larger.workload
+    if wish.action == ADD:
+        concerned = places_of(workload.members, before.workload.members) < 0
+    else:
+        concerned = np.zeros(len(workload), dtype=bool)
+        concerned[rows_of(workload, wish)] = True
+    errors = (np.sqrt(_variances(each, larger.closure)) for each in (before, after))
+    return Moves(wish, workload, concerned, *errors)
+
+
+def by_order(found: Moves, budget: Budget) -> pd.DataFrame:
+    """One row for each number of attributes among the others, then among the tables concerned.
+
+    Columns: name ("2 attributes", "2 attributes, left out"), concerned, tables, lost (how many are
+    not to be had after), before, after (medians at the budget of those that are to be had, NaN if
+    none is), smallest, change (median), largest (changes in per cent of those that are to be had
+    before and after), note (the change for a label).
+    """
+    groups, rows = order_groups(found.workload), []
+    for concerned in (False, True):
+        for group in np.unique(groups[found.concerned == concerned]).tolist():
+            places = np.flatnonzero((groups == group) & (found.concerned == concerned))
+            before, after = found.before[places], found.after[places]
+            changes = _changes(before, after)
+            spread = np.quantile(changes, [0, 0.5, 1]) if len(changes) else [np.nan] * 3
+            name = group_name(group, found.workload)
+            rows.append(
+                {
+                    "name": f"{name}, {PAST[found.wish.action]}" if concerned else name,
+                    "concerned": concerned,
+                    "tables": len(places),
+                    "lost": int(np.count_nonzero(np.isinf(after))),
+                    "before": _median(before) * _scale(budget),
+                    "after": _median(after) * _scale(budget),
+                    **dict(zip(("smallest", "change", "largest"), spread, strict=True)),
+                }
+            )
+    frame = pd.DataFrame(rows)
+    return frame.assign(note=[_note(row) for row in rows])
+
+
+def others_differ(found: Moves) -> bool:
+    """Whether some of the other tables move noticeably more than others do."""
+    changes = _changes(found.before[~found.concerned], found.after[~found.concerned])
+    return len(changes) > 1 and not _are_alike(changes)
+
+
+def extremes(found: Moves, budget: Budget, most: int) -> pd.DataFrame:
+    """The other tables that gain most, then those that gain least or lose most.
+
+    Columns: name, concerned, before, after, change, note; all of them where there are few.
+    """
+    rows = np.flatnonzero(~found.concerned)
+    rows = rows[np.argsort(found.after[rows] / found.before[rows], kind="stable")]
+    if len(rows) > most:
+        rows = np.concatenate([rows[: most - most // 2], rows[len(rows) - most // 2 :]])
+    frame = _tables(found, budget, rows).rename(columns={"table": "name"}).drop(columns="order")
+    return frame.assign(note=[_note(row) for row in frame.to_dict("records")])
+
+
+def of_tables(found: Moves, budget: Budget) -> pd.DataFrame:
+    """One row a table, those that move most first.
+
+    Columns: table, order, concerned, before, after (at the budget, NaN where it is not to be
+    had), change (per cent).
+    """
+    with np.errstate(divide="ignore"):
+        distance = np.abs(np.log(found.after / found.before))
+    distance[~np.isfinite(distance)] = -1
+    return _tables(found, budget, np.argsort(-distance, kind="stable"))
+
+
+def _tables(found: Moves, budget: Budget, rows: np.ndarray) -> pd.DataFrame:
+    before, after = (
+        np.where(np.isinf(errors[rows]), np.nan, errors[rows] * _scale(budget))
+        for errors in (found.before, found.after)
+    )
+    return pd.DataFrame(
+        {
+            "table": titles(found.workload, rows),
+            "order": found.workload.orders[rows],
+            "concerned": found.concerned[rows],
+            "before": before,
+            "after": after,
+            "change": 100 * (after / before - 1),
+        }
+    )
+
+
+def moves_in_words(found: Moves, budget: Budget, counted: str) -> str:
+    """What the change does to all other tables, and to those that it is about."""
+    wish, concerned = found.wish, found.concerned
+    which = tables_in_words(found.workload, wish)
+    if wish.action == ADD and np.count_nonzero(concerned) < len(rows_of(found.workload, wish)):
+        which = f"{np.count_nonzero(concerned):,} of {which}"
+    subject = {
+        LEAVE_OUT: f"Leaving out {which}",
+        BOOST: f"Counting {which} {rounded(wish.factor, 4)} times as much",
+        ADD: f"Adding {which}",
+    }[wish.action]
+    others = _changes(found.before[~concerned], found.after[~concerned])
+    if len(others) == 0:
+        return f"{subject} changes nothing: there are no other tables."
+    if np.max(np.abs(others)) < _SAME:
+        effect = f"moves no other table by as much as {_SAME} %"
+    else:
+        whose = "the other table" if len(others) == 1 else f"the other {len(others):,} tables"
+        does = "keeps" if abs(np.median(others)) < _SAME else "makes"
+        effect = f"{does} the standard errors of {whose} {_spread(others)}"
+    return f"{subject} {effect}. {_of_concerned(found, budget, counted)}".strip()
+
+
+def extremes_in_words(frame: pd.DataFrame, counted: str) -> str:
+    """The first and the last row of `extremes`."""
+    rows = frame.to_dict("records")
+    first, last = (
+        f"{row['name']} (from {rounded(row['before'], 3)} to {rounded(row['after'], 3)} {counted}, "
+        f"{change_in_words(row['change'])})"
+        for row in (rows[0], rows[-1])
+    )
+    if rows[0]["change"] >= 0:
+        return f"{last} loses most, {first} least."
+    return (
+        f"{first} gains most, {last} {'gains least' if rows[-1]['change'] < 0 else 'loses most'}."
+    )
+
+
+def _of_concerned(found: Moves, budget: Budget, counted: str) -> str:
+    """A sentence about the tables that the wish is about."""
+    before, after = found.before[found.concerned], found.after[found.concerned]
+    changes, count = _changes(before, after), len(before)
+    they = "It" if count == 1 else "They"
+    if found.wish.action == ADD:
+        error = rounded(_median(after) * _scale(budget), 3)
+        return f"{they} will have a standard error of {error} {counted}{' (median)' * (count > 1)}."
+    if found.wish.action == BOOST:
+        own = "Its own standard error becomes" if count == 1 else "Their own become"
+        return f"{own} {_spread(changes)}."
+    if len(changes) == 0:
+        return f"{they} cannot be computed from the others."
+    some = they if len(changes) == count else f"{len(changes):,} of them"
+    return f"{some} can still be computed from the others, with errors {_spread(changes)}."
+
+
+def _variances(optimum: Optimum, closure: Closure) -> np.ndarray:
+    """Variances of the tables of a closure by an optimum that may measure fewer residuals."""
+    if optimum.closure is closure:
+        return optimum.variances
+    sigma_squared = np.full(len(closure), np.inf)
+    places = places_of(optimum.closure.members, closure.members)
+    sigma_squared[places] = optimum.solution.sigma_squared
+    return closure.variances(sigma_squared)
+
+
+def _changes(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Changes in per cent of the tables that are to be had before and after."""
+    both = np.isfinite(before) & np.isfinite(after)
+    return 100 * (after[both] / before[both] - 1)
+
+
+def _median(errors: np.ndarray) -> float:
+    finite = errors[np.isfinite(errors)]
+    return float(np.median(finite)) if len(finite) else float("nan")
+
+
+def _scale(budget: Budget) -> float:
+    return 1 / float(np.sqrt(float(budget.record_privacy_cost)))
+
+
+def _are_alike(changes: np.ndarray) -> bool:
+    """Whether changes in per cent are the same as far as anybody would notice."""
+    spread = float(np.max(changes) - np.min(changes))
+    return spread < max(0.05 * abs(float(np.median(changes))), _SAME)
+
+
+def _note(row: dict) -> str:
+    """What became of the tables of a row, for a label: "−9.1 %", "new", "not available"."""
+    change = row["change"]
+    if not np.isnan(change):
+        low, high = row.get("smallest", change), row.get("largest", change)
+        alike = _are_alike(np.array([low, change, high]))
+        span = "" if alike else f" ({_signed(low)} to {_signed(high)})"
+        return f"{_signed(change)} %{span}"
+    return "new" if np.isnan(row["before"]) else "not available"
+
+
+def _signed(change: float) -> str:
+    """ "−9.1", "+26", "±0"."""
+    if abs(change) < _SAME:
+        return "±0"
+    return f"{'+' if change > 0 else '−'}{rounded(abs(change), 2)}"
+
+
+def _spread(changes: np.ndarray) -> str:
+    """ "23 % smaller (median; 11 % to 31 %)", "about the same (up to 3 % larger)"."""
+    low, middle, high = (float(each) for each in np.quantile(changes, [0, 0.5, 1]))
+    typical = "about the same" if abs(middle) < _SAME else change_in_words(middle)
+    if _are_alike(changes):
+        return typical
+    if abs(low) < _SAME or abs(high) < _SAME:
+        farthest = low if abs(low) > abs(high) else high
+        return f"{typical} (median; up to {change_in_words(farthest)})"
+    if low * high > 0 and high < 100:
+        ends = sorted((abs(low), abs(high)))
+        return f"{typical} (median; {rounded(ends[0], 2)} % to {rounded(ends[1], 2)} %)"
+    ends = f"from {change_in_words(low)} to {change_in_words(high)}"
+    return f"{typical} (median; {ends})"
+
+
+def change_in_words(change: float) -> str:
+    """ "23 % smaller", "4.1 % larger", "2.5 times as large"."""
+    if change >= 100:
+        return f"{rounded(1 + change / 100, 2)} times as large"
+    return f"{rounded(abs(change), 2)} % {'larger' if change > 0 else 'smaller'}"

@@ -1,0 +1,167 @@
+"""Wishes: a change of the workload by a group of its tables, tried before it is made."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rpexplore.attribute_sets import attribute_sets
+from rpexplore.errors import WorkloadError
+from rpexplore.losses import MaxVariance
+from rpexplore.request import WorkloadRequest
+from rpexplore.scenario import Scenario
+from rpexplore.settings import GroupSetting, TableSetting
+from rpexplore.table_lists import Table, title
+from rpexplore.words import plural
+from rpexplore.workload import Workload
+
+LEAVE_OUT, BOOST, ADD = "leave_out", "boost", "add"
+PAST = {LEAVE_OUT: "left out", BOOST: "counted more", ADD: "added"}
+MOST_LISTED = 2000  # tables that a list names, or that get an importance one by one
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A change of the workload.
+
+    action      LEAVE_OUT, BOOST (the tables count `factor` times as much) or ADD
+    containing  of the tables with all of these attributes; (): of any
+    order       and with exactly so many attributes; None: any number (ADD needs one)
+    """
+
+    action: str
+    containing: Table = ()
+    order: int | None = None
+    factor: float = 2.0
+
+
+def rows_of(workload: Workload, wish: Wish) -> np.ndarray:
+    """Rows of the tables that a wish is about, ascending, int64[n]."""
+    rows = workload.containing(wish.containing)
+    return rows if wish.order is None else rows[workload.orders[rows] == wish.order]
+
+
+def changed_workload(scenario: Scenario, wish: Wish) -> Workload:
+    """The tables as wished, with their importance and targets.
+
+    Raises `WorkloadError` where there is nothing to change, or nothing would be left.
+    """
+    workload = scenario.workload
+    if wish.action == ADD:
+        return workload | _added(scenario, wish)
+    rows = rows_of(workload, wish)
+    if len(rows) == 0:
+        raise WorkloadError("The workload has no such table; choose others.")
+    if wish.action == BOOST:
+        if isinstance(scenario.loss, MaxVariance) and scenario.loss.relative_to == "target":
+            raise WorkloadError(
+                "The plan compares each table with its target, and importance has no effect; "
+                "choose smaller targets on the Workload page instead."
+            )
+        weights = workload.weights.copy()
+        weights[rows] *= wish.factor
+        return replace(workload, weights=weights)
+    if len(rows) == len(workload):
+        raise WorkloadError("That would leave no table; leave out fewer.")
+    members = np.delete(workload.members, rows, axis=0)
+    width = int(np.max(np.count_nonzero(members >= 0, axis=1)))  # the largest tables may be gone
+    weights, targets = np.delete(workload.weights, rows), np.delete(workload.targets, rows)
+    return Workload(workload.domain, members[:, :width], weights, targets)
+
+
+def changed_scenario(scenario: Scenario, wish: Wish, workload: Workload) -> Scenario:
+    """The scenario that asks for the changed workload, as simply as it can be asked for.
+
+    Raises `WorkloadError` where only a list can, and it would be too long to work with.
+    """
+    if wish.action == BOOST:
+        return _boosted(scenario, wish, workload)
+    for request in _short_requests(scenario.request, wish, scenario.domain.names):
+        try:
+            asked_for = request.workload(scenario.domain)
+        except WorkloadError:
+            continue
+        if asked_for.has_tables_of(workload):
+            return scenario.replaced(request=request)
+    refuse_long(len(workload))
+    listed = tuple(_names(workload, row) for row in range(len(workload)))
+    return scenario.with_request(kind="listed", listed=listed)
+
+
+def tables_in_words(workload: Workload, wish: Wish) -> str:
+    """The tables that a wish is about: "the 45 tables with region", "the table age × sex"."""
+    rows = rows_of(workload, wish)
+    if len(rows) == 1:
+        names = _names(workload, int(rows[0]))
+        return f"the table {title(names)}" if names else "the total"
+    which = f" with {' and '.join(wish.containing)}" if wish.containing else ""
+    size = "" if wish.order is None else f" of {plural(wish.order, 'attribute')}"
+    return f"the {len(rows):,} tables{size}{which}"
+
+
+def places_of(rows: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """Where each row stands among others, int64[len(rows)]; −1 where it does not.
+
+    rows, among: distinct rows of ascending attribute places, padded at the end with −1.
+    """
+    width = max(rows.shape[1], among.shape[1], 1)
+    both = np.full((len(among) + len(rows), width), -1, dtype=np.int32)
+    both[: len(among), : among.shape[1]] = among
+    both[len(among) :, : rows.shape[1]] = rows
+    order = np.lexsort(both.T[::-1])  # stable: of two equal rows, that of `among` comes first
+    first, second = order[:-1], order[1:]
+    same = np.all(both[first] == both[second], axis=1)
+    found = np.full(len(rows), -1, dtype=np.int64)
+    found[second[same] - len(among)] = first[same]
+    return found
+
+
+def refuse_long(count: int) -> None:
+    """Raise `WorkloadError` for more tables than can be named one by one."""
+    if count > MOST_LISTED:
+        raise WorkloadError(
+            f"That would name {count:,} tables one by one, and at most {MOST_LISTED:,} can be; "
+            "change them as a group on the Workload page."
+        )
+
+
+def _added(scenario: Scenario, wish: Wish) -> Workload:
+    """The tables of that kind that are not there yet."""
+    if wish.order is None:
+        raise WorkloadError("Say how many attributes the added tables have.")
+    domain, there = scenario.domain, scenario.workload.members
+    orders = range(wish.order, wish.order + 1)
+    members = attribute_sets(domain, orders, containing=wish.containing)
+    members = members[places_of(members, there) < 0]
+    if len(members) == 0:
+        raise WorkloadError("The workload has all of these tables already.")
+    bare = Workload(domain, members, np.ones(len(members)), np.full(len(members), np.nan))
+    return scenario.request.settled(bare)
+
+
+def _boosted(scenario: Scenario, wish: Wish, workload: Workload) -> Scenario:
+    if wish.order is None:
+        return scenario.with_group(GroupSetting(wish.containing, factor=wish.factor))
+    rows = rows_of(workload, wish)
+    refuse_long(len(rows))
+    return scenario.with_settings(
+        TableSetting(_names(workload, row), weight=float(workload.weights[row]))
+        for row in rows.tolist()
+    )
+
+
+def _short_requests(
+    request: WorkloadRequest, wish: Wish, names: Sequence[str]
+) -> Iterator[WorkloadRequest]:
+    """What may ask for the changed workload without naming each table."""
+    if request.kind in ("up_to", "of_order"):
+        step = 1 if wish.action == ADD else -1
+        yield replace(request, order=max(request.order + step, 0))
+        yield replace(request, kind="up_to", order=wish.order or 0)
+    if wish.action == LEAVE_OUT and len(wish.containing) == 1:
+        only = tuple(name for name in request.only or names if name not in wish.containing)
+        yield replace(request, only=only)
+
+
+def _names(workload: Workload, row: int) -> Table:
+    return tuple(workload.domain.names[place] for place in workload.places(row))

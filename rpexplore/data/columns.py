@@ -1,0 +1,188 @@
+"""The columns of a data file: their names, and, where a curator asks for it, the values they hold.
+
+Names and declared types come from the head of the file. Values come from the records: they are
+private, and that a value is listed is protected by nothing. How often one occurs is never counted.
+"""
+
+# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
+# pyright: reportAttributeAccessIssue=false
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet
+
+from rpexplore.data.files import as_text, batches, csv_header, of_known_type, readable
+from rpexplore.errors import DataError
+
+MOST_VALUES = 100  # of one column; more are an identifier, a measurement or free text
+MOST_NUMBERS = 20  # of a column of whole numbers; more are a measurement, and the largest is one's
+MOST_LETTERS = 100  # of one value; longer ones are free text
+
+YES_OR_NO, WHOLE, NUMBERS, TEXT, CATEGORIES, DATES = (
+    "yes or no", "whole numbers", "numbers", "text", "categories", "dates",
+)  # fmt: skip
+_NUMBER = re.compile(r"[\W\d_]*\d[\W\d_]*")  # also a date or a telephone number: no letter in it
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column by its name.
+
+    declared  the type that the file declares, in words; "" where it declares none
+    values    the values that this type can have, where that is settled
+    """
+
+    name: str
+    declared: str = ""
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Header:
+    """The columns that can be attributes, and how many cannot: nameless, repeated or nested."""
+
+    columns: tuple[Column, ...]
+    left_out: int = 0
+
+
+def read_header(path: str | Path) -> Header:
+    """The columns of a .csv or .parquet file. Looks at no record.
+
+    Raises `DataError` for a file that cannot be read, or whose first line may be a record.
+    """
+    path = Path(path)
+    ending = path.suffix.lower()
+    with readable(path):
+        if ending == ".csv":
+            columns = _csv_columns(path)
+        elif ending in (".parquet", ".pq"):
+            columns = _parquet_columns(path)
+        else:
+            raise DataError(
+                f"The data must be a .csv or .parquet file, got {path.name!r}; export it as one of "
+                "these."
+            )
+    names = [column.name for column in columns]
+    usable = [
+        column
+        for column in columns
+        if column.name.strip() and column.name.isprintable() and names.count(column.name) == 1
+    ]
+    if not usable:
+        raise DataError(
+            f"The file {str(path)!r} names no columns; put their names in a first line."
+        )
+    return Header(tuple(usable), len(columns) - len(usable))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FoundValues:
+    """What the records hold, by column: its values in order, or why they are not listed.
+
+    Private; the repr shows nothing.
+    """
+
+    values: Mapping[str, tuple[str, ...]] = field(repr=False)
+    refused: Mapping[str, str] = field(repr=False)
+
+
+def found_values(
+    path: str | Path,
+    names: Sequence[str],
+    *,
+    most: int = MOST_VALUES,
+    progress: Callable[[float], None] = lambda fraction: None,
+) -> FoundValues:
+    """The values that occur in these columns, sorted, as the categories of a domain have them.
+
+    What is missing is no value. Sorted, so that the order tells nothing of the records.
+
+    Raises `DataError` for a file that cannot be read.
+    """
+    path = Path(path)
+    found: dict[str, set[str]] = {name: set() for name in names}
+    refused: dict[str, str] = {}
+    with readable(path):
+        for batch, fraction in batches(path, list(names)):
+            for name in found.keys() - refused.keys():
+                found[name] |= _values(batch.column(name))
+                if len(found[name]) > most:
+                    refused[name] = f"more than {most} different values"
+                elif any(len(value) > MOST_LETTERS for value in found[name]):
+                    refused[name] = f"texts of more than {MOST_LETTERS} characters"
+                if name in refused:
+                    found[name].clear()
+            progress(fraction)
+    for name in found.keys() - refused.keys():
+        if not found[name]:
+            refused[name] = "no values"
+        elif _are_whole(found[name]) and len(found[name]) > MOST_NUMBERS:
+            refused[name] = f"more than {MOST_NUMBERS} different whole numbers"
+    values = {name: _sorted(found[name]) for name in names if name not in refused}
+    return FoundValues(values, {name: refused[name] for name in names if name in refused})
+
+
+def _csv_columns(path: Path) -> list[Column]:
+    header, _ = csv_header(path)
+    if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
+        raise DataError(
+            f"The first line of {str(path)!r} has one column only; save the file with commas "
+            "between the columns."
+        )
+    named = [name for name in header if name.strip()]
+    if 2 * sum(_NUMBER.fullmatch(name) is not None for name in named) >= max(len(named), 1):
+        raise DataError(
+            f"The first line of {str(path)!r} does not look like the names of columns; it may be a "
+            "record, and nothing of it is shown. Put a line with the names first."
+        )
+    return [Column(name) for name in header]
+
+
+def _parquet_columns(path: Path) -> list[Column]:
+    with pyarrow.parquet.ParquetFile(path) as file:
+        schema = file.schema_arrow
+    return [
+        Column(
+            "" if pa.types.is_nested(each.type) else each.name,
+            _declared(each.type),
+            ("true", "false") if pa.types.is_boolean(each.type) else (),
+        )
+        for each in schema
+    ]
+
+
+def _declared(kind: pa.DataType) -> str:
+    kinds = [
+        (pa.types.is_boolean, YES_OR_NO),
+        (pa.types.is_dictionary, CATEGORIES),
+        (pa.types.is_integer, WHOLE),
+        (pa.types.is_floating, NUMBERS),
+        (pa.types.is_decimal, NUMBERS),
+        (pa.types.is_temporal, DATES),
+        (pa.types.is_string, TEXT),
+        (pa.types.is_large_string, TEXT),
+    ]
+    return next((words for is_of, words in kinds if is_of(kind)), "")
+
+
+def _values(column: pa.Array) -> set[str]:
+    """The distinct values of a batch as text, without what is missing or blank."""
+    distinct = of_known_type(column).unique().drop_null()
+    if pa.types.is_floating(distinct.type):
+        distinct = distinct.filter(pc.is_finite(distinct))
+    return {text for text in as_text(distinct).to_pylist() if text.strip()}
+
+
+def _sorted(values: set[str]) -> tuple[str, ...]:
+    """By number where all are whole numbers, else by letter."""
+    key = (lambda text: (int(text), text)) if _are_whole(values) else str
+    return tuple(sorted(values, key=key))
+
+
+def _are_whole(values: set[str]) -> bool:
+    return all(re.fullmatch(r"[+-]?\d{1,18}", value) for value in values)

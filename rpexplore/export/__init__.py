@@ -1,0 +1,1 @@
+"""Export: a plan as documents and programs to take away. Made from plans, not records."""

@@ -1,0 +1,182 @@
+"""What a report tells about the tables: how many of which size, and how accurate they are."""
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis import standard_errors, workload_grids
+from rpexplore.analysis.standard_errors import csv_of_tables
+from rpexplore.export.section import Attachment, Chart, Numbers, Section, counts
+from rpexplore.figures.by_order import standard_errors_by_order
+from rpexplore.losses import MaxVariance
+from rpexplore.plan import Plan
+from rpexplore.words import count_in_words, plural, rounded
+
+WORST = 20
+MOST_ATTACHED = 5_000  # tables in the list that a report carries
+MOST_WEIGHTS = 12
+
+
+def tables_asked_for(plan: Plan) -> Section:
+    """How many tables of which size, and which of them matter more."""
+    workload = plan.workload
+    totals = workload_grids.totals(workload)
+    return Section(
+        "Tables",
+        (
+            f"{_are(totals.tables, 'table')} released, with {count_in_words(totals.cells)} cells "
+            f"in all. The largest is {totals.largest_table}, with "
+            f"{count_in_words(totals.largest_cells)} cells.",
+            f"They are made from {plural(len(plan.closure), 'residual')}: the parts that tables "
+            "share, each measured once. So tables agree with each other: the cells of a table add "
+            "up to those of every smaller table that is contained in it.",
+        ),
+        (_sizes(plan), *_weights(plan)),
+    )
+
+
+def _sizes(plan: Plan) -> Numbers:
+    workload = plan.workload
+    rows = []
+    for order in np.unique(workload.orders).tolist():
+        cells = workload.exact_cells[workload.orders == order]
+        rows.append(
+            {
+                "order": standard_errors.order_in_words(order),
+                "tables": len(cells),
+                "cells": int(cells.sum()),
+                "smallest": int(min(cells)),
+                "largest": int(max(cells)),
+            }
+        )
+    words = {
+        "order": "tables by number of attributes",
+        "tables": "tables",
+        "cells": "cells in all",
+        "smallest": "cells of the smallest",
+        "largest": "of the largest",
+    }
+    return Numbers(pd.DataFrame(rows).astype(object), words)
+
+
+def _weights(plan: Plan) -> list[Numbers]:
+    """Which importance how many tables have, the greatest first, if they differ."""
+    weights = plan.workload.weights
+    values, first, counts = np.unique(weights, return_index=True, return_counts=True)
+    if isinstance(plan.loss, MaxVariance) and plan.loss.relative_to == "target":
+        return []
+    if len(values) == 1:
+        return []
+    shown = np.argsort(-values)[:MOST_WEIGHTS]
+    frame = pd.DataFrame(
+        {
+            "weight": [f"{value:g}" for value in values[shown].tolist()],
+            "tables": counts[shown],
+            "example": standard_errors.titles(plan.workload, first[shown]),
+        }
+    )
+    left = len(values) - len(shown)
+    note = "Importance multiplies a table's variance in what the plan makes small."
+    if left:
+        note += f" {_are(left, 'smaller importance')} not shown; tables.csv has all."
+    words = {"weight": "importance", "tables": "tables", "example": "such as"}
+    return [Numbers(frame, words, "Importance", note)]
+
+
+def accuracy(plan: Plan, counted: str) -> Section:
+    """What the plan aims for, and how accurate its tables are."""
+    top = standard_errors.headline(plan)
+    return Section(
+        "Accuracy",
+        (
+            f"The plan makes {plan.loss.description} as small as the budget allows. All cells of "
+            "a table have the same standard error. It is that of the privacy noise, and does not "
+            "depend on the counts.",
+            f"A cell of a typical table is within ±{rounded(top.median_margin)} {counted} of the "
+            f"count in the records, 95 % of the time (standard error σ = "
+            f"{rounded(top.median_error, 3)}); a cell of the least accurate table, "
+            f"{top.worst_table}, within ±{rounded(top.worst_margin)} (σ = "
+            f"{rounded(top.worst_error, 3)}).",
+        ),
+        (accuracy_chart(plan, counted), _worst(plan), list_of_tables(plan)),
+    )
+
+
+def accuracy_chart(plan: Plan, counted: str) -> Chart:
+    """The standard error by number of attributes."""
+    frame = standard_errors.by_order(plan)
+    sentence = standard_errors.by_order_in_words(frame, counted)
+    boxes = (
+        " Boxes hold the middle half of the tables; whiskers reach the best and the worst."
+        if standard_errors.differ_within_orders(frame)
+        else ""
+    )
+    words = {
+        "order": "attributes",
+        "tables": "tables",
+        "smallest": "best",
+        "lower_quartile": "a quarter at most",
+        "median": "half at most",
+        "upper_quartile": "three quarters at most",
+        "largest": "worst",
+        "best_table": "best table",
+        "worst_table": "worst table",
+    }
+    return Chart(
+        standard_errors_by_order(frame, counted),
+        caption=sentence + boxes,
+        alt=f"Standard error of a cell by number of attributes. {sentence}",
+        numbers=Numbers(frame, words, "Standard error of a cell by number of attributes"),
+        file="standard_errors_by_order.csv",
+    )
+
+
+def _worst(plan: Plan) -> Numbers:
+    frame = standard_errors.of_tables(plan).head(WORST)
+    words = {
+        "table": "table",
+        "cells": "cells",
+        "standard_error": "standard error σ",
+        "margin_95": "± 95 % of the time",
+    }
+    if np.any(plan.workload.weights != 1):
+        words["weight"] = "importance"
+    if not np.all(np.isnan(plan.workload.targets)):
+        words |= {"target": "target σ", "met": "met"}
+    shown, total = len(frame), len(plan.workload)
+    title = "All tables" if shown == total else f"The {shown} least accurate of {total:,} tables"
+    return Numbers(_in_words(frame), words, f"{title}, the least accurate first")
+
+
+def list_of_tables(plan: Plan) -> Attachment:
+    """All tables as CSV, or where to get them if they are too many for a document."""
+    count = len(plan.workload)
+    if count <= MOST_ATTACHED:
+        return Attachment(
+            "tables.csv",
+            f"{_all(count, 'table')} with cells, standard error, importance, target and shadow "
+            "price",
+            csv_of_tables(plan),
+        )
+    return Attachment(
+        "tables.csv",
+        f"The list of all {count:,} tables is too long for this document. It is tables.csv in the "
+        "bundle that the app exports, and “rpexplore show plan.json --csv tables.csv” writes it.",
+    )
+
+
+def _are(count: int, noun: str) -> str:
+    """ "1 table is", "67 tables are"."""
+    return f"{plural(count, noun)} {'is' if count == 1 else 'are'}"
+
+
+def _all(count: int, noun: str) -> str:
+    return f"The one {noun}" if count == 1 else f"All {plural(count, noun)}"
+
+
+def _in_words(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows of `of_tables` with cells, weights and targets as people write them."""
+    given = {
+        name: ["" if value != value else f"{value:g}" for value in frame[name].tolist()]
+        for name in ("weight", "target")
+    }
+    return frame.assign(cells=counts(frame["cells"]), **given)

@@ -1,0 +1,90 @@
+"""The bundle: everything one takes away with a plan, in one zip file. No records, ever."""
+
+import io
+import zipfile
+
+from rpexplore.analysis.standard_errors import csv_of_tables
+from rpexplore.export.command import command_lines
+from rpexplore.export.report import Report, html, report
+from rpexplore.export.script import python_script
+from rpexplore.plan import Plan
+from rpexplore.scenario import Scenario
+
+FILENAME = "plan-bundle.zip"
+
+_MOMENT = (1980, 1, 1, 0, 0, 0)  # the earliest a zip file can say: the same plan, the same bytes
+
+_README = """\
+# {title}
+#
+# What is in this folder:
+#
+#   plan.json      the plan: tables, noise, what it costs and promises; all a release needs
+#   report.html    what it means, for whoever has to approve it; opens in a browser, sends nothing
+#   tables.csv     every table with its cells, standard error, importance and target
+#   codebook.json  the attributes and their values (Frictionless Table Schema)
+#   plan.py        makes the plan again in Python, checks it, and can run the release
+#   scenario.json  the choices behind the plan; the app can open it
+#   commands.txt   this file: the same from a command line, in this folder
+#
+# Nothing here was made from records.
+
+"""
+
+
+def bundle(plan: Plan, scenario: Scenario) -> bytes:
+    """The zip file of a plan and the scenario it was made from; the same bytes every time."""
+    texts = {
+        "plan.json": plan.text,
+        "report.html": report_of(plan, scenario),
+        "tables.csv": csv_of_tables(plan),
+        "codebook.json": plan.workload.domain.text("codebook.json"),
+        "plan.py": script_of(plan, scenario),
+        "scenario.json": scenario.text(),
+        "commands.txt": _readme(scenario) + commands_of(plan, scenario),
+    }
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+        for name, text in texts.items():
+            entry = zipfile.ZipInfo(name, _MOMENT)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.create_system, entry.external_attr = 3, 0o644 << 16
+            archive.writestr(entry, text.encode())
+    return file.getvalue()
+
+
+def contents_of(plan: Plan, scenario: Scenario) -> Report:
+    """The contents of the report on a scenario's plan."""
+    return report(
+        plan,
+        name=scenario.name,
+        note=scenario.note,
+        counted=scenario.counted,
+        expected=scenario.expected,
+    )
+
+
+def report_of(plan: Plan, scenario: Scenario) -> str:
+    """The report on a scenario's plan, as HTML."""
+    return html(contents_of(plan, scenario))
+
+
+def script_of(plan: Plan, scenario: Scenario) -> str:
+    """The script of a scenario's plan."""
+    return python_script(plan, scenario.request, name=scenario.name, note=scenario.note)
+
+
+def commands_of(plan: Plan, scenario: Scenario) -> str:
+    """The command lines of a scenario's plan."""
+    return command_lines(
+        plan,
+        scenario.request,
+        name=scenario.name,
+        note=scenario.note,
+        counted=scenario.counted,
+    )
+
+
+def _readme(scenario: Scenario) -> str:
+    title = "".join(c if c.isprintable() else "�" for c in " ".join(scenario.name.split()))
+    return _README.format(title=title)

@@ -1,0 +1,213 @@
+"""The points of NIST SP 800-226 as a checklist for one plan.
+
+NIST Special Publication 800-226, Guidelines for Evaluating Differential Privacy Guarantees (March
+2025), orders what a guarantee rests on as a pyramid: the parameters and the unit of privacy on
+top, algorithms with their utility and bias in the middle, trust, side channels, access control and
+data collection at the bottom. The points below follow that order in this project's own words.
+"""
+
+from rpexplore.analysis.budgets import HIGH_EPSILON
+from rpexplore.analysis.standard_errors import headline
+from rpexplore.export.section import Checklist, Section
+from rpexplore.plan import Plan
+from rpexplore.words import plural, rounded, small
+
+SUSPICIOUS_DELTA = "1e-5"
+
+
+def nist_checklist(plan: Plan, counted: str) -> Section:
+    """What this plan settles of each point, and what the organisation still has to do."""
+    return Section(
+        "Checklist: the points of NIST SP 800-226",
+        (
+            "The guidelines of the US National Institute of Standards and Technology name what a "
+            "claim of differential privacy rests on. For each point: what this plan settles, and "
+            "what is left to the organisation that runs it. A box is ticked by people, not by a "
+            "program.",
+        ),
+        (
+            Checklist(
+                (
+                    *_parameters(plan),
+                    *_unit(plan),
+                    *_several_releases(),
+                    *_algorithm(plan),
+                    *_use(plan, counted),
+                    *_deployment(),
+                )
+            ),
+        ),
+    )
+
+
+Rows = list[tuple[str, str, str]]
+
+
+def _parameters(plan: Plan) -> Rows:
+    delta = plan.budget.stated_delta
+    epsilon = plan.epsilon(SUSPICIOUS_DELTA)
+    todo = (
+        "Decide whether this is enough, and write down why. Publish ρ and the unit, and with any "
+        "ε its δ; δ should be far below one in the number of records"
+    )
+    if delta is not None:
+        todo += f" (asked for was δ = {small(delta)})"
+    todo += "."
+    if epsilon > HIGH_EPSILON:
+        todo += f" With ε above {HIGH_EPSILON}, hardly anything is promised to a single case."
+    return [
+        (
+            "Privacy parameters",
+            f"ρ = {rounded(plan.rho, 6, 'up')} is stated as it was planned, with ε at several δ "
+            f"derived from it and rounded up (ε = {rounded(epsilon, 4, 'up')} at "
+            f"δ = {SUSPICIOUS_DELTA}). No smaller figure from another variant is claimed.",
+            todo,
+        )
+    ]
+
+
+def _unit(plan: Plan) -> Rows:
+    most = plan.budget.max_records_per_person
+    if most is None:
+        done = (
+            "Protected is one record. Adding or removing it is what neighbours differ by "
+            "(unbounded), so the number of records is protected, too."
+        )
+        todo = (
+            "Make sure that a person has one record, or accept that people with k records are "
+            "protected by k² times this ρ; otherwise plan for a person with at most m records."
+        )
+    else:
+        done = (
+            f"Protected is {plan.budget.unit}, with all of them together. Adding or removing a "
+            "person is what neighbours differ by (unbounded), so the number of people is "
+            "protected, too."
+        )
+        todo = (
+            f"Make sure that nobody has more than {plural(most, 'record')} before the run, by a "
+            "rule that does not itself give away who has."
+        )
+    return [("Unit of privacy", done, todo)]
+
+
+def _several_releases() -> Rows:
+    return [
+        (
+            "Budget over several releases",
+            "Every run is booked in a ledger before its noise is drawn, and stays charged if it "
+            "is stopped. Costs add up exactly. A cap can be set, and a run beyond it is refused.",
+            "Set the cap for these records, keep one ledger and one copy of them, and count "
+            "releases made by other means.",
+        ),
+        (
+            "Mixing with other releases",
+            "The tables are made from the noisy measurements only; no exact figure is kept.",
+            "List what else was published from these records without noise, exact totals "
+            "included, and do not adjust the noisy tables to it with the help of the records.",
+        ),
+    ]
+
+
+def _algorithm(plan: Plan) -> Rows:
+    return [
+        (
+            "Mechanism and its correctness",
+            "ResidualPlanner (Xiao, He, Zhang, Kifer, NeurIPS 2023), open source, tested against "
+            "published results and other libraries. Privacy cost and accuracy of this plan were "
+            "recomputed for this report; “rpexplore verify” repeats that anywhere.",
+            "Have somebody verify plan.json on another machine, and keep its SHA-256 with the "
+            "approval.",
+        ),
+        (
+            "Sensitivity",
+            "Counts only: a record changes one cell of each table by one. What is measured are "
+            "whole numbers, so their sensitivity is exact; nothing has to be clipped.",
+            "None, as long as each row of the data is one record.",
+        ),
+        (
+            "Floating point and randomness",
+            "Noise is discrete Gaussian on whole numbers, from the operating system's randomness. "
+            "Where floating-point numbers are too coarse to decide, exact arithmetic does: no "
+            "probability is rounded.",
+            "Run it on a machine whose operating system you trust, and never publish several "
+            "runs of which only one was meant.",
+        ),
+        (
+            "Choices that depend on data",
+            "Attributes, values, tables and noise are fixed in the plan before the records are "
+            "read. A value that is not in the schema is refused, or counted where you say.",
+            "Confirm that the schema, the tables, the importances and the targets come from "
+            "public knowledge or needs, and not from the records.",
+        ),
+    ]
+
+
+def _use(plan: Plan, counted: str) -> Rows:
+    top = headline(plan)
+    return [
+        (
+            "Utility",
+            f"The accuracy of every table is known before the run: a cell of a typical table is "
+            f"within ±{rounded(top.median_margin)} {counted} 95 % of the time, of the least "
+            f"accurate one within ±{rounded(top.worst_margin)}. The plan is proven to be the best "
+            "for its aim, up to the gap given with it.",
+            "Compare these figures with the counts you expect, and decide which tables are worth "
+            "publishing. Publish the standard errors with the tables.",
+        ),
+        (
+            "Systemic bias",
+            "Every cell of a table gets noise of the same size, so small groups have the larger "
+            "relative error.",
+            "Look at the tables of small groups and at the least accurate tables; give them more "
+            "importance or a target, or coarser categories.",
+        ),
+        (
+            "Human bias",
+            "Noisy counts can be negative and are not whole numbers. They are published as they "
+            "are, each with its interval, and larger tables add up to smaller ones.",
+            "Explain that to readers, rather than repairing figures by hand.",
+        ),
+        (
+            "Statistical bias",
+            "None is added: noisy counts are right on average.",
+            "If counts are rounded or negative ones removed afterwards, say so; the intervals "
+            "then no longer hold.",
+        ),
+    ]
+
+
+def _deployment() -> Rows:
+    return [
+        (
+            "Query model",
+            "A data release: all tables are named in advance, measured once, and nobody can ask "
+            "for more.",
+            "Put the records away, or lock them up, after the run.",
+        ),
+        (
+            "Trust model",
+            "Central: whoever runs the release sees the records, everybody else sees noisy tables "
+            "only. Planning, this report included, needs no records.",
+            "Name who holds the records and runs the release, and why they can be trusted with it.",
+        ),
+        (
+            "Side channels",
+            "The run is not interactive. Error messages that go into files name no values of "
+            "records. The time a run takes is not hidden.",
+            "Do not publish how long the run took, its screen output, or what failed attempts "
+            "said.",
+        ),
+        (
+            "Data security and access control",
+            "The program works on one machine and sends nothing anywhere. It protects neither the "
+            "records nor the machine.",
+            "Control access to records, backups and the ledger; a leak of the records undoes any "
+            "guarantee for those in it.",
+        ),
+        (
+            "Exposure by data collection",
+            "Only the columns of the attributes that tables use are read.",
+            "Collect no more than is needed, and delete what is not needed any more: noise in "
+            "publications does not protect what lies in a database.",
+        ),
+    ]

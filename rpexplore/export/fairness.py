@@ -1,0 +1,244 @@
+"""What a report tells about fairness: who gets which accuracy, and what another rule would give."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis import (
+    attributes,
+    cell_variances,
+    distributions,
+    fairness,
+    rankings,
+    shadow_prices,
+)
+from rpexplore.analysis.forecasts import SCHEMES, Forecast
+from rpexplore.export.section import Chart, Numbers, Points, Section, counts
+from rpexplore.figures import attributes as attribute_figures
+from rpexplore.figures import cell_variances as size_figures
+from rpexplore.figures import curves, shares
+from rpexplore.plan import Plan
+from rpexplore.planner import optimum
+from rpexplore.words import plural
+
+OWN = "This plan"
+MOST_LINES = 30  # of attributes, before only the ends are drawn
+BEST = 10
+
+_QUANTILES = {
+    "tables": "tables",
+    "best": "best",
+    "lower_tenth": "a tenth at most",
+    "lower_quartile": "a quarter at most",
+    "median": "half at most",
+    "upper_quartile": "three quarters at most",
+    "upper_tenth": "nine tenths at most",
+    "worst": "worst",
+}
+
+
+def fairness_section(plan: Plan, counted: str) -> Section:
+    """Who is worst off in this plan, who decides, and the usual schemes beside it."""
+    own, *schemes = forecasts(plan)
+    if len(plan.workload) == 1:
+        words = fairness.unevenness_in_words(fairness.unevenness(own), counted)
+        return Section("Fairness", (words,))
+    return Section(
+        "Fairness",
+        (
+            fairness.unevenness_in_words(fairness.unevenness(own), counted),
+            _comparison_in_words(plan),
+        ),
+        (
+            _by_size([own, *schemes], counted),
+            *_side_by_side([own, *schemes], counted),
+            _by_order(own, counted),
+            _by_plan([own, *schemes], counted),
+            *_by_attribute(own, counted),
+            _holders(plan, own),
+            _best_off(own),
+        ),
+    )
+
+
+def forecasts(plan: Plan) -> list[Forecast]:
+    """The plan, and for the same tables and budget each scheme that is another one.
+
+    The schemes weigh tables by nothing but their own rule.
+    """
+    plain = np.all(plan.workload.weights == 1)
+    bare = replace(
+        plan.workload,
+        weights=np.ones(len(plan.workload)),
+        targets=np.full(len(plan.workload), np.nan),
+    )
+    others = [
+        Forecast.of_optimum(name, optimum(bare, loss=loss, closure=plan.closure), plan.budget)
+        for name, loss in SCHEMES.items()
+        if not (plain and loss == plan.loss)
+    ]
+    return [Forecast.of_plan(OWN, plan), *others]
+
+
+def _comparison_in_words(plan: Plan) -> str:
+    names = {loss: name for name, loss in SCHEMES.items()}
+    if np.all(plan.workload.weights == 1) and plan.loss in names:
+        own = f"This plan is the one named “{names[plan.loss]}”. The others"
+    else:
+        own = "The other plans"
+    return (
+        f"{own} compared here are for the same tables and the same budget, with all tables equally "
+        "important and another rule for what counts. Each is the best plan for its rule."
+    )
+
+
+def _by_size(compared: list[Forecast], counted: str) -> Chart:
+    many = len(compared[0].workload) > cell_variances.MOST_POINTS
+    frame = (cell_variances.bins if many else cell_variances.points)(compared)
+    sentence = cell_variances.in_words(compared, counted)
+    if many:
+        words = {
+            "plan": "plan",
+            "attributes": "attributes",
+            "cells": "cells, about",
+            "tables": "tables",
+            "standard_error": "standard error σ, about",
+        }
+        numbers = frame.assign(cells=counts(frame["cells"]))
+        mark = "Each mark stands for tables of nearly that size and variance."
+    else:
+        numbers = frame.pivot_table(
+            index="table", columns="plan", values="standard_error", sort=False
+        ).reset_index()
+        numbers.insert(1, "cells", counts(frame["cells"].iloc[: len(numbers)]))
+        words = {"table": "table", "cells": "cells"}
+        words |= {each.name: f"σ, {each.name}" for each in compared}
+        mark = "Each mark is a table."
+    return Chart(
+        size_figures.by_plan(frame, counted),
+        caption=f"{sentence} {mark}",
+        alt=f"Variance of a cell against the number of cells of its table, by plan. {sentence}",
+        numbers=Numbers(numbers, words, "Standard error of a cell by table and plan"),
+        file="cell_variances.csv",
+        title="Accuracy by size of the table",
+    )
+
+
+def _side_by_side(compared: list[Forecast], counted: str) -> tuple[Numbers, Points]:
+    measured = fairness.measures(compared)
+    frame = fairness.side_by_side(measured)
+    words = {"measure": "measure", **{each.name: each.name for each in compared}}
+    sentence = fairness.measures_in_words(measured, counted)
+    meanings = [
+        f"{name}: {meaning[0].lower()}{meaning[1:]}" for name, meaning in fairness.MEASURES.values()
+    ]
+    return (
+        Numbers(frame, words, "The plans side by side", sentence),
+        Points(meanings, "What the measures say"),
+    )
+
+
+def _by_order(own: Forecast, counted: str) -> Chart:
+    frame = distributions.quantiles_by_order(own)
+    sentence = distributions.by_order_in_words(frame, counted)
+    return Chart(
+        curves.shares_of_tables(distributions.curves_by_order(own), counted),
+        caption=sentence,
+        alt="Share of tables with at most so large a standard error, by number of attributes. "
+        f"{sentence}",
+        numbers=Numbers(
+            frame,
+            {"series": "tables of", **_QUANTILES},
+            "Standard error of a cell, by number of attributes",
+        ),
+        file="distribution_by_order.csv",
+        title="How many tables are how accurate",
+    )
+
+
+def _by_plan(compared: list[Forecast], counted: str) -> Chart:
+    frame = distributions.quantiles_by_plan(compared)
+    sentence = distributions.by_plan_in_words(frame, counted)
+    return Chart(
+        curves.shares_of_tables(distributions.curves_by_plan(compared), counted),
+        caption=sentence,
+        alt=f"Share of tables with at most so large a standard error, by plan. {sentence}",
+        numbers=Numbers(
+            frame, {"series": "plan", **_QUANTILES}, "Standard error of a cell, by plan"
+        ),
+        file="distribution_by_plan.csv",
+        title="How many would be under another rule",
+    )
+
+
+def _by_attribute(own: Forecast, counted: str) -> list[Chart]:
+    frame = attributes.by_attribute(own)
+    if frame.empty:
+        return []
+    sentence = attributes.in_words(frame, own, counted)
+    drawn, left_out = attributes.ends(frame, MOST_LINES)
+    more = (
+        "Dots are medians, thick lines hold the middle half of the tables, thin lines reach the "
+        "best and the worst."
+    )
+    if left_out:
+        more += f" {plural(left_out, 'attribute')} in between left out; the numbers have all."
+    words = {
+        "attribute": "attribute",
+        "values": "values",
+        "tables": "tables",
+        "smallest": "best",
+        "median": "half at most",
+        "largest": "worst",
+        "worst_table": "worst table",
+    }
+    middle = fairness.unevenness(own).median
+    return [
+        Chart(
+            attribute_figures.standard_errors_by_attribute(drawn, middle, counted),
+            caption=f"{sentence} {more}",
+            alt=f"Standard errors of the tables that contain each attribute. {sentence}",
+            numbers=Numbers(frame, words, "Standard error of a cell, by attribute of the table"),
+            file="standard_errors_by_attribute.csv",
+            title="By attribute",
+        )
+    ]
+
+
+def _holders(plan: Plan, own: Forecast) -> Chart:
+    what = shadow_prices.what_is_held(plan.loss)
+    frame = shadow_prices.by_table(own)
+    sentence = shadow_prices.in_words(shadow_prices.holders(own), plan.loss)
+    percent = frame.assign(
+        cells=counts(frame["cells"]),
+        share=[f"{100 * share:.3g} %" for share in frame["share"].tolist()],
+    )
+    words = {
+        "table": "table",
+        "cells": "cells",
+        "share": "shadow price",
+        "standard_error": "standard error σ",
+    }
+    return Chart(
+        shares.bars(frame, "table", what),
+        caption=sentence,
+        alt=f"Share of {what} that tables hold up. {sentence}",
+        numbers=Numbers(percent, words, "Tables with the largest shadow prices"),
+        file="shadow_prices.csv",
+        title="Which tables decide",
+    )
+
+
+def _best_off(own: Forecast) -> Numbers:
+    _, best = rankings.worst_and_best(own, BEST)
+    frame = pd.DataFrame(best).assign(cells=counts(best["cells"]))
+    words = {
+        "table": "table",
+        "cells": "cells",
+        "standard_error": "standard error σ",
+        "margin_95": "± 95 % of the time",
+        "times_median": "times the median σ",
+    }
+    note = "The least accurate tables are listed under Accuracy."
+    return Numbers(frame, words, "The most accurate tables", note)

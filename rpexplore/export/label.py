@@ -1,0 +1,199 @@
+"""The privacy label: the first page of a report, what is promised to whom and what is not."""
+
+import math
+from fractions import Fraction
+
+import pandas as pd
+
+from rpexplore import privacy
+from rpexplore.analysis.budgets import plain
+from rpexplore.analysis.detection import most_detected
+from rpexplore.export.section import Beside, Facts, Numbers, Points, Section
+from rpexplore.plan import Plan
+from rpexplore.words import plural, rounded, small
+
+DELTAS = (Fraction(1, 10**5), Fraction(1, 10**6), Fraction(1, 10**9), Fraction(1, 10**12))
+FALSE_ALARMS = Fraction(1, 20)
+
+# Where the standard error is below this, the noise's whole steps show in its quantiles.
+COARSE = 2.0
+
+
+def label(plan: Plan) -> Section:
+    """The privacy label of a plan."""
+    return Section(
+        "Privacy label",
+        parts=(
+            _promise(plan),
+            epsilons(plan),
+            Points(_in_plain_words(plan), "What that means"),
+            Beside(
+                (
+                    Points(_exact(), "Exact"),
+                    Points(_approximate(plan), "Approximate"),
+                    Points(_not_covered(), "Not covered"),
+                )
+            ),
+        ),
+    )
+
+
+def epsilons(plan: Plan) -> Numbers:
+    """ε at several δ, with what it means and what continuous noise would give."""
+    stated = plan.budget.stated_delta
+    deltas = sorted({*DELTAS} if stated is None else {*DELTAS, stated}, reverse=True)
+    mu = privacy.mu_from_privacy_cost(plan.exact_privacy_cost)
+    rows = [
+        {
+            "delta": small(delta),
+            "epsilon": rounded(plan.epsilon(delta), 4, "up", zeros=True),
+            "factor": _factor(plan.epsilon(delta)),
+            "continuous": rounded(privacy.continuous_epsilon(mu, delta), 4, "up", zeros=True),
+        }
+        for delta in deltas
+    ]
+    return Numbers(
+        pd.DataFrame(rows),
+        {
+            "delta": "δ",
+            "epsilon": "ε, proven",
+            "factor": "a result is at most … times as likely",
+            "continuous": "not claimed: ε of continuous noise",
+        },
+        title="The promise as (ε, δ)",
+        note=(
+            "The promise is ρ; every ε follows from it, is rounded up, and holds for the noise as "
+            "it is drawn. The last column is for comparison with documents that quote it: "
+            f"continuous Gaussian noise would have μ = {rounded(mu, 4, 'up')} and these ε. The "
+            "noise drawn here is discrete, so neither μ nor that column is promised."
+        ),
+    )
+
+
+def _promise(plan: Plan) -> Facts:
+    budget = plan.budget
+    most = budget.max_records_per_person
+    if most is None:
+        neighbours = "Two sets of records are neighbours if one has one record more."
+        several = (
+            "The promise is made for each record. For a person with k records, the ρ below is k² "
+            "times as large."
+        )
+    else:
+        neighbours = (
+            "Two sets of records are neighbours if one has one person more, with all records of "
+            "that person."
+        )
+        several = (
+            f"The promise holds as long as nobody has more than {most:,} "
+            f"record{'' if most == 1 else 's'}. The program cannot check that: it does not know "
+            "whose record is whose."
+        )
+    rho = rounded(plan.rho, 6, "up")
+    return Facts(
+        (
+            ("Who is protected", (f"{budget.unit[0].upper()}{budget.unit[1:]}.", several)),
+            ("Neighbouring data", (neighbours,)),
+            (
+                "The promise",
+                (
+                    f"ρ = {rho} of zero-concentrated differential privacy (ρ-zCDP).",
+                    f"The budget was set as {_stated(plan)}; smaller is more private.",
+                ),
+            ),
+            (
+                "What it covers",
+                (
+                    "Everything that one run of this plan writes, taken together: all tables and "
+                    "the measurements they are made from.",
+                    "Every further run, of this or any other plan, on the same records adds its "
+                    "own ρ.",
+                ),
+            ),
+            (
+                "Mechanism",
+                (
+                    "ResidualPlanner, a Gaussian mechanism for sets of tables. Whoever holds the "
+                    "records adds the noise (central model).",
+                ),
+            ),
+            (
+                "Noise",
+                (
+                    "Discrete Gaussian noise on whole numbers, drawn exactly from the operating "
+                    "system's source of randomness. There is no seed that could be known.",
+                ),
+            ),
+            (
+                "Which plan",
+                (
+                    f"SHA-256 {plan.sha256}, made by rpexplore {plan.version}. Author and date "
+                    "are not recorded: this report follows from the plan alone.",
+                ),
+            ),
+        )
+    )
+
+
+def _stated(plan: Plan) -> str:
+    """The budget as it was asked for: "ε = 1 at δ = 1e-9"."""
+    stated = dict(plan.budget.stated)
+    if "epsilon" in stated:
+        return f"ε = {plain(stated['epsilon'])} at δ = {plain(stated['delta'])}"
+    letters = {"rho": "ρ", "mu": "μ", "privacy_cost": "2ρ"}
+    ((name, value),) = stated.items()
+    return f"{letters[name]} = {plain(value)}"
+
+
+def _factor(epsilon: float) -> str:
+    """e^ε, rounded up."""
+    return "over 10^300" if epsilon > 690 else rounded(math.exp(epsilon), 3, "up", zeros=True)
+
+
+def _in_plain_words(plan: Plan) -> list[str]:
+    delta = plan.budget.stated_delta or DELTAS[1]
+    one = "one record" if plan.budget.max_records_per_person is None else "one person"
+    detected = most_detected(plan.rho, float(FALSE_ALARMS))
+    return [
+        f"Whatever the tables show, the chance of it with {one} in the data is at most "
+        f"{_factor(plan.epsilon(delta))} times the chance without, plus {small(delta)}; and the "
+        "other way round. That holds for every such case, against anybody, whatever they know.",
+        f"Somebody who tries to tell from the tables whether {one} was in the data, and is wrong "
+        f"about {rounded(FALSE_ALARMS * 100)} % of those who were not, is right about at most "
+        f"{rounded(100 * detected, 2, 'up')} % of those who were. Guessing gives "
+        f"{rounded(FALSE_ALARMS * 100)} %.",
+    ]
+
+
+def _exact() -> list[str]:
+    return [
+        "The privacy cost: computed in rational numbers, never above the budget.",
+        "The standard errors of the noise: known in advance, whatever the records hold.",
+        "Noisy counts are right on average.",
+        "How close the plan is to the best one: a proven bound.",
+        "All of this was recomputed for this report.",
+    ]
+
+
+def _approximate(plan: Plan) -> list[str]:
+    """What the intervals are worth."""
+    sentences = ["The 95 % intervals: 1.96 standard errors to each side, as for normal noise."]
+    coarse = int((plan.standard_errors < COARSE).sum())
+    if coarse:
+        sentences.append(
+            f"Where the standard error is below {COARSE:g} ({coarse:,} of "
+            f"{plural(len(plan.standard_errors), 'table')}), noise in whole steps makes 95 % a "
+            "rough figure."
+        )
+    return sentences
+
+
+def _not_covered() -> list[str]:
+    return [
+        "Errors the records have already: sampling, non-response, coverage, editing.",
+        "What leaves the records by other ways: categories or tables chosen by looking at them, "
+        "other publications, access to the records.",
+        "What the tables teach about people in general.",
+        "Later changes: rounded or non-negative tables are biased, and the intervals no longer "
+        "hold.",
+    ]

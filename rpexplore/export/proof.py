@@ -1,0 +1,71 @@
+"""What a report gives as evidence: the certificate, what was recomputed, versions and hashes."""
+
+import hashlib
+import platform
+from importlib.metadata import version
+
+from rpexplore.export.section import Facts, Section
+from rpexplore.plan import Plan
+from rpexplore.verification import Verification
+from rpexplore.words import rounded
+
+_SOURCES = (
+    "Plan: Xiao, He, Zhang, Kifer: An Optimal and Scalable Matrix Mechanism for Noisy Marginals "
+    "under Convex Loss Functions, NeurIPS 2023.",
+    "Noise, and ε from ρ: Canonne, Kamath, Steinke: The Discrete Gaussian for Differential "
+    "Privacy, NeurIPS 2020.",
+    "What can be told of a single case: Kairouz, Oh, Viswanath: The Composition Theorem for "
+    "Differential Privacy, ICML 2015.",
+    "Checklist: Near, Darais, Lefkovitz, Howarth: Guidelines for Evaluating Differential Privacy "
+    "Guarantees, NIST SP 800-226, 2025.",
+)
+
+
+def proof(plan: Plan, verified: Verification) -> Section:
+    """The certificate in words and numbers, and what was recomputed."""
+    certificate, aim = plan.certificate, plan.loss.description
+    gap = rounded(certificate.gap, 2, "up")
+    facts = Facts(
+        (
+            ("Aim", (f"{aim[0].upper()}{aim[1:]}, as small as can be.",)),
+            ("Its value in this plan", (rounded(certificate.loss_value, 9),)),
+            ("No plan can go below", (rounded(certificate.lower_bound, 9, "down"),)),
+            ("So the gap is at most", (f"{gap} of that (relative).",)),
+        )
+    )
+    checks = Facts(
+        tuple((f"✓ {check.name}", (f"{check.finding}.",)) for check in verified.checks),
+        title="Recomputed for this report, from the plan alone (privacy cost: 2ρ)",
+    )
+    return Section(
+        "Proof",
+        (
+            certificate.sentence,
+            "The bound is a dual bound: it follows from the tables, the aim and the budget, and "
+            "holds for every choice of Gaussian noise on the residuals. Anybody can recompute it "
+            "with “rpexplore verify plan.json”.",
+        ),
+        (facts, checks),
+    )
+
+
+def versions(plan: Plan) -> Section:
+    """What made the plan and this report, and how to tell the plan from any other."""
+    codebook = plan.workload.domain.text("codebook.json")
+    names = ("rpexplore", "numpy", "scipy")
+    programs = [
+        *(f"{name} {version(name)}" for name in names),
+        f"Python {platform.python_version()}",
+    ]
+    facts = (
+        ("Plan", (f"SHA-256 {plan.sha256} (plan.json)",)),
+        ("Schema", (f"SHA-256 {_sha256(codebook)} (codebook.json)",)),
+        ("Plan made by", (f"rpexplore {plan.version}",)),
+        ("Report made by", (", ".join(programs),)),
+        ("Methods", _SOURCES),
+    )
+    return Section("Versions and hashes", (), (Facts(facts),))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

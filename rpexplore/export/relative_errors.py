@@ -1,0 +1,54 @@
+"""What a report tells about relative errors, where counts that are public are known."""
+
+from rpexplore.analysis import relative_errors as relative
+from rpexplore.analysis.forecasts import Forecast
+from rpexplore.errors import WorkloadError
+from rpexplore.expected import ExpectedCounts
+from rpexplore.export.section import Chart, Numbers, Section, counts
+from rpexplore.figures.curves import shares_of_cells
+from rpexplore.plan import Plan
+
+WANTED = 0.2  # the coefficient of variation that the chart marks; the curve has all the others
+
+
+def relative_errors_section(plan: Plan, expected: ExpectedCounts) -> Section:
+    """Standard errors against expected counts (RP+ Remark 2): which cells are worth publishing."""
+    forecast = Forecast.of_plan("This plan", plan)
+    title = "Relative errors"
+    try:
+        cells = relative.ExpectedCells.of(expected, plan.workload)
+    except WorkloadError as error:
+        return Section(title, (f"The expected counts do not fit the plan: {error}",))
+    frame = relative.by_order(forecast, cells, WANTED)
+    numbers = frame.assign(
+        cells=counts(frame["cells"]),
+        publishable=counts(frame["publishable"]),
+        share=[f"{100 * share:.3g} %" for share in frame["share"].tolist()],
+    )
+    words = {
+        "attributes": "attributes",
+        "tables": "tables",
+        "whole": "tables in full",
+        "none": "tables not at all",
+        "cells": "cells",
+        "publishable": "publishable",
+        "share": "share",
+    }
+    return Section(
+        title,
+        (
+            f"Expected counts: {expected.in_words}. They were typed in or loaded as public, and no "
+            "record was looked at for them; the plan does not depend on them.",
+            "The coefficient of variation of a cell is its standard error, of the privacy noise "
+            "alone, divided by its expected count.",
+        ),
+        (
+            Chart(
+                shares_of_cells(relative.curves(forecast, cells), WANTED),
+                relative.by_order_in_words(frame, WANTED),
+                "Share of publishable cells against the wanted coefficient of variation",
+                Numbers(numbers, words),
+                "publishable_cells_by_order.csv",
+            ),
+        ),
+    )

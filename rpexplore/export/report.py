@@ -1,0 +1,242 @@
+"""The report: one document on a plan that can be handed to whoever has to approve it.
+
+The HTML file holds everything it shows, the program that draws its charts included, and forbids
+the browser to ask anybody for more (Content-Security-Policy). It holds no time, no path and no
+user of the machine that made it: the same plan gives the same report.
+"""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from rpexplore.errors import PlanError
+from rpexplore.expected import ExpectedCounts
+from rpexplore.export.accuracy import accuracy, tables_asked_for
+from rpexplore.export.checklist import nist_checklist
+from rpexplore.export.fairness import fairness_section
+from rpexplore.export.label import label
+from rpexplore.export.proof import proof, versions
+from rpexplore.export.relative_errors import relative_errors_section
+from rpexplore.export.schema import all_values, schema
+from rpexplore.export.section import Attachment, Chart, Part, Section
+from rpexplore.export.targets import targets
+from rpexplore.plan import Plan
+from rpexplore.verification import verify
+from rpexplore.words import plural
+
+# Numbers of a chart with more rows than this are a file of their own.
+MOST_ROWS, MOST_ROWS_STILL = 300, 40
+FONT_SIZE = 13  # px, in charts
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """The contents of a report, in order, before they become HTML or PDF."""
+
+    title: str
+    subtitle: str
+    note: str
+    label: Section
+    sections: tuple[Section, ...]
+    sha256: str
+
+    @property
+    def charts(self) -> list[Chart]:
+        return [part for part in self._parts if isinstance(part, Chart)]
+
+    def attachments(self, most_rows: int) -> list[Attachment]:
+        """The files it hands out, where numbers may have so many rows in the document itself."""
+        found = []
+        for part in self._parts:
+            file = part.long_numbers(most_rows) if isinstance(part, Chart) else part
+            if isinstance(file, Attachment) and file.text is not None:
+                found.append(file)
+        return found
+
+    @property
+    def _parts(self) -> list[Part]:
+        return [part for section in (self.label, *self.sections) for part in section.parts]
+
+
+def report(
+    plan: Plan,
+    *,
+    name: str = "",
+    note: str = "",
+    counted: str = "records",
+    expected: ExpectedCounts | None = None,
+) -> Report:
+    """The contents of the report on a plan.
+
+    name      what to call it: the scenario's name, say
+    note      a remark of its author
+    counted   what one record stands for, in the plural
+    expected  public counts to judge relative errors by
+
+    Raises `PlanError` for a plan that does not hold what it claims: there is nothing to report.
+    """
+    verified = verify(plan)
+    if not verified.holds:
+        broken = next(check for check in verified.checks if not check.holds)
+        raise PlanError(
+            f"The plan does not hold what it claims ({broken.name}: {broken.finding}), so there "
+            "is nothing to report; make it again."
+        )
+    domain = plan.workload.domain
+    tables = plural(len(plan.workload), "table")
+    attributes = plural(len(domain), "attribute")
+    return Report(
+        title=name.strip() or f"Release of {tables}",
+        subtitle=(
+            f"A plan to release {tables} over {attributes} with noise, under differential "
+            "privacy. Made without looking at any record."
+        ),
+        note=note.strip(),
+        label=label(plan),
+        sections=(
+            schema(domain),
+            tables_asked_for(plan),
+            accuracy(plan, counted),
+            fairness_section(plan, counted),
+            *([] if expected is None else [relative_errors_section(plan, expected)]),
+            targets(plan),
+            proof(plan, verified),
+            nist_checklist(plan, counted),
+            versions(plan),
+            all_values(domain),
+        ),
+        sha256=plan.sha256,
+    )
+
+
+def html(made: Report) -> str:
+    """The report as one HTML file that needs nothing else."""
+    from plotly.offline import get_plotlyjs
+
+    plotly, script = get_plotlyjs(), _text_of("report.js")
+    figures = json_for_script([plain_figure(chart) for chart in made.charts])
+    return _rendered(
+        made,
+        still=False,
+        policy=_policy([plotly, script]),
+        plotly=Markup(plotly),
+        figures=Markup(figures),
+        script=Markup(script),
+        images={},
+    )
+
+
+def still_html(made: Report, images: dict[Chart, str]) -> str:
+    """The report as HTML for paper: no program, every chart a picture (a data: address)."""
+    return _rendered(made, still=True, policy="", plotly="", figures="", script="", images=images)
+
+
+def report_html(
+    plan: Plan,
+    *,
+    name: str = "",
+    note: str = "",
+    counted: str = "records",
+    expected: ExpectedCounts | None = None,
+) -> str:
+    """The report on a plan as one HTML file. Arguments and errors: those of `report`."""
+    return html(report(plan, name=name, note=note, counted=counted, expected=expected))
+
+
+def plain_figure(chart: Chart) -> dict[str, Any]:
+    """A figure as data and layout, without a template: the page gives it its colours."""
+    content = json.loads(chart.figure.to_json() or "{}")
+    layout = {key: value for key, value in content["layout"].items() if key != "template"}
+    # Of the width of the column, not of the screen it was made on.
+    layout.pop("width", None)
+    # What the template that is left out would say, and texts of one size with the others.
+    for name, settings in layout.items():
+        if name.startswith(("xaxis", "yaxis")):
+            settings.setdefault("automargin", True)
+            settings.setdefault("tickangle", 0)
+            settings.setdefault("title", {}).setdefault("font", {"size": FONT_SIZE})
+    for note in layout.get("annotations", ()):
+        note["font"] = {**note.get("font", {}), "size": FONT_SIZE}
+    return {"data": content["data"], "layout": layout}
+
+
+def json_for_script(content: Any) -> str:
+    """JSON that can stand inside a script element, whatever texts it holds."""
+    text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _policy(scripts: Sequence[str]) -> str:
+    """What the browser may do: run exactly these scripts, draw, and nothing else."""
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
+    allowed = " ".join(f"'sha256-{text}'" for text in hashes)
+    return "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src {allowed}",
+            "style-src 'unsafe-inline'",
+            "img-src data: blob:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+
+
+def _rendered(made: Report, *, still: bool, **more: Any) -> str:
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            title=made.title,
+            subtitle=made.subtitle,
+            note=made.note,
+            label=made.label,
+            sections=made.sections,
+            sha256=made.sha256,
+            charts=made.charts,
+            css=Markup(_text_of("report.css")),
+            most_rows=MOST_ROWS_STILL if still else MOST_ROWS,
+            still=still,
+            **more,
+        )
+    )
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_text_of),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["kind"] = lambda part: type(part).__name__
+    environment.filters["data_uri"] = _data_uri
+    environment.filters["breakable"] = _breakable
+    return environment
+
+
+def _breakable(text: str) -> Markup:
+    """A text whose very long words may be broken, so that they do not widen a column."""
+    words = re.split(r"(\S{24})(?=\S)", text)
+    return Markup("<wbr>").join(word for word in words if word)
+
+
+def _data_uri(text: str) -> str:
+    return "data:text/csv;charset=utf-8;base64," + base64.b64encode(text.encode()).decode()
+
+
+@cache
+def _text_of(name: str) -> str:
+    """A file of templates/."""
+    return (files("rpexplore.export") / "templates" / name).read_text(encoding="utf-8")

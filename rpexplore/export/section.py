@@ -1,0 +1,148 @@
+"""Sections: what a report says, before anybody decides how it looks.
+
+A section is a heading, sentences, and parts: facts, numbers, charts, a checklist. The same
+sections become HTML with interactive charts and PDF with drawn ones. All texts are plain: whoever
+renders them escapes them.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from rpexplore.words import rounded
+
+_NUMBER = re.compile(r"[-±0-9.,e^% ]*|over 10\^300")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Pairs of a term and what there is to say of it, one sentence or more each."""
+
+    rows: Sequence[tuple[str, Sequence[str]]]
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Points:
+    """A list of sentences that belong together."""
+
+    sentences: Sequence[str]
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Lists to be read against each other."""
+
+    lists: Sequence[Points]
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """A DataFrame to show: the columns that `words` names, under the headings it gives.
+
+    digits: significant digits of its floats
+    """
+
+    frame: pd.DataFrame
+    words: Mapping[str, str]
+    title: str = ""
+    note: str = ""
+    digits: int = 3
+
+    @cached_property
+    def header(self) -> list[tuple[str, bool]]:
+        """(heading, whether its column is set right) of each column: numbers, but not in front."""
+        columns = zip(*self.rows, strict=True) if self.rows else ([] for _ in self.words)
+        numeric = [all(_NUMBER.fullmatch(text) for text in column) for column in columns]
+        return [
+            (word, right and place > 0)
+            for place, (word, right) in enumerate(zip(self.words.values(), numeric, strict=True))
+        ]
+
+    @cached_property
+    def rows(self) -> list[list[str]]:
+        """The cells as people read them, [n_rows][n_columns]."""
+        columns = [
+            [cell_text(value, self.digits) for value in self.frame[name].tolist()]
+            for name in self.words
+        ]
+        return [list(row) for row in zip(*columns, strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A figure with what must stand beside every figure: caption, alternative text, numbers.
+
+    title: where the section shows several charts
+    file: of its numbers as CSV, where they are too many rows for a document
+    """
+
+    figure: go.Figure
+    caption: str
+    alt: str
+    numbers: Numbers
+    file: str
+    title: str = ""
+
+    def long_numbers(self, most: int) -> "Attachment | None":
+        """The numbers as a file if they have more rows than `most`."""
+        if len(self.numbers.frame) <= most:
+            return None
+        shown = self.numbers.frame[list(self.numbers.words)]
+        text = shown.to_csv(index=False, lineterminator="\n")
+        return Attachment(self.file, f"The numbers of this chart, {len(shown):,} rows", text)
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A file that the document can hand out, or the sentence on where else to get it."""
+
+    name: str
+    sentence: str
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class Checklist:
+    """Points to tick off: (point, what is the case already, what is still to be done)."""
+
+    rows: Sequence[tuple[str, str, str]]
+
+
+Part: TypeAlias = Facts | Points | Beside | Numbers | Chart | Attachment | Checklist
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section of a report. A folded one opens on demand where the document can do that."""
+
+    heading: str
+    sentences: Sequence[str] = ()
+    parts: Sequence[Part] = ()
+    folded: bool = False
+
+
+def counts(values: Iterable[float]) -> list[str]:
+    """Numbers of cells without decimals; from 10^15 on they are rounded."""
+    return [f"{value:,.0f}" if value < 1e15 else rounded(value, 3) for value in values]
+
+
+def cell_text(value: object, digits: int) -> str:
+    """A cell of a DataFrame as text: 1,234; 0.0123; nothing where it is missing."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return rounded(value, digits, zeros=True)
+    return str(value)

@@ -1,0 +1,69 @@
+"""Accuracy by attribute: a dot for the median, a range for the tables around it."""
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from rpexplore.figures.axes import BLUE, finished, log_axis, log_range, plotly_text, style
+from rpexplore.figures.labels import shortened
+from rpexplore.figures.marks import marked_line
+from rpexplore.words import plural, rounded
+
+
+def standard_errors_by_attribute(frame: pd.DataFrame, middle: float, counted: str) -> go.Figure:
+    """One line an attribute, in the order of the frame from the top.
+
+    frame: of `analysis.attributes.by_attribute`, or some of its rows
+    middle: median standard error of all tables, marked for comparison
+    """
+    rows = frame.to_dict("records")
+    figure = go.Figure()
+    ranges = (("smallest", "largest", 2, 0.55), ("lower_quartile", "upper_quartile", 8, 0.35))
+    for low, high, width, opacity in ranges:
+        # One trace for all lines: ends and a gap for each.
+        figure.add_trace(
+            go.Scatter(
+                x=[x for row in rows for x in (row[low], row[high], None)],
+                y=[y for place in range(len(rows)) for y in (place, place, None)],
+                mode="lines",
+                line={"color": style(0).fill(opacity), "width": width},
+                hoverinfo="skip",
+            )
+        )
+    figure.add_trace(
+        go.Scatter(
+            x=[row["median"] for row in rows],
+            y=list(range(len(rows))),
+            mode="markers+text",
+            marker={"color": BLUE, "size": 10},
+            text=[rounded(row["median"], 3, zeros=True) for row in rows],
+            textposition="top center",
+            hovertext=[_hover(row) for row in rows],
+            hoverinfo="text",
+        )
+    )
+    low, high = log_range(min(frame["smallest"]), max(frame["largest"]))
+    title = f"standard error of a cell ({plotly_text(counted)}, log scale)"
+    figure.update_xaxes(log_axis(low, high, title), zeroline=False)
+    figure.update_yaxes(
+        tickvals=list(range(len(rows))),
+        ticktext=[plotly_text(shortened(row["attribute"])) for row in rows],
+        range=[len(rows) - 0.4, -0.8],
+        showgrid=False,
+        zeroline=False,
+    )
+    marked_line(figure, middle, f"median of all tables: {rounded(middle, 3, zeros=True)}")
+    figure.update_layout(showlegend=False, hovermode="closest")
+    finished(figure, 110 + 34 * len(rows))
+    figure.update_layout(margin={"t": 30})
+    return figure
+
+
+def _hover(row: dict) -> str:
+    return (
+        f"{plotly_text(row['attribute'])}, in {plural(row['tables'], 'table')}<br>"
+        f"worst {rounded(row['largest'], 3)}: {plotly_text(row['worst_table'])}<br>"
+        f"three quarters at most {rounded(row['upper_quartile'], 3)}<br>"
+        f"half at most {rounded(row['median'], 3)}<br>"
+        f"one quarter at most {rounded(row['lower_quartile'], 3)}<br>"
+        f"best {rounded(row['smallest'], 3)}: {plotly_text(row['best_table'])}"
+    )

@@ -1,0 +1,249 @@
+"""Curves against the budget: standard errors, and the share of targets met.
+
+The budget is on a log axis, ρ below and ε above; the present one is a dashed line.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from rpexplore import privacy
+from rpexplore.figures.axes import (
+    GREY,
+    GRID,
+    finished,
+    log_axis,
+    log_range,
+    log_ticks,
+    plotly_text,
+    style,
+)
+from rpexplore.figures.labels import apart, shortened
+from rpexplore.words import rounded
+
+_HEIGHT = 385
+_WIDTH, _CHARACTER = 560, 6.5  # pixels, about: of a chart between its margins, of a letter
+_LABEL_ROOM = 0.06  # of the height of the axis, for a line of text
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point to point out: at ρ, on the curve of a series, with words beside it."""
+
+    rho: float
+    value: float
+    text: str
+    series: int = 0
+
+
+def errors_by_budget(
+    frame: pd.DataFrame, present: float, delta: str, counted: str, marks: Sequence[Mark] = ()
+) -> go.Figure:
+    """Standard errors against the budget on log axes, each curve labelled at its end.
+
+    frame: of `analysis.budget_curves.errors_by_budget`; present: ρ; delta: that of ε, as text
+    """
+    low, high = log_range(min(frame["standard_error"]), max(frame["standard_error"]))
+    figure, ends = go.Figure(_epsilon_line(frame, low, delta)), []
+    for series in sorted(set(frame["series"])):
+        rows = frame.loc[frame["series"] == series]
+        look, curve, table = style(series), rows["curve"].iloc[0], rows["table"].iloc[0]
+        which = f"{curve}: {table}" if table not in ("", curve) else curve
+        figure.add_trace(
+            go.Scatter(
+                x=list(rows["rho"]),
+                y=list(rows["standard_error"]),
+                mode="lines",
+                line={"color": look.colour, "dash": look.dash, "width": 2.5},
+                text=[rounded(error, 3) for error in rows["standard_error"]],
+                hovertemplate=f"σ = %{{text}}  {plotly_text(which)}<extra></extra>",
+                showlegend=False,
+            )
+        )
+        now = rows.loc[(rows["rho"] - present).abs().idxmin()]
+        figure.add_trace(_point(present, float(now["standard_error"]), series))
+        ends.append((float(rows["standard_error"].iloc[-1]), shortened(curve), look.colour))
+    title = f"standard error of a cell ({plotly_text(counted)}, log scale)"
+    figure.update_yaxes(log_axis(low, high, title))
+    limits = min(frame["rho"]), max(frame["rho"])
+    for mark in marks:
+        figure.add_trace(_point(mark.rho, mark.value, mark.series, is_open=True))
+        side = _side(mark, limits, present)
+        # The curves fall: there is room above on the right, and below on the left.
+        _point_out(figure, mark, math.log10(mark.value), side, below=side == "left")
+    _budget_axes(figure, limits, delta)
+    _mark_present(figure, present)
+    finished(figure, _HEIGHT)
+    _label_ends(figure, ends, (low, high))
+    room = 30 + _CHARACTER * max(len(name) for _, name, _ in ends)
+    figure.update_layout(hovermode="x unified", margin={"r": room, "t": 60})
+    figure.update_xaxes(unifiedhovertitle={"text": "ρ = %{x:,.4~g}"})
+    return figure
+
+
+def targets_by_budget(
+    frame: pd.DataFrame, present: float, delta: str, marks: Sequence[Mark] = ()
+) -> go.Figure:
+    """Share of the targets met against the budget, one step curve an aim.
+
+    frame: of `analysis.target_curves.met_by_budget`; the marks say whose curve is which.
+    """
+    low, high = log_range(min(present, *frame["rho"]), max(present, *frame["rho"]))
+    figure = go.Figure()
+    for series, (aim, rows) in enumerate(frame.groupby("aim", sort=False)):
+        look = style(series)
+        hover = [
+            f"{met:,} targets met from ρ = {rounded(rho, 4)} on<br>"
+            f"(ε = {rounded(epsilon, 3, 'up')} at δ = {delta}), {plotly_text(str(aim))}"
+            for met, rho, epsilon in zip(rows["met"], rows["rho"], rows["epsilon"], strict=True)
+        ]
+        figure.add_trace(
+            go.Scatter(
+                x=[low, *rows["rho"], high],
+                y=[0.0, *rows["share"], 1.0],
+                mode="lines",
+                line={"color": look.colour, "dash": look.dash, "width": 2.5, "shape": "hv"},
+                hovertext=[hover[0], *hover, hover[-1]],
+                hoverinfo="text",
+                name=plotly_text(str(aim)),
+                showlegend=False,
+            )
+        )
+    figure.update_yaxes(
+        title="share of targets met",
+        range=[-0.03, 1.32],
+        tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1],
+        tickformat=".0%",
+        gridcolor=GRID,
+        zeroline=False,
+    )
+    for level, mark in enumerate(marks):
+        figure.add_trace(_point(mark.rho, mark.value, mark.series))
+        _point_out(figure, mark, 1 + 0.09 * level, _side(mark, (low, high), present))
+    _budget_axes(figure, (low, high), delta)
+    _mark_present(figure, present)
+    finished(figure, _HEIGHT)
+    figure.update_layout(hovermode="closest", margin={"t": 60})
+    return figure
+
+
+def _point(rho: float, value: float, series: int, *, is_open: bool = False) -> go.Scatter:
+    look = style(series)
+    return go.Scatter(
+        x=[rho],
+        y=[value],
+        mode="markers",
+        marker={
+            "symbol": f"{look.marker}-open" if is_open else look.marker,
+            "size": 10,
+            "color": look.colour,
+            "line": {"color": look.colour, "width": 2},
+        },
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _point_out(figure: go.Figure, mark: Mark, y: float, side: str, *, below: bool = False) -> None:
+    """The words of a mark beside it; y in the units of the axis (a logarithm on a log axis)."""
+    figure.add_annotation(
+        x=math.log10(mark.rho),
+        y=y,
+        text=plotly_text(mark.text),
+        showarrow=False,
+        xanchor="left" if side == "right" else "right",
+        yanchor="top" if below else "bottom",
+        xshift=8 if side == "right" else -8,
+        yshift=-4 if below else 4,
+    )
+
+
+def _side(mark: Mark, limits: tuple[float, float], present: float) -> str:
+    """The side of a mark on which its words fit and do not cross the present budget."""
+    low, span = math.log(limits[0]), math.log(limits[1] / limits[0])
+    at, line = ((math.log(rho) - low) / span for rho in (mark.rho, present))
+    width = _CHARACTER * len(mark.text) / _WIDTH
+    if at + width <= 1 and not at < line < at + width:
+        return "right"
+    if at - width >= 0 and not at - width < line < at:
+        return "left"
+    return "right" if at < 0.5 else "left"
+
+
+def _epsilon_line(frame: pd.DataFrame, y: float, delta: str) -> go.Scatter:
+    """Nothing to see: it adds ε to what is shown while pointing at a budget."""
+    rows = frame.loc[frame["series"] == frame["series"].iloc[0]]
+    return go.Scatter(
+        x=list(rows["rho"]),
+        y=[y] * len(rows),
+        mode="lines",
+        line={"width": 0, "color": GREY},
+        text=[rounded(epsilon, 3, "up") for epsilon in rows["epsilon"]],
+        hovertemplate=f"ε = %{{text}} at δ = {plotly_text(delta)}<extra></extra>",
+        showlegend=False,
+    )
+
+
+def _budget_axes(figure: go.Figure, limits: tuple[float, float], delta: str) -> None:
+    """ρ below, and above the round ε that are the same budgets at this δ."""
+    figure.update_xaxes(log_axis(*limits, "budget ρ (log scale): ← more private · more accurate →"))
+    epsilons = log_ticks(*(privacy.epsilon_from_rho(rho, delta) for rho in limits))
+    figure.add_trace(go.Scatter(x=[], y=[], xaxis="x2", hoverinfo="skip", showlegend=False))
+    figure.update_layout(
+        xaxis2={
+            "overlaying": "x",
+            "side": "top",
+            "type": "log",
+            "range": [math.log10(limit) for limit in limits],
+            "tickvals": [float(privacy.rho_from_epsilon_delta(each, delta)) for each in epsilons],
+            "ticktext": [rounded(each, 4) for each in epsilons],
+            "title": f"the same budget as ε at δ = {plotly_text(delta)}",
+            "showgrid": False,
+            "zeroline": False,
+        }
+    )
+
+
+def _mark_present(figure: go.Figure, present: float) -> None:
+    figure.add_vline(x=present, line={"color": GREY, "width": 1.5, "dash": "dash"})
+    figure.add_annotation(
+        x=math.log10(present),
+        yref="paper",
+        y=1,
+        text=f"present: ρ = {rounded(present, 4)}",
+        showarrow=False,
+        xanchor="left",
+        yanchor="top",
+        xshift=6,
+    )
+
+
+def _label_ends(
+    figure: go.Figure, ends: Sequence[tuple[float, str, str]], limits: tuple[float, float]
+) -> None:
+    """Name the curves to the right of their ends: (value, name, colour) of each."""
+    low, high = (math.log10(limit) for limit in limits)
+    places = [math.log10(value) for value, _, _ in ends]
+    moved = apart(places, _LABEL_ROOM * (high - low))
+    for place, at, (_, name, colour) in zip(places, moved, ends, strict=True):
+        figure.add_shape(
+            type="line",
+            xref="paper",
+            x0=1,
+            x1=1.015,
+            y0=10**place,
+            y1=10**at,
+            line={"color": colour, "width": 1.5},
+        )
+        figure.add_annotation(
+            xref="paper",
+            x=1.02,
+            y=at,
+            text=plotly_text(name),
+            showarrow=False,
+            xanchor="left",
+            yanchor="middle",
+        )

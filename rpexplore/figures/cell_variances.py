@@ -1,0 +1,175 @@
+"""Variance of a cell against the number of cells of its table, one panel a plan, log–log."""
+
+import math
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from rpexplore.figures.axes import finished, log_axis, log_range, plotly_text, style
+from rpexplore.words import rounded
+
+_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_LARGEST_BUBBLE = 14  # px
+_GAP = 0.02  # between panels
+
+
+def by_plan(frame: pd.DataFrame, counted: str, own: str = "") -> go.Figure:
+    """A panel for each plan, with shared axes; the right axis reads standard errors.
+
+    frame: of `analysis.cell_variances.points`, a point a table, or of `.bins`, a bubble a bin,
+    its area by the number of tables. own: the plan that is marked as the reader's.
+    """
+    plans = list(dict.fromkeys(frame["plan"]))
+    named: set[str] = set()
+    traces = []
+    for place, plan in enumerate(plans):
+        for trace in _traces(frame.loc[frame["plan"] == plan], frame):
+            trace |= {"xaxis": f"x{_number(place)}", "showlegend": trace["name"] not in named}
+            named.add(trace["name"])
+            traces.append(trace)
+    titles = [f"{plan} (yours)" if plan == own else plan for plan in plans]
+    return _figure(traces, frame, counted, titles)
+
+
+def single_tables(frame: pd.DataFrame, counted: str) -> go.Figure:
+    """Every table of one plan as a point, drawn by WebGL: made for ten thousand and more.
+
+    frame: of `analysis.cell_variances.points` for one plan
+    """
+    traces = [trace | {"type": "scattergl"} for trace in _traces(frame, frame)]
+    return _figure(traces, frame, counted, [""])
+
+
+def _traces(part: pd.DataFrame, whole: pd.DataFrame) -> list[dict]:
+    """One trace for each group of orders of a plan."""
+    traces = []
+    for group in sorted(set(part["group"])):
+        rows, look = part.loc[part["group"] == group], style(group)
+        name = str(rows["attributes"].iloc[0])
+        marker = {"color": look.colour, "symbol": look.marker, "size": 6, "opacity": 0.75}
+        if "tables" in part:
+            marker |= {
+                "size": list(rows["tables"]),
+                "sizemode": "area",
+                "sizeref": 2 * max(whole["tables"]) / _LARGEST_BUBBLE**2,
+                "sizemin": 3,
+            }
+            texts = [f"{count:,}" for count in rows["tables"]]
+            head, about = f"tables of {name}: %{{text}}", "about "
+        else:
+            texts = [plotly_text(table) for table in rows["table"]]
+            head, about = "%{text}", ""
+        traces.append(
+            {
+                "type": "scatter",
+                "x": rows["cells"].to_numpy(dtype="float32"),
+                "y": rows["variance"].to_numpy(dtype="float32"),
+                "customdata": rows["standard_error"].to_numpy(dtype="float32"),
+                "text": texts,
+                "hovertemplate": f"{head}<br>cells: {about}%{{x:,.0f}}<br>variance: {about}"
+                f"%{{y:,.3~g}}<br>standard error: {about}%{{customdata:,.3~g}}<extra></extra>",
+                "mode": "markers",
+                "marker": marker,
+                "name": name,
+                "legendgroup": name,
+            }
+        )
+    return traces
+
+
+def _figure(traces: list[dict], frame: pd.DataFrame, counted: str, titles: list[str]) -> go.Figure:
+    """The figure with a panel for each title.
+
+    Made of plain values in one go: adding to a Plotly figure bit by bit takes several times as
+    long.
+    """
+    panels, unit = len(titles), plotly_text(counted)
+    cells_low, cells_high = log_range(min(frame["cells"]), max(frame["cells"]))
+    low, high = log_range(min(frame["variance"]), max(frame["variance"]))
+    across = _axis(cells_low, cells_high, 4 if panels > 1 else 9, whole=True)
+    width = (1 - _GAP * (panels - 1)) / panels
+    layout: dict = {
+        "hovermode": "closest",
+        "legend": {
+            "orientation": "h",
+            "y": 1.1,
+            "yanchor": "bottom",
+            "x": 0,
+            "itemsizing": "constant",
+        },
+        "annotations": [],
+    }
+    for place, title in enumerate(titles):
+        start = place * (width + _GAP)
+        layout[f"xaxis{_number(place)}"] = across | {
+            "domain": [start, start + width],
+            "title": "cells of the table" if place == (panels - 1) // 2 else None,
+        }
+        layout["annotations"].append(
+            {
+                "text": plotly_text(title),
+                "x": start + width / 2,
+                "y": 1,
+                "xref": "paper",
+                "yref": "paper",
+                "xanchor": "center",
+                "yanchor": "bottom",
+                "showarrow": False,
+                "font": {"size": 15},
+            }
+        )
+    layout["yaxis"] = _axis(low, high, 8) | {"title": f"variance of a cell ({unit}², log scale)"}
+    # The same heights read as standard errors. An axis is only drawn with something on it.
+    last = _number(panels - 1)
+    layout["yaxis2"] = _axis(math.sqrt(low), math.sqrt(high), 8) | {
+        "title": f"standard error ({unit})",
+        "overlaying": "y",
+        "anchor": f"x{last}",
+        "side": "right",
+        "showgrid": False,
+    }
+    unseen = {
+        "type": "scatter",
+        "x": [cells_low],
+        "y": [math.sqrt(low)],
+        "xaxis": f"x{last}",
+        "yaxis": "y2",
+        "mode": "markers",
+        "marker": {"opacity": 0},
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+    figure = finished(go.Figure({"data": [*traces, unseen], "layout": layout}), 370)
+    return figure.update_layout(margin={"t": 54})
+
+
+def _number(place: int) -> str:
+    """How Plotly numbers axes: the first one has none."""
+    return "" if place == 0 else str(place + 1)
+
+
+def _axis(low: float, high: float, most: int, *, whole: bool = False) -> dict:
+    """A log axis with at most so many ticks, large powers of ten in few characters.
+
+    whole: ticks are whole numbers only
+    """
+    axis = log_axis(low, high)
+    ticks = [tick for tick in axis["tickvals"] if not whole or float(tick).is_integer()]
+    if len(ticks) > most:
+        decades = [tick for tick in ticks if _exponent(tick) is not None]
+        ticks = decades if len(decades) >= 2 else ticks
+        ticks = ticks[:: math.ceil(len(ticks) / most)]
+    return axis | {"tickvals": ticks, "ticktext": [_tick_text(tick) for tick in ticks]}
+
+
+def _exponent(tick: float) -> int | None:
+    """10 to the power of what this is, if that is a whole number."""
+    exponent = round(math.log10(tick))
+    return exponent if math.isclose(tick, 10.0**exponent, rel_tol=1e-9) else None
+
+
+def _tick_text(tick: float) -> str:
+    exponent = _exponent(tick)
+    if exponent is not None and exponent >= 5:
+        return f"10{str(exponent).translate(_SUPERSCRIPTS)}"
+    return rounded(tick, 4)

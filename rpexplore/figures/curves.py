@@ -1,0 +1,78 @@
+"""Curves of a share between 0 and 1: how many tables, or cells, reach what."""
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from rpexplore.figures.axes import GRID, finished, log_axis, log_range, plotly_text, style
+from rpexplore.figures.marks import marked_line
+from rpexplore.words import rounded
+
+
+def shares_of_tables(frame: pd.DataFrame, counted: str) -> go.Figure:
+    """Distribution functions of the standard error: the share of tables with at most so much.
+
+    frame: of `analysis.distributions.curves_by_order` or `.curves_by_plan`
+    """
+    figure = go.Figure()
+    for trace in _traces(frame, "standard_error", "hv"):
+        trace.hovertemplate = (
+            "%{y:.0%} of the tables have a standard error<br>of at most %{x:,.3~g}"
+            f"<extra>{plotly_text(str(trace.name))}</extra>"
+        )
+        figure.add_trace(trace)
+    errors = frame["standard_error"]
+    title = f"standard error of a cell ({plotly_text(counted)}, log scale)"
+    figure.update_xaxes(log_axis(*log_range(min(errors), max(errors)), title))
+    return _finished(figure, "share of tables")
+
+
+def shares_of_cells(frame: pd.DataFrame, coefficient: float) -> go.Figure:
+    """Share of publishable cells against the wanted coefficient of variation, which is marked.
+
+    frame: of `analysis.relative_errors.curves`
+    """
+    figure = go.Figure()
+    for trace in _traces(frame, "coefficient", "linear"):
+        trace.hovertemplate = (
+            "%{y:.1%} of the cells at a coefficient<br>of variation of %{x:.3~p}"
+            f"<extra>{plotly_text(str(trace.name))}</extra>"
+        )
+        figure.add_trace(trace)
+    low, high = min(frame["coefficient"]), max(frame["coefficient"])
+    axis = log_axis(low, high, "wanted coefficient of variation (log scale)")
+    figure.update_xaxes(axis, ticktext=[f"{rounded(100 * tick, 3)} %" for tick in axis["tickvals"]])
+    marked_line(figure, min(max(coefficient, low), high), f"wanted: {100 * coefficient:g} %")
+    return _finished(figure, "share of publishable cells")
+
+
+def _traces(frame: pd.DataFrame, across: str, shape: str) -> list[go.Scatter]:
+    traces = []
+    for group in sorted(set(frame["group"])):
+        rows, look = frame.loc[frame["group"] == group], style(group)
+        traces.append(
+            go.Scatter(
+                x=list(rows[across]),
+                y=list(rows["share"]),
+                mode="lines",
+                line={"color": look.colour, "dash": look.dash, "width": 2.5, "shape": shape},
+                name=plotly_text(rows["series"].iloc[0]),
+            )
+        )
+    return traces
+
+
+def _finished(figure: go.Figure, title: str) -> go.Figure:
+    tenths = range(0, 11, 2)
+    figure.update_yaxes(
+        title=title,
+        range=[-0.02, 1.02],
+        tickvals=[tenth / 10 for tenth in tenths],
+        ticktext=[f"{10 * tenth} %" for tenth in tenths],
+        gridcolor=GRID,
+    )
+    figure.update_layout(
+        legend={"orientation": "h", "y": 1.1, "yanchor": "bottom", "x": 0}, hovermode="closest"
+    )
+    finished(figure, 400)
+    figure.update_layout(margin={"t": 70})
+    return figure

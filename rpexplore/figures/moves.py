@@ -1,0 +1,86 @@
+"""From before to after: how standard errors move, one row a table or a group of tables."""
+
+import math
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from rpexplore.figures.axes import finished, log_axis, plotly_text, style
+from rpexplore.figures.labels import shortened
+from rpexplore.words import rounded
+
+_ROW = 34  # pixels
+_LEAST_MARGIN = 1.03  # around the marks, a factor
+
+
+def before_and_after(frame: pd.DataFrame, counted: str) -> go.Figure:
+    """A line from each standard error before, a hollow mark, to the one after, a filled one.
+
+    frame: columns name, concerned (bool: drawn in another style), before, after (NaN where there is
+    none), and note, what stands at the right; one row each, from the top.
+    """
+    rows, figure = frame.to_dict("records"), go.Figure()
+    for y, row in enumerate(rows):
+        look = style(int(row["concerned"]))
+        for field, symbol in (("before", f"{look.marker}-open"), ("after", look.marker)):
+            if math.isnan(row[field]):
+                continue
+            figure.add_trace(
+                go.Scatter(
+                    x=[row[field]],
+                    y=[y],
+                    mode="markers",
+                    marker={
+                        "symbol": symbol,
+                        "size": 11,
+                        "color": look.colour,
+                        "line": {"color": look.colour, "width": 2},
+                    },
+                    hovertext=_hover(row),
+                    hoverinfo="text",
+                    showlegend=False,
+                )
+            )
+        if not (math.isnan(row["before"]) or math.isnan(row["after"])):
+            figure.add_shape(
+                type="line",
+                x0=row["before"],
+                x1=row["after"],
+                y0=y,
+                y1=y,
+                line={"color": look.colour, "width": 3},
+                layer="below",
+            )
+    values = [v for v in (*frame["before"], *frame["after"]) if not math.isnan(v)]
+    margin = max((max(values) / min(values)) ** 0.1, _LEAST_MARGIN)
+    title = f"standard error of a cell ({plotly_text(counted)}, log scale)"
+    axis = log_axis(min(values) / margin, max(values) * margin, title)
+    figure.update_xaxes(axis, showgrid=True)
+    figure.update_yaxes(
+        tickvals=list(range(len(rows))),
+        ticktext=[plotly_text(shortened(row["name"])) for row in rows],
+        range=[len(rows) - 0.4, -0.6],
+        showgrid=False,
+        zeroline=False,
+    )
+    for y, row in enumerate(rows):
+        figure.add_annotation(
+            xref="paper",
+            x=1.01,
+            y=y,
+            text=plotly_text(row["note"]),
+            showarrow=False,
+            xanchor="left",
+        )
+    finished(figure, 90 + _ROW * len(rows))
+    figure.update_layout(hovermode="closest", margin={"r": 190})
+    return figure
+
+
+def _hover(row: dict) -> str:
+    parts = [
+        f"{word} {rounded(row[field], 3)}"
+        for field, word in (("before", "now"), ("after", "then"))
+        if not math.isnan(row[field])
+    ]
+    return f"{plotly_text(row['name'])}<br>{', '.join(parts)}<br>{plotly_text(row['note'])}"

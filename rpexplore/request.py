@@ -1,0 +1,236 @@
+"""How a curator asks for tables ("all up to 3 attributes"), so that the question outlives a schema.
+
+A `Workload` is derived from a `WorkloadRequest` and a domain.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rpexplore.domain import Domain
+from rpexplore.errors import WorkloadError
+from rpexplore.settings import GroupSetting, TableSetting, names_of, with_group, with_single
+from rpexplore.table_lists import Table
+from rpexplore.words import plural
+from rpexplore.workload import Workload
+
+KINDS = {
+    "up_to": "all tables of up to so many attributes",
+    "of_order": "all tables of exactly so many attributes",
+    "at_most_cells": "all tables with at most so many cells",
+    "listed": "the tables of a list",
+}
+_MANY = 20  # tables with the same importance or target, from which on they make a group
+
+
+@dataclass(frozen=True)
+class WorkloadRequest:
+    """How the tables are asked for. Each kind keeps its own number or list while not in use.
+
+    order       for "up_to" and "of_order"; all attributes where there are fewer
+    cells       for "at_most_cells"
+    listed      for "listed": attribute names of each table
+
+    The other kinds than "listed" may be narrowed to fewer tables:
+
+    only        the attributes that a table may have; (): any
+    containing  the attributes that every table must have
+    most_cells  cells that a table of "up_to" and "of_order" may have at most; None: any number
+
+    What is asked of the tables beyond having them:
+
+    groups      importance and targets of all tables with certain attributes, the later ones on top
+    settings    those of single tables, on top of the groups; one whose table is not asked for is
+                kept aside and has no effect
+    """
+
+    kind: str = "up_to"
+    order: int = 2
+    cells: int = 1000
+    listed: tuple[Table, ...] = ()
+    settings: tuple[TableSetting, ...] = ()
+    only: Table = ()
+    containing: Table = ()
+    most_cells: int | None = None
+    groups: tuple[GroupSetting, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise WorkloadError(
+                f"The tables must be asked for as one of {', '.join(KINDS)}, got {self.kind!r}."
+            )
+
+    @classmethod
+    def of(cls, workload: Workload) -> "WorkloadRequest":
+        """A request for exactly these tables: by their number of attributes if that tells them."""
+        attributes, order = len(workload.domain), int(workload.orders.max())
+        counts = [math.comb(attributes, size) for size in range(order + 1)]
+        # Tables are never repeated, so that the number of those of each order settles it.
+        present = np.bincount(workload.orders, minlength=order + 1).tolist()
+        if present == counts:
+            request = cls("up_to", order=order)
+        elif present == [0] * order + counts[-1:]:
+            request = cls("of_order", order=order)
+        else:
+            request = cls("listed", listed=tuple(workload.tables))
+        return request._with_values_of(workload)
+
+    def _with_values_of(self, workload: Workload) -> "WorkloadRequest":
+        """A copy with a workload's importance and targets; those of most tables as a group."""
+        weights, targets = workload.weights, workload.targets
+        weight = _commonest(weights) if np.count_nonzero(weights != 1) > _MANY else 1.0
+        # A single table could not be without a target that its group has.
+        all_have = len(workload) > _MANY and not np.any(np.isnan(targets))
+        target = _commonest(targets) if all_have else None
+        own_weight = weights != weight
+        own_target = ~np.isnan(targets) & (targets != (math.nan if target is None else target))
+        names = workload.domain.names
+        settings = tuple(
+            TableSetting(
+                tuple(names[place] for place in workload.places(row)),
+                float(weights[row]) if own_weight[row] else None,
+                float(targets[row]) if own_target[row] else None,
+            )
+            for row in np.flatnonzero(own_weight | own_target).tolist()
+        )
+        group = GroupSetting((), weight=None if weight == 1 else weight, target=target)
+        return replace(self, settings=settings, groups=() if group.is_plain else (group,))
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether something narrows the kind that is in use."""
+        cells = self.most_cells if self.kind in ("up_to", "of_order") else None
+        return self.kind != "listed" and bool(self.only or self.containing or cells is not None)
+
+    @property
+    def words(self) -> str:
+        """What is asked for: "All tables of up to 2 attributes that have region"."""
+        attributes, cells = plural(self.order, "attribute"), plural(self.cells, "cell")
+        words = {
+            "up_to": f"All tables of up to {attributes}",
+            "of_order": f"All tables of exactly {attributes}",
+            "at_most_cells": f"All tables of at most {cells}",
+            "listed": f"{plural(len(self.listed), 'listed table')}",
+        }[self.kind]
+        if not self.is_narrowed:
+            return words
+        needed, allowed = " and ".join(self.containing), ", ".join(self.only)
+        words += f" that have {needed}" * bool(needed)
+        words += f", made of {allowed} only" * bool(allowed)
+        if self.most_cells is not None and self.kind in ("up_to", "of_order"):
+            words += f", with at most {plural(self.most_cells, 'cell')}"
+        return words
+
+    def workload(self, domain: Domain) -> Workload:
+        """The tables asked for, with their importance and targets.
+
+        Raises `WorkloadError` or `DomainError` where the request does not fit the domain.
+        """
+        workload = self._tables(domain)
+        return self.settled(workload) if self.groups or self.settings else workload
+
+    def settled(self, workload: Workload) -> Workload:
+        """These tables with the importance and the targets that are asked for here, no others."""
+        weights, targets = np.ones(len(workload)), np.full(len(workload), np.nan)
+        for group in self.groups:
+            rows = workload.containing(group.containing)
+            if group.weight is not None:
+                weights[rows] = group.weight
+            if group.factor is not None:
+                weights[rows] *= group.factor
+            if group.target is not None:
+                targets[rows] = group.target
+        for setting in self.settings:
+            row = workload.find(workload.domain.positions(setting.attributes))
+            if row is not None and setting.weight is not None:
+                weights[row] = setting.weight
+            if row is not None and setting.target is not None:
+                targets[row] = setting.target
+        return replace(workload, weights=weights, targets=targets)
+
+    def _tables(self, domain: Domain) -> Workload:
+        if self.kind == "listed":
+            return Workload.of(domain, self.listed)
+        only = self.only or None
+        if self.kind == "at_most_cells":
+            return Workload.all_with_at_most(
+                domain, cells=self.cells, only=only, containing=self.containing
+            )
+        make = Workload.all_up_to if self.kind == "up_to" else Workload.all_of_order
+        return make(
+            domain,
+            min(self.order, len(domain)),
+            only=only,
+            containing=self.containing,
+            cells=self.most_cells,
+        )
+
+    def aside(self, workload: Workload) -> int:
+        """How many settings of single tables belong to tables that the workload does not hold."""
+        positions = workload.domain.positions
+        return sum(workload.find(positions(each.attributes)) is None for each in self.settings)
+
+    def with_settings(self, changed: Iterable[TableSetting]) -> "WorkloadRequest":
+        """A copy in which these tables (names in domain order) have these settings."""
+        return replace(self, settings=with_single(self.groups, self.settings, changed))
+
+    def with_group(self, group: GroupSetting) -> "WorkloadRequest":
+        """A copy in which all tables of a group have this setting, whatever theirs was before."""
+        groups, settings = with_group(self.groups, self.settings, group)
+        return replace(self, groups=groups, settings=settings)
+
+    def within(
+        self, *, most_cells: int | None = None, most_order: int | None = None
+    ) -> "WorkloadRequest | None":
+        """The same question without the larger tables; None where a list answers it."""
+        if self.kind == "listed":
+            return None
+        if self.kind == "at_most_cells":
+            if most_order is not None:
+                return replace(self, kind="up_to", order=most_order, most_cells=self.cells)
+            return replace(self, cells=min(self.cells, most_cells or self.cells))
+        limits = [limit for limit in (most_cells, self.most_cells) if limit is not None]
+        order = self.order if most_order is None else min(self.order, most_order)
+        return replace(self, order=order, most_cells=min(limits, default=None))
+
+    # ---- files
+
+    def to_json(self) -> dict[str, Any]:
+        """The request as JSON values; `from_json` undoes it."""
+        return {
+            "kind": self.kind,
+            "order": self.order,
+            "cells": self.cells,
+            "listed": self.listed,
+            "only": self.only,
+            "containing": self.containing,
+            "most_cells": self.most_cells,
+            "groups": [each.to_json() for each in self.groups],
+            "settings": [each.to_json() for each in self.settings],
+        }
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> "WorkloadRequest":
+        """The request that JSON values hold; those of earlier versions know no narrowing.
+
+        Raises KeyError, TypeError, ValueError or `WorkloadError` for anything else.
+        """
+        return cls(
+            kind=content["kind"],
+            order=content["order"],
+            cells=content["cells"],
+            listed=tuple(names_of(names) for names in content["listed"]),
+            settings=tuple(map(TableSetting.from_json, content["settings"])),
+            only=names_of(content.get("only", ())),
+            containing=names_of(content.get("containing", ())),
+            most_cells=content.get("most_cells"),
+            groups=tuple(map(GroupSetting.from_json, content.get("groups", ()))),
+        )
+
+
+def _commonest(values: np.ndarray) -> float:
+    found, counts = np.unique(values, return_counts=True)
+    return float(found[np.argmax(counts)])

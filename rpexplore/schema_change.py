@@ -1,0 +1,124 @@
+"""What becomes of the tables that were asked for when the schema changes."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from rpexplore.domain import Domain
+from rpexplore.errors import WorkloadError
+from rpexplore.request import WorkloadRequest
+from rpexplore.table_lists import Table, titles_in_words
+from rpexplore.words import plural
+
+
+@dataclass(frozen=True)
+class SchemaChange:
+    """A schema that takes the place of another one.
+
+    renamed         old attribute name -> new one, for attributes that only changed their name
+    from_elsewhere  it was not edited but loaded, so that an importance or a target is kept only
+                    where all attributes of its tables have the same values as before
+    """
+
+    old: Domain
+    new: Domain
+    renamed: Mapping[str, str]
+    from_elsewhere: bool = False
+
+    def request(self, asked: WorkloadRequest) -> tuple[WorkloadRequest, list[str]]:
+        """What is asked for now, and a sentence for everything that had to be given up."""
+        listed = tuple(table for old in asked.listed if (table := self._moved(old)) is not None)
+        settings = tuple(
+            replace(setting, attributes=table)
+            for setting in asked.settings
+            if (table := self._settled(setting.attributes)) is not None
+        )
+        groups = tuple(
+            replace(group, containing=table)
+            for group in asked.groups
+            if (table := self._settled(group.containing)) is not None
+        )
+        request = replace(
+            asked,
+            listed=listed,
+            settings=settings,
+            groups=groups,
+            only=self._still_there(asked.only),
+            containing=self._still_there(asked.containing),
+        )
+        notes = self._given_up(asked)
+        emptied = request.kind == "listed" and not listed
+        if emptied:
+            request = replace(request, kind="up_to", order=2)
+        if len(self.new) == 0:
+            return request, notes
+        if emptied:
+            notes.append(
+                "No listed table fits the schema any more; all tables of up to "
+                f"{plural(min(2, len(self.new)), 'attribute')} are asked for instead."
+            )
+        before, now = (min(asked.order, len(each)) for each in (self.old, self.new))
+        if now < before and asked.kind in ("up_to", "of_order"):
+            extent = "up to" if asked.kind == "up_to" else "exactly"
+            notes.append(
+                f"The tables had {extent} {plural(before, 'attribute')}; the schema now has "
+                f"{now}, so they have {extent} {now}."
+            )
+        if self.from_elsewhere and request.is_narrowed:
+            notes.append(f"Still narrowed down: {request.words}.")
+        try:
+            request.workload(self.new)
+        except WorkloadError as error:  # too many tables for the new schema, or none
+            notes.append(f"{error} All tables of one attribute are asked for instead.")
+            request = replace(
+                request, kind="up_to", order=1, only=(), containing=(), most_cells=None
+            )
+        return request, notes
+
+    def _moved(self, table: Table) -> Table | None:
+        """The table under its new names; None if it has lost an attribute."""
+        names = self._still_there(table)
+        return names if len(names) == len(table) else None
+
+    def _still_there(self, names: Iterable[str]) -> Table:
+        """Those of these attributes that there still are, under their new names."""
+        now = [self.renamed.get(name, name) for name in names]
+        return in_order(self.new, [name for name in now if name in self.new])
+
+    def _settled(self, table: Table) -> Table | None:
+        """Where the settings of a table or a group go."""
+        same = not self.from_elsewhere or all(
+            name in self.new and self.old[name].values == self.new[name].values for name in table
+        )
+        return self._moved(table) if same else None
+
+    def _given_up(self, asked: WorkloadRequest) -> list[str]:
+        """Sentences that name what has no place in the new schema."""
+        lost = {
+            "listed table": [table for table in asked.listed if self._moved(table) is None],
+            "importance or target of table": [
+                setting.attributes
+                for setting in asked.settings
+                if self._settled(setting.attributes) is None
+            ],
+            "importance or target of all tables with": [
+                group.containing
+                for group in asked.groups
+                if self._settled(group.containing) is None
+            ],
+            "attribute that the tables were narrowed to": [
+                (name,)
+                for name in dict.fromkeys((*asked.only, *asked.containing))
+                if not self._still_there([name])
+            ],
+        }
+        return [
+            "Dropped, because the schema no longer has their attributes as they were: "
+            f"{noun} {titles_in_words(tables)}."
+            for noun, tables in lost.items()
+            if tables
+        ]
+
+
+def in_order(domain: Domain, names: Iterable[str]) -> Table:
+    """The names in the order of the domain."""
+    return tuple(domain.names[place] for place in domain.positions(list(names)))

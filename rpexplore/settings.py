@@ -1,0 +1,170 @@
+"""Settings: how much tables matter and how accurate they should be, one by one or by group."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rpexplore.errors import WorkloadError
+from rpexplore.table_lists import Table
+from rpexplore.words import rounded
+
+
+@dataclass(frozen=True)
+class TableSetting:
+    """What a curator asks of one table beyond having it.
+
+    weight  its importance; None: what its groups give it, or else 1
+    target  the wanted standard error of its cells; None: what its groups give it, or else none
+    """
+
+    attributes: Table
+    weight: float | None = None
+    target: float | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it asks for nothing."""
+        return self.weight is None and self.target is None
+
+    def to_json(self) -> dict[str, Any]:
+        return {"attributes": self.attributes, "weight": self.weight, "target": self.target}
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> "TableSetting":
+        return cls(names_of(content["attributes"]), content["weight"], content["target"])
+
+
+@dataclass(frozen=True)
+class GroupSetting:
+    """What a curator asks of all tables with these attributes: "all tables with region: 2×".
+
+    containing  the attributes; () for all tables
+    weight      their importance, in place of what earlier groups gave
+    factor      or: by how much that is multiplied
+    target      the wanted standard error of their cells
+
+    Raises `WorkloadError` for a number that is not positive.
+    """
+
+    containing: Table
+    weight: float | None = None
+    factor: float | None = None
+    target: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, noun in (("weight", "importance"), ("factor", "factor"), ("target", "target")):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise WorkloadError(f"The {noun} must be a positive number, got {value:g}.")
+        if self.weight is not None and self.factor is not None:
+            raise WorkloadError("A group of tables has an importance or a factor, not both.")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it asks for nothing."""
+        return self.weight is None and self.factor in (None, 1.0) and self.target is None
+
+    @property
+    def words(self) -> str:
+        """What it asks for: "All tables with region: importance × 2, target 5"."""
+        whose = f"All tables with {' and '.join(self.containing)}".removesuffix(" with ")
+        asked = [
+            f"importance {rounded(self.weight, 6)}" if self.weight is not None else "",
+            f"importance × {rounded(self.factor, 6)}" if self.factor is not None else "",
+            f"target {rounded(self.target, 6)}" if self.target is not None else "",
+        ]
+        return f"{whose}: {', '.join(filter(None, asked))}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "containing": self.containing,
+            "weight": self.weight,
+            "factor": self.factor,
+            "target": self.target,
+        }
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> "GroupSetting":
+        values = (content[name] for name in ("weight", "factor", "target"))
+        return cls(names_of(content["containing"]), *values)
+
+
+def with_single(
+    groups: Sequence[GroupSetting],
+    settings: Iterable[TableSetting],
+    changed: Iterable[TableSetting],
+) -> tuple[TableSetting, ...]:
+    """The settings of single tables after some have changed; what the groups give is not kept."""
+    of_table = {setting.attributes: setting for setting in settings}
+    for setting in changed:
+        weight, target = _given(groups, setting.attributes)
+        of_table[setting.attributes] = replace(
+            setting,
+            weight=None if setting.weight == weight else setting.weight,
+            target=None if setting.target == target else setting.target,
+        )
+    return tuple(setting for setting in of_table.values() if not setting.is_plain)
+
+
+def with_group(
+    groups: Sequence[GroupSetting], settings: Iterable[TableSetting], group: GroupSetting
+) -> tuple[tuple[GroupSetting, ...], tuple[TableSetting, ...]]:
+    """Groups and settings of single tables after a group was set, whose tables all follow it."""
+    followed = []
+    for setting in settings:
+        if set(group.containing) <= set(setting.attributes):
+            weight, target = setting.weight, setting.target
+            if group.weight is not None:
+                weight = None
+            elif group.factor is not None and weight is not None:
+                weight *= group.factor
+            setting = replace(
+                setting, weight=weight, target=None if group.target is not None else target
+            )
+        followed.append(setting)
+    earlier = [_without_overruled(each, group) for each in groups]
+    earlier = [each for each in earlier if not each.is_plain]
+    if earlier and earlier[-1].containing == group.containing:
+        group = _merged(earlier.pop(), group)
+    latest = () if group.is_plain else (group,)
+    return (*earlier, *latest), tuple(each for each in followed if not each.is_plain)
+
+
+def _given(groups: Sequence[GroupSetting], table: Table) -> tuple[float, float | None]:
+    """The importance and the target that the groups give a table."""
+    weight, target = 1.0, None
+    for group in groups:
+        if set(group.containing) <= set(table):
+            weight = (weight if group.weight is None else group.weight) * (group.factor or 1.0)
+            target = target if group.target is None else group.target
+    return weight, target
+
+
+def _without_overruled(earlier: GroupSetting, later: GroupSetting) -> GroupSetting:
+    """What is left of a group after one that sets the same for all its tables, and maybe others."""
+    if not set(later.containing) <= set(earlier.containing):
+        return earlier
+    if later.weight is not None:
+        earlier = replace(earlier, weight=None, factor=None)
+    return earlier if later.target is None else replace(earlier, target=None)
+
+
+def _merged(earlier: GroupSetting, later: GroupSetting) -> GroupSetting:
+    """Two settings of one group as one."""
+    weight, factor = earlier.weight, earlier.factor
+    if later.weight is not None:
+        weight, factor = later.weight, None
+    elif weight is not None:
+        weight *= later.factor or 1.0
+    elif later.factor is not None:
+        factor = (factor or 1.0) * later.factor
+    target = earlier.target if later.target is None else later.target
+    return GroupSetting(later.containing, weight, None if factor == 1.0 else factor, target)
+
+
+def names_of(names: Any) -> Table:
+    """Attribute names read from a file; a text by itself would be taken letter by letter."""
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"attributes must be a list of names, got {names!r}")
+    return tuple(names)

@@ -1,0 +1,131 @@
+"""Study: the scenarios of one question, in the order of their author, one of them open.
+
+What the app keeps, saves and loads. Never holds a record.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.scenario import NAME_LENGTH, Scenario
+
+FORMAT = "rpexplore-study"
+FORMAT_VERSION = 1
+MOST_SCENARIOS = 100
+
+
+@dataclass(frozen=True)
+class Study:
+    """Scenarios with distinct names; `place` is that of the open one.
+
+    Raises `WorkloadError` for no scenarios, too many, or a name that is there twice.
+    """
+
+    scenarios: tuple[Scenario, ...]
+    place: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.scenarios) <= MOST_SCENARIOS:
+            raise WorkloadError(
+                f"A study holds 1 to {MOST_SCENARIOS} scenarios, got {len(self.scenarios)}; "
+                "delete one that is not needed any more."
+            )
+        if not 0 <= self.place < len(self.scenarios):
+            raise WorkloadError(
+                f"The place of the open scenario must be 0 … {len(self.scenarios) - 1}, "
+                f"got {self.place}."
+            )
+        for name in self.names:
+            if self.names.count(name) > 1:
+                raise WorkloadError(
+                    f"There is a scenario named {name!r} already; choose another name."
+                )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(scenario.name for scenario in self.scenarios)
+
+    @property
+    def current(self) -> Scenario:
+        """The open scenario."""
+        return self.scenarios[self.place]
+
+    def with_current(self, scenario: Scenario) -> "Study":
+        """A copy in which this takes the open one's place."""
+        return self.with_scenario(self.place, scenario)
+
+    def with_scenario(self, place: int, scenario: Scenario) -> "Study":
+        """A copy in which this scenario stands at `place`."""
+        before, after = self.scenarios[:place], self.scenarios[place + 1 :]
+        return replace(self, scenarios=(*before, scenario, *after))
+
+    def opened(self, place: int) -> "Study":
+        """A copy in which another scenario is the open one."""
+        return replace(self, place=place)
+
+    def added(self, scenario: Scenario) -> "Study":
+        """A copy with a further scenario right after the open one, and open; renamed if need be."""
+        scenario = scenario.replaced(name=self.free_name(scenario.name))
+        split = self.place + 1
+        scenarios = (*self.scenarios[:split], scenario, *self.scenarios[split:])
+        return Study(scenarios, split)
+
+    def removed(self, place: int) -> "Study":
+        """A copy without one scenario; refuses to remove the last one."""
+        if len(self.scenarios) == 1:
+            raise WorkloadError("This is the only scenario; a study needs one.")
+        scenarios = self.scenarios[:place] + self.scenarios[place + 1 :]
+        return Study(scenarios, min(self.place - (place < self.place), len(scenarios) - 1))
+
+    def moved(self, place: int, by: int) -> "Study":
+        """A copy in which a scenario stands so many places further down (up if negative)."""
+        to = min(max(place + by, 0), len(self.scenarios) - 1)
+        order = list(range(len(self.scenarios)))
+        order.insert(to, order.pop(place))
+        return Study(tuple(self.scenarios[old] for old in order), order.index(self.place))
+
+    def free_name(self, wanted: str) -> str:
+        """The wanted name, or, where it is taken, the first of "wanted (2)", "wanted (3)", …"""
+        if wanted not in self.names:
+            return wanted
+        candidates = (f"{wanted[: NAME_LENGTH - 6]} ({n})" for n in range(2, MOST_SCENARIOS + 2))
+        return next(name for name in candidates if name not in self.names)
+
+    # ---- files
+
+    def text(self) -> str:
+        """The study as JSON text; `parse` undoes it exactly."""
+        content = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "open": self.place,
+            "scenarios": [scenario.to_json() for scenario in self.scenarios],
+        }
+        return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_bytes(cls, content: bytes, filename: str) -> "Study":
+        """The study in an uploaded file; raises `WorkloadError` if there is none in it."""
+        try:
+            return cls.parse(content.decode("utf-8-sig"))
+        except UnicodeDecodeError:
+            raise WorkloadError(f"{filename} is not UTF-8 text; save it as UTF-8.") from None
+
+    @classmethod
+    def parse(cls, text: str) -> "Study":
+        """The study that a text holds; raises `WorkloadError` if it is not a usable one.
+
+        A text of a single scenario is a study of that one.
+        """
+        try:
+            content: Any = json.loads(text)
+            if isinstance(content, dict) and content.get("format") != FORMAT:
+                return cls((Scenario.from_json(content),))
+            if content["format_version"] != FORMAT_VERSION:
+                raise ValueError(f'"format_version" must be {FORMAT_VERSION}')
+            scenarios = tuple(Scenario.from_json(each) for each in content["scenarios"])
+            return cls(scenarios, content["open"])
+        except (KeyError, TypeError, ValueError, RpexploreError) as error:
+            what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+            raise WorkloadError(f"This is not a usable study: {what.rstrip('.')}.") from None

@@ -1,0 +1,19 @@
+"""Forecasts of the four schemes, for the tests of what compares them."""
+
+import rpexplore as rp
+from rpexplore.analysis.forecasts import SCHEMES, Forecast
+from rpexplore.planner import optimum
+
+
+def of_schemes(workload: rp.Workload, rho: str = "0.1") -> list[Forecast]:
+    """What each scheme would give for these tables."""
+    return [
+        Forecast.of_optimum(name, optimum(workload, loss=loss), rp.Budget(rho=rho))
+        for name, loss in SCHEMES.items()
+    ]
+
+
+def forecast_of(workload: rp.Workload, loss=None, rho: str = "0.1") -> Forecast:
+    """What one loss would give."""
+    solution = optimum(workload, loss=loss or rp.SumOfVariances())
+    return Forecast.of_optimum("this", solution, rp.Budget(rho=rho))

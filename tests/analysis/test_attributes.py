@@ -1,0 +1,73 @@
+"""Accuracy by attribute, against a loop over tables."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.analysis import attributes
+from rpexplore.analysis.forecasts import Forecast
+from rpexplore.table_lists import title
+from tests.analysis.schemes import forecast_of
+from tests.strategies import workloads
+
+DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7, "unused": 4})
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.data(), workloads(max_tables=12))
+def test_against_a_loop_over_tables(data, workload):
+    count = len(workload)
+    errors = np.array(data.draw(st.lists(st.floats(1, 100), min_size=count, max_size=count)))
+    frame = attributes.by_attribute(Forecast("this", workload, errors, errors))
+    rows = {row["attribute"]: row for row in frame.to_dict("records")}
+    used = {name for table in workload.tables for name in table}
+    assert set(rows) == used
+    assert frame["median"].tolist() == sorted(frame["median"], reverse=True)
+    for name, row in rows.items():
+        places = [place for place, table in enumerate(workload.tables) if name in table]
+        found = np.sort(errors[places])
+        assert row["tables"] == len(places)
+        assert row["values"] == workload.domain[name].size
+        assert (row["smallest"], row["largest"]) == (found[0], found[-1])
+        assert row["median"] == pytest.approx(np.median(found), rel=1e-12)
+        assert row["lower_quartile"] == np.quantile(found, 0.25, method="lower")
+        assert row["upper_quartile"] == np.quantile(found, 0.75, method="higher")
+        titled = {title(workload.tables[place]): errors[place] for place in places}
+        assert titled[row["worst_table"]] == found[-1]
+        assert titled[row["best_table"]] == found[0]
+
+
+def test_the_ends_of_many():
+    domain = rp.Domain.from_sizes({f"a{i:03}": i + 2 for i in range(101)})
+    frame = attributes.by_attribute(forecast_of(rp.Workload.all_up_to(domain, 1)))
+    drawn, left_out = attributes.ends(frame, 41)
+    assert left_out == 60
+    names = frame["attribute"].tolist()
+    assert drawn["attribute"].tolist() == names[:21] + names[-20:]
+    assert attributes.ends(frame, 101)[0] is frame
+
+
+def test_words():
+    workload = rp.Workload.of(DOMAIN, ["age", "sex", "region", ("age", "sex")])
+    forecast = forecast_of(workload, rp.SumOfVariances("cells"))
+    frame = attributes.by_attribute(forecast)
+    words = attributes.in_words(frame, forecast, "people")
+    assert words.startswith(f"Tables that contain {frame['attribute'][0]} are the least accurate")
+    assert f"those that contain {frame['attribute'][2]} the most" in words
+    assert words.endswith("In no table: unused.")
+
+
+def test_words_where_attributes_do_not_differ():
+    forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2), rp.MaxVariance())
+    words = attributes.in_words(attributes.by_attribute(forecast), forecast, "people")
+    assert "equally accurate at the median, whichever it is" in words
+    assert "In no table" not in words
+
+
+def test_only_the_total():
+    forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 0))
+    frame = attributes.by_attribute(forecast)
+    assert frame.empty
+    assert "only the total" in attributes.in_words(frame, forecast, "people")

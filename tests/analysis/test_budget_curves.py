@@ -1,0 +1,117 @@
+"""Standard errors against the budget: the scaling law against planning anew."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore import privacy
+from rpexplore.analysis import budget_curves as curves
+from rpexplore.analysis.sufficient_budgets import budget_for_error
+from rpexplore.planner import optimum
+from rpexplore.table_lists import title
+from tests.strategies import workloads
+
+LOSSES = [rp.SumOfVariances("cells"), rp.MaxVariance()]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@given(workload=workloads(), person=st.sampled_from([None, 3]))
+@settings(deadline=None, max_examples=15)
+def test_curves_are_what_planning_anew_gives(loss, workload, person):
+    present = rp.Budget(rho="0.1", max_records_per_person=person)
+    solved = optimum(workload, loss=loss)
+    chosen = [curves.table_curve(solved, row) for row in range(len(workload))]
+    frame = curves.errors_by_budget(chosen, present)
+    for rho in ("0.01", "0.05", "0.1", "1"):
+        plan = rp.plan(
+            workload, loss=loss, budget=rp.Budget(rho=rho, max_records_per_person=person)
+        )
+        rows = frame[frame["rho"] == float(rho)]
+        assert rows["series"].tolist() == list(range(len(workload)))
+        np.testing.assert_allclose(rows["standard_error"], plan.standard_errors, rtol=1e-9)
+        assert set(rows["epsilon"]) == {privacy.epsilon_from_rho(rho, "1e-6")}
+    assert frame["rho"].min() == 0.01
+    assert frame["rho"].max() == 1
+
+
+def test_epsilon_is_that_of_the_stated_delta():
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 3, "b": 4}), 2)
+    solved = optimum(workload, loss=rp.SumOfVariances())
+    present = rp.Budget(epsilon=2, delta="1e-9")
+    frame = curves.errors_by_budget(curves.quantile_curves(solved), present)
+    now = frame[frame["rho"] == float(present.rho)]
+    assert now["epsilon"].iloc[0] == pytest.approx(2, rel=1e-9)
+    assert len(now) == 3
+
+
+def test_worst_median_and_best():
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5}), 2)
+    solved = optimum(workload, loss=rp.SumOfVariances("cells"))
+    plan = solved.at(rp.Budget(rho=1))
+    worst, median, best = curves.quantile_curves(solved)
+    errors = plan.standard_errors
+    found = [curve.standard_error(1.0, rp.Budget(rho=1)) for curve in (worst, median, best)]
+    assert found == pytest.approx([errors.max(), np.sqrt(np.median(errors**2)), errors.min()])
+    assert worst.table == title(workload.tables[int(errors.argmax())])
+    assert best.table == title(workload.tables[int(errors.argmin())])
+    assert (worst.name, median.table) == ("worst table", "")
+
+
+def test_by_number_of_attributes():
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5}), 2)
+    solved = optimum(workload, loss=rp.SumOfVariances("cells"))
+    worst = curves.order_curves(solved, worst=True)
+    assert [curve.name for curve in worst] == [
+        "total",
+        "worst of 1 attribute",
+        "worst of 2 attributes",
+    ]
+    for order, curve in enumerate(worst):
+        assert curve.variance == solved.variances[workload.orders == order].max()
+    typical = curves.order_curves(solved, worst=False)
+    assert typical[1].variance == np.median(solved.variances[workload.orders == 1])
+    assert typical[1].name == "1 attribute"
+
+
+def test_tables_that_are_equal_are_one_curve():
+    workload = rp.Workload.all_of_order(rp.Domain.from_sizes({"a": 3, "b": 3, "c": 3}), 2)
+    solved = optimum(workload, loss=rp.SumOfVariances())
+    assert [curve.name for curve in curves.quantile_curves(solved)] == ["every table"]
+    single = rp.Workload.of(workload.domain, ["a"])
+    solved = optimum(single, loss=rp.SumOfVariances())
+    assert [curve.name for curve in curves.quantile_curves(solved)] == ["a"]
+
+
+def test_the_curves_reach_what_is_wished_for():
+    curve, present = curves.Curve("age", 40.0, "age"), rp.Budget(rho="0.1")
+    far = budget_for_error(curve.variance, 0.5, present).needed
+    frame = curves.errors_by_budget([curve], present, [far])
+    assert far in set(frame["rho"])
+    assert frame["rho"].max() == pytest.approx(3 * far)
+    # but not to the end of the world
+    assert curves.errors_by_budget([curve], present, [1e9])["rho"].max() == 1
+
+
+@pytest.mark.parametrize("rho", ["1e-99", "4.9e99"])
+def test_budgets_at_the_ends_of_the_range_have_curves(rho):
+    found = [curves.Curve("age", 40.0, "age")]
+    frame = curves.errors_by_budget(found, rp.Budget(rho=rho))
+    assert np.isfinite(frame["standard_error"]).all()
+    assert len(frame) > 10
+    assert "age" in curves.curves_in_words(found, rp.Budget(rho=rho), "people")
+
+
+def test_in_words():
+    present = rp.Budget(rho="0.1")
+    found = [curves.Curve("worst table", 45.0, "age × sex"), curves.Curve("median table", 20.0)]
+    words = curves.curves_in_words(found, present, "people")
+    # √(45 / 0.2) = 15 and √(20 / 0.2) = 10; ε(ρ = 0.4, δ = 1e-6) = 4.6044
+    assert "worst table 15; median table 10." in words
+    assert "ρ = 0.4 (ε = 4.61 at δ = 1e-6)" in words
+    enough = budget_for_error(45.0, 7.5, present)
+    words = curves.wish_in_words(found[0], 7.5, enough, present, "people")
+    assert words.startswith("For a standard error of 7.5 people in “worst table” (now 15)")
+    assert "ρ = 0.40001" in words
+    assert words.endswith(": 4 times the present budget.")

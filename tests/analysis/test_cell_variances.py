@@ -1,0 +1,108 @@
+"""Cell variances against cell counts: points, bins and words."""
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.analysis import cell_variances
+from rpexplore.analysis.forecasts import SCHEMES, Forecast
+from tests.analysis.schemes import of_schemes
+from tests.published import figures
+
+DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})
+
+
+@pytest.fixture(scope="module")
+def small():
+    return of_schemes(rp.Workload.all_up_to(DOMAIN, 2))
+
+
+@pytest.fixture(scope="module")
+def adult():
+    return of_schemes(figures.workload("Adult", "<=3"))
+
+
+def test_every_table_of_every_plan_is_a_point(small):
+    frame = cell_variances.points(small)
+    assert len(frame) == 4 * 7
+    for forecast in small:
+        rows = frame.loc[frame["plan"] == forecast.name].set_index("table")
+        assert rows.loc["age × sex", "cells"] == 60
+        place = forecast.workload.position(("age", "sex"))
+        error = forecast.standard_errors[place]
+        assert rows.loc["age × sex", "variance"] == error**2
+        assert rows.loc["age × sex", "standard_error"] == error
+        assert rows["attributes"].tolist() == ["total"] + ["1 attribute"] * 3 + ["2 attributes"] * 3
+
+
+def test_points_of_some_tables(small):
+    frame = cell_variances.points(small[:1], np.array([0, 5]))
+    assert frame["table"].tolist() == ["(total)", "age × region"]
+    assert frame["group"].tolist() == [0, 2]
+
+
+def test_every_table_is_in_one_bin(adult):
+    frame = cell_variances.bins(adult)
+    workload = adult[0].workload
+    assert frame["plan"].unique().tolist() == list(SCHEMES)
+    for forecast in adult:
+        rows = frame.loc[frame["plan"] == forecast.name]
+        for order in range(4):
+            of_order, held = workload.orders == order, rows.loc[rows["group"] == order]
+            assert held["tables"].sum() == np.sum(of_order)
+            # Geometric means of the bins, weighted, are those of all tables.
+            for column, values in (
+                ("cells", workload.cells[of_order]),
+                ("standard_error", forecast.standard_errors[of_order]),
+            ):
+                logs = np.average(np.log(held[column]), weights=held["tables"])
+                assert logs == pytest.approx(np.log(values).mean(), rel=1e-9)
+        assert rows["standard_error"].tolist() == pytest.approx(np.sqrt(rows["variance"]).tolist())
+
+
+def test_bins_are_narrow(adult):
+    """No table is further from its bin's mean than a fortieth of the range."""
+    frame, workload = cell_variances.bins(adult), adult[0].workload
+    logs = [2 * np.log(forecast.standard_errors) for forecast in adult]
+    across = np.ptp(np.log(workload.cells)) / 40 * (1 + 1e-9)
+    upwards = (max(map(np.max, logs)) - min(map(np.min, logs))) / 40 * (1 + 1e-9)
+    for forecast, log_variances in zip(adult, logs, strict=True):
+        rows = frame.loc[frame["plan"] == forecast.name]
+        left = np.abs(np.log(workload.cells)[:, None] - np.log(rows["cells"].to_numpy()))
+        right = np.abs(log_variances[:, None] - np.log(rows["variance"].to_numpy()))
+        groups = workload.orders[:, None] == rows["group"].to_numpy()
+        assert np.all(np.any((left <= across) & (right <= upwards) & groups, axis=1))
+
+
+def test_bins_shift_with_the_budget():
+    workload = figures.workload("CPS", "<=3")
+    small, large = (cell_variances.bins(of_schemes(workload, rho)) for rho in ("0.1", "0.4"))
+    assert small["tables"].tolist() == large["tables"].tolist()
+    assert small["variance"].tolist() == pytest.approx((4 * large["variance"]).tolist())
+
+
+def test_bins_do_not_grow_with_the_tables():
+    domain = rp.Domain.from_sizes({f"a{i}": 2 + i for i in range(40)})
+    schemes = of_schemes(rp.Workload.all_up_to(domain, 3))
+    assert len(schemes[0].workload) == 10_701
+    assert len(cell_variances.bins(schemes)) < 2000
+
+
+def test_one_table_is_one_bin():
+    frame = cell_variances.bins(of_schemes(rp.Workload.all_up_to(DOMAIN, 0)))
+    assert frame["tables"].tolist() == [1] * 4
+    assert frame["cells"].tolist() == [1] * 4
+
+
+def test_words(small):
+    words = cell_variances.in_words(small, "people")
+    assert "“Every cell alike”: small tables are less accurate, σ goes from" in words
+    assert words.endswith("people for every table, whatever its size.")
+    workload = small[0].workload
+    errors = np.sqrt(workload.cells)
+    large = Forecast("this", workload, errors, errors / errors.sum())
+    assert "large tables are less accurate, σ goes from 1 to 14.5 people" in (
+        cell_variances.in_words([large], "people")
+    )
+    mixed = Forecast("this", workload, np.array([1, 2, 1, 2, 1, 2, 1.0]), errors)
+    assert "little of it by size" in cell_variances.in_words([mixed], "people")

@@ -1,0 +1,92 @@
+"""Scenarios side by side, against the plans themselves."""
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.analysis import comparison
+from rpexplore.scenario import Scenario, WorkloadRequest
+from rpexplore.settings import TableSetting
+
+DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
+PLAIN = Scenario(DOMAIN, WorkloadRequest(order=2), name="plain", counted="people")
+
+
+def differing(frame):
+    return set(frame.loc[frame["differs"], frame.columns[0]])
+
+
+def test_what_differs_is_marked_and_nothing_else():
+    changed = PLAIN.replaced(name="more", budget=rp.Budget(rho=1), loss=rp.MaxVariance())
+    assert differing(comparison.inputs([PLAIN, changed])) == {"Aim", "Budget"}
+    assert differing(comparison.inputs([PLAIN, PLAIN.replaced(name="same")])) == set()
+
+
+@pytest.mark.parametrize(
+    ("scenario", "rows"),
+    [
+        (PLAIN.replaced(request=WorkloadRequest(order=1)), {"Tables asked for", "Tables"}),
+        (PLAIN.with_settings([TableSetting(("age",), weight=3)]), {"Importance"}),
+        (PLAIN.with_settings([TableSetting(("age",), target=5)]), {"Targets"}),
+        (PLAIN.replaced(budget=rp.Budget(rho="0.1", max_records_per_person=2)), {"Protects"}),
+        (PLAIN.replaced(loss=rp.SumOfVariances("cells")), {"Aim"}),
+    ],
+)
+def test_every_input_is_compared(scenario, rows):
+    frame = comparison.inputs([PLAIN, scenario.replaced(name="other")])
+    assert differing(frame) == rows
+
+
+def test_a_row_has_the_words_of_every_scenario_in_order():
+    frame = comparison.inputs([PLAIN, PLAIN.replaced(name="b", budget=rp.Budget(rho=1))])
+    assert list(frame.columns) == ["input", "plain", "b", "differs"]
+    (budget,) = frame[frame["input"] == "Budget"].to_dict("records")
+    assert (budget["plain"], budget["b"]) == ("ρ = 0.1", "ρ = 1")
+
+
+def test_outcomes_are_those_of_the_plans():
+    other = PLAIN.replaced(name="four times", budget=rp.Budget(rho="0.4"))
+    frame = comparison.outcomes([PLAIN, other], [PLAIN.plan(), other.plan()])
+    rows = frame.set_index("outcome")
+    margin = 1.959964 * np.median(PLAIN.plan().standard_errors)
+    assert rows.loc["A cell of a typical table, 95 % of the time", "plain"] == (
+        f"±{margin:.3g} people"
+    )
+    assert not rows.loc["Worst divided by best", "differs"]  # the budget scales all alike
+    assert rows.loc["Privacy, ρ", "four times"] == "0.4"
+
+
+def test_tables_are_matched_by_their_attributes():
+    reordered = rp.Domain.from_sizes({"region": 5, "age": 10})
+    left = PLAIN.plan()
+    right = Scenario(reordered, WorkloadRequest(order=2), budget=rp.Budget(rho="0.4")).plan()
+    frame = comparison.table_differences(left, right)
+    assert set(frame["table"]) == {"(total)", "age", "region", "age × region"}
+    for row in frame.to_dict("records"):
+        table = () if row["table"] == "(total)" else tuple(row["table"].split(" × "))
+        assert row["left"] == pytest.approx(np.sqrt(left.variance(table)))
+        assert row["right"] == pytest.approx(np.sqrt(right.variance(table)))
+        assert row["change"] == pytest.approx(row["right"] / row["left"] - 1)
+    moved = np.abs(np.log(frame["right"] / frame["left"]))
+    assert np.all(np.diff(moved) <= 1e-12)
+
+
+def test_differences_in_words():
+    left = PLAIN.plan()
+    same = comparison.table_differences(left, left)
+    assert "7 tables in common, and all are equally accurate" in comparison.differences_in_words(
+        same, "a", "b"
+    )
+    right = PLAIN.replaced(budget=rp.Budget(rho="0.4")).plan()
+    words = comparison.differences_in_words(comparison.table_differences(left, right), "a", "b")
+    assert "0 of them have a larger standard error and 7 a smaller one" in words
+    assert "changes by −50 %" in words
+    other = Scenario(rp.Domain.from_sizes({"x": 3}), WorkloadRequest("listed", listed=(("x",),)))
+    none = comparison.table_differences(left, other.plan())
+    assert comparison.differences_in_words(none, "a", "b").endswith("no table in common.")
+
+
+def test_a_scenario_in_a_line():
+    assert comparison.in_a_line(PLAIN) == (
+        "7 tables; small errors on average, every table alike; ρ = 0.1"
+    )

@@ -1,0 +1,181 @@
+"""Measures of evenness against their definitions, and what RP+ reports of the four schemes."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.analysis import fairness
+from rpexplore.analysis.forecasts import SCHEMES, Forecast
+from tests.analysis.schemes import forecast_of, of_schemes
+from tests.published import figures
+
+DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})
+EQUAL, SQRT, CELLS, LARGEST = SCHEMES
+
+
+@pytest.fixture(scope="module")
+def schemes():
+    return of_schemes(rp.Workload.all_up_to(DOMAIN, 2))
+
+
+def with_errors(*errors):
+    """A forecast whose tables (of one attribute each) have these standard errors."""
+    domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(len(errors))})
+    workload = rp.Workload.all_of_order(domain, 1)
+    count = len(errors)
+    return Forecast("this", workload, np.array(errors, dtype=float), np.full(count, 1 / count))
+
+
+errors_of_tables = st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=30)
+
+
+@settings(deadline=None, max_examples=50)
+@given(errors_of_tables)
+def test_gini_is_half_the_relative_mean_difference(errors):
+    errors = np.array(errors)
+    differences = np.abs(errors[:, None] - errors[None, :])
+    assert fairness.gini(errors) == pytest.approx(
+        differences.mean() / (2 * errors.mean()), abs=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("errors", "gini"), [([3.0], 0), ([5.0] * 4, 0), ([1, 3], 0.25), ([1e-9] * 99 + [1], 0.99)]
+)
+def test_gini_of_known_cases(errors, gini):
+    assert fairness.gini(np.array(errors)) == pytest.approx(gini, abs=1e-6)
+
+
+@settings(deadline=None, max_examples=50)
+@given(errors_of_tables)
+def test_unevenness(errors):
+    found = fairness.unevenness(with_errors(*errors))
+    assert found.best == min(errors)
+    assert found.worst == max(errors)
+    assert found.ratio == max(errors) / min(errors)
+    assert found.best_table == f"a{errors.index(min(errors))}"
+    assert found.worst_table == f"a{errors.index(max(errors))}"
+    assert found.within_twice == np.mean([each <= 2 * min(errors) for each in errors])
+    assert found.median == np.median(errors)
+
+
+def test_measures_of_each_plan(schemes):
+    frame = fairness.measures(schemes)
+    assert frame["plan"].tolist() == list(SCHEMES)
+    assert set(frame.columns) == {"plan", *fairness.MEASURES}
+    for row, forecast in zip(frame.to_dict("records"), schemes, strict=True):
+        errors = np.sort(forecast.standard_errors)
+        assert row["best"] == errors[0]
+        assert row["worst"] == errors[-1]
+        assert row["lower_tenth"] == pytest.approx(errors[0] * 0.4 + errors[1] * 0.6)
+        assert row["upper_tenth"] == pytest.approx(errors[-1] * 0.4 + errors[-2] * 0.6)
+        assert row["tenths_ratio"] == pytest.approx(row["upper_tenth"] / row["lower_tenth"])
+        assert row["gini"] == pytest.approx(fairness.gini(errors))
+
+
+def test_the_budget_changes_errors_only():
+    workload = rp.Workload.all_up_to(DOMAIN, 3)
+    small, large = (fairness.measures(of_schemes(workload, rho)) for rho in ("0.1", "0.9"))
+    for name in ("ratio", "tenths_ratio", "gini", "within_twice"):
+        assert small[name].tolist() == pytest.approx(large[name].tolist(), rel=1e-9)
+    for name in ("best", "lower_tenth", "median", "upper_tenth", "worst"):
+        assert small[name].tolist() == pytest.approx((3 * large[name]).tolist(), rel=1e-9)
+
+
+def test_side_by_side_has_a_column_for_each_plan(schemes):
+    frame = fairness.side_by_side(fairness.measures(schemes))
+    assert frame.columns.tolist() == ["measure", *SCHEMES, "meaning"]
+    rows = frame.set_index("measure")
+    assert rows.loc["Worst ÷ best", LARGEST] == "1.00"
+    assert rows.loc["Within twice the best", LARGEST] == "100 %"
+    assert rows.loc["Gini index of σ", LARGEST] == "0.000"
+    assert all(rows["meaning"])
+
+
+# ---- words
+
+
+def test_words_for_an_uneven_plan():
+    words = fairness.unevenness_in_words(fairness.unevenness(with_errors(3, 12, 4)), "people")
+    assert words == (
+        "The worst-off table is a1: its standard error of 12 people is 4 times that of the "
+        "best-off, a0, at 3. 67 % of the tables are within twice the best."
+    )
+
+
+@pytest.mark.parametrize(
+    ("errors", "words"),
+    [
+        ((3, 3.01), "Nobody is short-changed: all 2 tables have a standard error of 3 people."),
+        ((3,), "There is one table, a0: the standard error of a cell is 3 people."),
+    ],
+)
+def test_words_where_nobody_is_worse_off(errors, words):
+    found = fairness.unevenness(with_errors(*errors))
+    assert fairness.unevenness_in_words(found, "people") == words
+
+
+def test_words_for_the_measures(schemes):
+    frame = fairness.measures(schemes)
+    words = fairness.measures_in_words(frame, "people")
+    assert f"The most even plan is “{LARGEST}” (worst 1.00 times the best)" in words
+    assert f"the most uneven “{CELLS}”" in words
+    assert frame.loc[frame["median"].idxmin(), "plan"] in words.rpartition(" comes with ")[2]
+
+
+def test_words_where_all_plans_are_even():
+    frame = fairness.measures(of_schemes(rp.Workload.all_up_to(DOMAIN, 0)))
+    assert fairness.measures_in_words(frame, "people").startswith("All plans make all tables")
+
+
+# ---- RP+ §6.2, Figures 1 to 3: the schemes at the same budget
+
+
+@pytest.fixture(scope="module", params=["Adult", "CPS", "Loans"])
+def published(request):
+    workload = figures.workload(request.param, "<=3")
+    forecasts = of_schemes(workload)
+    return workload, {each.name: each.standard_errors**2 for each in forecasts}
+
+
+def test_each_scheme_is_best_at_what_it_aims_for(published):
+    workload, variances = published
+    aims = {
+        EQUAL: lambda v: np.sum(v),
+        SQRT: lambda v: np.sum(np.sqrt(workload.cells) * v),
+        CELLS: lambda v: np.sum(workload.cells * v),
+        LARGEST: lambda v: np.max(v),
+    }
+    for scheme, loss in aims.items():
+        values = {name: loss(v) for name, v in variances.items()}
+        others = [value for name, value in values.items() if name != scheme]
+        assert values[scheme] < min(others) * 0.999
+
+
+def test_the_largest_variance_is_that_of_nearly_all_tables(published):
+    """The max-variance plan lifts every table to the maximum where that is possible."""
+    _, variances = published
+    found = variances[LARGEST]
+    assert np.median(found) > 0.999 * found.max()
+
+
+def test_schemes_that_favour_cells_leave_small_tables_behind(published):
+    workload, variances = published
+    log_cells = np.log(workload.cells)
+    trends = {name: np.corrcoef(log_cells, np.log(variances[name]))[0, 1] for name in (SQRT, CELLS)}
+    assert max(trends.values()) < -0.9
+    ratios = {name: v.max() / v.min() for name, v in variances.items()}
+    assert ratios[LARGEST] < ratios[EQUAL] < ratios[SQRT] < ratios[CELLS]
+    # The smallest table of all is the worst off.
+    assert np.argmax(variances[CELLS]) == np.argmin(workload.cells)
+
+
+def test_own_importance_moves_accuracy_to_where_it_is_wanted():
+    plain = rp.Workload.all_up_to(DOMAIN, 2)
+    wanted = plain.with_weights({("sex",): 10.0})
+    place = plain.position(("sex",))
+    before, after = forecast_of(plain), forecast_of(wanted)
+    assert after.standard_errors[place] < before.standard_errors[place]
+    assert after.standard_errors.sum() > before.standard_errors.sum()

@@ -1,0 +1,191 @@
+"""Average against worst case: certified, convex, dominated by nothing, and plans one can have."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.analysis import frontier as trade
+from rpexplore.errors import WorkloadError
+from rpexplore.planner import optimum
+from rpexplore.request import WorkloadRequest
+from rpexplore.scenario import Scenario
+from tests.oracles import random_workload
+from tests.strategies import workloads
+
+BUDGET = rp.Budget(rho="0.1", max_records_per_person=2)
+
+
+def ends_of(workload, weighting="cells", relative_to="importance"):
+    best_average = optimum(workload, loss=rp.SumOfVariances(weighting))
+    return best_average, optimum(workload, loss=rp.MaxVariance(relative_to))
+
+
+@pytest.mark.parametrize("relative_to", ["importance", "target"])
+@pytest.mark.parametrize("seed", range(6))
+def test_points_are_certified_and_trade_one_for_the_other(seed, relative_to):
+    ends = ends_of(random_workload(seed), relative_to=relative_to)
+    found = trade.frontier(*ends)
+    points = found.points
+    assert (points[0].share, points[-1].share) == (0, 1)
+    assert all(0 <= point.gap <= 1e-6 for point in points)
+    for left, right in itertools.pairwise(points):
+        assert left.share < right.share
+        assert left.total <= right.total * (1 + 1e-6)
+        assert left.largest >= right.largest * (1 - 1e-6)
+    assert points[0].total == pytest.approx(ends[0].solution.lower_bound, rel=1e-9)
+    assert points[-1].largest == pytest.approx(ends[1].solution.lower_bound, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_frontier_is_convex_and_no_two_points_are_far_apart(seed):
+    found = trade.frontier(*ends_of(random_workload(seed)))
+    if found.is_a_point:
+        return
+    x = np.array([point.total for point in found.points])
+    y = np.array([point.largest for point in found.points])
+    x, y = (x - x[0]) / (x[-1] - x[0]), (y - y[-1]) / (y[0] - y[-1])
+    slopes = np.diff(y) / np.diff(x)
+    assert np.all(np.diff(slopes) >= -1e-3 * np.abs(slopes[1:]))
+    # A point lies below the chord of its neighbours, and not far: the curve is known in between.
+    for i in range(1, len(x) - 1):
+        chord = np.interp(x[i], x[[i - 1, i + 1]], y[[i - 1, i + 1]])
+        assert y[i] <= chord + 1e-4
+    if len(found.points) == trade.MOST_POINTS:
+        assert np.max(np.hypot(np.diff(x), np.diff(y))) < 0.6
+
+
+@given(workloads(), st.integers(0, 2**32), st.floats(0, 1))
+@settings(deadline=None, max_examples=30)
+def test_no_noise_scales_are_better_than_a_point_at_both(workload, seed, mixed):
+    best_average, best_worst = ends_of(workload)
+    found = trade.frontier(best_average, best_worst)
+    closure = best_average.closure
+    other = np.random.default_rng(seed).lognormal(0, 0.5, len(closure))
+    # Near the optima, where they would be hardest to dominate
+    other *= best_average.solution.sigma_squared**mixed * best_worst.solution.sigma_squared ** (
+        1 - mixed
+    )
+    other *= np.sum(closure.privacy_cost_factor / other)  # at privacy cost 1
+    variances = closure.variances(other)
+    total = found.average.value(variances, workload)
+    largest = found.worst.value(variances, workload)
+    unit = found.points[0].total, found.points[-1].largest
+    for point in found.points:
+        value = (1 - point.share) * total / unit[0] + point.share * largest / unit[1]
+        own = (1 - point.share) * point.total / unit[0] + point.share * point.largest / unit[1]
+        assert value >= own * (1 - 2e-6)
+
+
+def test_one_plan_may_be_the_best_at_both():
+    domain = rp.Domain.from_sizes({f"a{i}": 10 for i in range(6)})
+    found = trade.frontier(*ends_of(rp.Workload.all_of_order(domain, 2), "equal"))
+    assert found.is_a_point
+    assert len(found.points) == 2
+    frame = trade.points_at(found, BUDGET)
+    words = trade.frontier_in_words(found, frame, "largest standard error", "people")
+    assert words.startswith("There is next to nothing to trade")
+    single = rp.Workload.of(domain, ["a0"])
+    assert trade.frontier(*ends_of(single)).is_a_point
+
+
+@pytest.fixture(scope="module")
+def scenario():
+    domain = rp.Domain.from_sizes({"age": 20, "sex": 2, "region": 5, "income": 9})
+    return Scenario(domain, WorkloadRequest(order=2), budget=BUDGET, counted="people")
+
+
+@pytest.fixture(scope="module")
+def ends(scenario):
+    return ends_of(scenario.workload)
+
+
+@pytest.fixture(scope="module")
+def found(ends):
+    return trade.frontier(*ends)
+
+
+def test_standard_errors_at_a_budget_are_those_of_plans(scenario, ends, found):
+    frame, cells = trade.points_at(found, BUDGET), scenario.workload.cells
+    for solved, row in zip(ends, (0, -1), strict=True):
+        plan = solved.at(BUDGET)
+        mean = math.sqrt(np.average(plan.variances, weights=cells))
+        assert frame["average"].iloc[row] == pytest.approx(mean, rel=1e-9)
+        assert frame["largest"].iloc[row] == pytest.approx(plan.standard_errors.max(), rel=1e-9)
+        present = trade.errors_of(found, trade.point_of(solved, found.average, found.worst), BUDGET)
+        assert present == pytest.approx((mean, plan.standard_errors.max()), rel=1e-9)
+    assert frame[["given_up", "gained"]].iloc[0].tolist() == [0, 0]
+    last = frame.iloc[-1]
+    assert last["given_up"] == pytest.approx(100 * (last["average"] / frame["average"][0] - 1))
+    assert last["gained"] == pytest.approx(100 * (1 - last["largest"] / frame["largest"][0]))
+
+
+def test_in_words(found):
+    frame = trade.points_at(found, BUDGET)
+    row = frame.iloc[trade.bend(frame)]
+    assert 0 < trade.bend(frame) < len(frame) - 1
+    assert row["gained"] > 0.5 * frame["gained"].max()
+    assert row["given_up"] < 0.5 * frame["given_up"].max()
+    words = trade.frontier_in_words(found, frame, "largest standard error", "people")
+    assert words.count("giving up ") == 2
+    assert "all the way" in words
+
+
+@pytest.mark.parametrize("place", [0, 2, 5, -1])
+def test_a_plan_of_the_frontier_can_be_had_as_a_scenario(scenario, found, place):
+    point = found.points[place]
+    made = trade.scenario_between(scenario, found, point.share)
+    assert made.budget == scenario.budget
+    plan = made.plan()
+    variances = plan.variances * float(BUDGET.record_privacy_cost)
+    assert found.average.value(variances, scenario.workload) == pytest.approx(point.total, rel=1e-4)
+    assert found.worst.value(variances, scenario.workload) == pytest.approx(point.largest, rel=1e-3)
+    assert plan.certificate.gap < 1e-6
+
+
+def test_targets_stay_when_a_plan_of_the_frontier_is_taken(scenario):
+    targets = np.array([5.0, *[np.nan] * (len(scenario.workload) - 2), 7.0])
+    tables = {
+        table: None if math.isnan(target) else target
+        for table, target in zip(scenario.workload.tables, targets.tolist(), strict=True)
+    }
+    aiming = Scenario(
+        scenario.domain, WorkloadRequest.of(scenario.workload.with_targets(tables)), budget=BUDGET
+    )
+    found = trade.frontier(*ends_of(aiming.workload))
+    made = trade.scenario_between(aiming, found, found.points[3].share)
+    np.testing.assert_array_equal(made.workload.targets, targets)
+
+
+def test_too_many_tables_cannot_be_listed():
+    domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(23)})
+    scenario = Scenario(domain, WorkloadRequest(order=3))
+    found = trade.frontier(*ends_of(scenario.workload), most_points=3)
+    with pytest.raises(WorkloadError, match="2,048 tables one by one"):
+        trade.scenario_between(scenario, found, 0.5)
+    assert trade.scenario_between(scenario, found, 1.0).loss == rp.MaxVariance()
+
+
+def test_it_tells_how_far_it_is_and_can_be_stopped(ends):
+    told = []
+    trade.frontier(*ends, note=lambda share, doing: told.append((share, doing)))
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares)
+    assert 0 < shares[0] < shares[-1] < 1
+    assert told[0][1] == "Plan 3 of up to 11"
+
+    def stop(share, doing):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trade.frontier(*ends, note=stop)
+
+
+def test_what_the_worst_case_is_called():
+    assert trade.worst_measure(rp.MaxVariance(), np.ones(3)) == "largest standard error"
+    assert "importance" in trade.worst_measure(rp.MaxVariance(), np.array([1.0, 2.0]))
+    assert "target" in trade.worst_measure(rp.MaxVariance("target"), np.ones(3))

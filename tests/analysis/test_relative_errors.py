@@ -1,0 +1,220 @@
+"""Relative errors and publishable cells, against the outer product over all cells."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.analysis import relative_errors as relative
+from rpexplore.analysis.forecasts import Forecast
+from rpexplore.analysis.rankings import all_titles
+from rpexplore.errors import WorkloadError
+from rpexplore.expected import ExpectedCounts, values_of
+from rpexplore.table_lists import title
+from tests.analysis.schemes import forecast_of, of_schemes
+from tests.strategies import workloads
+
+DOMAIN = rp.Domain(
+    (
+        rp.Attribute("age", rp.Integers(0, 29, 10)),
+        rp.Attribute("sex", rp.Categories(("f", "m"), ("Female", "Male"))),
+        rp.Attribute("region", rp.Categories(("N", "S", "W"))),
+    )
+)
+
+
+def margin(domain, names, counts):
+    return ExpectedCounts(
+        tuple(names), tuple(tuple(values_of(domain[name])) for name in names), tuple(counts)
+    )
+
+
+def cells_by_brute_force(expected, workload, table):
+    """The expected count of every cell of a table, from that of every cell of the domain."""
+    domain = workload.domain
+    sizes = domain.sizes.tolist()
+    axes = [domain.names.index(name) for name in expected.attributes]
+    spread = math.prod(size for place, size in enumerate(sizes) if place not in axes)
+    full = np.empty(sizes)
+    for cell in itertools.product(*map(range, sizes)):
+        full[cell] = expected.margin[tuple(cell[axis] for axis in axes)] / spread
+    others = [p for p in range(len(sizes)) if domain.names[p] not in workload.tables[table]]
+    return full.sum(axis=tuple(others)).ravel()
+
+
+def of_tables(forecast, cells, coefficient):
+    return relative.of_tables(forecast, cells, coefficient, all_titles(forecast.workload))
+
+
+@st.composite
+def situations(draw):
+    """A forecast, expected counts of some of its attributes, and a wanted coefficient."""
+    workload = draw(workloads(max_tables=8))
+    domain = workload.domain
+    names = [name for name in domain.names if draw(st.booleans())]
+    size = math.prod(domain[name].size for name in names)
+    seed = draw(st.integers(0, 2**32 - 1))
+    pick = np.random.default_rng(seed)
+    # Zeros too. No two sums are alike, so that no cell lies exactly on the limit.
+    counts = pick.uniform(0, 100, size) * (pick.uniform(size=size) < 0.8)
+    counts[0] = pick.uniform(1, 100)
+    errors = pick.uniform(0.1, 20, len(workload))
+    forecast = Forecast("this", workload, errors, errors / errors.sum())
+    return forecast, margin(domain, names, counts.tolist()), draw(st.floats(0.01, 3))
+
+
+@settings(deadline=None, max_examples=50)
+@given(situations())
+def test_tables_against_all_cells(situation):
+    forecast, expected, coefficient = situation
+    workload = forecast.workload
+    cells = relative.ExpectedCells.of(expected, workload)
+    frame = of_tables(forecast, cells, coefficient).set_index("table")
+    for place, table in enumerate(workload.tables):
+        counts = cells_by_brute_force(expected, workload, place)
+        error = forecast.standard_errors[place]
+        accurate = [count > 0 and error / count <= coefficient for count in counts]
+        row = frame.loc[title(table)]
+        assert row["publishable"] == sum(accurate)
+        assert row["share"] == pytest.approx(np.mean(accurate))
+        assert row["typical_count"] == pytest.approx(np.median(counts), rel=1e-9, abs=1e-9)
+        if np.median(counts) > 1e-9:
+            assert row["typical_relative_error"] == pytest.approx(error / np.median(counts))
+        listed = relative.of_cells(forecast, cells, place, coefficient)
+        np.testing.assert_allclose(listed["expected"], counts, rtol=1e-9, atol=1e-9)
+        assert (listed["accurate"] == "yes").tolist() == accurate
+
+
+@settings(deadline=None, max_examples=50)
+@given(situations())
+def test_orders_and_curves_against_tables(situation):
+    forecast, expected, coefficient = situation
+    workload = forecast.workload
+    cells = relative.ExpectedCells.of(expected, workload)
+    tables = of_tables(forecast, cells, coefficient)
+    frame = relative.by_order(forecast, cells, coefficient)
+    assert frame["attributes"].tolist()[-1] == "all tables"
+    last = frame.to_dict("records")[-1]
+    assert last["publishable"] == pytest.approx(tables["publishable"].sum())
+    assert last["cells"] == tables["cells"].sum()
+    assert last["whole"] == (tables["publishable"] == tables["cells"]).sum()
+    assert last["none"] == (tables["publishable"] == 0).sum()
+    for row, order in zip(frame.to_dict("records"), np.unique(workload.orders), strict=False):
+        of_order = tables.loc[tables["order"] == order]
+        assert row["publishable"] == pytest.approx(of_order["publishable"].sum())
+        assert row["share"] == pytest.approx(row["publishable"] / row["cells"])
+    curve = relative.curves(forecast, cells)
+    wanted = float(relative.CURVE[17])
+    at = curve.loc[curve["coefficient"] == wanted]
+    for row in at.to_dict("records"):
+        listed = of_tables(forecast, cells, wanted)
+        of_order = listed.loc[listed["order"] == row["group"]]
+        share = of_order["publishable"].sum() / of_order["cells"].sum()
+        assert row["share"] == pytest.approx(share)
+
+
+def test_a_total_is_spread_evenly():
+    forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
+    cells = relative.ExpectedCells.of(ExpectedCounts.of_total(1800), forecast.workload)
+    frame = of_tables(forecast, cells, 0.1).set_index("table")
+    assert frame["typical_count"].to_dict() == {
+        "(total)": 1800,
+        "age": 600,
+        "sex": 900,
+        "region": 600,
+        "age × sex": 300,
+        "age × region": 200,
+        "sex × region": 300,
+    }
+    assert set(frame["share"]) <= {0.0, 1.0}
+
+
+def test_the_most_publishable_tables_come_first():
+    forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
+    cells = relative.ExpectedCells.of(ExpectedCounts.of_total(300), forecast.workload)
+    frame = of_tables(forecast, cells, 0.05)
+    assert frame["share"].is_monotonic_decreasing
+    same = frame.loc[frame["share"] == 0, "typical_relative_error"]
+    assert same.is_monotonic_increasing
+    assert len(same) > 2
+
+
+def test_the_cells_of_a_table_have_their_labels():
+    forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
+    cells = relative.ExpectedCells.of(margin(DOMAIN, ["sex"], [0, 300]), forecast.workload)
+    place = forecast.workload.position(("age", "sex"))
+    frame = relative.of_cells(forecast, cells, place, 0.1)
+    assert frame["age"].tolist() == [x for x in ("0 to 9", "10 to 19", "20 to 29") for _ in "fm"]
+    assert frame["sex"].tolist() == ["Female", "Male"] * 3
+    assert frame["expected"].tolist() == [0, 100] * 3
+    assert frame["accurate"].tolist() == ["no", "yes"] * 3
+    assert np.isinf(frame["relative_error"][0])
+    words = relative.of_cells_in_words(frame, 0.1)
+    assert words.endswith("coefficient of variation of at most 10 %: 3 of 6 cells.")
+
+
+def test_attributes_called_like_the_columns():
+    domain = rp.Domain.from_sizes({"expected": 2, "accurate": 3})
+    forecast = forecast_of(rp.Workload.all_up_to(domain, 2))
+    cells = relative.ExpectedCells.of(ExpectedCounts.of_total(600), forecast.workload)
+    frame = relative.of_cells(forecast, cells, 3, 0.1)
+    assert frame["expected (attribute)"].tolist() == ["0", "0", "0", "1", "1", "1"]
+    assert frame["expected"].tolist() == [100] * 6
+    assert len(frame.columns) == 6
+
+
+def test_counts_that_no_longer_fit_are_refused():
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 4}), 1)
+    with pytest.raises(WorkloadError, match="no attribute 'sex'"):
+        relative.ExpectedCells.of(margin(DOMAIN, ["sex"], [1, 2]), workload)
+
+
+def test_a_table_of_too_many_cells_is_not_listed():
+    domain = rp.Domain.from_sizes({"a": 10**6, "b": 10**3})
+    forecast = forecast_of(rp.Workload.all_up_to(domain, 2))
+    cells = relative.ExpectedCells.of(ExpectedCounts.of_total(1e9), forecast.workload)
+    with pytest.raises(WorkloadError, match="about 1 billion cells; at most 100,000"):
+        relative.of_cells(forecast, cells, 3, 0.1)
+    assert of_tables(forecast, cells, 1000.0)["publishable"].sum() == 1 + 10**6 + 10**3 + (10**9)
+
+
+def test_more_of_the_budget_publishes_more_cells():
+    workload = rp.Workload.all_up_to(DOMAIN, 2)
+    expected = margin(DOMAIN, ["age", "region"], [1, 2, 4, 8, 16, 32, 64, 128, 256])
+    cells = relative.ExpectedCells.of(expected, workload)
+    published = [
+        relative.by_order(forecast_of(workload, rho=rho), cells, 0.2)["share"].tolist()[-1]
+        for rho in ("0.01", "0.1", "1")
+    ]
+    assert published == sorted(published)
+    assert published[0] < published[-1]
+
+
+def test_by_plan():
+    schemes = of_schemes(rp.Workload.all_up_to(DOMAIN, 2))
+    cells = relative.ExpectedCells.of(ExpectedCounts.of_total(500), schemes[0].workload)
+    frame = relative.by_plan(schemes, cells, 0.1)
+    assert frame["plan"].tolist() == [forecast.name for forecast in schemes]
+    for row, forecast in zip(frame.to_dict("records"), schemes, strict=True):
+        assert row["share"] == relative.by_order(forecast, cells, 0.1)["share"].tolist()[-1]
+
+
+def test_words():
+    forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
+    cells = relative.ExpectedCells.of(
+        margin(DOMAIN, ["region"], [10, 1000, 100_000]), forecast.workload
+    )
+
+    def words(coefficient):
+        frame = relative.by_order(forecast, cells, coefficient)
+        return relative.by_order_in_words(frame, coefficient)
+
+    assert words(10.0).endswith("publishable: every cell of every table.")
+    assert words(1e-9).endswith("0 % of the 30 cells are publishable: not one.")
+    some = words(0.1)
+    assert some.startswith("At a wanted coefficient of variation of 10 %, ")
+    assert "all cells of 4 of 7 tables, some of 3, none of 0." in some

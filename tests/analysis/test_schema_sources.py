@@ -1,0 +1,133 @@
+"""Where a schema comes from: bytes, lines, columns; and what is still missing of it."""
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.analysis import schema_sources
+from rpexplore.analysis.unfinished import (
+    FOUND_IN_RECORDS,
+    TO_COMPLETE,
+    found_in_records,
+    is_unfinished,
+    unfinished,
+)
+from rpexplore.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.errors import DomainError
+from rpexplore.scenario import Scenario, TableSetting
+
+DOMAIN = rp.Domain(
+    (
+        Attribute("age", Integers(0, 99, 5), "Age in years"),
+        Attribute("sex", Categories(("F", "M"), ("Female", "Male"))),
+        Attribute("income", Bins((0, 500, 1000.5))),
+    )
+)
+
+
+def test_lines():
+    domain = schema_sources.domain_from_lines(
+        "age 0..99\nhouse hold size 7\n\nincome 0..999 step 500\nsex: F, M\nlow -5..5\n"
+    )
+    assert [(a.name, a.values) for a in domain.attributes] == [
+        ("age", Integers(0, 99)),
+        ("house hold size", Integers(0, 6)),
+        ("income", Integers(0, 999, 500)),
+        ("sex", Categories(("F", "M"))),
+        ("low", Integers(-5, 5)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("age", "Line 1: 'age' must be a name with"),
+        ("age 5\nsex x..y", "Line 2: 'sex x..y' must be"),
+        ("sex:", "Line 1: Attribute 'sex' must have 1 to"),
+        ("a 0..9 step 0", "Line 1: The step must be at least 1"),
+        ("a 0", "Line 1: The maximum must not be below"),
+        ("a 1\na 2", "'a' is in the domain twice"),
+        ("", "no attribute in these lines"),
+    ],
+)
+def test_lines_that_cannot_be_used(text, told):
+    with pytest.raises(DomainError, match=told):
+        schema_sources.domain_from_lines(text)
+
+
+def test_csv_codebooks_are_offered_where_there_can_be_one():
+    listable = rp.Domain((Attribute("age", Integers(0, 9)), DOMAIN["sex"]))
+    assert schema_sources.why_no_csv(listable) == ""
+    assert rp.Domain.parse(listable.text("c.csv"), "c.csv").names == listable.names
+    for attribute in (DOMAIN["age"], DOMAIN["income"]):
+        assert attribute.name in schema_sources.why_no_csv(rp.Domain((attribute,)))
+        with pytest.raises(DomainError):
+            rp.Domain((attribute,)).text("c.csv")
+    assert "too many" in schema_sources.why_no_csv(rp.Domain.from_sizes({"a": 10**6, "b": 10**6}))
+
+
+def test_uploaded_bytes():
+    text = DOMAIN.text("codebook.json")
+    assert schema_sources.domain_from_bytes(text.encode(), "c.json") == DOMAIN
+    assert schema_sources.domain_from_bytes(b"\xef\xbb\xbf" + text.encode(), "c.json") == DOMAIN
+    with pytest.raises(DomainError, match="not UTF-8"):
+        schema_sources.domain_from_bytes("é".encode("latin-1"), "c.csv")
+
+
+def test_a_plan_becomes_its_inputs():
+    scenario = Scenario(DOMAIN, counted="people")
+    content = scenario.plan().text.encode()
+    assert schema_sources.scenario_from_bytes(content, "plan.json", scenario) == scenario
+    elsewhere = Scenario(rp.Domain.from_sizes({"a": 2}), counted="visits")
+    assert schema_sources.scenario_from_bytes(content, "plan.json", elsewhere).counted == "records"
+    with pytest.raises(DomainError, match="not UTF-8"):
+        schema_sources.scenario_from_bytes(b"\xff", "plan.json", scenario)
+
+
+def test_loaded_in_words():
+    assert schema_sources.loaded_in_words(Scenario(DOMAIN), "my.csv") == (
+        "Loaded my.csv: 3 attributes, 24 values."
+    )
+
+
+def test_what_stays_of_the_workload_is_named():
+    scenario = Scenario(DOMAIN).with_settings([TableSetting(("age", "sex"), 2.0)])
+    assert schema_sources.loaded_in_words(scenario, "my.csv").endswith(
+        "Kept: importance or target of age × sex."
+    )
+
+
+# ---- columns of a data file
+
+
+def test_columns_without_values_wait_for_them():
+    domain = schema_sources.domain_of_columns({"age": (), "yes": ("true", "false")})
+    assert [each.values for each in domain] == [TO_COMPLETE, Categories(("true", "false"))]
+    assert unfinished(domain) == ["age"]
+    assert found_in_records(domain) == []
+    # They survive every file that a schema is kept in.
+    assert unfinished(rp.Domain.parse(domain.text("c.json"), "c.json")) == ["age"]
+    assert unfinished(Scenario.parse(Scenario(domain).text()).domain) == ["age"]
+
+
+def test_values_found_in_records_say_so_in_the_label():
+    domain = schema_sources.domain_of_columns({"sex": ("F", "M"), "income": ()}, found=["sex"])
+    assert domain["sex"] == Attribute("sex", Categories(("F", "M")), FOUND_IN_RECORDS)
+    assert (found_in_records(domain), unfinished(domain)) == (["sex"], ["income"])
+    assert "found in the records" in Scenario(domain).plan().text
+
+
+def test_added_columns_leave_what_has_its_values():
+    present = rp.Domain((DOMAIN["sex"], Attribute("region", TO_COMPLETE, "Region")))
+    columns = {"sex": ("X",), "region": ("N", "S"), "age": ()}
+    domain = schema_sources.domain_of_columns(columns, found=["region"], present=present)
+    assert domain.names == ("sex", "region", "age")
+    assert domain["sex"] == DOMAIN["sex"]
+    assert domain["region"] == Attribute("region", Categories(("N", "S")), FOUND_IN_RECORDS)
+    assert is_unfinished(domain["age"])
+
+
+def test_an_unfinished_attribute_changes_no_plan():
+    with_one = Scenario(rp.Domain((*DOMAIN.attributes, Attribute("x", TO_COMPLETE))))
+    plan = with_one.plan()
+    assert all(len(plan.closure.attributes(place)) <= 2 for place in range(len(plan.closure)))
+    assert len(plan.closure) == len(Scenario(DOMAIN).plan().closure)

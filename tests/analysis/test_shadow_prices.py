@@ -1,0 +1,143 @@
+"""Shadow prices: who holds the loss up, and whether asking less of them helps as much as told."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.analysis import shadow_prices
+from rpexplore.analysis.forecasts import Forecast
+from rpexplore.planner import optimum
+from tests.analysis.schemes import forecast_of
+from tests.published import figures
+
+DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})
+BUDGET = rp.Budget(rho="0.1")
+
+
+def with_prices(*prices):
+    domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(len(prices))})
+    workload = rp.Workload.all_of_order(domain, 1)
+    return Forecast("this", workload, np.ones(len(prices)), np.array(prices, dtype=float))
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30).filter(lambda x: sum(x) > 1e-3))
+def test_holders_are_the_fewest(prices):
+    prices = np.array(prices) / np.sum(prices)
+    found = shadow_prices.holders(with_prices(*prices))
+    ordered = np.sort(prices)[::-1]
+    assert ordered[: found.count].sum() >= 0.8 * (1 - 1e-9)
+    assert ordered[: found.count - 1].sum() < 0.8
+    assert found.share == pytest.approx(ordered[: found.count].sum())
+    assert found.first_share == ordered[0]
+    assert found.tables[0] == f"a{np.argmax(prices)}"
+    assert len(found.tables) == min(found.count, 10)
+
+
+def test_by_table_by_order_and_by_attribute():
+    forecast = forecast_of(figures.workload("CPS", "<=3"), rp.SumOfVariances("cells"))
+    workload, prices = forecast.workload, forecast.shadow_prices
+    tables = shadow_prices.by_table(forecast, most=None)
+    assert tables["share"].sum() == pytest.approx(1)
+    assert tables["share"].tolist() == np.sort(prices)[::-1].tolist()
+    assert len(shadow_prices.by_table(forecast)) == 10
+    orders = shadow_prices.by_order(forecast)
+    assert orders["tables"].tolist() == [1, 5, 10, 10]
+    for order, share in enumerate(orders["share"]):
+        assert share == pytest.approx(prices[workload.orders == order].sum())
+    frame = shadow_prices.by_attribute(forecast).set_index("attribute")
+    for name in workload.domain.names:
+        has = np.array([name in table for table in workload.tables])
+        assert frame.loc[name, "share"] == pytest.approx(prices[has].sum())
+        assert frame.loc[name, "tables"] == has.sum()
+        assert frame.loc[name, "share_of_tables"] == has.mean()
+    assert frame["share"].is_monotonic_decreasing
+
+
+@pytest.mark.parametrize("loss", [rp.SumOfVariances("sqrt"), rp.MaxVariance()])
+def test_a_little_less_importance_lowers_the_loss_by_the_share(loss):
+    """What the words promise: 10 % less importance, about a tenth of the share less loss."""
+    workload = rp.Workload.all_up_to(DOMAIN, 2).with_weights({("age",): 5.0, ("sex",): 2.0})
+    before = optimum(workload, loss=loss, tolerance=1e-9)
+    place = int(np.argmax(before.solution.shadow_prices))
+    weights = workload.weights.copy()
+    weights[place] *= 0.999
+    after = optimum(
+        rp.Workload(DOMAIN, workload.members, weights, workload.targets),
+        loss=loss,
+        tolerance=1e-9,
+    )
+    fall = 1 - after.solution.lower_bound / before.solution.lower_bound
+    assert fall == pytest.approx(0.001 * before.solution.shadow_prices[place], rel=0.01)
+
+
+def test_a_little_larger_target_lowers_the_loss_by_twice_the_share():
+    workload = rp.Workload.all_up_to(DOMAIN, 1).with_targets(
+        {(): 3.0, ("age",): 1.0, ("sex",): 2.0, ("region",): 2.0}
+    )
+    loss = rp.MaxVariance(relative_to="target")
+    before = optimum(workload, loss=loss, tolerance=1e-9)
+    place = int(np.argmax(before.solution.shadow_prices))
+    table = workload.tables[place]
+    target = float(workload.targets[place]) * 1.001
+    after = optimum(workload.with_targets({table: target}), loss=loss, tolerance=1e-9)
+    fall = 1 - after.solution.lower_bound / before.solution.lower_bound
+    assert fall == pytest.approx(0.002 * before.solution.shadow_prices[place], rel=0.01)
+
+
+# ---- words
+
+
+def words_of(*prices, loss=None):
+    found = shadow_prices.holders(with_prices(*prices))
+    return shadow_prices.in_words(found, loss or rp.MaxVariance())
+
+
+def test_words_for_a_few_tables():
+    words = words_of(0.5, 0.1, 0.3, 0.1)
+    assert words == (
+        "These 2 of 4 tables hold 80 % of the largest variance up: a0; a2. Leaving out the first, "
+        "or asking less of it, helps the others the most: were its importance 10 % less, the "
+        "largest variance would fall by about 5 %."
+    )
+
+
+def test_words_for_one_table():
+    words = words_of(0.9, 0.1, loss=rp.SumOfVariances())
+    assert words.startswith("One table holds 90 % of the weighted sum of variances up: a0.")
+    assert "would fall by about 9 %" in words
+
+
+def test_words_for_many_tables():
+    words = words_of(*[0.01] * 100)
+    assert words.startswith("No handful of tables decides: it takes 80 of 100 tables")
+
+
+def test_words_for_the_only_table():
+    assert "it alone holds the largest variance up" in words_of(1.0)
+
+
+def test_words_for_targets():
+    words = words_of(0.9, 0.1, loss=rp.MaxVariance(relative_to="target"))
+    assert "the largest variance relative to its target up: a0" in words
+    assert "were its target 5 % larger" in words
+
+
+@pytest.mark.parametrize(
+    ("frame_of", "names", "told"),
+    [
+        (shadow_prices.by_table, "table", "The table (total) alone holds 40 % of it up."),
+        (shadow_prices.by_order, "attributes", "The total alone holds 40 % of it up, with 17 %"),
+        (shadow_prices.by_attribute, "attribute", "The tables with a4 together hold 30 % of it"),
+    ],
+)
+def test_words_for_the_first(frame_of, names, told):
+    forecast = forecast_of(figures.workload("CPS", "<=1"), rp.MaxVariance())
+    prices = np.array([0.4, 0.1, 0.1, 0.05, 0.05, 0.3])
+    forecast = Forecast("this", forecast.workload, forecast.standard_errors, prices)
+    frame = frame_of(forecast)
+    if names == "attributes":
+        frame = frame.head(1)
+    assert shadow_prices.first_in_words(frame, names, "it").startswith(told)

@@ -1,0 +1,116 @@
+"""The smallest budgets that are enough: they are, and hardly less is not."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.accounting import ExactVariances
+from rpexplore.analysis import sufficient_budgets as budgets
+from rpexplore.errors import BudgetError, WorkloadError
+from rpexplore.planner import optimum
+from tests.strategies import workloads
+
+LOSSES = [rp.SumOfVariances(), rp.MaxVariance(), rp.MaxVariance("target")]
+PRESENT = [
+    rp.Budget(rho="0.1"),
+    rp.Budget(rho="1/3", max_records_per_person=3),
+    rp.Budget(epsilon=1, delta="1e-9"),
+    rp.Budget(mu="0.5", max_records_per_person=2),
+    rp.Budget(privacy_cost=7),
+]
+
+
+@pytest.fixture(scope="module")
+def workload():
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
+    tables = rp.Workload.all_up_to(domain, 2)
+    return rp.Workload(domain, tables.members, tables.weights, np.linspace(3, 9, len(tables)))
+
+
+def meets_exactly(plan):
+    """Whether each standard error is at most its target, in integer arithmetic."""
+    exact = ExactVariances.of(plan.closure, plan.workload.exact_cells, plan.sigma_squared)
+    targets = plan.workload.targets.tolist()
+    return all(
+        exact.fraction(row) <= Fraction(target) ** 2
+        for row, target in enumerate(targets)
+        if not math.isnan(target)
+    )
+
+
+@pytest.mark.parametrize("present", PRESENT, ids=repr)
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_the_smallest_budget_meets_all_targets_and_less_does_not(workload, loss, present):
+    solved = optimum(workload, loss=loss)
+    found = budgets.smallest_budget(solved, present)
+    for enough in (
+        found.budget,
+        rp.Budget(rho=found.rho, max_records_per_person=present.max_records_per_person),
+    ):
+        assert meets_exactly(rp.plan(workload, loss=loss, budget=enough))
+    assert found.budget.stated[0][0] in ("rho", present.stated[0][0])
+    assert found.budget.stated_delta == present.stated_delta
+    assert found.budget.unit == present.unit
+    needed = Fraction(found.needed)
+    assert needed < Fraction(found.rho) < needed * (1 + Fraction(2, 10**4))
+    assert found.budget.rho < needed * (1 + Fraction(1, 10**3))
+    less = rp.Budget(
+        rho=needed * Fraction(999, 1000), max_records_per_person=present.max_records_per_person
+    )
+    assert not meets_exactly(rp.plan(workload, loss=loss, budget=less))
+    assert found.times == pytest.approx(found.needed / float(present.rho))
+
+
+@given(workloads(with_targets=True), st.sampled_from(PRESENT))
+@settings(deadline=None, max_examples=40)
+def test_aimed_at_the_targets_it_is_the_smallest_of_all(workload, present):
+    aimed = optimum(workload, loss=rp.MaxVariance("target"))
+    least = budgets.smallest_budget(aimed, present)
+    assert meets_exactly(aimed.at(least.budget))
+    below = budgets.rho_below_no_plan_can(aimed, present)
+    assert below <= least.needed <= below * (1 + 1e-6)
+    for loss in LOSSES[:2]:
+        other = budgets.smallest_budget(optimum(workload, loss=loss), present)
+        assert other.needed >= below
+
+
+def test_tables_without_a_target_ask_for_nothing(workload):
+    some = workload.with_targets(dict.fromkeys(workload.tables[1:]))
+    needs = budgets.needed_rho(optimum(some, loss=rp.SumOfVariances()), PRESENT[0])
+    assert np.isnan(needs[1:]).all()
+    assert needs[0] > 0
+    none = workload.with_targets(dict.fromkeys(workload.tables))
+    with pytest.raises(WorkloadError, match="No table has a target"):
+        budgets.smallest_budget(optimum(none, loss=rp.SumOfVariances()), PRESENT[0])
+
+
+@pytest.mark.parametrize("present", PRESENT, ids=repr)
+@pytest.mark.parametrize("wanted", [0.03, 5.0, 1e4])
+def test_a_wanted_standard_error_comes_true(workload, present, wanted):
+    solved = optimum(workload, loss=rp.SumOfVariances())
+    found = budgets.budget_for_error(float(solved.variances[4]), wanted, present)
+    assert solved.at(found.budget).standard_errors[4] <= wanted
+    assert solved.at(found.budget).standard_errors[4] > wanted * (1 - 1e-3)
+
+
+@pytest.mark.parametrize("wanted", [0.0, -1.0, float("nan"), 1e-80, 1e80])
+def test_what_cannot_be_had_is_refused(workload, wanted):
+    solved = optimum(workload, loss=rp.SumOfVariances())
+    with pytest.raises(BudgetError, match=r"above 0|cannot be planned with"):
+        budgets.budget_for_error(float(solved.variances[0]), wanted, PRESENT[0])
+
+
+def test_in_words():
+    present = rp.Budget(rho="0.1")
+    # epsilon(rho = 0.4, delta = 1e-6) = 4.6044, rounded up
+    more = budgets.sufficient(0.4 / (1 + 2e-8), present)
+    assert more.words == "ρ = 0.4 (ε = 4.61 at δ = 1e-6)"
+    assert more.compared == "4 times the present budget"
+    less = budgets.sufficient(0.025, present)
+    assert less.rho == "0.025001"
+    assert less.compared == "25 % of the present budget"

@@ -1,0 +1,118 @@
+"""Targets met against the budget: the curves against planning anew, and what is said of them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import rpexplore as rp
+from rpexplore.analysis import target_curves as curves
+from rpexplore.analysis.target_curves import AIM, AIMED, PRESENT
+from rpexplore.planner import optimum
+from tests.strategies import workloads
+
+BUDGET = rp.Budget(rho="0.1", max_records_per_person=2)
+
+
+@pytest.fixture
+def workload():
+    """7 tables whose targets are met at very different budgets."""
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
+    tables = rp.Workload.all_up_to(domain, 2)
+    targets = np.array([30.0, 5, 40, 8, 20, 10, 15])
+    return rp.Workload(domain, tables.members, tables.weights, targets)
+
+
+def met_at(workload, loss, rho):
+    """How many targets the plan of a budget meets."""
+    budget = rp.Budget(rho=rho, max_records_per_person=BUDGET.max_records_per_person)
+    plan = rp.plan(workload, loss=loss, budget=budget)
+    return int(np.count_nonzero(plan.standard_errors <= workload.targets))
+
+
+@given(workload=workloads(with_targets=True))
+@settings(deadline=None, max_examples=20)
+def test_the_curves_step_where_plans_come_to_meet_more(workload):
+    aims = {
+        PRESENT: optimum(workload, loss=rp.SumOfVariances()),
+        AIMED: optimum(workload, loss=AIM),
+    }
+    frame = curves.met_by_budget(aims, BUDGET)
+    for aim, solved in aims.items():
+        rows = frame[frame["aim"] == aim]
+        assert rows["met"].tolist() == list(range(len(workload) + 1))
+        assert rows["rho"].is_monotonic_increasing
+        assert rows["share"].tolist() == (rows["met"] / len(workload)).tolist()
+        for met, rho in zip(rows["met"].tolist()[1:], rows["rho"].tolist()[1:], strict=True):
+            assert met_at(workload, solved.loss, rho * (1 + 1e-8)) >= met
+            assert met_at(workload, solved.loss, rho * (1 - 1e-6)) < met
+
+
+def test_long_curves_are_thinned_to_points_that_are_exact():
+    domain = rp.Domain.from_sizes({f"a{i}": i + 2 for i in range(12)})
+    tables = rp.Workload.all_up_to(domain, 3)
+    targets = np.random.default_rng(0).uniform(1, 50, len(tables))
+    workload = rp.Workload(domain, tables.members, tables.weights, targets)
+    solved = optimum(workload, loss=rp.SumOfVariances())
+    frame = curves.met_by_budget({PRESENT: solved}, BUDGET)
+    assert len(frame) == curves.MOST_STEPS + 1
+    assert frame["met"].iloc[[0, -1]].tolist() == [0, len(workload)]
+    for row in (17, 101, 200):
+        rho, met = frame["rho"].iloc[row], frame["met"].iloc[row]
+        assert met_at(workload, solved.loss, rho * (1 + 1e-8)) == met
+
+
+def test_the_last_to_be_met_stands_first(workload):
+    solved = optimum(workload, loss=rp.SumOfVariances())
+    frame = curves.last_to_be_met(solved, BUDGET)
+    errors = dict(zip(workload.tables, solved.standard_errors(BUDGET), strict=True))
+    assert len(frame) == 7
+    assert frame["needed_rho"].is_monotonic_decreasing
+    ratio = frame["standard_error"] / frame["target"]
+    np.testing.assert_allclose(frame["times"], ratio**2, rtol=1e-12)
+    first = frame.iloc[0]
+    assert first["standard_error"] == errors[tuple(first["table"].split(" × "))]
+    assert frame["met"].tolist() == ["yes" if each <= 1 else "no" for each in ratio]
+    assert set(frame["met"]) == {"yes", "no"}
+
+
+def test_some_targets_out_of_reach(workload):
+    present, aimed = (optimum(workload, loss=loss) for loss in (rp.SumOfVariances(), AIM))
+    found = curves.outlook(present, aimed, BUDGET)
+    assert (found.targets, found.is_least, found.out_of_reach) == (7, True, True)
+    assert found.met == met_at(workload, present.loss, "0.1") < 7
+    assert found.last == curves.last_to_be_met(present, BUDGET)["table"].iloc[0]
+    assert found.second == curves.last_to_be_met(present, BUDGET)["table"].iloc[1]
+    assert found.aimed.needed < found.enough.needed
+    words = curves.outlook_in_words(found, "people")
+    assert words.startswith(f"{found.met} of 7 targets met at the present budget.")
+    assert f"ρ = {found.enough.rho} " in words
+    assert f"The last to be met is {found.last} (wanted " in words
+    assert words.endswith(f", after {found.second}.")
+    words = curves.aimed_in_words(found)
+    assert f"from ρ = {found.aimed.rho} " in words
+    assert "No plan of this kind can do it with a smaller budget." in words
+    assert "out of reach" in words
+
+
+def test_all_targets_met(workload):
+    plenty = rp.Budget(rho=1000)
+    found = curves.outlook(optimum(workload, loss=AIM), None, plenty)
+    assert (found.met, found.aimed, found.is_least, found.out_of_reach) == (7, None, True, False)
+    words = curves.outlook_in_words(found, "people")
+    assert words.startswith("All 7 targets are met. They would be from ρ = ")
+    assert "% of the present budget" in words
+    assert curves.aimed_in_words(found).startswith("No plan of this kind")
+
+
+def test_targets_of_some_tables_only(workload):
+    some = workload.with_targets(dict.fromkeys(workload.tables[1:]))
+    solved = optimum(some, loss=rp.SumOfVariances())
+    assert curves.has_targets(solved) == (True, False)
+    found = curves.outlook(solved, None, BUDGET)
+    assert (found.targets, found.last, found.second) == (1, "(total)", "")
+    assert not found.is_least
+    assert curves.aimed_in_words(found) == ""
+    assert len(curves.last_to_be_met(solved, BUDGET)) == 1
+    none = workload.with_targets(dict.fromkeys(workload.tables))
+    assert curves.has_targets(optimum(none, loss=rp.SumOfVariances())) == (False, False)
+    assert curves.has_targets(optimum(workload, loss=AIM)) == (True, True)

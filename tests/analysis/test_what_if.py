@@ -1,0 +1,213 @@
+"""What if: the moves of all tables against plans of both workloads."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.analysis import what_if
+from rpexplore.analysis.wishes import ADD, BOOST, LEAVE_OUT, Wish, changed_workload
+from rpexplore.errors import RpexploreError
+from rpexplore.planner import optimum
+from rpexplore.request import WorkloadRequest
+from rpexplore.scenario import Scenario
+from rpexplore.table_lists import title
+
+BUDGET = rp.Budget(rho="0.2", max_records_per_person=2)
+DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "one": 1, "income": 7})
+SCENARIO = Scenario(DOMAIN, WorkloadRequest(order=2), budget=BUDGET, counted="people")
+
+LOSSES = [rp.SumOfVariances(), rp.SumOfVariances("cells"), rp.MaxVariance()]
+WISHES = [
+    Wish(LEAVE_OUT, ("region",)),
+    Wish(LEAVE_OUT, (), 1),
+    Wish(LEAVE_OUT, (), 2),
+    Wish(BOOST, ("region",), factor=4.0),
+    Wish(BOOST, (), 1),
+    Wish(ADD, (), 3),
+    Wish(ADD, ("age", "income"), 3),
+    Wish(ADD, (), 5),
+]
+
+
+def moves_of(wish, scenario=SCENARIO):
+    before = optimum(scenario.workload, loss=scenario.loss)
+    after = optimum(changed_workload(scenario, wish), loss=scenario.loss)
+    return what_if.moves(before, after, wish)
+
+
+def standard_error(plan, table):
+    """By the plan's own formula for any marginal; infinite where the plan does not give it."""
+    try:
+        return math.sqrt(plan.variance(table))
+    except RpexploreError:
+        return math.inf
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("wish", WISHES, ids=str)
+def test_moves_are_those_from_plan_to_plan(wish, loss):
+    scenario = SCENARIO.replaced(loss=loss)
+    changed = changed_workload(scenario, wish)
+    before = rp.plan(scenario.workload, loss=loss, budget=BUDGET)
+    after = rp.plan(changed, loss=loss, budget=BUDGET)
+    frame = what_if.of_tables(moves_of(wish, scenario), BUDGET).set_index("table")
+    union = {*scenario.workload.tables, *changed.tables}
+    assert sorted(frame.index) == sorted(map(title, union))
+    for table in union:
+        row = frame.loc[title(table)]
+        for column, plan in (("before", before), ("after", after)):
+            expected = standard_error(plan, table)
+            found = math.inf if math.isnan(row[column]) else row[column]
+            assert found == pytest.approx(expected, rel=1e-5)
+        concerned = set(wish.containing) <= set(table) and wish.order in (None, len(table))
+        if wish.action == ADD:
+            concerned = table not in scenario.workload.tables
+        assert row["concerned"] == concerned
+        if not (math.isnan(row["before"]) or math.isnan(row["after"])):
+            assert row["change"] == pytest.approx(100 * (row["after"] / row["before"] - 1))
+
+
+def test_what_moves_most_stands_first():
+    frame = what_if.of_tables(moves_of(Wish(LEAVE_OUT, (), 1)), BUDGET)
+    distance = np.abs(np.log(frame["after"] / frame["before"])).dropna()
+    assert distance.is_monotonic_decreasing
+
+
+@pytest.mark.parametrize("wish", [Wish(LEAVE_OUT, (), 1), Wish(ADD, (), 3), WISHES[0]], ids=str)
+def test_the_extremes_are_those_that_gain_and_lose_most(wish):
+    found = moves_of(wish)
+    others = what_if.of_tables(found, BUDGET).query("not concerned").set_index("table")["change"]
+    frame = what_if.extremes(found, BUDGET, 5)
+    assert len(frame) == 5
+    assert not frame["concerned"].any()
+    assert frame["change"].tolist() == [others[name] for name in frame["name"]]
+    ordered = sorted(others)
+    np.testing.assert_allclose(frame["change"], [*ordered[:3], *ordered[-2:]], rtol=1e-12)
+    everything = what_if.extremes(found, BUDGET, 100)
+    np.testing.assert_allclose(everything["change"], ordered, rtol=1e-12)
+    words = what_if.extremes_in_words(frame, "people")
+    first, last = frame["name"].iloc[0], frame["name"].iloc[-1]
+    if ordered[0] >= 0:
+        assert words.startswith(f"{last} (from ")
+        assert f" loses most, {first} (from " in words
+    else:
+        assert words.startswith(f"{first} (from ")
+        assert words.endswith(" loses most." if ordered[-1] >= 0 else " gains least.")
+
+
+def test_by_number_of_attributes():
+    found = moves_of(Wish(LEAVE_OUT, ("region",)))
+    frame = what_if.by_order(found, BUDGET)
+    assert frame["name"].tolist() == [
+        "total",
+        "1 attribute",
+        "2 attributes",
+        "1 attribute, left out",
+        "2 attributes, left out",
+    ]
+    assert frame["tables"].tolist() == [1, 4, 6, 1, 4]
+    # (region) is gone, and so are its tables: one × region has no more cells, but lies in none
+    assert frame["lost"].tolist() == [0, 0, 0, 1, 4]
+    tables = what_if.of_tables(found, BUDGET)
+    two = tables[(tables["order"] == 2) & ~tables["concerned"]]
+    row = frame.iloc[2]
+    assert row["before"] == pytest.approx(two["before"].median())
+    assert row["after"] == pytest.approx(two["after"].median())
+    spread = two["change"].quantile([0, 0.5, 1]).tolist()
+    assert row[["smallest", "change", "largest"]].tolist() == pytest.approx(spread)
+    assert frame["note"].tolist()[3:] == ["not available", "not available"]
+    assert frame["note"][0] == f"−{abs(row_of_total(tables)):.2g} %"
+
+
+def row_of_total(tables):
+    return tables.set_index("table").loc["(total)", "change"]
+
+
+def test_notes_of_added_tables():
+    frame = what_if.by_order(moves_of(Wish(ADD, (), 3)), BUDGET)
+    assert frame["name"].iloc[-1] == "3 attributes, added"
+    # age × sex × one could be computed from age × sex before, since `one` has a single value
+    assert "new" not in frame["note"].iloc[-1]
+    without = SCENARIO.replaced(domain=rp.Domain.from_sizes({"a": 3, "b": 4, "c": 5}))
+    frame = what_if.by_order(moves_of(Wish(ADD, (), 3), without), BUDGET)
+    assert frame["note"].iloc[-1] == "new"
+    assert math.isnan(frame["before"].iloc[-1])
+
+
+@pytest.mark.parametrize("wish", WISHES, ids=str)
+def test_the_ratios_hold_at_every_budget(wish):
+    found = moves_of(wish)
+    one, other = (what_if.of_tables(found, rp.Budget(rho=rho)) for rho in ("0.01", "5"))
+    pd.testing.assert_series_equal(one["change"], other["change"])
+    np.testing.assert_allclose(one["before"], other["before"] * math.sqrt(500))
+
+
+@given(st.sampled_from(WISHES), st.sampled_from(["0.01", "3"]))
+@settings(deadline=None, max_examples=20)
+def test_sentences_have_no_holes(wish, rho):
+    words = what_if.moves_in_words(moves_of(wish), rp.Budget(rho=rho), "people")
+    assert "nan" not in words
+    assert "inf" not in words.replace("information", "")
+    assert words.endswith(".")
+
+
+def test_leaving_out_in_words():
+    found = moves_of(Wish(LEAVE_OUT, ("region",)))
+    changes = what_if.of_tables(found, BUDGET).query("not concerned")["change"]
+    words = what_if.moves_in_words(found, BUDGET, "people")
+    assert words.startswith("Leaving out the 5 tables with region makes the standard errors of ")
+    assert f"the other 11 tables {abs(changes.median()):.2g} % smaller" in words
+    assert words.endswith("They cannot be computed from the others.")
+    words = what_if.moves_in_words(moves_of(Wish(LEAVE_OUT, ("age",), 1)), BUDGET, "people")
+    assert words.startswith("Leaving out the table age makes the standard errors of the other 15 ")
+    assert "It can still be computed from the others, with errors " in words
+
+
+def test_counting_more_in_words():
+    found = moves_of(Wish(BOOST, ("age", "sex"), 2, factor=9.0))
+    words = what_if.moves_in_words(found, BUDGET, "people")
+    assert words.startswith("Counting the table age × sex 9 times as much makes the standard ")
+    assert "Its own standard error becomes " in words
+    assert words.endswith("% smaller.")
+
+
+def test_adding_in_words():
+    found = moves_of(Wish(ADD, ("age", "income"), 3))
+    words = what_if.moves_in_words(found, BUDGET, "people")
+    assert words.startswith("Adding the 3 tables of 3 attributes with age and income makes ")
+    assert "They will have a standard error of " in words
+    assert words.endswith("people (median).")
+    some = SCENARIO.with_request(
+        kind="listed", listed=(*SCENARIO.workload.tables, ("age", "sex", "income"))
+    )
+    found = moves_of(Wish(ADD, ("age", "income"), 3), some)
+    words = what_if.moves_in_words(found, BUDGET, "people")
+    assert words.startswith("Adding 2 of the 3 tables of 3 attributes with age and income makes ")
+
+
+def test_nothing_to_compare_with_and_nothing_that_moves():
+    single = SCENARIO.with_request(kind="listed", listed=(("age",),))
+    words = what_if.moves_in_words(moves_of(Wish(BOOST, ("age",)), single), BUDGET, "people")
+    assert (
+        words
+        == "Counting the table age 2 times as much changes nothing: there are no other tables."
+    )
+    largest = SCENARIO.with_request(kind="listed", listed=(("age", "income"), ("age", "one")))
+    found = moves_of(Wish(BOOST, ("one",), factor=1.0), largest)
+    words = what_if.moves_in_words(found, BUDGET, "people")
+    assert "moves no other table by as much as 0.05 %" in words
+    assert what_if.extremes(found, BUDGET, 5)["note"].tolist() == ["±0 %"]
+    assert not what_if.others_differ(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [(-23.4, "23 % smaller"), (4.12, "4.1 % larger"), (150.0, "2.5 times as large")],
+)
+def test_changes_in_words(change, words):
+    assert what_if.change_in_words(change) == words

@@ -1,0 +1,190 @@
+"""Wishes: the changed workload, and the scenario that asks for it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.analysis.wishes import (
+    ADD,
+    BOOST,
+    LEAVE_OUT,
+    Wish,
+    changed_scenario,
+    changed_workload,
+    places_of,
+    tables_in_words,
+)
+from rpexplore.errors import WorkloadError
+from rpexplore.request import WorkloadRequest
+from rpexplore.scenario import Scenario
+from rpexplore.settings import GroupSetting, TableSetting
+
+DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "income": 7})
+REQUEST = WorkloadRequest(
+    order=2,
+    groups=(GroupSetting(("region",), weight=3.0, target=8.0),),
+    settings=(TableSetting(("age", "sex"), weight=5.0),),
+)
+SCENARIO = Scenario(DOMAIN, REQUEST)
+
+
+def tables(workload):
+    """{attributes: (importance, target)}"""
+    values = zip(workload.weights.tolist(), np.nan_to_num(workload.targets).tolist(), strict=True)
+    return dict(zip(workload.tables, values, strict=True))
+
+
+BEFORE = tables(SCENARIO.workload)
+
+WISHES = [
+    Wish(LEAVE_OUT, ("region",)),
+    Wish(LEAVE_OUT, ("age", "sex")),
+    Wish(LEAVE_OUT, (), 2),
+    Wish(LEAVE_OUT, (), 1),
+    Wish(LEAVE_OUT, ("age",), 2),
+    Wish(LEAVE_OUT, (), 0),
+    Wish(BOOST, ("region",), factor=2.5),
+    Wish(BOOST, (), 1, factor=0.1),
+    Wish(BOOST, ("age", "sex"), 2),
+    Wish(ADD, (), 3),
+    Wish(ADD, ("age",), 3),
+    Wish(ADD, ("age", "sex", "region", "income"), 4),
+]
+
+
+@pytest.mark.parametrize("wish", WISHES, ids=str)
+def test_the_workload_is_changed_as_wished(wish):
+    changed = tables(changed_workload(SCENARIO, wish))
+
+    def concerned(table):
+        return set(wish.containing) <= set(table) and wish.order in (None, len(table))
+
+    if wish.action == LEAVE_OUT:
+        assert changed == {table: v for table, v in BEFORE.items() if not concerned(table)}
+    elif wish.action == BOOST:
+        expected = {
+            table: (weight * (wish.factor if concerned(table) else 1), target)
+            for table, (weight, target) in BEFORE.items()
+        }
+        assert changed == expected
+    else:
+        assert {table: changed[table] for table in BEFORE} == BEFORE
+        added = changed.keys() - BEFORE.keys()
+        assert added == {
+            table
+            for table in rp.Workload.all_of_order(DOMAIN, wish.order).tables
+            if concerned(table)
+        }
+        for table in added:  # what groups ask for holds for tables that come later
+            assert changed[table] == ((3.0, 8.0) if "region" in table else (1.0, 0.0))
+
+
+@pytest.mark.parametrize("wish", WISHES, ids=str)
+def test_the_scenario_asks_for_the_changed_workload(wish):
+    workload = changed_workload(SCENARIO, wish)
+    made = changed_scenario(SCENARIO, wish, workload)
+    assert tables(made.workload) == tables(workload)
+    assert made.budget == SCENARIO.budget
+
+
+@pytest.mark.parametrize(
+    ("wish", "kind", "order", "only"),
+    [
+        (Wish(LEAVE_OUT, ("region",)), "up_to", 2, ("age", "sex", "income")),
+        (Wish(LEAVE_OUT, (), 2), "up_to", 1, ()),
+        (Wish(ADD, (), 3), "up_to", 3, ()),
+        (Wish(LEAVE_OUT, (), 1), "listed", 2, ()),
+        (Wish(ADD, ("age",), 3), "listed", 2, ()),
+    ],
+    ids=str,
+)
+def test_it_asks_as_simply_as_it_can(wish, kind, order, only):
+    request = changed_scenario(SCENARIO, wish, changed_workload(SCENARIO, wish)).request
+    assert (request.kind, request.order, request.only) == (kind, order, only)
+
+
+def test_tables_of_one_order_grow_into_all_up_to_it():
+    scenario = Scenario(DOMAIN, WorkloadRequest("of_order", order=2))
+    wish = Wish(LEAVE_OUT, ("sex",))
+    request = changed_scenario(scenario, wish, changed_workload(scenario, wish)).request
+    assert (request.kind, request.only) == ("of_order", ("age", "region", "income"))
+    wish = Wish(ADD, (), 1)  # the total is missing, so that only a list will do
+    made = changed_scenario(scenario, wish, changed_workload(scenario, wish))
+    assert made.request.kind == "listed"
+    assert len(made.workload) == 10
+
+
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [
+        (Wish(LEAVE_OUT, ("age", "sex", "region")), "no such table"),
+        (Wish(LEAVE_OUT), "leave no table"),
+        (Wish(BOOST, (), 3), "no such table"),
+        (Wish(ADD, (), 2), "all of these tables already"),
+        (Wish(ADD, ("age", "sex"), 2), "all of these tables already"),
+        (Wish(ADD, ("age",)), "how many attributes"),
+        (Wish(ADD, ("age", "sex"), 1), "tables of at most 1"),
+        (Wish(ADD, (), 9), "Tables of 9 attributes"),
+        (Wish(BOOST, ("age",), factor=-1), "positive number"),
+    ],
+    ids=str,
+)
+def test_wishes_that_mean_nothing_are_refused(wish, told):
+    with pytest.raises(WorkloadError, match=told):
+        changed_workload(SCENARIO, wish)
+
+
+def test_importance_means_nothing_where_targets_are_aimed_at():
+    scenario = SCENARIO.replaced(loss=rp.MaxVariance("target"))
+    with pytest.raises(WorkloadError, match="importance has no effect"):
+        changed_workload(scenario, Wish(BOOST, ("age",)))
+
+
+def test_long_lists_are_refused():
+    domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(30)})
+    scenario = Scenario(domain, WorkloadRequest(order=3))
+    for wish in (Wish(LEAVE_OUT, (), 1), Wish(BOOST, (), 3), Wish(LEAVE_OUT, ("a1", "a2"))):
+        workload = changed_workload(scenario, wish)
+        with pytest.raises(WorkloadError, match="one by one"):
+            changed_scenario(scenario, wish, workload)
+    for wish in (Wish(LEAVE_OUT, ("a1",)), Wish(BOOST, ("a1",)), Wish(BOOST, (), 1)):
+        workload = changed_workload(scenario, wish)
+        assert tables(changed_scenario(scenario, wish, workload).workload) == tables(workload)
+
+
+@pytest.mark.parametrize(
+    ("wish", "words"),
+    [
+        (Wish(LEAVE_OUT, ("region",)), "the 4 tables with region"),
+        (Wish(LEAVE_OUT, ("age", "sex")), "the table age × sex"),
+        (Wish(LEAVE_OUT, ("age", "sex"), 2), "the table age × sex"),
+        (Wish(LEAVE_OUT, (), 2), "the 6 tables of 2 attributes"),
+        (Wish(LEAVE_OUT, (), 1), "the 4 tables of 1 attribute"),
+        (Wish(LEAVE_OUT, ("age",), 2), "the 3 tables of 2 attributes with age"),
+        (Wish(LEAVE_OUT, (), 0), "the total"),
+        (Wish(BOOST), "the 11 tables"),
+    ],
+    ids=str,
+)
+def test_in_words(wish, words):
+    assert tables_in_words(SCENARIO.workload, wish) == words
+
+
+sets = st.lists(
+    st.sets(st.integers(0, 6), max_size=4), min_size=1, max_size=12, unique_by=frozenset
+)
+
+
+def as_rows(chosen):
+    width = max(len(each) for each in chosen)
+    return np.array([[*sorted(each), *[-1] * (width - len(each))] for each in chosen]).reshape(
+        len(chosen), width
+    )
+
+
+@given(sets, sets)
+def test_places_of_rows(rows, among):
+    expected = [among.index(each) if each in among else -1 for each in rows]
+    assert places_of(as_rows(rows), as_rows(among)).tolist() == expected

@@ -1,0 +1,92 @@
+"""The bundle: all pieces in one file, agreeing with each other, the same every time."""
+
+import io
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.export.bundle import bundle
+from rpexplore.scenario import Scenario
+from rpexplore.table_lists import workload_from_csv
+from tests.export.scenarios import SCENARIOS
+
+NAMES = [
+    "plan.json",
+    "report.html",
+    "tables.csv",
+    "codebook.json",
+    "plan.py",
+    "scenario.json",
+    "commands.txt",
+]
+
+
+def unpacked(scenario: Scenario) -> dict[str, str]:
+    with zipfile.ZipFile(io.BytesIO(bundle(scenario.plan(), scenario))) as archive:
+        assert archive.testzip() is None
+        return {name: archive.read(name).decode() for name in archive.namelist()}
+
+
+def test_every_piece_belongs_to_the_same_plan(scenario):
+    files = unpacked(scenario)
+    assert list(files) == NAMES
+    plan = rp.Plan.parse(files["plan.json"])
+    assert plan.text == scenario.plan().text
+    assert rp.verify(plan).holds
+    domain = rp.Domain.parse(files["codebook.json"], "codebook.json")
+    assert domain == plan.workload.domain
+    read = workload_from_csv(domain, files["tables.csv"], "tables.csv")
+    assert read.tables == plan.workload.tables
+    assert Scenario.parse(files["scenario.json"]).plan().sha256 == plan.sha256
+    for name in ("plan.py", "report.html", "commands.txt"):
+        assert plan.sha256 in files[name]
+    for name in NAMES:
+        assert f"#   {name} " in files["commands.txt"]
+
+
+@pytest.mark.parametrize("name", ["groups", "hostile"])
+def test_it_is_the_same_to_the_byte_every_time(name):
+    scenario = SCENARIOS[name]
+    first = bundle(scenario.plan(), scenario)
+    assert bundle(scenario.plan(), Scenario.parse(scenario.text())) == first
+    with zipfile.ZipFile(io.BytesIO(first)) as archive:
+        assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+@pytest.mark.parametrize("name", ["at most cells", "hostile"])
+def test_all_of_it_works_where_it_is_unpacked(name, tmp_path):
+    for file, text in unpacked(SCENARIOS[name]).items():
+        (tmp_path / file).write_bytes(text.encode())
+    made = subprocess.run(
+        [sys.executable, "plan.py", "--save", "again.json"], cwd=tmp_path, check=False
+    )
+    assert made.returncode == 0
+    assert (tmp_path / "again.json").read_bytes() == (tmp_path / "plan.json").read_bytes()
+    # As a whole, commands.txt is a shell script that ends at the records it has no path of.
+    environment = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    run = subprocess.run(
+        ["sh", "-eu", "commands.txt"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 2
+    assert "There are no records at 'PATH/TO/records.csv'" in run.stderr
+    assert (tmp_path / "made.json").read_bytes() == (tmp_path / "plan.json").read_bytes()
+    assert (tmp_path / "made.html").read_bytes() == (tmp_path / "report.html").read_bytes()
+
+
+def test_nothing_of_this_machine_is_in_it():
+    files = unpacked(SCENARIOS["groups"])
+    for name, text in files.items():
+        if name != "report.html":  # it holds plotly.js; see test_report
+            assert str(Path.home()) not in text
+            assert str(Path.cwd()) not in text
+            assert not re.search(r"\b20[2-9]\d-\d\d-\d\d\b", text)

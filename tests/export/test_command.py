@@ -1,0 +1,115 @@
+"""The command lines: run by a shell, they make the very plan, and a report of it."""
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import rpexplore as rp
+from rpexplore.analysis.standard_errors import csv_of_tables
+from rpexplore.cli import cli
+from rpexplore.export.command import command_lines
+from rpexplore.release import Release
+from rpexplore.scenario import Scenario
+from tests.export.scenarios import SCENARIOS
+
+
+def lines_of(plan: rp.Plan, scenario: Scenario, **more: str) -> str:
+    return command_lines(
+        plan,
+        scenario.request,
+        name=scenario.name,
+        note=scenario.note,
+        counted=scenario.counted,
+        **more,
+    )
+
+
+def export_to(folder: Path, plan: rp.Plan) -> None:
+    plan.save(folder / "plan.json")
+    plan.workload.domain.save(folder / "codebook.json")
+    (folder / "tables.csv").write_text(csv_of_tables(plan), encoding="utf-8")
+
+
+def verb(text: str, name: str) -> list[str]:
+    """The arguments of the line for one verb."""
+    joined = text.replace("\\\n", " ")
+    start = joined.index(f"rpexplore {name} ")
+    return shlex.split(joined[start:].split("\n\n")[0])[1:]
+
+
+def test_the_plan_is_made_again_to_the_byte(scenario, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan = scenario.plan()
+    export_to(tmp_path, plan)
+    done = CliRunner().invoke(cli, verb(lines_of(plan, scenario), "plan"))
+    assert done.exit_code == 0, done.output
+    assert Path("made.json").read_bytes() == plan.text.encode()
+
+
+@pytest.mark.parametrize("name", ["hostile", "at most cells"])
+def test_a_shell_runs_them_all(name, tmp_path):
+    scenario = SCENARIOS[name]
+    plan = scenario.plan()
+    export_to(tmp_path, plan)
+    text = lines_of(plan, scenario)
+    script, _, release = text.partition("# Run the release")
+    bin_folder = Path(sys.executable).parent
+    done = subprocess.run(
+        ["sh", "-eu", "-c", script],
+        cwd=tmp_path,
+        env={"PATH": f"{bin_folder}:/usr/bin:/bin", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "made.json").read_bytes() == plan.text.encode()
+    assert scenario.counted.replace("<", "&lt;").replace(">", "&gt;") in (
+        tmp_path / "made.html"
+    ).read_text("utf-8")
+    assert "PATH/TO/records.csv" in release
+
+
+def test_the_release_line_runs_the_release(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    scenario = SCENARIOS["listed"]
+    plan = scenario.plan()
+    export_to(tmp_path, plan)
+    rows = [f"{5 * i % 100},{'FM'[i % 2]},R{i % 12:02},{10 * i},only" for i in range(60)]
+    Path("my records.csv").write_text("\n".join(["age,sex,region,income,one", *rows]))
+    line = verb(lines_of(plan, scenario, records="my records.csv"), "release")
+    done = CliRunner().invoke(cli, line)
+    assert done.exit_code == 0, done.output
+    assert Release.load("release").plan.sha256 == plan.sha256
+
+
+def test_short_wishes_are_options_and_long_ones_a_file():
+    def plan_line(name: str) -> list[str]:
+        scenario = SCENARIOS[name]
+        return verb(lines_of(scenario.plan(), scenario), "plan")
+
+    assert plan_line("up to")[2:4] == ["--up-to", "2"]
+    assert plan_line("of order")[2:4] == ["--of-order", "2"]
+    assert plan_line("at most cells")[2:4] == ["--at-most-cells", "90"]
+    assert plan_line("higher order than attributes")[2:4] == ["--up-to", "5"]
+    listed = plan_line("listed")
+    assert listed[2:7] == [
+        "--table=total",
+        "--table=age",
+        "--table=sex,region",
+        "--weight=total=2.0",
+        "--target=total=3.25",
+    ]
+    assert listed[-6:] == ["--mu", "0.7", "--records-per-person", "3", "--out", "made.json"]
+    for name in ("groups", "long list"):
+        assert plan_line(name)[2:4] == ["--tables", "tables.csv"]
+    assert plan_line("of order")[-4:-2] == ["--rho", "1/3"]
+
+
+def test_the_lines_name_the_plan_they_make():
+    plan = SCENARIOS["up to"].plan()
+    assert plan.sha256 in command_lines(plan)

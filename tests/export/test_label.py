@@ -1,0 +1,104 @@
+"""The privacy label says what is promised, to whom, and what is not."""
+
+import math
+import re
+from fractions import Fraction
+
+import pytest
+
+import rpexplore as rp
+from rpexplore import privacy
+from rpexplore.export.label import epsilons, label
+from rpexplore.export.section import Beside, Facts, Points
+
+
+def plan(**budget) -> rp.Plan:
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 10, "sex": 2}), 2)
+    return rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(**budget))
+
+
+def facts(made: rp.Plan) -> dict[str, str]:
+    part = label(made).parts[0]
+    assert isinstance(part, Facts)
+    return {term: " ".join(sentences) for term, sentences in part.rows}
+
+
+def in_plain_words(made: rp.Plan) -> str:
+    part = label(made).parts[2]
+    assert isinstance(part, Points)
+    return " ".join(part.sentences)
+
+
+def lists(made: rp.Plan) -> dict[str, str]:
+    part = label(made).parts[-1]
+    assert isinstance(part, Beside)
+    return {points.title: " ".join(points.sentences) for points in part.lists}
+
+
+def test_it_names_unit_neighbours_promise_and_plan():
+    made = plan(rho="0.1")
+    found = facts(made)
+    assert found["Who is protected"].startswith("One record.")
+    assert "with k records, the ρ below is k² times" in found["Who is protected"]
+    assert "one has one record more" in found["Neighbouring data"]
+    assert found["The promise"].startswith("ρ = 0.1 of zero-concentrated")
+    assert "set as ρ = 0.1;" in found["The promise"]
+    assert made.sha256 in found["Which plan"]
+
+
+def test_it_says_what_a_person_may_have():
+    found = facts(plan(epsilon=1, delta="1e-9", max_records_per_person=3))
+    assert found["Who is protected"].startswith("One person with at most 3 records.")
+    assert "cannot check" in found["Who is protected"]
+    assert "one person more" in found["Neighbouring data"]
+    assert "set as ε = 1 at δ = 1e-9;" in found["The promise"]
+    (rho,) = re.findall(r"ρ = ([0-9.]+)", found["The promise"])
+    # Rounded up, and no more than that.
+    exact = privacy.rho_from_epsilon_delta(1, "1e-9")
+    assert exact * (1 - Fraction(1, 10**9)) <= Fraction(rho) <= exact * Fraction(1_000_010, 10**6)
+
+
+def test_every_epsilon_is_proven_and_only_a_little_above_the_exact_one():
+    made = plan(rho="0.5")
+    frame = epsilons(made).frame
+    assert frame["delta"].tolist() == ["1e-5", "1e-6", "1e-9", "1e-12"]
+    for row in frame.to_dict("records"):
+        exact = made.epsilon(row["delta"])
+        assert exact <= float(row["epsilon"]) <= exact * 1.001
+        assert math.exp(exact) <= float(row["factor"].replace(",", "")) <= math.exp(exact) * 1.01
+        # Of continuous noise it would be less, which is why it must not be claimed.
+        assert float(row["continuous"]) < float(row["epsilon"])
+    assert "not claimed" in epsilons(made).words["continuous"]
+    assert "neither μ nor that column is promised" in epsilons(made).note
+
+
+def test_the_delta_that_was_asked_for_is_among_them():
+    frame = epsilons(plan(epsilon=2, delta="3e-7")).frame
+    row = frame.set_index("delta").loc["3e-7"]
+    assert row["epsilon"] == "2.000"
+
+
+def test_budgets_that_promise_nothing_still_have_a_label():
+    frame = epsilons(plan(rho=2000)).frame
+    assert set(frame["factor"]) == {"over 10^300"}
+    assert "at most 100 % of those who were" in in_plain_words(plan(rho=2000))
+
+
+def test_plain_words_hold_for_the_stated_delta():
+    words = in_plain_words(plan(epsilon=1, delta="1e-9"))
+    assert "at most 2.72 times the chance without, plus 1e-9" in words
+    assert "one record" in words
+    assert "Guessing gives 5 %." in words
+
+
+def test_whole_steps_are_told_where_they_matter():
+    assert "Where" not in lists(plan(rho="0.001"))["Approximate"]
+    assert "below 2 (4 of 4 tables)" in lists(plan(rho=10))["Approximate"]
+    assert "sampling, non-response" in lists(plan(rho=10))["Not covered"]
+
+
+@pytest.mark.parametrize("budget", [{"rho": "0.1"}, {"mu": 1}, {"privacy_cost": "1/3"}])
+def test_the_budget_is_shown_as_it_was_set(budget):
+    ((name, value),) = budget.items()
+    letter = {"rho": "ρ", "mu": "μ", "privacy_cost": "2ρ"}[name]
+    assert f"set as {letter} = {value};" in facts(plan(**budget))["The promise"]

@@ -1,0 +1,335 @@
+"""The report: complete, correct, in one file, and closed to the network and to hostile names."""
+
+import base64
+import getpass
+import hashlib
+import io
+import json
+import re
+import socket
+import time
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rpexplore as rp
+from rpexplore.errors import PlanError
+from rpexplore.expected import ExpectedCounts
+from rpexplore.export.report import Report, html, report, report_html
+from rpexplore.export.section import Facts, Numbers
+from rpexplore.table_lists import workload_from_csv
+from tests.export.scenarios import HOSTILE, SCENARIOS, survey
+
+VOID = {"meta", "link", "img", "br", "wbr", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """A document as a list of (tag, attributes, text inside), which must be well nested."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str], list[str]]] = []
+        self._open: list[int] = []
+        self.feed(text)
+        self.close()
+        assert not self._open
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, {key: value or "" for key, value in attrs}, []))
+        if tag not in VOID:
+            self._open.append(len(self.elements) - 1)
+
+    def handle_endtag(self, tag):
+        assert self.elements[self._open.pop()][0] == tag
+
+    def handle_data(self, data):
+        for place in self._open:
+            self.elements[place][2].append(data)
+
+    def all(self, tag: str) -> list[tuple[dict[str, str], str]]:
+        return [(attrs, "".join(text)) for each, attrs, text in self.elements if each == tag]
+
+    @property
+    def text(self) -> str:
+        """What a reader sees: everything but scripts and styles."""
+        hidden = {text for tag in ("script", "style") for _, text in self.all(tag)}
+        body = next(text for tag, _, text in self.elements if tag == "body")
+        return " ".join(" ".join(part for part in body if part not in hidden).split())
+
+
+def page_of(name: str) -> Page:
+    scenario = SCENARIOS[name]
+    return Page(
+        report_html(
+            scenario.plan(), name=scenario.name, note=scenario.note, counted=scenario.counted
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def hostile() -> Page:
+    return page_of("hostile")
+
+
+@pytest.fixture(scope="module")
+def groups() -> Page:
+    return page_of("groups")
+
+
+def made(name: str) -> Report:
+    scenario = SCENARIOS[name]
+    return report(scenario.plan(), name=scenario.name, note=scenario.note)
+
+
+# ---- what it says
+
+
+def test_every_scenario_has_a_report_that_reads_well(scenario):
+    page = Page(report_html(scenario.plan(), counted=scenario.counted))
+    assert "nan" not in page.text
+    assert "None" not in re.sub(r"None( is added|, as long)", "", page.text)
+    assert not re.search(
+        r"[{}]\s|\bTrue\b|\bFalse\b|\bFraction\b|\bnp\.", page.text.split("Appendix")[0]
+    )
+
+
+def test_the_first_thing_is_the_label(groups):
+    headings = [text for tag in ("h1", "h2") for _, text in groups.all(tag)]
+    assert headings[:2] == ["Scenario 1", "Privacy label"]
+    plan = SCENARIOS["groups"].plan()
+    assert plan.sha256 in groups.text
+    assert "ρ = 0.1 of zero-concentrated differential privacy" in groups.text
+
+
+def test_sections_are_listed_and_numbered(groups):
+    sections = [text for attrs, text in groups.all("section") if attrs.get("id")]
+    links = [attrs["href"] for attrs, _ in groups.all("a") if attrs["href"].startswith("#")]
+    assert len(sections) == len(links) == 9
+    ids = {attrs["id"] for _, attrs, _ in groups.elements if "id" in attrs}
+    assert {link[1:] for link in links} <= ids
+
+
+def test_the_numbers_are_those_of_the_plan():
+    plan = SCENARIOS["groups"].plan()
+    (worst,) = (
+        part
+        for section in report(plan).sections
+        for part in section.parts
+        if isinstance(part, Numbers) and "least accurate first" in part.title
+    )
+    order = np.argsort(-plan.standard_errors, kind="stable")[:20]
+    assert worst.frame["standard_error"].tolist() == plan.standard_errors[order].tolist()
+    assert worst.frame["cells"].tolist() == [f"{n:,}" for n in plan.workload.exact_cells[order]]
+
+
+def test_targets_that_are_missed_are_told_with_what_they_would_take():
+    scenario = SCENARIOS["targets"]
+    plan = scenario.plan()
+    text = page_of("targets").text
+    met = int(np.sum(plan.standard_errors <= plan.workload.targets))
+    assert f"{met} of {len(plan.workload)} targets are met." in text
+    (rho,) = re.findall(r"with the same aim takes ρ = ([0-9.]+)", text)
+    enough = replace(scenario, budget=rp.Budget(rho=rho)).plan()
+    assert np.all(enough.standard_errors <= plan.workload.targets * (1 + 1e-9))
+    little = replace(scenario, budget=rp.Budget(rho=float(rho) * 0.999)).plan()
+    assert not np.all(little.standard_errors <= plan.workload.targets)
+    assert "A plan that aims at the targets themselves" not in text
+
+
+def test_without_targets_it_says_so():
+    assert "No table was given a target" in page_of("up to").text
+
+
+def test_what_verify_finds_is_in_it(groups):
+    for check in rp.verify(SCENARIOS["groups"].plan()).checks:
+        assert check.finding in groups.text
+
+
+def test_a_plan_that_does_not_hold_is_not_reported_on():
+    plan = SCENARIOS["up to"].plan()
+    wrong = replace(plan, variances=plan.variances * 0.5)
+    with pytest.raises(PlanError, match="does not hold what it claims"):
+        report(wrong)
+
+
+def test_every_value_of_every_attribute_is_listed():
+    appendix = made("up to").sections[-1].parts[0]
+    assert isinstance(appendix, Facts)
+    texts = {name: sentences[0] for name, sentences in appendix.rows}
+    assert texts["region"] == "; ".join(f"R{i:02}" for i in range(12))
+    assert texts["sex"] == "F (Female); M (Male)"
+    assert texts["income"] == "; ".join(survey()["income"].labels())
+    assert texts["age"] == "whole numbers 0 to 99, in groups of 5"
+
+
+def test_what_is_too_long_is_left_out_with_a_word():
+    values = rp.Categories(tuple(f"v{i}" for i in range(6000)))
+    domain = rp.Domain((rp.Attribute("many", values), rp.Attribute("few", rp.Categories(("a",)))))
+    plan = rp.plan(
+        rp.Workload.all_up_to(domain, 1), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)
+    )
+    text = Page(report_html(plan)).text
+    assert "6,000 values, too many to list here" in text
+    assert "v0; v1; v2; v3; and 5,996 more" in text
+
+
+def test_the_checklist_has_every_point_of_the_guidelines(groups):
+    points = [text for attrs, text in groups.all("th") if attrs.get("scope") == "row"]
+    for word in (
+        "parameters",
+        "Unit",
+        "releases",
+        "Mixing",
+        "Mechanism",
+        "Sensitivity",
+        "Floating point",
+        "Utility",
+        "Systemic bias",
+        "Human bias",
+        "Statistical bias",
+        "Query model",
+        "Trust model",
+        "Side channels",
+        "access control",
+        "data collection",
+    ):
+        assert any(word in point for point in points), word
+
+
+# ---- what it is
+
+
+def test_the_same_plan_gives_the_same_report():
+    plan = SCENARIOS["groups"].plan()
+    assert report_html(plan) == report_html(rp.Plan.parse(plan.text))
+
+
+def test_it_names_nothing_of_this_machine(groups):
+    text = groups.text
+    assert str(Path.cwd()) not in text
+    assert str(Path.home()) not in text
+    for name in {socket.gethostname(), getpass.getuser()} - {"root"}:  # as in "square root"
+        assert not re.search(rf"\b{re.escape(name)}\b", text)
+    assert str(time.gmtime().tm_year) not in re.sub(r"2025\.|NeurIPS \d+|ICML \d+", "", text)
+
+
+def test_it_asks_nobody_for_anything(hostile):
+    for tag, attrs, _ in hostile.elements:
+        assert tag not in ("link", "iframe", "object", "embed", "base", "form", "img")
+        for name, value in attrs.items():
+            assert not name.startswith("on"), (tag, name)
+            if name in ("src", "href", "action", "srcset", "data"):
+                assert value.startswith(("#", "data:text/csv")), (tag, name, value)
+    style = "".join(text for _, text in hostile.all("style"))
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_only_its_own_scripts_may_run(hostile):
+    (policy,) = (
+        attrs["content"]
+        for attrs, _ in hostile.all("meta")
+        if attrs.get("http-equiv") == "Content-Security-Policy"
+    )
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == "'none'"
+    assert "unsafe" not in rules["script-src"]
+    runs = [text for attrs, text in hostile.all("script") if "type" not in attrs]
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in runs]
+    assert rules["script-src"].split() == [f"'sha256-{text}'" for text in hashes]
+    assert len(runs) == 2
+
+
+def test_hostile_names_are_shown_and_do_nothing(hostile):
+    assert [text for _, text in hostile.all("h1")] == [HOSTILE[0]]
+    assert "onerror=alert(1)" in hostile.text
+    for name in HOSTILE:
+        assert " ".join(name.split()) in hostile.text
+    (figures,) = (text for attrs, text in hostile.all("script") if "type" in attrs)
+    assert "<" not in figures
+    assert len(json.loads(figures)) == len(made("hostile").charts)
+
+
+def test_every_chart_has_caption_alternative_text_and_numbers(groups):
+    charts = [attrs for attrs, _ in groups.all("div") if attrs.get("role") == "img"]
+    contents = made("groups").charts
+    assert len(charts) == len(contents) >= 5
+    assert [int(attrs["data-chart"]) for attrs in charts] == list(range(len(charts)))
+    captions = [text for _, text in groups.all("figcaption")]
+    for chart, attrs, caption in zip(contents, charts, captions, strict=True):
+        assert attrs["aria-label"] == chart.alt
+        assert len(chart.alt) > 40
+        assert len(caption) > 20
+        title = chart.numbers.title
+        assert any(title in text for _, text in groups.all("table"))
+
+
+def test_all_tables_are_a_download_that_can_be_planned_again(groups):
+    (link,) = (attrs for attrs, _ in groups.all("a") if attrs.get("download") == "tables.csv")
+    text = base64.b64decode(link["href"].partition("base64,")[2]).decode()
+    plan = SCENARIOS["groups"].plan()
+    read = workload_from_csv(plan.workload.domain, text, "tables.csv")
+    assert np.array_equal(read.weights, plan.workload.weights)
+    frame = pd.read_csv(io.StringIO(text))
+    assert frame["standard_error"].to_numpy() == pytest.approx(plan.standard_errors, rel=1e-12)
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_the_smallest_plans_have_reports(order):
+    plan = rp.plan(
+        rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 1}), order),
+        loss=rp.MaxVariance(),
+        budget=rp.Budget(rho=1),
+    )
+    text = Page(report_html(plan)).text
+    assert f"{order + 1} table" in text
+
+
+def test_a_table_of_very_many_cells_has_a_report():
+    domain = rp.Domain.from_sizes(dict.fromkeys("abcdef", 10**6))
+    workload = rp.Workload.of(domain, ["a", tuple("abcdef")])
+    plan = rp.plan(workload, loss=rp.SumOfVariances("sqrt"), budget=rp.Budget(rho=1))
+    assert "about 10^36 cells" in Page(report_html(plan)).text
+
+
+def test_very_many_tables_fit_into_one_report():
+    domain = rp.Domain.from_sizes({f"a{i:02}": 10 for i in range(100)})
+    workload = rp.Workload.all_up_to(domain, 3).with_weights({("a00", "a01"): 3.0})
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    start = time.perf_counter()
+    text = html(report(plan))
+    assert time.perf_counter() - start < 60  # a few seconds where nothing else is running
+    assert len(text.encode()) < 8_000_000
+    page = Page(text)
+    assert "The list of all 166,751 tables is too long for this document" in page.text
+    assert not [attrs for attrs, _ in page.all("a") if attrs.get("download") == "tables.csv"]
+
+
+def test_public_counts_give_relative_errors():
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2})
+    plan = rp.plan(
+        rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1")
+    )
+    total = 20 * 5 * float(plan.standard_errors[-1])  # 20 cells, each of 5 standard errors
+    made = report(plan, expected=ExpectedCounts.of_total(total * 1.001))
+    (section,) = [each for each in made.sections if each.heading == "Relative errors"]
+    assert "every cell of every table" in section.parts[0].caption
+    made = report(plan, expected=ExpectedCounts.of_total(total * 0.999))
+    (section,) = [each for each in made.sections if each.heading == "Relative errors"]
+    assert "all cells of 3 of 4 tables, some of 0, none of 1" in section.parts[0].caption
+    assert "Relative errors" not in [each.heading for each in report(plan).sections]
+    assert "Relative errors" in html(made)
+
+
+def test_public_counts_that_no_longer_fit_are_told():
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2})
+    plan = rp.plan(
+        rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1")
+    )
+    made = report(plan, expected=ExpectedCounts(("no",), (("1",),), (5.0,)))
+    (section,) = [each for each in made.sections if each.heading == "Relative errors"]
+    assert "no attribute 'no'" in section.sentences[0]

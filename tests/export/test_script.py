@@ -1,0 +1,157 @@
+"""The Python script: it makes the very plan it was exported for, and runs the release if asked."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.analysis.standard_errors import csv_of_tables
+from rpexplore.export.recipe import Recipe
+from rpexplore.export.script import needs_tables_csv, python_script
+from rpexplore.release import Release
+from rpexplore.scenario import Scenario
+from tests import strategies
+from tests.export.scenarios import SCENARIOS, survey
+
+
+def exported(folder: Path, scenario: Scenario) -> tuple[rp.Plan, Path]:
+    """The plan of a scenario, and its script, with what it needs beside it."""
+    plan, path = scenario.plan(), folder / "plan.py"
+    text = python_script(plan, scenario.request, name=scenario.name, note=scenario.note)
+    path.write_text(text, encoding="utf-8")
+    if needs_tables_csv(Recipe.of(plan, scenario.request)):
+        (folder / "tables.csv").write_text(csv_of_tables(plan), encoding="utf-8")
+    return plan, path
+
+
+def run(path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(path), *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=path.parent, encoding="utf-8"
+    )
+
+
+def made_by(path: Path) -> rp.Plan:
+    """The plan that a script makes, in this process."""
+    spec = importlib.util.spec_from_file_location("exported_plan", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.plan()
+
+
+def test_every_script_makes_its_plan_to_the_byte(scenario, tmp_path):
+    plan, path = exported(tmp_path, scenario)
+    assert made_by(path).text == plan.text
+
+
+@pytest.mark.parametrize("name", ["groups", "long list", "hostile", "targets"])
+def test_a_script_runs_by_itself(name, tmp_path):
+    plan, path = exported(tmp_path, SCENARIOS[name])
+    done = run(path, "--save", "made.json")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "made.json").read_bytes() == plan.text.encode()
+    assert plan.sha256 in done.stdout
+    assert "alert" not in done.stdout
+
+
+def test_nothing_is_written_unless_asked_for(tmp_path):
+    _, path = exported(tmp_path, SCENARIOS["up to"])
+    assert run(path).returncode == 0
+    assert {each.name for each in tmp_path.iterdir()} == {"plan.py"}
+
+
+@given(
+    strategies.workloads(strategies.described_domains(), with_targets=False),
+    strategies.losses(),
+    strategies.budgets(least=1e-6),
+)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_plan_has_a_script(tmp_path, workload, loss, budget):
+    plan = rp.plan(workload, loss=loss, budget=budget)
+    path = tmp_path / "plan.py"
+    path.write_text(python_script(plan), encoding="utf-8")
+    made = made_by(path)
+    assert made.text == plan.text
+    assert made.workload.domain == workload.domain
+
+
+@given(st.text(max_size=40), st.text(max_size=200))
+def test_no_name_and_no_note_gets_out_of_its_comment(name, note):
+    plan = _PLAN
+    bare = python_script(plan).splitlines()
+    remarked = python_script(plan, name=name, note=note)
+    lines = [line for line in remarked.split("\n") if line not in bare]
+    assert all(line.startswith("# ") or not line for line in lines)
+
+
+_PLAN = SCENARIOS["listed"].plan()
+
+
+def test_a_script_runs_the_release_when_given_records(tmp_path):
+    scenario = SCENARIOS["listed"]
+    plan, path = exported(tmp_path, scenario)
+    rows = [f"{5 * i % 100},{'FM'[i % 2]},R{i % 12:02},{10 * i},only" for i in range(60)]
+    (tmp_path / "records.csv").write_text("\n".join(["age,sex,region,income,one", *rows]))
+    done = run(path, "records.csv", "--release", "tables", "--cap-rho", "1")
+    assert done.returncode == 0, done.stderr
+    release = Release.load(tmp_path / "tables")
+    assert release.plan.sha256 == plan.sha256
+    assert (tmp_path / "rpexplore-ledger.sqlite").exists()
+    again = run(path, "records.csv", "--release", "tables")
+    assert again.returncode == 1
+    assert again.stderr.startswith("error: There is already something at")
+
+
+@pytest.mark.parametrize("arguments", [["records.csv"], ["--release", "tables"]])
+def test_records_and_folder_are_given_together(arguments, tmp_path):
+    _, path = exported(tmp_path, SCENARIOS["up to"])
+    done = run(path, *arguments)
+    assert done.returncode == 2
+    assert "both the records and --release FOLDER" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("all_up_to(domain, 2)", "all_up_to(domain, 1)", "this script was changed"),
+        ("VERSION = ", "VERSION = '0.0' or ", "the plan was exported by 0.0"),
+    ],
+)
+def test_another_plan_is_not_passed_off_as_the_exported_one(tmp_path, old, new, told):
+    _, path = exported(tmp_path, SCENARIOS["up to"])
+    text = path.read_text("utf-8").replace('SHA256 = "', 'SHA256 = "0')
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
+    done = run(path, "--save", "made.json")
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert "Nothing was saved or released" in done.stderr
+    assert not (tmp_path / "made.json").exists()
+
+
+def test_builders_stand_in_the_script_as_they_were_asked_for():
+    def script(name: str) -> str:
+        scenario = SCENARIOS[name]
+        return python_script(scenario.plan(), scenario.request)
+
+    assert "rp.Workload.all_up_to(domain, 2)" in script("up to")
+    assert "rp.Workload.all_of_order(domain, 2)" in script("of order")
+    assert "rp.Workload.all_with_at_most(domain, cells=90)" in script("at most cells")
+    narrowed = 'all_up_to(domain, 3, only=("age", "sex", "region"), containing=("sex",), cells=300)'
+    assert narrowed in script("narrowed")
+    assert 'rp.Budget(epsilon="1.5", delta="1e-9")' in script("at most cells")
+    assert 'rp.Budget(rho="1/3")' in script("of order")
+    assert 'rp.Budget(mu="0.7", max_records_per_person=3)' in script("listed")
+    assert 'rp.Attribute("age", rp.Integers(0, 99, step=5), label="Age in years")' in script(
+        "up to"
+    )
+    assert "rp.Bins((0, 500, 1000.5, 20000))" in script("up to")
+    assert "tables.csv" in script("long list")
+    assert survey().names == SCENARIOS["up to"].domain.names

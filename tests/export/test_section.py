@@ -1,0 +1,56 @@
+"""Numbers as a report shows them."""
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+from rpexplore.export.section import Chart, Numbers, cell_text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1234567, "1,234,567"),
+        (0.012345, "0.0123"),
+        (168.4, "168"),
+        (5.0, "5.00"),
+        (float("nan"), ""),
+        (None, ""),
+        ("age × sex", "age × sex"),
+        (10**30, f"{10**30:,}"),
+        (True, "yes"),
+    ],
+)
+def test_cells_are_written_as_people_read_them(value, text):
+    assert cell_text(value, 3) == text
+
+
+FRAME = pd.DataFrame(
+    {"table": ["age", "sex"], "cells": [10, 2], "error": [1.5, None], "hidden": [1, 2]}
+)
+NUMBERS = Numbers(FRAME, {"table": "table", "cells": "cells", "error": "standard error σ"})
+
+
+def test_only_named_columns_are_shown_and_numbers_are_set_right():
+    assert NUMBERS.rows == [["age", "10", "1.50"], ["sex", "2", ""]]
+    assert NUMBERS.header == [("table", False), ("cells", True), ("standard error σ", True)]
+
+
+def test_numbers_in_front_are_set_left():
+    numbers = Numbers(FRAME, {"cells": "cells", "table": "table"})
+    assert numbers.header == [("cells", False), ("table", False)]
+
+
+def test_no_rows_are_no_reason_to_fail():
+    numbers = Numbers(FRAME[:0], {"table": "table"})
+    assert numbers.rows == []
+    assert numbers.header == [("table", False)]
+
+
+def test_long_numbers_become_a_file_with_all_rows():
+    chart = Chart(go.Figure(), "caption", "alt", NUMBERS, "numbers.csv")
+    assert chart.long_numbers(2) is None
+    file = chart.long_numbers(1)
+    assert file is not None
+    assert file.name == "numbers.csv"
+    assert file.text == "table,cells,error\nage,10,1.5\nsex,2,\n"

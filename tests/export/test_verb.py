@@ -1,0 +1,78 @@
+"""The verb `rpexplore report`: what it writes, and what it refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from rpexplore.cli import cli
+from rpexplore.export import pdf
+from rpexplore.export.report import report_html
+from tests.export.needs import needs_pdf
+from tests.export.scenarios import SCENARIOS
+
+
+@pytest.fixture
+def plan(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = SCENARIOS["up to"].plan()
+    made.save("plan.json")
+    return made
+
+
+def run(*arguments: str):
+    return CliRunner().invoke(cli, ["report", "plan.json", *arguments])
+
+
+def test_html_is_the_report_of_the_app(plan):
+    more = ("--name", "A & B", "--note", "Two\nlines", "--counted", "people")
+    done = run("--out", "report.html", *more)
+    assert done.exit_code == 0, done.output
+    assert done.stdout == "Written to report.html\n"
+    wanted = report_html(plan, name="A & B", note="Two\nlines", counted="people")
+    assert Path("report.html").read_bytes() == wanted.encode()
+
+
+@needs_pdf
+def test_pdf(plan):
+    done = run("--out", "report.PDF", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == {"report": "report.PDF", "sha256": plan.sha256}
+    assert Path("report.PDF").read_bytes().startswith(b"%PDF-")
+
+
+@pytest.mark.parametrize("name", ["report", "report.txt", "html"])
+@pytest.mark.usefixtures("plan")
+def test_other_endings_are_refused(name):
+    done = run("--out", name)
+    assert done.exit_code == 2
+    assert done.stderr == f"error: A report must end in .html or .pdf, got '{name}'.\n"
+    assert not Path(name).exists()
+
+
+@pytest.mark.usefixtures("plan")
+def test_what_is_there_is_kept_unless_forced():
+    Path("report.html").write_text("mine")
+    assert "exists already" in run("--out", "report.html").stderr
+    assert Path("report.html").read_text() == "mine"
+    assert run("--out", "report.html", "--force").exit_code == 0
+    assert Path("report.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.usefixtures("plan")
+def test_a_missing_extra_is_one_line_with_the_remedy(monkeypatch):
+    monkeypatch.setattr(pdf, "what_is_missing", lambda: f"PDF reports need it: {pdf.REMEDY}")
+    done = run("--out", "report.pdf")
+    assert done.exit_code == 2
+    assert done.stderr == 'error: PDF reports need it: pip install "rpexplore[pdf]".\n'
+    assert not Path("report.pdf").exists()
+
+
+def test_a_plan_that_was_changed_is_refused(plan):
+    text = plan.text.replace('"privacy_cost":"0.2"', '"privacy_cost":"0.1"')
+    assert text != plan.text
+    Path("plan.json").write_text(text)
+    done = run("--out", "report.html")
+    assert done.exit_code == 2
+    assert not Path("report.html").exists()

@@ -1,0 +1,172 @@
+"""Curves against the budget, through their data."""
+
+import math
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore import privacy
+from rpexplore.analysis import budget_curves as curves
+from rpexplore.analysis import target_curves
+from rpexplore.figures import budget_curves as figures
+from rpexplore.planner import optimum
+
+BUDGET = rp.Budget(rho="0.1")
+HOSTILE = curves.Curve("<b>a&b</b>", 30.0, "<b>a&b</b>")
+
+
+@pytest.fixture
+def errors():
+    found = [curves.Curve("worst table", 45.0, "age × sex"), curves.Curve("median table", 20.0)]
+    return curves.errors_by_budget([*found, HOSTILE], BUDGET)
+
+
+def lines_of(figure):
+    return [trace for trace in figure.data if trace.mode == "lines" and trace.line.width]
+
+
+def texts_of(figure):
+    return [annotation.text for annotation in figure.layout.annotations]
+
+
+def test_curves_hold_the_frame_and_their_names(errors):
+    figure = figures.errors_by_budget(errors, 0.1, "1e-6", "people")
+    lines = lines_of(figure)
+    assert len(lines) == 3
+    for series, line in enumerate(lines):
+        rows = errors[errors["series"] == series]
+        assert list(line.x) == rows["rho"].tolist()
+        assert list(line.y) == rows["standard_error"].tolist()
+    assert len({line.line.dash for line in lines}) == 3
+    assert len({line.line.color for line in lines}) == 3
+    assert {"worst table", "median table"} <= set(texts_of(figure))
+    assert "worst table: age × sex" in lines[0].hovertemplate
+
+
+def test_axes_are_logarithmic_with_epsilon_above(errors):
+    layout = figures.errors_by_budget(errors, 0.1, "1e-6", "people").layout
+    assert layout.xaxis.type == layout.xaxis2.type == layout.yaxis.type == "log"
+    assert layout.xaxis.range == layout.xaxis2.range == (-2, 0)
+    assert "people" in layout.yaxis.title.text
+    assert "δ = 1e-6" in layout.xaxis2.title.text
+    assert len(layout.xaxis2.tickvals) >= 3
+    for rho, epsilon in zip(layout.xaxis2.tickvals, layout.xaxis2.ticktext, strict=True):
+        exact = privacy.epsilon_from_rho(float(rho), "1e-6")
+        assert float(epsilon) == pytest.approx(exact, rel=2e-3)
+
+
+def test_pointing_at_a_budget_tells_rho_and_epsilon(errors):
+    figure = figures.errors_by_budget(errors, 0.1, "1e-6", "people")
+    assert figure.layout.hovermode == "x unified"
+    assert "ρ = " in figure.layout.xaxis.unifiedhovertitle.text
+    invisible = figure.data[0]
+    assert invisible.line.width == 0
+    assert list(invisible.x) == list(lines_of(figure)[0].x)
+    now = list(invisible.x).index(0.1)
+    # epsilon(rho = 0.1, delta = 1e-6) = 2.14194, rounded up
+    assert invisible.text[now] == "2.15"
+
+
+def test_the_present_budget_and_the_wish_are_marked(errors):
+    mark = figures.Mark(0.4, 5.0, "half", 1)
+    figure = figures.errors_by_budget(errors, 0.1, "1e-6", "people", [mark])
+    assert "present: ρ = 0.1" in texts_of(figure)
+    (present,) = [shape for shape in figure.layout.shapes if shape.yref == "y domain"]
+    assert (present.x0, present.line.dash) == (0.1, "dash")
+    wished = next(each for each in figure.layout.annotations if each.text == "half")
+    assert (wished.x, wished.y) == (pytest.approx(math.log10(0.4)), pytest.approx(math.log10(5)))
+    points = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]
+    assert (0.4, 5.0) in points
+    assert (0.1, pytest.approx(15.0)) in points  # √(45 / 0.2)
+
+
+def test_labels_of_close_curves_do_not_lie_on_each_other():
+    found = [curves.Curve(f"table {i}", 45.0 + i / 100) for i in range(6)]
+    frame = curves.errors_by_budget(found, BUDGET)
+    figure = figures.errors_by_budget(frame, 0.1, "1e-6", "people")
+    heights = [each.y for each in figure.layout.annotations if each.text.startswith("table")]
+    low, high = figure.layout.yaxis.range
+    assert len(heights) == 6
+    assert np.min(np.abs(np.diff(sorted(heights)))) > 0.05 * (high - low)
+
+
+def test_user_text_is_not_read_as_markup(errors):
+    figure = figures.errors_by_budget(errors, 0.1, "1e-6", "<i>x</i>")
+    texts = [*texts_of(figure), *(str(trace.hovertemplate) for trace in figure.data)]
+    assert not any("<b>" in text for text in texts)
+    assert sum("&lt;b&gt;a&amp;b" in text for text in texts) == 2
+    assert "<i>" not in figure.layout.yaxis.title.text
+
+
+@pytest.fixture
+def targets():
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
+    tables = rp.Workload.all_up_to(domain, 2)
+    workload = rp.Workload(domain, tables.members, tables.weights, np.linspace(5, 30, 7))
+    aims = {
+        "present aim": optimum(workload, loss=rp.SumOfVariances()),
+        "aimed at the targets": optimum(workload, loss=target_curves.AIM),
+    }
+    return target_curves.met_by_budget(aims, BUDGET)
+
+
+def test_step_curves_hold_the_frame(targets):
+    figure = figures.targets_by_budget(targets, 0.1, "1e-6")
+    lines = lines_of(figure)
+    assert [line.name for line in lines] == ["present aim", "aimed at the targets"]
+    low, high = (10**each for each in figure.layout.xaxis.range)
+    for line in lines:
+        rows = targets[targets["aim"] == line.name]
+        assert list(line.x) == [pytest.approx(low), *rows["rho"], pytest.approx(high)]
+        assert list(line.y) == [0, *rows["share"], 1]
+        assert line.line.shape == "hv"
+        assert "7 targets met from ρ = " in line.hovertext[-1]
+        assert "ε = " in line.hovertext[-1]
+    assert low < 0.1 < high
+
+
+def test_words_at_the_top_stand_one_above_the_other(targets):
+    needs = targets.groupby("aim", sort=False)["rho"].max().tolist()
+    marks = [figures.Mark(rho, 1.0, f"at {rho}", i) for i, rho in enumerate(needs)]
+    figure = figures.targets_by_budget(targets, 0.1, "1e-6", marks)
+    placed = [each for each in figure.layout.annotations if each.text.startswith("at ")]
+    assert placed[1].y - placed[0].y > 0.05
+
+
+@pytest.mark.parametrize(
+    ("rho", "present", "side"),
+    [
+        (0.02, 0.9, "right"),
+        (0.9, 0.02, "left"),
+        (0.1, 0.2, "left"),  # on the right it would cross the present budget
+        (0.2, 0.1, "right"),
+        (0.015, 0.02, "right"),  # there is no room on the left
+        (0.7, 0.6, "left"),  # there is none on the right
+    ],
+)
+def test_words_beside_a_mark_have_room_and_do_not_cross_the_present(errors, rho, present, side):
+    mark = figures.Mark(rho, 10.0, "x" * 30)
+    figure = figures.errors_by_budget(errors, present, "1e-6", "people", [mark])
+    (words,) = [each for each in figure.layout.annotations if each.text == mark.text]
+    assert words.xanchor == {"right": "left", "left": "right"}[side]
+    assert words.yanchor == {"right": "bottom", "left": "top"}[side]
+
+
+def test_one_target_has_a_curve_too():
+    workload = rp.Workload.of(rp.Domain.from_sizes({"a": 3}), ["a"], targets=[2.0])
+    frame = target_curves.met_by_budget(
+        {"present aim": optimum(workload, loss=rp.SumOfVariances())}, BUDGET
+    )
+    figure = figures.targets_by_budget(frame, 0.1, "1e-6")
+    (line,) = lines_of(figure)
+    assert list(line.y) == [0, 0, 1, 1]
+
+
+def test_curves_do_not_grow_with_the_tables():
+    domain = rp.Domain.from_sizes({f"a{i}": 3 for i in range(60)})
+    tables = rp.Workload.all_up_to(domain, 2)
+    workload = rp.Workload(domain, tables.members, tables.weights, np.linspace(5, 30, len(tables)))
+    solved = optimum(workload, loss=rp.SumOfVariances())
+    frame = target_curves.met_by_budget({"present aim": solved}, BUDGET)
+    assert len(figures.targets_by_budget(frame, 0.1, "1e-6").to_json()) < 60_000

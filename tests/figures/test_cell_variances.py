@@ -1,0 +1,144 @@
+"""The scatter of cell variances, tested through its data."""
+
+import math
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.analysis import cell_variances as analysis
+from rpexplore.analysis.forecasts import SCHEMES
+from rpexplore.figures import cell_variances as figures
+from tests.analysis.schemes import forecast_of, of_schemes
+from tests.published import figures as published
+
+
+@pytest.fixture(scope="module")
+def adult():
+    return of_schemes(published.workload("Adult", "<=3"))
+
+
+def drawn(figure, panel):
+    """The traces of a panel, without the one that only carries the right axis."""
+    axis = "x" if panel == 0 else f"x{panel + 1}"
+    return [t for t in figure.data if (t.xaxis or "x") == axis and t.yaxis != "y2"]
+
+
+def test_a_panel_holds_the_tables_of_its_plan(adult):
+    frame = analysis.points(adult)
+    figure = figures.by_plan(frame, "people")
+    for panel, forecast in enumerate(adult):
+        traces = drawn(figure, panel)
+        assert [trace.name for trace in traces] == [
+            "total",
+            "1 attribute",
+            "2 attributes",
+            "3 attributes",
+        ]
+        assert sum(len(trace.x) for trace in traces) == 470
+        found = np.concatenate([trace.y for trace in traces])
+        np.testing.assert_allclose(found, forecast.standard_errors**2, rtol=1e-6)
+        cells = np.concatenate([trace.x for trace in traces])
+        np.testing.assert_allclose(cells, forecast.workload.cells, rtol=1e-6)
+
+
+def test_orders_differ_in_colour_and_marker_alike_in_all_panels(adult):
+    figure = figures.by_plan(analysis.points(adult), "people")
+    first = drawn(figure, 0)
+    assert len({trace.marker.symbol for trace in first}) == 4
+    assert len({trace.marker.color for trace in first}) == 4
+    for panel in range(1, 4):
+        for trace, other in zip(first, drawn(figure, panel), strict=True):
+            assert trace.marker.symbol == other.marker.symbol
+            assert trace.marker.color == other.marker.color
+    assert sum(bool(trace.showlegend) for trace in figure.data) == 4
+
+
+def test_axes_are_shared_and_the_right_one_reads_standard_errors(adult):
+    figure = figures.by_plan(analysis.points(adult), "people")
+    layout = figure.layout
+    for axis in (layout.xaxis, layout.xaxis2, layout.xaxis3, layout.xaxis4):
+        assert axis.type == "log"
+        assert axis.range == layout.xaxis.range
+        assert 10 ** axis.range[0] < 1
+        assert 10 ** axis.range[1] > 10**6
+    assert layout.yaxis.type == layout.yaxis2.type == "log"
+    variances = [value for forecast in adult for value in forecast.standard_errors**2]
+    assert 10 ** layout.yaxis.range[0] < min(variances)
+    assert 10 ** layout.yaxis.range[1] > max(variances)
+    assert np.array(layout.yaxis2.range) * 2 == pytest.approx(np.array(layout.yaxis.range))
+    assert layout.yaxis2.overlaying == "y"
+    assert "people²" in layout.yaxis.title.text
+    assert "standard error (people)" in layout.yaxis2.title.text
+    # Without anything on it Plotly would not draw it.
+    assert [trace.xaxis for trace in figure.data if trace.yaxis == "y2"] == ["x4"]
+
+
+def test_panels_are_titled_side_by_side_and_the_own_one_is_marked(adult):
+    figure = figures.by_plan(analysis.points(adult), "people", own="Every cell alike")
+    texts = [note.text for note in figure.layout.annotations]
+    assert texts == [name + " (yours)" * (name == "Every cell alike") for name in SCHEMES]
+    domains = [figure.layout[f"xaxis{n}"].domain for n in ("", "2", "3", "4")]
+    ends = [end for domain in domains for end in domain]
+    assert ends == sorted(ends)
+    assert ends[0] == 0
+    assert ends[-1] == pytest.approx(1)
+
+
+def test_bubbles_tell_their_number_of_tables_by_area(adult):
+    frame = analysis.bins(adult)
+    figure = figures.by_plan(frame, "people")
+    sizes = [size for trace in drawn(figure, 2) for size in trace.marker.size]
+    assert sum(sizes) == 470
+    trace = drawn(figure, 0)[3]
+    assert trace.marker.sizemode == "area"
+    # The largest has the largest diameter: sizeref is 2 · max / diameter².
+    assert 2 * frame["tables"].max() / trace.marker.sizeref == pytest.approx(14**2)
+    assert list(trace.text) == [f"{size:,}" for size in trace.marker.size]
+    assert "tables of 3 attributes: %{text}" in trace.hovertemplate
+
+
+def test_single_tables_are_drawn_by_webgl():
+    forecast = forecast_of(published.workload("CPS", "<=3"))
+    figure = figures.single_tables(analysis.points([forecast]), "people")
+    kinds = {trace.type for trace in figure.data if trace.yaxis != "y2"}
+    assert kinds == {"scattergl"}
+    assert sum(len(trace.x) for trace in figure.data if trace.yaxis != "y2") == 26
+
+
+def test_names_are_not_read_as_markup():
+    domain = rp.Domain.from_sizes({"<b>a</b>": 3})
+    frame = analysis.points([forecast_of(rp.Workload.all_up_to(domain, 1))])
+    text = figures.by_plan(frame, "<i>x</i>").to_json()
+    assert "<b>a" not in text
+    assert "<i>" not in text
+    assert "&lt;b&gt;a" in text.encode().decode("unicode_escape")
+
+
+def test_size_of_the_largest_figures():
+    """20,000 points with names, and the bins of 10^5 tables, stay far below 3 MB."""
+    domain = rp.Domain.from_sizes({f"attribute_{i:02}": 2 + i for i in range(50)})
+    forecast = forecast_of(rp.Workload.all_up_to(domain, 3))
+    frame = analysis.points([forecast], np.arange(20_000))
+    assert len(figures.single_tables(frame, "people").to_json()) < 2_000_000
+    assert len(figures.by_plan(analysis.bins([forecast] * 5), "people").to_json()) < 300_000
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "most", "texts"),
+    [
+        (0.7, 2e6, 4, ["1", "100", "10,000", "10⁶"]),
+        (0.7, 2e12, 4, ["10", "10⁵", "10⁹"]),
+        (15, 330, 8, ["20", "50", "100", "200"]),
+    ],
+)
+def test_ticks_are_few_and_short(low, high, most, texts):
+    axis = figures._axis(low, high, most)
+    assert axis["ticktext"] == texts
+    assert len(axis["tickvals"]) == len(texts) <= most
+
+
+def test_numbers_of_cells_are_whole():
+    axis = figures._axis(0.7, 1.5, 4, whole=True)
+    assert axis["tickvals"] == [1]
+    assert axis["range"] == [math.log10(0.7), math.log10(1.5)]

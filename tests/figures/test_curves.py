@@ -1,0 +1,72 @@
+"""Curves of shares, tested through their data."""
+
+import math
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.analysis import distributions
+from rpexplore.analysis import relative_errors as relative
+from rpexplore.analysis.forecasts import SCHEMES
+from rpexplore.expected import ExpectedCounts
+from rpexplore.figures import curves
+from tests.analysis.schemes import of_schemes
+from tests.published import figures as published
+
+
+@pytest.fixture(scope="module")
+def cps():
+    return of_schemes(published.workload("CPS", "<=3"))
+
+
+def test_distribution_functions_are_steps(cps):
+    frame = distributions.curves_by_plan(cps)
+    figure = curves.shares_of_tables(frame, "people")
+    assert [trace.name for trace in figure.data] == list(SCHEMES)
+    for place, trace in enumerate(figure.data):
+        rows = frame.loc[frame["group"] == place]
+        assert list(trace.x) == rows["standard_error"].tolist()
+        assert list(trace.y) == rows["share"].tolist()
+        assert trace.line.shape == "hv"
+    assert figure.layout.xaxis.type == "log"
+    assert 10 ** figure.layout.xaxis.range[0] < frame["standard_error"].min()
+    assert 10 ** figure.layout.xaxis.range[1] > frame["standard_error"].max()
+
+
+def test_series_differ_in_dash_as_well_as_colour(cps):
+    figure = curves.shares_of_tables(distributions.curves_by_order(cps[0]), "people")
+    assert len({trace.line.dash for trace in figure.data}) == 4
+    assert len({trace.line.color for trace in figure.data}) == 4
+
+
+@pytest.mark.parametrize("coefficient", [0.2, 1e-6, 10])
+def test_the_wanted_coefficient_is_marked(cps, coefficient):
+    cells = relative.ExpectedCells.of(ExpectedCounts.of_total(1e6), cps[0].workload)
+    frame = relative.curves(cps[0], cells)
+    figure = curves.shares_of_cells(frame, coefficient)
+    (line,), (note,) = figure.layout.shapes, figure.layout.annotations
+    shown = min(max(coefficient, 0.01), 2)
+    assert line.x0 == line.x1 == pytest.approx(shown)
+    assert note.x == pytest.approx(math.log10(shown))
+    assert note.text == f"wanted: {100 * coefficient:g} %"
+    assert list(figure.data[1].x) == relative.CURVE.tolist()
+    low, high = figure.layout.xaxis.range
+    assert (10**low, 10**high) == pytest.approx((0.01, 2))
+
+
+def test_shares_are_in_percent(cps):
+    axis = curves.shares_of_tables(distributions.curves_by_plan(cps), "people").layout.yaxis
+    assert list(axis.ticktext) == ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]
+    assert axis.range[0] < 0
+    assert axis.range[1] > 1
+
+
+def test_size_does_not_grow_with_the_tables():
+    domain = rp.Domain.from_sizes({f"a{i}": 2 + i for i in range(40)})
+    frame = distributions.curves_by_plan(of_schemes(rp.Workload.all_up_to(domain, 3)))
+    assert len(curves.shares_of_tables(frame, "people").to_json()) < 60_000
+
+
+def test_user_text_is_not_read_as_markup(cps):
+    figure = curves.shares_of_tables(distributions.curves_by_plan(cps), "<i>x</i>")
+    assert "<i>" not in figure.layout.xaxis.title.text

@@ -1,0 +1,74 @@
+"""Drafts: saved whole, found again by their key alone, never written over unawares."""
+
+import stat
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.drafts import Drafts
+from rpexplore.scenario import Scenario
+from rpexplore.study import Study
+
+STUDY = Study((Scenario(rp.Domain.from_sizes({"age": 10, "sex": 2}), name="kept"),))
+
+
+@pytest.fixture
+def drafts(tmp_path):
+    return Drafts(tmp_path / "home" / "drafts")
+
+
+def test_a_saved_study_is_found_under_its_key_and_no_other(drafts):
+    key, other = Drafts.new_key(), Drafts.new_key()
+    assert drafts.save(key, STUDY.text(), None)
+    assert drafts.study(key) == STUDY
+    assert drafts.study(other) is None
+
+
+def test_nothing_is_saved_over_what_another_window_saved(drafts):
+    key = Drafts.new_key()
+    drafts.save(key, "first", None)
+    assert drafts.save(key, "second", "first")
+    assert not drafts.save(key, "third", "first")
+    assert not drafts.save(key, "third", None)
+    assert drafts.text(key) == "second"
+
+
+def test_only_the_user_may_read_a_draft(drafts):
+    key = Drafts.new_key()
+    drafts.save(key, STUDY.text(), None)
+    (file,) = drafts.folder.iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(drafts.folder.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("key", ["", "x", "../" * 8 + "etc/passwd", "0" * 31, "A" * 32, "0" * 33])
+def test_what_is_no_key_leads_nowhere(drafts, key):
+    drafts.save(Drafts.new_key(), "text", None)
+    assert drafts.text(key) is None
+    assert drafts.study(key) is None
+
+
+def test_a_draft_that_cannot_be_used_is_set_aside_not_lost(drafts):
+    key = Drafts.new_key()
+    drafts.save(key, '{"format": "of the future"}', None)
+    assert drafts.study(key) is None
+    (file,) = drafts.folder.iterdir()
+    assert file.name == f"{key}.unreadable.json"
+    assert drafts.save(key, STUDY.text(), None)
+    assert drafts.study(key) == STUDY
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path):
+    (tmp_path / "home").write_text("a file")
+    with pytest.raises(NotADirectoryError):
+        Drafts(tmp_path / "home" / "drafts").save(Drafts.new_key(), "text", None)
+
+
+def test_the_folder_can_be_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path))
+    assert Drafts.of_user().folder == tmp_path / "drafts"
+
+
+def test_keys_are_never_repeated():
+    keys = {Drafts.new_key() for _ in range(1000)}
+    assert len(keys) == 1000

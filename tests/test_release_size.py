@@ -1,0 +1,152 @@
+"""What a release needs: the limits are those that release and planner refuse at; remedies help."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.closure import MAX_INCIDENCES, MAX_LARGEST_ORDER
+from rpexplore.errors import PlanError, ReleaseError
+from rpexplore.measurement import MAX_CELLS, MAX_TABLE_CELLS, check_measurable
+from rpexplore.release_folder import BYTES_PER_CELL
+from rpexplore.release_size import Fit, ReleaseSize, computer_memory
+from rpexplore.request import WorkloadRequest
+from rpexplore.workload import Workload
+from tests.strategies import workloads
+
+ROOM = {"free_disk": 1e15, "memory": 1e12}
+
+
+def domain_of(*sizes):
+    return rp.Domain.from_sizes({f"a{i:02}": size for i, size in enumerate(sizes)})
+
+
+def plan_of(workload):
+    return rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+
+
+@given(workloads())
+def test_small_workloads_fit(workload):
+    assert Fit.of(workload, free_disk=1e9, memory=1e9) == Fit((), True, None)
+    size = ReleaseSize.of(workload)
+    assert size.disk == BYTES_PER_CELL * sum(workload.exact_cells)
+    assert 0 < size.memory < 1e9
+    assert size.seconds > 0
+    assert "second" in size.words
+
+
+def test_a_table_of_a_billion_cells():
+    workload = Workload.all_up_to(domain_of(1000, 1000, 1000), 3)
+    fit = Fit.of(workload, free_disk=1e11, memory=8e9)
+    assert fit.can_be_planned
+    assert "a00 × a01 × a02, has about 1 billion cells" in fit.obstacles[0]
+    assert f"{MAX_TABLE_CELLS:,} in one table" in fit.obstacles[0]
+    assert "130 GB" in fit.obstacles[1]
+    assert "100 GB are free" in fit.obstacles[1]
+    assert (fit.remedy.most_cells, fit.remedy.dropped) == (10**6, 1)
+    # It is no false alarm: the release would refuse the plan, which can be made.
+    with pytest.raises(ReleaseError, match="1,000,000,000 cells"):
+        check_measurable(plan_of(workload))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "order", "told"),
+    [((MAX_TABLE_CELLS // 10**6, 10**6), 2, None), ((51, 10**6), 2, "in one table")],
+)
+def test_the_limit_of_a_table_is_that_of_the_release(sizes, order, told):
+    fit = Fit.of(Workload.all_of_order(domain_of(*sizes), order), **ROOM)
+    assert (told is None) == (fit.obstacles == ())
+    assert told is None or told in fit.obstacles[0]
+
+
+def test_many_tables_that_are_too_much_together():
+    workload = Workload.all_of_order(domain_of(*[10**4] * 4), 1) | Workload.all_of_order(
+        domain_of(*[10**4] * 4), 2
+    )
+    fit = Fit.of(workload, free_disk=1e15, memory=1e15)
+    assert "in one table" in fit.obstacles[0]
+    workload = Workload.all_up_to(domain_of(*[300] * 20), 3)
+    fit = Fit.of(Workload.all_of_order(domain_of(*[300] * 20), 3), **ROOM)
+    assert f"about {MAX_CELLS:,}" in fit.obstacles[0]
+    assert fit.remedy is None  # all of one size
+    with pytest.raises(ReleaseError, match="fit"):
+        check_measurable(plan_of(workload))
+    assert Fit.of(workload, **ROOM).remedy.most_cells == 100_000
+
+
+@pytest.mark.parametrize(("free_disk", "memory"), [(1e8, 1e12), (1e12, 2.6e8)])
+def test_scarce_disk_or_memory(free_disk, memory):
+    workload = Workload.all_up_to(domain_of(100, 100, 100), 3)
+    fit = Fit.of(workload, free_disk=free_disk, memory=memory)
+    (words,) = fit.obstacles
+    assert "a00 × a01 × a02, has about 1 million cells" in words
+    assert ("are free" in words, "of memory" in words) == (free_disk < 1e9, memory < 1e9)
+    assert (fit.remedy.most_cells, fit.remedy.dropped) == (10_000, 1)
+
+
+def test_a_long_run_is_told():
+    fit = Fit.of(Workload.all_up_to(domain_of(*[2] * 215), 3), **ROOM)
+    assert len(fit.obstacles) == 1
+    assert "will take about 70 minutes" in fit.obstacles[0]
+    assert fit.remedy is None
+
+
+@pytest.mark.parametrize(
+    ("workload", "told", "most_order"),
+    [
+        (Workload.of(domain_of(*[2] * 24), [[f"a{i:02}" for i in range(24)], ["a00"]]), "2^24", 22),
+        (Workload.all_of_order(domain_of(*[2] * 18), 11), "at most 60,000,000", None),
+        (Workload.all_up_to(domain_of(*[2] * 18), 12), "at most 60,000,000", 9),
+    ],
+)
+def test_what_cannot_be_planned_is_what_the_planner_refuses(workload, told, most_order):
+    fit = Fit.of(workload, **ROOM)
+    assert not fit.can_be_planned
+    assert told in fit.obstacles[0]
+    assert len(fit.obstacles) == 1
+    with pytest.raises(PlanError, match="subsets"):
+        plan_of(workload)
+    assert (fit.remedy and fit.remedy.most_order) == most_order
+    if most_order is not None:
+        subsets = 2.0 ** workload.orders[workload.orders <= most_order]
+        assert sum(subsets) <= MAX_INCIDENCES
+        assert most_order <= MAX_LARGEST_ORDER
+
+
+def test_attributes_of_one_value_are_no_trouble():
+    """They have no residuals, so that not even thirty of them make a plan too large."""
+    domain = domain_of(*[1] * 30, 5)
+    workload = Workload.of(domain, [domain.names])
+    assert Fit.of(workload, **ROOM) == Fit((), True, None)
+    assert len(plan_of(workload).closure) == 2
+
+
+@given(
+    st.lists(st.integers(1, 200), min_size=1, max_size=4),
+    st.floats(1e3, 1e9),
+    st.floats(2.001e8, 1e9),
+)
+def test_the_remedy_helps_and_drops_no_more_than_it_says(sizes, free_disk, memory):
+    domain = domain_of(*sizes)
+    request = WorkloadRequest("up_to", order=4)
+    workload = request.workload(domain)
+    fit = Fit.of(workload, free_disk=free_disk, memory=memory)
+    if fit.remedy is None:
+        assert not fit.obstacles or free_disk < BYTES_PER_CELL * 300
+        return
+    smaller = request.within(most_cells=fit.remedy.most_cells).workload(domain)
+    assert Fit.of(smaller, free_disk=free_disk, memory=memory).obstacles == ()
+    assert len(workload) - len(smaller) == fit.remedy.dropped > 0
+    assert fit.remedy.limit == f"{fit.remedy.most_cells:,} cell" + "s" * (
+        fit.remedy.most_cells != 1
+    )
+    # One more size of table, and it would not fit.
+    next_size = min(cells for cells in workload.cells if cells > max(smaller.cells))
+    larger = request.within(most_cells=math.ceil(next_size)).workload(domain)
+    assert Fit.of(larger, free_disk=free_disk, memory=memory).obstacles
+
+
+def test_this_computer_has_memory():
+    assert 1e8 < computer_memory() < 1e15

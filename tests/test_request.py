@@ -1,0 +1,145 @@
+"""Requests: narrowed questions, their words, and files of earlier versions."""
+
+import json
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.errors import WorkloadError
+from rpexplore.request import WorkloadRequest
+from rpexplore.scenario import Scenario
+from rpexplore.settings import GroupSetting, TableSetting
+
+DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "income": 4})
+
+
+@pytest.mark.parametrize(
+    ("request_", "tables"),
+    [
+        (
+            WorkloadRequest("up_to", containing=("region",)),
+            [("region",), ("age", "region"), ("sex", "region"), ("region", "income")],
+        ),
+        (WorkloadRequest("up_to", only=("age", "sex")), [(), ("age",), ("sex",), ("age", "sex")]),
+        (WorkloadRequest("of_order", most_cells=10), [("sex", "region"), ("sex", "income")]),
+        (
+            WorkloadRequest(
+                "up_to", 3, only=("age", "sex", "income"), containing=("sex",), most_cells=20
+            ),
+            [("sex",), ("age", "sex"), ("sex", "income")],
+        ),
+        (
+            WorkloadRequest("at_most_cells", cells=8, containing=("sex",), most_cells=1),
+            [("sex",), ("sex", "income")],
+        ),
+        (WorkloadRequest("listed", listed=((),), only=("age",), containing=("sex",)), [()]),
+        (WorkloadRequest("up_to", order=9, most_cells=2), [(), ("sex",)]),
+    ],
+)
+def test_each_narrowing_leaves_its_tables(request_, tables):
+    assert request_.workload(DOMAIN).tables == tables
+    assert Scenario.parse(Scenario(DOMAIN, request_).text()).request == request_
+
+
+def test_narrowing_that_leaves_nothing_is_refused():
+    with pytest.raises(WorkloadError, match="not one of the attributes that tables may have"):
+        Scenario(DOMAIN).with_request(only=("age",), containing=("sex",))
+
+
+def test_files_of_earlier_versions_are_not_narrowed():
+    content = json.loads(Scenario(DOMAIN).text())
+    for key in ("only", "containing", "most_cells", "groups"):
+        del content["tables"][key]
+    content["tables"]["settings"] = [{"attributes": ["age"], "weight": 1.0, "target": 5.0}]
+    scenario = Scenario.parse(json.dumps(content))
+    assert scenario.request == WorkloadRequest(settings=(TableSetting(("age",), 1.0, 5.0),))
+    assert scenario.workload.targets[1] == 5.0
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("only", "age"),
+        ("containing", [1]),
+        ("only", ["height"]),
+        ("most_cells", "many"),
+        ("most_cells", 0),
+        ("groups", [{"containing": "age", "weight": 2, "factor": None, "target": None}]),
+        ("groups", [{"containing": ["age"], "weight": -2, "factor": None, "target": None}]),
+        ("groups", [{"containing": ["age"]}]),
+        ("settings", [{"attributes": ["height"], "weight": 2, "target": None}]),
+    ],
+)
+def test_unusable_values_in_a_file_are_refused(key, value):
+    content = json.loads(Scenario(DOMAIN).text())
+    content["tables"][key] = value
+    with pytest.raises(WorkloadError, match="not a usable scenario"):
+        Scenario.parse(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (WorkloadRequest("up_to", 1), "All tables of up to 1 attribute"),
+        (WorkloadRequest("of_order", 3), "All tables of exactly 3 attributes"),
+        (WorkloadRequest("at_most_cells", cells=1000), "All tables of at most 1,000 cells"),
+        (WorkloadRequest("listed", listed=((), ("age",))), "2 listed tables"),
+        (
+            WorkloadRequest("up_to", 3, only=("age", "sex"), containing=("sex",), most_cells=5000),
+            "All tables of up to 3 attributes that have sex, made of age, sex only, with at most "
+            "5,000 cells",
+        ),
+        (WorkloadRequest("at_most_cells", cells=9, most_cells=1), "All tables of at most 9 cells"),
+        (WorkloadRequest("listed", listed=((),), only=("age",)), "1 listed table"),
+    ],
+)
+def test_words(request_, words):
+    assert request_.words == words
+
+
+@pytest.mark.parametrize(
+    ("request_", "limits", "tables"),
+    [
+        (WorkloadRequest("up_to", 4), {"most_cells": 20}, 9),
+        (WorkloadRequest("up_to", 4, most_cells=5), {"most_cells": 20}, 4),
+        (WorkloadRequest("up_to", 4), {"most_order": 1}, 5),
+        (WorkloadRequest("of_order", 3), {"most_order": 2}, 6),
+        (WorkloadRequest("at_most_cells", cells=1000), {"most_cells": 10}, 7),
+        (WorkloadRequest("at_most_cells", cells=20), {"most_order": 1}, 5),
+    ],
+)
+def test_the_same_question_without_the_larger_tables(request_, limits, tables):
+    narrowed = request_.within(**limits)
+    workload = narrowed.workload(DOMAIN)
+    assert len(workload) == tables
+    assert all(workload.cells <= limits.get("most_cells", 1e9))
+    assert all(workload.orders <= limits.get("most_order", 9))
+    before = set(request_.workload(DOMAIN).tables)
+    assert set(workload.tables) <= before or request_.kind == "of_order"
+
+
+def test_a_list_is_not_narrowed():
+    assert WorkloadRequest("listed", listed=((),)).within(most_cells=5) is None
+
+
+def test_what_most_tables_of_a_plan_have_becomes_one_group():
+    domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(8)})
+    scenario = Scenario(domain).with_group(GroupSetting((), weight=3.0, target=7.0))
+    scenario = scenario.with_settings([TableSetting(("a1",), 5.0)])
+    again = Scenario.of_plan(scenario.plan())
+    assert again.request == scenario.request
+    # Without a target for every table, those that have one are told singly.
+    some = Scenario(domain).with_group(GroupSetting(("a1",), target=7.0))
+    request = Scenario.of_plan(some.plan()).request
+    assert request.groups == ()
+    assert len(request.settings) == 8
+
+
+def test_settings_aside_are_counted():
+    scenario = Scenario(DOMAIN).with_settings(
+        [TableSetting(("age",), 2.0), TableSetting(("age", "sex"), 3.0)]
+    )
+    assert scenario.settings_aside == 0
+    assert scenario.with_request(order=1).settings_aside == 1
+    assert scenario.with_request(order=0).settings_aside == 2
+    assert scenario.with_request(only=("sex", "region")).settings_aside == 2

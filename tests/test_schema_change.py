@@ -1,0 +1,72 @@
+"""What a new schema does to groups and narrowing (test_scenario has tables and single settings)."""
+
+import rpexplore as rp
+from rpexplore.request import WorkloadRequest
+from rpexplore.scenario import Scenario
+from rpexplore.settings import GroupSetting
+
+DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
+ASKED = WorkloadRequest(
+    only=("age", "region"),
+    containing=("age",),
+    most_cells=40,
+    groups=(GroupSetting((), factor=2.0), GroupSetting(("age", "region"), target=5.0)),
+)
+
+
+def test_names_follow_a_renaming_and_a_new_order():
+    renamed = rp.Domain.from_sizes({"region": 5, "years": 10, "sex": 2})
+    changed, notes = Scenario(DOMAIN, ASKED).with_domain(renamed, renamed={"age": "years"})
+    assert notes == []
+    assert changed.request.only == ("region", "years")
+    assert changed.request.containing == ("years",)
+    assert changed.request.groups[1].containing == ("region", "years")
+    assert changed.workload.tables == [("years",)]
+
+
+def test_what_is_gone_is_dropped_and_named():
+    changed, notes = Scenario(DOMAIN, ASKED).with_domain(rp.Domain.from_sizes({"region": 5}))
+    assert (changed.request.only, changed.request.containing) == (("region",), ())
+    assert changed.request.groups == ASKED.groups[:1]
+    told = " ".join(notes)
+    assert "importance or target of all tables with age × region" in told
+    assert "attribute that the tables were narrowed to age" in told
+
+
+def test_a_loaded_schema_keeps_groups_of_unchanged_attributes_and_says_what_narrows():
+    other = rp.Domain.from_sizes({"age": 10, "region": 7})
+    changed, notes = Scenario(DOMAIN, ASKED).with_domain(other, from_elsewhere=True)
+    assert changed.request.groups == ASKED.groups[:1]
+    assert f"Still narrowed down: {changed.request.words}." in notes
+
+
+def test_a_narrowing_that_leaves_nothing_is_lifted():
+    asked = WorkloadRequest("of_order", 2, most_cells=30)
+    changed, notes = Scenario(DOMAIN, asked).with_domain(rp.Domain.from_sizes({"x": 9, "y": 9}))
+    assert changed.workload.tables == [(), ("x",), ("y",)]
+    assert "at most 30 cells" in notes[0]
+
+
+def test_an_empty_schema_asks_for_the_total_and_remembers_the_question():
+    scenario = Scenario(DOMAIN, WorkloadRequest("of_order", order=2))
+    empty, notes = scenario.with_domain(rp.Domain(()))
+    assert notes == []
+    assert empty.workload.tables == [()]
+    assert Scenario.parse(empty.text()) == empty
+    assert empty.with_domain(DOMAIN)[0].workload.tables == scenario.workload.tables
+
+
+def test_an_empty_schema_empties_a_list():
+    scenario = Scenario(DOMAIN, WorkloadRequest("listed", listed=(("age",),)))
+    empty, notes = scenario.with_domain(rp.Domain(()))
+    assert empty.workload.tables == [()]
+    assert len(notes) == 1
+    assert "listed table age" in notes[0]
+
+
+def test_one_attribute_after_the_other_brings_the_order_back():
+    scenario, _ = Scenario(DOMAIN).with_domain(rp.Domain(()))
+    for count in range(1, 4):
+        scenario, notes = scenario.with_domain(rp.Domain(DOMAIN.attributes[:count]))
+        assert notes == []
+    assert scenario.workload.tables == Scenario(DOMAIN).workload.tables

@@ -1,0 +1,135 @@
+"""Study: scenarios in order, one of them open."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.errors import WorkloadError
+from rpexplore.scenario import Scenario
+from rpexplore.study import MOST_SCENARIOS, Study
+
+DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})
+
+
+def study_of(*names, place=0):
+    return Study(tuple(Scenario(DOMAIN, name=name) for name in names), place)
+
+
+def test_a_new_scenario_follows_the_open_one_and_is_open():
+    study = study_of("a", "b", "c", place=1).added(Scenario(DOMAIN, name="new"))
+    assert study.names == ("a", "b", "new", "c")
+    assert study.current.name == "new"
+
+
+def test_a_duplicate_gets_a_name_of_its_own():
+    study = study_of("a", "b")
+    study = study.added(study.current)
+    assert study.names == ("a", "a (2)", "b")
+    study = study.opened(0)
+    assert study.added(study.current).names == ("a", "a (3)", "a (2)", "b")
+
+
+def test_a_long_name_stays_within_its_limit():
+    study = study_of("x" * 60)
+    assert len(study.added(study.current).current.name) <= 60
+
+
+@pytest.mark.parametrize(
+    ("place", "removed", "names", "current"),
+    [(0, 0, "bc", "b"), (2, 2, "ab", "b"), (2, 0, "bc", "c"), (0, 2, "ab", "a"), (1, 1, "ac", "c")],
+)
+def test_removing_keeps_the_open_one_or_opens_its_neighbour(place, removed, names, current):
+    study = study_of("a", "b", "c", place=place).removed(removed)
+    assert "".join(study.names) == names
+    assert study.current.name == current
+
+
+@given(
+    count=st.integers(1, 6), place=st.integers(0, 5), moved=st.integers(0, 5), by=st.integers(-7, 7)
+)
+def test_moving_changes_the_order_and_nothing_else(count, place, moved, by):
+    place, moved = place % count, moved % count
+    study = study_of(*"abcdef"[:count], place=place)
+    after = study.moved(moved, by)
+    assert sorted(after.names) == sorted(study.names)
+    assert after.current == study.current
+    assert after.names.index(study.names[moved]) == min(max(moved + by, 0), count - 1)
+    others = [name for name in study.names if name != study.names[moved]]
+    assert [name for name in after.names if name != study.names[moved]] == others
+
+
+def test_the_text_is_read_back_exactly():
+    study = Study(
+        (
+            Scenario(DOMAIN, name="as asked", note="first try\nwith two lines"),
+            Scenario(
+                DOMAIN, loss=rp.MaxVariance(), budget=rp.Budget(rho="1/3"), name="fair", counted="x"
+            ),
+        ),
+        1,
+    )
+    assert Study.parse(study.text()) == study
+
+
+def test_a_scenario_file_is_a_study_of_one():
+    scenario = Scenario(DOMAIN, name="alone")
+    assert Study.parse(scenario.text()) == Study((scenario,))
+
+
+def broken(change):
+    content = json.loads(study_of("a", "b").text())
+    change(content)
+    return json.dumps(content)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        "null",
+        broken(lambda content: content.update(format_version=2)),
+        broken(lambda content: content.update(scenarios=[])),
+        broken(lambda content: content.update(open=2)),
+        broken(lambda content: content.update(open="0")),
+        broken(lambda content: content.pop("open")),
+        broken(lambda content: content["scenarios"].append(content["scenarios"][0])),
+        broken(lambda content: content["scenarios"][0].pop("budget")),
+        broken(lambda content: content["scenarios"][0].update(name=" ")),
+    ],
+)
+def test_what_is_no_study_is_refused(text):
+    with pytest.raises(WorkloadError, match="not a usable"):
+        Study.parse(text)
+
+
+def test_names_are_distinct():
+    with pytest.raises(WorkloadError, match="'a' already"):
+        study_of("a", "b").with_scenario(1, Scenario(DOMAIN, name="a"))
+
+
+def test_a_study_is_never_empty_nor_endless():
+    with pytest.raises(WorkloadError, match="only scenario"):
+        study_of("a").removed(0)
+    full = study_of(*(f"s{i}" for i in range(MOST_SCENARIOS)))
+    with pytest.raises(WorkloadError, match="delete one"):
+        full.added(full.current)
+
+
+@pytest.mark.parametrize(("field", "most"), [("name", 60), ("note", 2000)])
+def test_names_and_notes_have_an_end(field, most):
+    assert Scenario(DOMAIN, **{field: "x" * most})
+    with pytest.raises(WorkloadError, match="shorten"):
+        Scenario(DOMAIN, **{field: "x" * (most + 1)})
+
+
+def test_what_is_known_of_the_tables_is_kept_where_it_stays_true():
+    scenario = Scenario(DOMAIN)
+    workload = scenario.workload
+    assert scenario.replaced(budget=rp.Budget(rho=1), name="b").workload is workload
+    other = scenario.replaced(domain=rp.Domain.from_sizes({"age": 3, "b": 2}))
+    assert other.workload.domain.names == ("age", "b")
