@@ -12,5 +12,8 @@ def all_pages() -> list:
         st.Page("pages/schema.py", title="Schema"),
         st.Page("pages/workload.py", title="Workload"),
         st.Page("pages/plan.py", title="Plan"),
-        st.Page("pages/release.py", title="Release"),
+        st.Page("pages/fairness.py", title="Fairness"),
+        st.Page("pages/tradeoffs.py", title="Trade-offs"),
+        st.Page("pages/scenarios.py", title="Scenarios"),
+        st.Page("pages/release.py", title="Export and release"),
     ]

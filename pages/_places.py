@@ -14,7 +14,7 @@ from rpexplore.exact import exact_fraction
 from rpexplore.ledger import FILENAME, Account, Ledger
 from rpexplore.plan import Plan
 from rpexplore.release_folder import BYTES_PER_CELL
-from rpexplore.words import rounded
+from rpexplore.words import data_size
 
 RELEASES = Path("releases")
 
@@ -46,7 +46,7 @@ def output_folder(planned: Plan, data: Path) -> Path | None:
     free = shutil.disk_usage(folder).free
     st.caption(
         f"{escaped(str(output.absolute()))} (a new folder, in which nothing is yet). The tables "
-        f"need about {_size(needed)}; {_size(free)} are free there."
+        f"need about {data_size(needed)}; {data_size(free)} are free there."
     )
     if needed > free:
         st.warning("The tables will hardly fit there; choose another disk, or fewer tables.")
@@ -120,12 +120,3 @@ def _nearest(path: Path) -> Path:
 def _writable(place: Path) -> bool:
     mode = os.W_OK | os.X_OK if os.path.isdir(place) else os.W_OK
     return os.access(place, mode)
-
-
-def _size(n_bytes: int) -> str:
-    """ "12 MB", "0.52 GB"; a rough figure."""
-    unit, name = next(
-        (each for each in [(10**12, "TB"), (10**9, "GB"), (10**6, "MB")] if n_bytes >= each[0]),
-        (10**3, "kB"),
-    )
-    return f"{rounded(Fraction(n_bytes, unit))} {name}"

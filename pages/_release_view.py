@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages._run import Run, going_since
 from pages._session import current, escaped
+from pages._task import follow
 from rpexplore.errors import RpexploreError
 from rpexplore.ledger import Account
 from rpexplore.plan import Plan
@@ -55,14 +56,13 @@ def _minute(moment: str) -> str:
     return f"{datetime.fromisoformat(moment).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
-@st.fragment(run_every=0.5)
-def run_in_progress() -> None:
+def run_in_progress(run: Run) -> None:
     """A bar that follows the run; the page itself is drawn again when it has ended."""
-    run: Run = st.session_state["run"]
-    st.progress(run.share, text=f"{run.doing} …")
-    st.caption("The run goes on if you look at other pages.")
-    if not run.is_going:
-        st.rerun()
+    follow(run.task, "release")
+    st.caption(
+        "The run goes on if you look at other pages. Cancelled before it is entered in the ledger, "
+        "it costs nothing; afterwards it stays charged, although there are no tables."
+    )
 
 
 def another() -> None:
@@ -73,7 +73,7 @@ def another() -> None:
 
 def failed_run(run: Run) -> None:
     """Why there are no tables, and what was charged all the same."""
-    st.error(escaped(f"{run.error} {run.charge}"))
+    st.error(escaped(f"{run.task.error} {run.charge}"))
 
 
 def finished_run(run: Run) -> None:

@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from pages._session import current, escaped
+from pages._session import current, escaped, kept
 from rpexplore.analysis import budgets, standard_errors
 from rpexplore.plan import Plan
-from rpexplore.words import column_format, plural, rounded
+from rpexplore.words import column_format, rounded
 
 
 def headline(planned: Plan) -> None:
@@ -23,9 +23,6 @@ def headline(planned: Plan) -> None:
     privacy.caption(
         f"{further}; ρ = {rounded(planned.rho, 4, 'up')}; protects {planned.budget.unit}"
     )
-    if top.targets:
-        say = st.success if top.targets_met == top.targets else st.warning
-        say(f"{top.targets_met:,} of {plural(top.targets, 'target')} met.")
     st.markdown(
         f":material/verified: **Accuracy proven best.** {escaped(planned.certificate.sentence)}"
     )
@@ -39,12 +36,11 @@ def table_list(planned: Plan) -> None:
         planned.workload.domain.names,
         key="tables containing",
     )
-    # Kept while plan and choice stay the same: for 10^5 tables it takes a moment.
-    kept = st.session_state.get("listed tables")
-    if kept is None or kept[0] is not planned or kept[1] != containing:
-        kept = (planned, containing, standard_errors.of_tables(planned, containing))
-        st.session_state["listed tables"] = kept
-    frame = kept[2]
+    frame = kept(
+        "listed tables",
+        (planned, tuple(containing)),
+        lambda: standard_errors.of_tables(planned, containing),
+    )
     if frame.empty:
         st.info("No table of the workload has all of these attributes.")
         return

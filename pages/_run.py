@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
-from rpexplore.errors import RpexploreError
+from pages._task import Note, Task
 from rpexplore.ledger import Account, Ledger, text_of_path
 from rpexplore.plan import Plan
 from rpexplore.release import Release, release
@@ -48,19 +48,13 @@ class Job:
 
 
 class Run:
-    """One run: `doing` and `share` while it goes on, then a `release` or an `error` for the screen.
-
-    The error's text may hold what was read from records; it is shown and not kept anywhere else.
-    """
+    """One run: its `task` tells how far it is, and in the end the release or why there is none."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
-        self.doing, self.share = "Starting", 0.0
-        self.release: Release | None = None
-        self.error = ""
         self.charge = ""
-        # Not a daemon: a server that is stopped waits for a run that has been booked.
-        self._thread = threading.Thread(target=self._go, name="release", daemon=False)
+        # A server that is stopped waits for a run that has been booked.
+        self.task: Task[Release] = Task(self._go, keep_on=True)
 
     @classmethod
     def begun(cls, job: Job) -> "Run | None":
@@ -71,45 +65,38 @@ class Run:
                 return None
             _going[records] = datetime.now(UTC)
         try:
-            run._thread.start()
+            run.task.start()
         except BaseException:
             _going.pop(records)
             raise
         return run
 
     @property
+    def release(self) -> Release | None:
+        return self.task.result
+
+    @property
     def is_going(self) -> bool:
-        return self._thread.is_alive()
+        return self.task.is_going
 
     @property
     def failed(self) -> bool:
         return not self.is_going and self.release is None
 
-    def wait(self, seconds: float) -> None:
-        """Return when the run has ended, or after so many seconds."""
-        self._thread.join(seconds)
-
-    def _go(self) -> None:
+    def _go(self, note: Note) -> Release:
         job, records = self.job, self.job.data.resolve()
         try:
             # Only the sample's ledger may lack its folder; the page refuses others.
             job.ledger.path.parent.mkdir(parents=True, exist_ok=True)
-            self.release = release(
+            return release(
                 job.plan,
                 job.data,
                 job.output,
                 other=job.other,
                 ledger=job.ledger.path,
                 cap_rho=job.cap,
-                progress=self._note,
+                progress=lambda doing, share: note(share, doing),
             )
-        except RpexploreError as error:
-            self.error = error.on_screen()
-        except MemoryError:
-            self.error = "There is not enough memory; ask for fewer or smaller tables."
-        except Exception as error:
-            # Its text could hold anything; a thread would print it with all its values.
-            self.error = f"The run stopped unexpectedly ({type(error).__name__}); please report it."
         finally:
             self.charge = self._charge()
             _going.pop(records, None)
@@ -132,6 +119,3 @@ class Run:
             f"This run was charged {job.rho(charged)}, which stays so; in total "
             f"{job.rho(after.spent_record_rho)} has been spent on these records."
         )
-
-    def _note(self, doing: str, share: float) -> None:
-        self.doing, self.share = doing, min(max(share, 0.0), 1.0)

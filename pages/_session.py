@@ -1,4 +1,4 @@
-"""What the pages share: the session's one scenario, its plan, and messages to the user.
+"""What the pages share: the session's study with its one open scenario, and messages to the user.
 
 Streamlit forgets the widgets of a page that is not shown. So the scenario is the truth: before a
 widget is drawn its value is set from there, and only a change by the user goes back.
@@ -6,39 +6,99 @@ widget is drawn its value is set from there, and only a change by the user goes 
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from pages import all_pages
+from pages._drafts import save_draft
 from rpexplore.domain import Domain
 from rpexplore.errors import RpexploreError
-from rpexplore.plan import Plan
 from rpexplore.scenario import Scenario
+from rpexplore.study import Study
+
+T = TypeVar("T")
+MOST_STEPS_BACK = 100
+EVERYWHERE = "everywhere"  # where messages go that belong to no part of a page
 
 
-def current() -> Scenario:
-    """The scenario of this session."""
-    if "scenario" not in st.session_state:
+def study() -> Study:
+    """The study of this session."""
+    if "study" not in st.session_state:
         # The first visit to a new server went straight to this page: until Streamlit has seen
         # st.navigation, it takes pages/ for the whole app and runs a page without app.py.
         st.navigation(all_pages(), position="hidden")
         st.rerun()
-    return st.session_state["scenario"]
+    return st.session_state["study"]
+
+
+def current() -> Scenario:
+    """The open scenario of this session."""
+    return study().current
 
 
 def change(
     place: str, make: Callable[[], Scenario], otherwise: str = "Nothing was changed."
 ) -> bool:
-    """Replace the scenario; what is refused leaves the old one and a message at `place`."""
+    """Replace the open scenario; what is refused leaves the old one and a message at `place`."""
+    return _replace(place, lambda: study().with_current(make()), otherwise)
+
+
+def change_study(place: str, make: Callable[[], Study]) -> bool:
+    """Replace the study, maybe open another scenario; a refusal is told as by `change`."""
+    done = _replace(place, make)
+    if done:
+        forget_typed()
+    return done
+
+
+def _replace(
+    place: str, make: Callable[[], Study], otherwise: str = "Nothing was changed."
+) -> bool:
     try:
         changed = make()
     except RpexploreError as error:
         say(place, "error", f"{error} {otherwise}")
         return False
-    if changed != current():
-        st.session_state["scenario"] = changed
+    before = study()
+    if changed != before:
+        steps = st.session_state.setdefault("steps back", [])
+        steps.append(before)
+        del steps[:-MOST_STEPS_BACK]
+        st.session_state["steps forward"] = []
+        _keep(changed)
     return True
+
+
+def add_scenario(place: str, make: Callable[[], Scenario]) -> bool:
+    """Keep a further scenario, and open it."""
+    return change_study(place, lambda: study().added(make()))
+
+
+def step(back: bool) -> None:
+    """Undo the last change, or make it again."""
+    here, there = ("steps back", "steps forward")[:: 1 if back else -1]
+    steps = st.session_state.get(here, [])
+    if steps:
+        st.session_state.setdefault(there, []).append(study())
+        _keep(steps.pop())
+        forget_typed()
+
+
+def can_step(back: bool) -> bool:
+    """Whether there is something to undo, or to make again."""
+    return bool(st.session_state.get("steps back" if back else "steps forward"))
+
+
+def _keep(changed: Study) -> None:
+    st.session_state["study"] = changed
+    if not save_draft(changed):
+        say(
+            EVERYWHERE,
+            "warning",
+            "This study was changed in another window as well. Nothing is lost: the other window "
+            "keeps its own, and this one goes on with a copy.",
+        )
 
 
 def change_domain(
@@ -65,21 +125,13 @@ def change_domain(
     return done
 
 
-def plan() -> Plan | None:
-    """The plan of the scenario, made when first asked for; without one, says why."""
-    scenario = current()
-    planned_for, outcome = st.session_state.get("planned", (None, None))
-    if planned_for is not scenario:
-        with st.spinner("Planning …"):
-            try:
-                outcome = scenario.plan()
-            except RpexploreError as error:
-                outcome = str(error)
-        st.session_state["planned"] = (scenario, outcome)
-    if isinstance(outcome, Plan):
-        return outcome
-    st.error(escaped(f"There is no plan: {outcome}"))
-    return None
+def kept(name: str, key: tuple, make: Callable[[], T]) -> T:
+    """What `make` returned last time, as long as `key` stays equal. For this session alone."""
+    held = st.session_state.get(f"kept {name}")
+    if held is None or held[0] != key:
+        held = (key, make())
+        st.session_state[f"kept {name}"] = held
+    return held[1]
 
 
 def say(place: str, kind: str, text: str) -> None:
@@ -89,11 +141,11 @@ def say(place: str, kind: str, text: str) -> None:
 
 def show_messages(place: str) -> None:
     """Draw the messages kept for `place`, once."""
-    kept = st.session_state.get("messages", [])
-    for where, kind, text in kept:
+    waiting = st.session_state.get("messages", [])
+    for where, kind, text in waiting:
         if where == place:
             getattr(st, kind)(escaped(text))
-    st.session_state["messages"] = [message for message in kept if message[0] != place]
+    st.session_state["messages"] = [message for message in waiting if message[0] != place]
 
 
 def bind(key: str, value: Any) -> str:
@@ -118,17 +170,24 @@ def tell_refused(name: str, place: str, refused: Sequence[str] = ()) -> None:
     """
     for reason in refused:
         say(place, "error", f"{reason} This change is not in effect until it is mended.")
-    kept = f"{name} refused"
+    before = f"{name} refused"
     if not typed(name):
-        for reason in st.session_state.get(kept, ()):
+        for reason in st.session_state.get(before, ()):
             say(place, "warning", f"A change you had typed was given up: {reason}")
-    st.session_state[kept] = refused
+    st.session_state[before] = refused
 
 
 def revision(name: str, step: bool = False) -> str:
     """A key for an editor; another one after a step, which makes it forget what was typed."""
     st.session_state[f"{name} revision"] = st.session_state.get(f"{name} revision", 0) + step
-    return f"{name} {st.session_state[f'{name} revision']}"
+    forgotten = st.session_state.get("typed forgotten", 0)
+    return f"{name} {forgotten}.{st.session_state[f'{name} revision']}"
+
+
+def forget_typed() -> None:
+    """Make all editors forget what was typed: it belongs to what was open before."""
+    st.session_state["typed forgotten"] = st.session_state.get("typed forgotten", 0) + 1
+    st.session_state["typed list"] = None
 
 
 def escaped(text: str) -> str:

@@ -1,15 +1,21 @@
-"""The lower part of the Workload page: importance and target of each table."""
+"""The lower part of the Workload page: importance and target of each table, or of many."""
 
 import streamlit as st
 
-from pages._session import change, current, revision, say, show_messages, tell_refused, typed
+from pages._groups import GRID, HERE, groups_in_effect, many_at_once
+from pages._session import (
+    change,
+    current,
+    revision,
+    show_messages,
+    tell_refused,
+    typed,
+)
 from rpexplore.analysis import workload_grids
 from rpexplore.analysis.standard_errors import csv_of_tables
 from rpexplore.plan import Plan
 from rpexplore.words import column_format
 
-HERE = "settings"
-GRID = "workload grid"
 MOST_ROWS = 2000
 
 
@@ -25,25 +31,6 @@ def apply_typed() -> None:
     tell_refused(GRID, HERE, refused)
 
 
-def set_many(containing: list[str]) -> None:
-    weight, target = st.session_state["weight of many"], st.session_state["target of many"]
-    if weight is None and target is None:
-        say(HERE, "info", "Type an importance or a target for these tables first.")
-        return
-    change(
-        HERE,
-        lambda: current().with_settings(
-            workload_grids.settings_for_many(current(), containing, weight, target)
-        ),
-    )
-    revision(GRID, step=True)
-
-
-def forget() -> None:
-    change(HERE, lambda: current().with_request(settings=()))
-    revision(GRID, step=True)
-
-
 def settings(planned: Plan | None) -> None:
     """Filter, the editable grid, the same for many tables at once, and all tables as CSV.
 
@@ -56,19 +43,24 @@ def settings(planned: Plan | None) -> None:
         "accurate, at the others' expense. **Target**: the standard error you want for its cells; "
         "the plan is compared with it."
     )
+    groups_in_effect()
     containing = st.multiselect(
-        "Only tables with all of these attributes", workload.domain.names, key="containing"
+        "Only tables with all of these attributes",
+        workload.domain.names,
+        key="tables with",
+        placeholder="all tables",
     )
     grid, found = workload_grids.workload_grid(workload, planned, containing, MOST_ROWS)
     if found == 0:
         st.info("No table of the workload has all of these attributes.")
         return
+    many_at_once(containing, found)
     if found > len(grid):
         st.info(
             f"These are the first {len(grid):,} of {found:,} tables. Choose attributes above to "
             "see others; the CSV file below has all of them."
         )
-    st.session_state["rows of grid"] = [workload.tables[place] for place in grid.index]
+    st.session_state["rows of grid"] = workload_grids.tables_of_rows(workload, grid)
     digits = column_format(grid["standard_error"]) if planned is not None else None
     st.data_editor(
         grid,
@@ -87,22 +79,6 @@ def settings(planned: Plan | None) -> None:
         },
     )
     show_messages(HERE)
-    many = st.container(horizontal=True, vertical_alignment="bottom")
-    many.number_input(
-        "Importance for these", min_value=0.0, value=None, key="weight of many", width=180
-    )
-    many.number_input(
-        "Target for these", min_value=0.0, value=None, key="target of many", width=180
-    )
-    which = "the table above" if found == 1 else f"all {found:,} tables"
-    if containing and found > 1:
-        which += " with these attributes"
-    many.button(f"Set for {which}", on_click=set_many, args=(containing,))
-    many.button(
-        "Forget all importances and targets",
-        on_click=forget,
-        disabled=not current().request.settings,
-    )
     if planned is not None:
         st.download_button(
             "Download tables.csv",

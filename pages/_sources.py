@@ -1,16 +1,18 @@
-"""Where a schema comes from: the sample, a codebook file, lines that are typed, or a plan."""
+"""Where a schema comes from: the sample, a codebook file, a data file's header, typed lines, …"""
 
 from collections.abc import Callable
 
 import streamlit as st
 
+from pages._header import choose_columns
 from pages._session import change, change_domain, current, revision, say
-from rpexplore.analysis import grids
+from rpexplore.analysis import schema_sources
 from rpexplore.domain import Domain
 from rpexplore.webapp_location import sample_data_folder
 from rpexplore.words import plural
 
-SAMPLE, FILE, TYPED, PLAN = "Sample survey", "Codebook file", "Typed in", "Plan file"
+SAMPLE, FILE, HEADER = "Sample survey", "Codebook file", "Header of a data file"
+TYPED, PLAN, EMPTY = "Typed in", "Plan file", "Empty"
 EXAMPLE = "age 0..99\nsex: Female, Male\nregion 12\nincome 0..9999 step 500"
 
 
@@ -26,20 +28,26 @@ def choose_source(place: str, grid: str) -> None:
         if not change_domain(place, make, from_elsewhere=True, counted=counted):
             return
         revision(grid, step=True)
-        say(place, "success", grids.loaded_in_words(current(), what))
+        say(place, "success", schema_sources.loaded_in_words(current(), what))
 
     def load_file() -> None:
         file = st.session_state["codebook"]
         if file is not None:
-            load(lambda: grids.domain_from_bytes(file.getvalue(), file.name), file.name)
+            load(lambda: schema_sources.domain_from_bytes(file.getvalue(), file.name), file.name)
 
     def load_typed() -> None:
-        load(lambda: grids.domain_from_lines(st.session_state["typed"]), "the typed lines")
+        text = st.session_state["typed"]
+        load(lambda: schema_sources.domain_from_lines(text), "the typed lines")
+
+    def load_nothing() -> None:
+        if change_domain(place, lambda: Domain(()), from_elsewhere=True, counted="records"):
+            revision(grid, step=True)
 
     def load_plan() -> None:
         file = st.session_state["plan file"]
         if file is None or not change(
-            place, lambda: grids.scenario_from_bytes(file.getvalue(), file.name, current())
+            place,
+            lambda: schema_sources.scenario_from_bytes(file.getvalue(), file.name, current()),
         ):
             return
         revision(grid, step=True)
@@ -53,7 +61,9 @@ def choose_source(place: str, grid: str) -> None:
             "targets, aim and budget are now those of the app.",
         )
 
-    source = st.segmented_control("Start from", [SAMPLE, FILE, TYPED, PLAN], key="schema source")
+    source = st.segmented_control(
+        "Start from", [SAMPLE, FILE, HEADER, TYPED, PLAN, EMPTY], key="schema source"
+    )
     if source == SAMPLE:
         st.markdown("A made-up household survey of about 50,000 people with 11 attributes.")
         st.button(
@@ -67,6 +77,8 @@ def choose_source(place: str, grid: str) -> None:
             key="codebook",
             on_change=load_file,
         )
+    elif source == HEADER:
+        choose_columns(place, grid)
     elif source == TYPED:
         st.text_area(
             "One attribute a line: a name with its number of values, its range, or its categories",
@@ -77,11 +89,14 @@ def choose_source(place: str, grid: str) -> None:
         st.button("Use this schema", on_click=load_typed)
     elif source == PLAN:
         st.file_uploader(
-            "A plan saved on the Plan page or by the command line: replaces schema, tables, aim "
-            "and budget",
+            "A plan saved by this app or by the command line: replaces schema, tables, aim and "
+            "budget",
             type=["json"],
             key="plan file",
             on_change=load_plan,
         )
+    elif source == EMPTY:
+        st.markdown("No attributes at all: add them one by one in the grid below.")
+        st.button("Start with an empty schema", on_click=load_nothing)
     else:
         st.caption("Choose a source to replace the attributes below, or change them in the grid.")

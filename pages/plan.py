@@ -4,8 +4,10 @@ import streamlit as st
 
 from pages._budget import budget_inputs, unit_inputs
 from pages._chart import chart
+from pages._optima import plan
 from pages._results import downloads, headline, table_list
-from pages._session import bind, change, current, escaped, plan, say, show_messages
+from pages._session import bind, change, current, escaped, say, show_messages
+from pages._targets import targets_met
 from rpexplore.analysis import workload_grids
 from rpexplore.losses import MaxVariance, SumOfVariances
 
@@ -46,9 +48,7 @@ def set_missing_targets() -> None:
         return
     change(
         "targets",
-        lambda: current().with_settings(
-            workload_grids.settings_for_missing_targets(current(), target)
-        ),
+        lambda: workload_grids.with_target_where_missing(current(), target),
     )
 
 
@@ -109,8 +109,9 @@ with right:
         planned = plan()
     if planned is not None:
         headline(planned)
+        targets_met(planned)
         chart(planned)
 if planned is not None:
     table_list(planned)
     downloads(planned)
-    st.page_link("pages/release.py", label="Next: the release", icon=":material/arrow_forward:")
+    st.page_link("pages/fairness.py", label="Next: fairness", icon=":material/arrow_forward:")

@@ -2,6 +2,8 @@
 
 import streamlit as st
 
+from pages._export import export_section
+from pages._optima import plan
 from pages._others import other_categories, others_line
 from pages._places import cap_input, ledger_of, output_folder
 from pages._records import data_source, sample_records
@@ -14,7 +16,7 @@ from pages._release_view import (
     unfinished_runs,
 )
 from pages._run import Job, Run, any_going, going_since
-from pages._session import escaped, plan, say, show_messages
+from pages._session import escaped, say, show_messages
 from rpexplore.errors import RpexploreError
 from rpexplore.plan import Plan
 from rpexplore.words import count_in_words, plural, rounded
@@ -83,21 +85,24 @@ def set_up(planned: Plan) -> None:
     st.button(label, type="primary", on_click=start, args=(job,))
 
 
-st.title("Release")
+st.title("Export and release")
 run: Run | None = st.session_state.get("run")
 if run is not None and run.is_going:
-    run_in_progress()
+    run_in_progress(run)
 elif run is not None and run.release is not None:
     finished_run(run)
 else:
     if run is not None:
         failed_run(run)
+    planned = plan()
+    if planned is not None:
+        export_section(planned)
+    st.subheader("Run the release")
     st.markdown(
         "The plan is run on the records **once**: they are counted, noise is added, and noisy "
         "tables with their intervals are written to a new folder. What it costs is entered in a "
         "ledger first. Nothing leaves this computer."
     )
-    planned = plan()
     if planned is not None:
         cells = count_in_words(sum(planned.workload.exact_cells.tolist()))
         st.markdown(

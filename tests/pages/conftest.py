@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
 import rpexplore as rp
 from rpexplore.scenario import Scenario, WorkloadRequest
+from rpexplore.study import Study
 
 APP = Path(__file__).parents[2] / "app.py"
 
@@ -16,8 +18,11 @@ APP = Path(__file__).parents[2] / "app.py"
 class App:
     """One session of the app."""
 
-    def __init__(self) -> None:
-        self.test = AppTest.from_file(str(APP), default_timeout=30).run()
+    def __init__(self, key: str | None = None) -> None:
+        self.test = AppTest.from_file(str(APP), default_timeout=30)
+        if key is not None:  # of a saved study, as in the address
+            self.test.query_params["study"] = key
+        self.test.run()
 
     def open(self, page: str) -> "App":
         self.test.switch_page(f"pages/{page}.py").run()
@@ -32,11 +37,20 @@ class App:
 
     @property
     def scenario(self) -> Scenario:
-        return self.test.session_state["scenario"]
+        return self.study.current
 
     @scenario.setter
     def scenario(self, scenario: Scenario) -> None:
-        self.test.session_state["scenario"] = scenario
+        self.test.session_state["study"] = Study((scenario,))
+
+    @property
+    def study(self) -> Study:
+        return self.test.session_state["study"]
+
+    @property
+    def planned(self) -> rp.Plan:
+        """The plan that was made last."""
+        return self.test.session_state[f"kept plan of {self.scenario.name}"][1]
 
     def press(self, label: str) -> "App":
         """Click the button whose label starts like this."""
@@ -64,11 +78,23 @@ class App:
 
 @pytest.fixture
 def app(tmp_path, monkeypatch) -> Callable[..., App]:
-    """Makes a session, open on a page; relative paths lead to a temporary folder."""
+    """Makes a session, open on a page; what it writes goes to a temporary folder."""
     monkeypatch.chdir(tmp_path)
+    # As on a server that has drawn a page before: every run starts with app.py (the folder's name
+    # pages/ would make Streamlit run a page alone until then).
+    begin = PagesManager.__init__
 
-    def make(page: str = "schema", scenario: Scenario | None = None) -> App:
-        session = App()
+    def begin_with_navigation(self, *args, **kwargs):
+        begin(self, *args, **kwargs)
+        PagesManager.uses_pages_directory = False
+
+    monkeypatch.setattr(PagesManager, "__init__", begin_with_navigation)
+    monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "home"))
+
+    def make(
+        page: str = "schema", scenario: Scenario | None = None, *, key: str | None = None
+    ) -> App:
+        session = App(key)
         if scenario is not None:
             session.scenario = scenario
         session.open(page)

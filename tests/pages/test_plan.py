@@ -5,7 +5,8 @@ from fractions import Fraction
 import pytest
 
 import rpexplore as rp
-from rpexplore.scenario import TableSetting
+from pages._session import escaped
+from rpexplore.request import TableSetting
 
 
 def plain(texts):
@@ -47,9 +48,9 @@ def test_weighting(app, small):
 
 def test_the_largest_error_is_smaller_when_asked_for(app, small):
     session = app("plan", small)
-    before = session.session_state["planned"][1].standard_errors.max()
+    before = session.planned.standard_errors.max()
     session.radio(key="aim").set_value("largest").run()
-    assert session.session_state["planned"][1].standard_errors.max() < before
+    assert session.planned.standard_errors.max() < before
 
 
 def test_aiming_at_targets_without_targets_says_where_to_set_them(app, small):
@@ -74,11 +75,13 @@ def test_aiming_at_targets_without_targets_says_where_to_set_them(app, small):
 def test_targets_met_are_counted(app, small):
     scenario = small.with_settings([TableSetting(("age",), 1.0, 1e4), TableSetting((), 1.0, 0.01)])
     session = app("plan", scenario)
-    assert session.warning[0].value == "1 of 2 targets met."
+    assert session.warning[0].value == escaped(
+        "1 of 2 targets met. Furthest off is (total): σ = 4.74 for a target of 0.01."
+    )
     rows = session.dataframe[-1].value.set_index("table")
     assert rows.loc[["age", "(total)", "sex"], "met"].tolist() == ["yes", "no", ""]
     session.text_input(key="typed budget").set_value("100000").run()
-    assert session.success[0].value == "2 of 2 targets met."
+    assert session.success[0].value == "2 of 2 targets met\\."
 
 
 # ---- the budget
@@ -150,11 +153,11 @@ def test_an_unusable_budget_leaves_the_old_one(app, small, value):
 
 def test_protecting_people_costs_accuracy(app, small):
     session = app("plan", small)
-    before = session.session_state["planned"][1].standard_errors
+    before = session.planned.standard_errors
     session.radio(key="protected").set_value("One person").run()
     session.number_input(key="records per person").set_value(3).run()
     assert session.scenario.budget == rp.Budget(rho="0.1", max_records_per_person=3)
-    after = session.session_state["planned"][1].standard_errors
+    after = session.planned.standard_errors
     assert after / before == pytest.approx([3.0] * 7, rel=1e-9)
     assert "one person with at most 3 records" in plain(session.texts("caption"))
     session.radio(key="protected").set_value("One record").run()
@@ -194,9 +197,9 @@ def test_plan_and_tables_can_be_downloaded(app, small):
 
 def test_the_plan_is_made_once(app, small):
     session = app("plan", small)
-    planned = session.session_state["planned"][1]
+    planned = session.planned
     session.open("workload").open("release").open("plan")
-    assert session.session_state["planned"][1] is planned
+    assert session.planned is planned
 
 
 def test_many_tables_do_not_travel_with_the_chart(app, wide):
@@ -204,3 +207,30 @@ def test_many_tables_do_not_travel_with_the_chart(app, wide):
     assert not session.error
     (chart,) = session.get("plotly_chart")
     assert len(chart.proto.spec) < 50_000
+
+
+def test_the_smallest_budget_meets_all_targets(app, small):
+    settings = [TableSetting(("age", "sex"), target=4.0), TableSetting(("region",), target=3.0)]
+    session = app("plan", small.with_settings(settings))
+    assert any("0 of 2 targets met" in text for text in session.texts("warning"))
+    session.button(key="use smallest budget").click().run()
+    assert any("2 of 2 targets met" in text for text in session.texts("success"))
+    budget, planned = session.scenario.budget, session.planned
+    errors = [float(planned.variance(table)) ** 0.5 for table in (("age", "sex"), ("region",))]
+    assert errors[0] <= 4
+    assert errors[1] <= 3
+    # And no smaller one does, but for the digits that people type.
+    less = rp.plan(
+        planned.workload,
+        loss=planned.loss,
+        budget=rp.Budget(rho=budget.rho * Fraction(9998, 10000)),
+    )
+    assert less.variance(("age", "sex")) > 16 or less.variance(("region",)) > 9
+    session.press("Undo")
+    assert session.scenario.budget == small.budget
+
+
+def test_a_target_out_of_reach_says_so(app, small):
+    session = app("plan", small.with_settings([TableSetting(("age",), target=1e-60)]))
+    assert not session.exception
+    assert any("ask for less" in text for text in session.texts("info"))

@@ -1,9 +1,12 @@
 """The Schema page."""
 
+import threading
+
 import pytest
 
 import rpexplore as rp
 from rpexplore.attribute import Bins, Categories, Integers
+from rpexplore.data.columns import found_values
 from rpexplore.scenario import TableSetting
 
 CSV = b"attribute,value,label\nsex,F,Female\nsex,M,Male\nregion,N,\nregion,S,\n"
@@ -170,12 +173,37 @@ def test_attributes_are_added_and_removed(app, small):
     assert session.run().scenario.domain.names == ("age", "region", "attribute_4")
 
 
-def test_the_last_attribute_stays(app, small):
+def test_without_attributes_the_page_says_what_to_do(app, small):
     session = app("schema", small)
-    for row in (0, 0, 0):
-        session.type_in_grid("schema grid", row, "remove", True)
-    assert len(session.scenario.domain) == 1
-    assert "at least one attribute" in session.error[0].value
+    for _ in range(3):
+        session.type_in_grid("schema grid", 0, "remove", True)
+    assert len(session.scenario.domain) == 0
+    assert "No attributes yet" in session.info[0].value
+    assert not session.data_editor
+    assert not session.metric
+    session.press("Add an attribute")
+    assert session.scenario.domain.names == ("attribute_1",)
+    assert "No values yet: attribute_1" in plain(session.texts("warning"))
+    session.type_in_grid("schema grid", 0, "maximum", 9)
+    assert session.warning
+    session.type_in_grid("schema grid", 0, "minimum", 0)
+    assert session.scenario.domain["attribute_1"].values == Integers(0, 9)
+    assert not session.warning
+    assert session.scenario.workload.orders.max() == 1
+    assert session.scenario.request.order == small.request.order
+
+
+def plain(texts):
+    return " ".join(texts).replace("\\", "")
+
+
+def test_an_empty_schema_to_start_from(app):
+    session = app("schema")
+    session.segmented_control(key="schema source").set_value("Empty").run()
+    session.press("Start with an empty schema")
+    assert len(session.scenario.domain) == 0
+    assert not session.error
+    assert not session.exception
 
 
 def test_typed_cells_do_not_reach_another_schema(app, small):
@@ -224,3 +252,247 @@ def test_what_is_counted(app, small):
     assert session.metrics()["A cell of a typical table"].endswith(" visits")
     session.open("schema").text_input(key="counted").set_value(" ").run()
     assert session.scenario.counted == "records"
+
+
+# ---- the columns of a data file
+
+
+@pytest.fixture
+def data(tmp_path):
+    path = tmp_path / "data.csv"
+    ids = "\n".join(f"id{i},F,{i % 3},x" for i in range(150))
+    path.write_text(f"id,sex,size,word\n{ids}\nid150,M,2,y\n")
+    return path
+
+
+def choose_columns(session, path, columns):
+    session.segmented_control(key="schema source").set_value("Header of a data file").run()
+    session.text_input(key="header path").set_value(str(path)).run()
+    if columns:
+        session.multiselect(key="columns to take").set_value(columns).run()
+    return session
+
+
+def disabled(session, label):
+    return next(each.disabled for each in session.button if each.label.startswith(label))
+
+
+def test_columns_come_in_by_name_only(app, small, data, monkeypatch):
+    monkeypatch.setattr("rpexplore.data.columns.batches", None)  # no record can be read
+    session = choose_columns(app("schema", small), data, [])
+    assert session.multiselect(key="columns to take").options == ["id", "sex", "size", "word"]
+    assert disabled(session, "Replace the schema")
+    session.multiselect(key="columns to take").set_value(["size", "sex"]).run()
+    session.press("Replace the schema")
+    assert session.scenario.domain.names == ("sex", "size")
+    assert "Took 2 columns of data.csv" in plain(session.texts("success"))
+    assert "No values yet: sex, size" in plain(session.texts("warning"))
+    assert session.metrics()["Values in all"] == "0"
+    assert session.data_editor[0].value["kind"].tolist() == ["to be completed"] * 2
+    assert not session.exception
+
+
+def test_columns_are_added_to_what_is_there(app, small, data):
+    session = choose_columns(app("schema", small), data, ["sex", "word"]).press("Add these")
+    assert session.scenario.domain.names == ("age", "sex", "region", "word")
+    assert session.scenario.domain["sex"] == small.domain["sex"]
+    assert session.scenario.counted == "people"
+
+
+def test_values_are_inferred_only_after_the_warning_is_confirmed(app, small, data):
+    session = choose_columns(app("schema", small), data, ["id", "sex", "size", "word"])
+    session.radio(key="what to take").set_value("Names, and the values found in the records").run()
+    assert "not protected" in session.warning[0].value
+    assert disabled(session, "Replace the schema")
+    session.checkbox(key=f"understood for {data}").set_value(True).run()
+    assert not disabled(session, "Replace the schema")
+    session.press("Replace the schema")
+    domain = session.scenario.domain
+    assert domain["sex"].values == Categories(("F", "M"))
+    assert domain["size"].values == Categories(("0", "1", "2"))
+    assert domain["sex"].label == "values found in the records"
+    told = plain(session.texts("warning"))
+    assert "From the records: the values of sex, size, word. Nothing protects" in told
+    assert "Not listed: id (more than 100 different values)" in told
+    assert "No values yet: id" in told
+    # Nothing tells how many records there are, or how often a value occurs.
+    every = " ".join(str(each) for each in session.main)
+    assert "151" not in every
+    assert "150" not in every.replace(str(data), "")
+    assert not session.exception
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_a_long_reading_goes_on_beside_the_page(app, small, data, monkeypatch, cancelled):
+    """It shows how far it is, survives a change of page, and can be cancelled."""
+    go_on = threading.Event()
+
+    def slow(path, names, progress):
+        progress(0.25)
+        assert go_on.wait(20)
+        progress(0.5)
+        return found_values(path, names)
+
+    monkeypatch.setattr("pages._columns.found_values", slow)
+    monkeypatch.setattr("pages._columns.PATIENCE", 0.2)
+    session = choose_columns(app("schema", small), data, ["sex"])
+    session.radio(key="what to take").set_value("Names, and the values found in the records").run()
+    session.checkbox(key=f"understood for {data}").set_value(True).run()
+    session.press("Replace the schema")
+    assert session.scenario == small
+    assert any(button.label == "Cancel" for button in session.button)
+    task = session.session_state["columns task"][0]
+    if cancelled:
+        session.press("Cancel")
+    session.open("plan")
+    go_on.set()
+    task.wait(20)
+    session.open("schema")
+    if cancelled:
+        assert "Cancelled. Nothing was changed." in plain(session.texts("error"))
+        assert session.scenario == small
+    else:
+        assert session.scenario.domain["sex"].values == Categories(("F", "M"))
+    assert not session.exception
+
+
+def test_another_sessions_inferred_values_are_not_seen(app, small, data):
+    first = choose_columns(app("schema", small), data, ["word"])
+    first.radio(key="what to take").set_value("Names, and the values found in the records").run()
+    first.checkbox(key=f"understood for {data}").set_value(True).run()
+    first.press("Replace the schema")
+    second = choose_columns(app("schema", small), data, [])
+    assert second.scenario == small
+    assert not any("word" in text for text in second.texts("warning"))
+
+
+@pytest.mark.parametrize(
+    ("content", "told"), [("1,2,3\n4,5,6\n", "may be a record"), (None, "cannot be read")]
+)
+def test_a_file_without_usable_names_is_refused(app, tmp_path, content, told):
+    path = tmp_path / "data.csv"
+    if content is not None:
+        path.write_text(content)
+    session = choose_columns(app("schema"), path, [])
+    assert told in session.error[0].value
+    assert not session.multiselect
+    assert not session.exception
+
+
+def test_records_that_break_off_change_nothing(app, small, tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("a,b\n1,2\n3\n")
+    session = choose_columns(app("schema", small), path, ["a"])
+    session.radio(key="what to take").set_value("Names, and the values found in the records").run()
+    session.checkbox(key=f"understood for {path}").set_value(True).run()
+    session.press("Replace the schema")
+    assert "Nothing was changed" in session.error[0].value
+    assert session.scenario == small
+
+
+# ---- bins
+
+
+def choose_bins(session, name, how):
+    session.selectbox(key="attribute shown").set_value(name).run()
+    session.segmented_control(key=f"how to bin {name}").set_value(how).run()
+    return session
+
+
+def field(widgets, label):
+    return next(widget for widget in widgets if widget.label.startswith(label))
+
+
+def test_bins_of_equal_width(app, small):
+    session = choose_bins(app("schema", small), "age", "Equal widths")
+    assert "As it is" in plain(session.texts("caption"))
+    field(session.number_input, "Width of a bin").set_value(5.0).run()
+    assert "2 bins: 0 to 4, 5 to 9." in plain(session.texts("markdown"))
+    assert session.scenario == small  # only shown so far
+    session.press("Use these bins")
+    assert session.scenario.domain["age"].values == Integers(0, 9, 5)
+    assert session.data_editor[0].value["step"].tolist()[0] == 5
+
+
+def test_bins_that_cannot_be_keep_what_was_typed(app, small):
+    session = choose_bins(app("schema", small), "age", "Equal widths")
+    field(session.number_input, "Width of a bin").set_value(0.0).run()
+    assert "width must be above 0" in session.error[0].value
+    assert len(session.error) == 1
+    assert not any(button.label == "Use these bins" for button in session.button)
+    assert field(session.run().number_input, "Width of a bin").value == 0.0
+    choose_bins(session, "age", "Own edges")
+    field(session.text_area, "Edges").set_value("0, 5, x").run()
+    assert "got 'x'" in session.error[0].value.replace("\\", "")
+    assert field(session.text_area, "Edges").value == "0, 5, x"
+    assert session.scenario == small
+
+
+def test_own_edges_merging_and_splitting(app, small):
+    session = choose_bins(app("schema", small), "age", "Own edges")
+    field(session.text_area, "Edges").set_value("0, 5, 10, 100").run()
+    session.press("Use these bins")
+    assert session.scenario.domain["age"].values == Bins((0, 5, 10, 100))
+    choose_bins(session, "age", "Merge neighbours").press("Use these bins")
+    assert session.scenario.domain["age"].values == Bins((0, 10, 100))
+    choose_bins(session, "age", "Split one")
+    field(session.number_input, "Bin").set_value(2).run()
+    assert field(session.number_input, "The upper part").value == 55
+    session.press("Use these bins")
+    assert session.scenario.domain["age"].values == Bins((0, 10, 55, 100))
+    assert not session.exception
+
+
+def test_bins_complete_an_attribute_that_waits_for_values(app, small):
+    session = app("schema", small).press("Add an attribute")
+    session.selectbox(key="attribute shown").set_value("attribute_4").run()
+    session.segmented_control(key="first values of attribute_4").set_value("numbers").run()
+    for label, value in (("From", 0.0), ("To", 1.0), ("Width of a bin", 0.25)):
+        field(session.number_input, label).set_value(value).run()
+    assert "must be whole" in session.error[0].value
+    field(session.segmented_control, "Its values are").set_value("numbers with decimals").run()
+    session.press("Use these bins")
+    assert session.scenario.domain["attribute_4"].values == Bins((0, 0.25, 0.5, 0.75, 1))
+
+
+def test_categories_complete_an_attribute_that_waits_for_values(app, small):
+    session = app("schema", small).press("Add an attribute")
+    session.selectbox(key="attribute shown").set_value("attribute_4").run()
+    session.press("Use these categories")
+    assert "must have 1 to" in session.error[0].value
+    session.text_area(key="categories of attribute_4").set_value("F\nF").run()
+    session.press("Use these categories")
+    assert "listed twice" in session.error[0].value
+    assert session.text_area(key="categories of attribute_4").value == "F\nF"
+    session.text_area(key="categories of attribute_4").set_value("F\nM").run()
+    session.press("Use these categories")
+    assert session.scenario.domain["attribute_4"].values == Categories(("F", "M"))
+    assert not session.error
+
+
+def test_typed_limits_do_not_come_on_top_of_new_bins(app, small):
+    session = app("schema", small)
+    session.type_in_grid("schema grid", 0, "maximum", 19)
+    choose_bins(session, "age", "Own edges")
+    field(session.text_area, "Edges").set_value("0, 50").run()
+    session.press("Use these bins")
+    assert session.run().scenario.domain["age"].values == Bins((0, 50))
+
+
+def test_typed_bins_do_not_reach_another_schema(app, small):
+    session = choose_bins(app("schema"), "age", "Equal widths")
+    field(session.number_input, "Width of a bin").set_value(7.0).run()
+    session.segmented_control(key="schema source").set_value("Typed in").run()
+    session.text_area(key="typed").set_value("age 0..9").run()
+    session.press("Use this schema")
+    assert field(session.number_input, "Width of a bin").value == 1.0
+    assert field(session.number_input, "To").value == 9.0
+
+
+def test_a_single_bin_is_neither_merged_nor_lost(app, small):
+    domain = rp.Domain((rp.Attribute("one", Integers(3, 3)),))
+    session = app("schema", small.replaced(domain=domain))
+    choose_bins(session, "one", "Merge neighbours")
+    assert "two different bins" in session.error[0].value
+    choose_bins(session, "one", "Split one")
+    assert not session.exception

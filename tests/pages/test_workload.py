@@ -1,9 +1,12 @@
 """The Workload page."""
 
+import time
+
 import pytest
 
 import rpexplore as rp
-from rpexplore.scenario import TableSetting, WorkloadRequest
+from rpexplore.analysis.unfinished import TO_COMPLETE
+from rpexplore.scenario import Scenario, TableSetting, WorkloadRequest
 
 
 def choose(session, kind):
@@ -69,12 +72,65 @@ def test_an_unusable_list_stays_to_be_mended(app, small):
     assert session.text_area(key="listed").value == "age"
 
 
-def test_the_same_table_twice_is_refused(app, small):
+def buttons(session):
+    return {button.label: button.disabled for button in session.button}
+
+
+def test_a_picked_table_is_added_or_taken_out(app, small):
     session = app("workload", small.with_request(kind="listed", listed=(("age",),)))
+    # The last table stays, and none is added twice.
     session.multiselect(key="picked").set_value(["age"]).run()
+    assert buttons(session).items() >= {"Add this table": True, "Take it out": True}.items()
+    session.multiselect(key="picked").set_value([]).run()
     session.press("Add this table")
-    assert "twice" in session.error[0].value
+    assert session.scenario.workload.tables == [(), ("age",)]
+    session.press("Take it out")
     assert session.scenario.workload.tables == [("age",)]
+
+
+def test_a_long_list_is_not_sent_to_the_browser(app, wide):
+    tables = wide.workload.tables[:3000]
+    session = app("workload", wide.with_request(kind="listed", listed=tuple(tables)))
+    assert "3,000 tables, too many to edit as text" in session.info[0].value.replace("\\", "")
+    assert not session.text_area
+    session.multiselect(key="picked").set_value(["a00"]).run()
+    session.press("Take it out")
+    assert len(session.scenario.workload) == 2999
+
+
+# ---- narrowing
+
+
+def test_a_quick_builder_is_narrowed(app, small):
+    session = app("workload", small)
+    session.multiselect(key="containing").set_value(["sex"]).run()
+    assert session.scenario.workload.tables == [("sex",), ("age", "sex"), ("sex", "region")]
+    session.multiselect(key="only").set_value(["region", "sex"]).run()
+    assert session.scenario.request.only == ("sex", "region")  # in the schema's order
+    session.number_input(key="most_cells").set_value(5).run()
+    assert session.scenario.workload.tables == [("sex",)]
+    asked = "All tables of up to 2 attributes that have sex, made of sex, region only, with at"
+    assert asked in " ".join(session.texts("markdown")).replace("\\", "")
+    session.number_input(key="most_cells").set_value(None).run()
+    session.multiselect(key="only").set_value([]).run()
+    session.multiselect(key="containing").set_value([]).run()
+    assert session.scenario == small
+
+
+def test_a_narrowing_that_leaves_nothing_is_refused_and_says_why(app, small):
+    session = app("workload", small)
+    session.multiselect(key="only").set_value(["age"]).run()
+    session.multiselect(key="containing").set_value(["sex"]).run()
+    assert "not one of the attributes that tables may have" in session.error[0].value
+    assert session.multiselect(key="containing").value == []
+    assert session.scenario.request.only == ("age",)
+
+
+def test_the_number_of_attributes_stays_what_it_was_with_fewer_of_them(app, small):
+    scenario, _ = small.with_request(order=3).with_domain(rp.Domain(small.domain.attributes[:1]))
+    session = app("workload", scenario)
+    assert session.number_input(key="order").value == 1
+    assert session.scenario.request.order == 3
 
 
 def test_too_much_is_refused_with_its_size(app, wide):
@@ -141,24 +197,60 @@ def test_targets_are_set_where_the_plan_waits_for_them(app, small):
 
 def test_many_tables_are_set_at_once_and_forgotten(app, small):
     session = app("workload", small)
-    session.multiselect(key="containing").set_value(["sex"]).run()
+    session.multiselect(key="tables with").set_value(["sex"]).run()
     assert len(session.data_editor[0].value) == 3
     session.press("Set for")
     assert "Type an importance" in session.info[0].value
     session.number_input(key="weight of many").set_value(2.0).run()
-    session.press("Set for all 3 tables with these attributes")
-    assert {each.attributes for each in session.scenario.request.settings} == {
-        ("sex",),
-        ("age", "sex"),
-        ("sex", "region"),
-    }
+    session.press("Set for all 3 tables with sex")
+    assert session.scenario.workload.weights.tolist() == [1, 1, 2, 1, 2, 1, 2]
+    assert "All tables with sex: importance × 2" in plain(session.texts("markdown"))
+    # A second click does not multiply once more, but another factor does.
+    assert session.number_input(key="weight of many").value is None
+    session.number_input(key="weight of many").set_value(1.5).run()
+    session.press("Set for")
+    assert session.scenario.workload.weights.tolist() == [1, 1, 3, 1, 3, 1, 3]
     session.press("Forget all")
     assert session.scenario == small
 
 
+def plain(texts):
+    return " ".join(texts).replace("\\", "")
+
+
+def test_importance_of_a_group_is_set_and_the_group_removed(app, small):
+    session = app("workload", small.with_settings([TableSetting(("age",), 7.0)]))
+    session.segmented_control(key="how to weight").set_value("set to").run()
+    session.number_input(key="weight of many").set_value(4.0).run()
+    session.number_input(key="target of many").set_value(9.0).run()
+    session.press("Set for all 7 tables")
+    assert session.scenario.workload.weights.tolist() == [4.0] * 7
+    assert session.scenario.workload.targets.tolist() == [9.0] * 7
+    session.press("Remove")
+    assert session.scenario == small
+
+
+def test_a_group_that_cannot_be_keeps_what_was_typed(app, small):
+    session = app("workload", small)
+    session.number_input(key="weight of many").set_value(0.0).run()
+    session.press("Set for")
+    assert "must be a positive number" in session.error[0].value
+    assert session.number_input(key="weight of many").value == 0.0
+    assert session.scenario == small
+
+
+def test_a_group_of_very_many_tables_is_one_setting(app, wide):
+    session = app("workload", wide)
+    session.number_input(key="weight of many").set_value(2.0).run()
+    session.press("Set for all 166,751 tables")
+    assert session.scenario.request.settings == ()
+    assert set(session.scenario.workload.weights.tolist()) == {2.0}
+    assert len(session.scenario.text()) < 20_000
+
+
 def test_a_filter_without_tables_says_so(app, small):
     session = app("workload", small)
-    session.multiselect(key="containing").set_value(["age", "sex", "region"]).run()
+    session.multiselect(key="tables with").set_value(["age", "sex", "region"]).run()
     assert "No table" in session.info[0].value
 
 
@@ -169,6 +261,85 @@ def test_a_long_list_is_cut_visibly(app, wide):
     assert session.download_button[0].label == "Download tables.csv"
     choose(session, "listed")
     assert len(session.scenario.workload) == 100
+
+
+# ---- what will not fit, and other extremes
+
+
+def of_sizes(*sizes, **asked):
+    domain = rp.Domain.from_sizes({f"a{i:02}": size for i, size in enumerate(sizes)})
+    return Scenario(domain, WorkloadRequest(**asked))
+
+
+def test_what_a_release_needs_is_told(app, small):
+    caption = plain(app("workload", small).texts("caption"))
+    assert "takes about 1 second, writes about 12 kB and needs about 200 MB" in caption
+
+
+def test_a_table_of_a_billion_cells_is_shown_and_narrowed_away(app):
+    session = app("workload", of_sizes(1000, 1000, 1000, order=3))
+    assert session.metrics()["Cells of the largest table"] == "about 1 billion"
+    assert session.data_editor[0].value["cells"].max() == 1e9
+    assert session.data_editor[0].value["standard_error"].notna().all()
+    told = plain(session.texts("warning"))
+    assert "a00 × a01 × a02, has about 1 billion cells" in told
+    assert not session.error
+    session.press("Ask for tables of at most 1,000,000 cells (drops 1 of 8 tables)")
+    assert session.scenario.request.most_cells == 10**6
+    assert not session.warning
+    assert "Ask for" not in " ".join(buttons(session))
+
+
+def test_a_list_is_told_what_would_fit(app):
+    scenario = of_sizes(1000, 1000, 1000, kind="listed", listed=(("a00",), ("a00", "a01", "a02")))
+    session = app("workload", scenario)
+    assert session.warning
+    assert "tables of at most 1,000 cells (drops 1 of 2 tables)" in plain(session.texts("markdown"))
+    assert "Ask for" not in " ".join(buttons(session))
+
+
+def test_what_cannot_be_planned_is_said_before_it_is_tried(app):
+    session = app("workload", of_sizes(*[2] * 18, order=12))
+    (error,) = session.texts("error")
+    assert "too much to plan" in error
+    assert "Tables to measure" not in session.metrics()
+    assert session.data_editor[0].value["standard_error"].isna().all()
+    session.press("Ask for tables of at most 9 attributes")
+    assert not session.error
+    assert session.scenario.request.order == 9
+
+
+def test_a_single_attribute_of_a_single_value(app):
+    session = app("workload", of_sizes(1))
+    assert session.metrics()["Tables"] == "2"
+    assert session.metrics()["Tables to measure"] == "1"
+    assert not session.error
+
+
+@pytest.mark.parametrize("page", ["workload", "plan", "fairness", "tradeoffs", "release"])
+def test_without_attributes_every_page_says_so(app, page):
+    session = app(page, Scenario(rp.Domain(())))
+    assert "No attributes yet" in session.info[0].value
+    assert len(session.title) == 1
+    assert not session.error
+    assert not session.metric
+
+
+@pytest.mark.parametrize("page", ["workload", "plan", "release"])
+def test_attributes_without_values_are_named_on_every_page(app, small, page):
+    domain = rp.Domain((*small.domain.attributes, rp.Attribute("income", TO_COMPLETE)))
+    session = app(page, small.replaced(domain=domain))
+    assert "No values yet for income" in session.warning[0].value
+    assert not session.exception
+
+
+def test_the_page_is_drawn_quickly_for_very_many_tables(app, wide):
+    """≤ 1.5 s server time for a change, with a factor of two for a busy machine."""
+    session = app("workload", wide)
+    session.number_input(key="weight of many").set_value(2.0).run()
+    started = time.perf_counter()
+    session.press("Set for")
+    assert time.perf_counter() - started < 3
 
 
 def test_one_table(app, small):

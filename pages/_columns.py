@@ -1,0 +1,96 @@
+"""Columns of a data file that become attributes, after their values were looked for if wanted."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import streamlit as st
+
+from pages._session import change_domain, current, revision, say
+from pages._task import Note, Task, follow
+from rpexplore.analysis import schema_sources
+from rpexplore.data.columns import FoundValues, Header, found_values
+from rpexplore.words import plural
+
+PATIENCE = 2.0  # seconds a click waits for a small file before its progress is shown
+TASK = "columns task"
+
+
+def take(
+    place: str,
+    grid: str,
+    path: Path,
+    header: Header,
+    chosen: Sequence[str],
+    with_values: bool,
+    add: bool,
+) -> None:
+    """Take the columns over, after reading the records if that was chosen."""
+    if not with_values:
+        fixed = {column.name: column.values for column in header.columns}
+        take_over(place, grid, {name: fixed[name] for name in chosen}, path.name, add)
+        return
+
+    def work(note: Note) -> FoundValues:
+        doing = f"Reading {plural(len(chosen), 'column')} of {path.name}"
+        note(0.0, doing)
+        return found_values(path, chosen, progress=lambda share: note(share, doing))
+
+    if TASK in st.session_state:
+        st.session_state[TASK][0].cancel()
+    task = Task(work).start()
+    st.session_state[TASK] = (task, partial(take_found, place, grid, chosen, path, add))
+    task.wait(PATIENCE)
+    finish_reading()
+
+
+def follow_reading() -> None:
+    """Show how far a reading of records is, if one is going on."""
+    if TASK in st.session_state:
+        follow(st.session_state[TASK][0], "columns")
+
+
+def finish_reading() -> None:
+    """Take over what a reading of records has found, once it is done; call it in every run."""
+    held = st.session_state.get(TASK)
+    if held is not None and not held[0].is_going:
+        del st.session_state[TASK]
+        held[1](held[0])
+
+
+def take_found(
+    place: str, grid: str, chosen: Sequence[str], path: Path, add: bool, task: Task[FoundValues]
+) -> None:
+    found = task.result
+    if found is None:
+        say(place, "error", f"{task.error} Nothing was changed.")
+        return
+    values = {name: found.values.get(name, ()) for name in chosen}
+    if not take_over(place, grid, values, path.name, add, found=list(found.values)):
+        return
+    if found.refused:
+        reasons = "; ".join(f"{name} ({reason})" for name, reason in found.refused.items())
+        say(place, "warning", f"Not listed: {reasons}. Give these values by hand.")
+
+
+def take_over(
+    place: str,
+    grid: str,
+    columns: dict[str, Sequence[str]],
+    filename: str,
+    add: bool,
+    found: Sequence[str] = (),
+) -> bool:
+    """Put the columns into the schema; what has its values already there keeps them."""
+    present = current().domain if add else None
+    counted = current().counted if add else "records"
+    done = change_domain(
+        place,
+        lambda: schema_sources.domain_of_columns(columns, found=found, present=present),
+        from_elsewhere=not add,
+        counted=counted,
+    )
+    if done:
+        revision(grid, step=True)
+        say(place, "success", f"Took {plural(len(columns), 'column')} of {filename}.")
+    return done

@@ -1,0 +1,111 @@
+"""How the Fairness page shows a figure or a frame: in words, as numbers, and as CSV."""
+
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from pages._session import escaped
+from rpexplore.words import column_format
+
+MOST_ROWS = 2000  # of a table that travels whole
+
+WORDS = {
+    "plan": "Plan",
+    "series": "",
+    "attributes": "Attributes",
+    "attribute": "Attribute",
+    "table": "Table",
+    "order": "Attributes",
+    "values": "Values",
+    "cells": "Cells",
+    "tables": "Tables",
+    "variance": "Variance",
+    "standard_error": "Standard error σ",
+    "margin_95": "± 95 % of the time",
+    "times_median": "Times the median",
+    "best": "Best",
+    "smallest": "Best",
+    "lower_tenth": "Best tenth up to",
+    "lower_quartile": "Best quarter up to",
+    "median": "Half up to",
+    "upper_quartile": "Three quarters up to",
+    "upper_tenth": "Nine tenths up to",
+    "worst": "Worst",
+    "largest": "Worst",
+    "best_table": "Best table",
+    "worst_table": "Worst table",
+    "share": "Share",
+    "share_of_tables": "Share of the tables",
+    "coefficient": "Coefficient of variation",
+    "publishable": "Publishable cells",
+    "whole": "Tables in full",
+    "none": "Tables not at all",
+    "expected": "Expected count",
+    "typical_count": "Expected in a typical cell",
+    "relative_error": "Relative error",
+    "typical_relative_error": "Relative error there",
+    "accurate": "Accurate enough",
+}
+COUNTS = {"order", "values", "cells", "tables", "publishable", "whole", "none"}
+EXPECTED = {"expected", "typical_count"}
+SHARES = {"share", "share_of_tables", "coefficient", "relative_error", "typical_relative_error"}
+TEXTS = {
+    "plan",
+    "series",
+    "attributes",
+    "attribute",
+    "table",
+    "best_table",
+    "worst_table",
+    "accurate",
+}
+
+
+def exhibit(
+    figure: go.Figure, sentence: str, frame: pd.DataFrame, file: str, *, more: str = "", alt: str
+) -> None:
+    """A chart with its sentence as caption and alternative text, and its numbers to look up."""
+    st.plotly_chart(figure, alt=f"{alt}. {sentence}", config={"displayModeBar": False})
+    st.caption(f"{escaped(sentence)} {more}")
+    with st.expander("The numbers of this chart"):
+        numbers(frame, alt)
+        download(frame, file)
+
+
+def numbers(frame: pd.DataFrame, alt: str) -> None:
+    """A frame with its columns in plain words; long ones are served as they are scrolled."""
+    st.dataframe(
+        frame,
+        hide_index=True,
+        lazy=len(frame) > MOST_ROWS,
+        placeholder="–",
+        alt=alt,
+        column_order=[name for name in frame.columns if name != "group"],
+        column_config=columns_of(frame),
+    )
+
+
+def download(frame: pd.DataFrame, file: str) -> None:
+    """A button for the frame as CSV, made when asked for."""
+    st.download_button(
+        f"Download {file}", lambda: frame.to_csv(index=False), file, on_click="ignore"
+    )
+
+
+def columns_of(frame: pd.DataFrame) -> dict[str, Any]:
+    """How to show the columns of an analysis."""
+    number = st.column_config.NumberColumn
+    shown: dict[str, Any] = {}
+    for name in frame.columns:
+        words = WORDS.get(name, name)
+        if name in TEXTS or name not in WORDS:
+            shown[name] = words
+        elif name in COUNTS | EXPECTED:
+            shown[name] = number(words, format="localized")
+        elif name in SHARES:
+            shown[name] = number(words, format="percent")
+        else:
+            shown[name] = number(words, format=column_format(frame[name]))
+    return shown

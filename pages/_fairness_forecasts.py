@@ -1,0 +1,100 @@
+"""What the Fairness page compares: the curator's plan and the schemes, and one to look at."""
+
+import streamlit as st
+
+from pages._optima import optimum
+from pages._session import current, escaped, kept
+from rpexplore.analysis import fairness
+from rpexplore.analysis.forecasts import SCHEMES, Forecast
+from rpexplore.errors import RpexploreError
+from rpexplore.losses import Loss
+from rpexplore.scenario import Scenario
+from rpexplore.words import rounded
+
+OWN = "Your plan"
+
+
+def forecasts(scenario: Scenario) -> list[Forecast]:
+    """The curator's plan and the four schemes, for the same tables and budget.
+
+    The schemes weigh tables by nothing but their own rule. Empty while they are being worked out
+    or where there are none; the page then says why.
+    """
+    plain = kept("fairness plain", (scenario.domain, scenario.request), lambda: plain_of(scenario))
+    wanted: dict[str, tuple[Loss, Scenario]] = {}
+    if scenario.misses_target:
+        st.info(
+            f"Your own plan is not among these: table {escaped(scenario.misses_target)} has no "
+            "target yet. Set one on the Plan page."
+        )
+    elif plain is not None or scenario.loss not in SCHEMES.values():
+        wanted[OWN] = (scenario.loss, scenario)
+    wanted |= {name: (loss, plain or scenario) for name, loss in SCHEMES.items()}
+    found = []
+    for loss, of in wanted.values():
+        solution = optimum(loss, of)
+        if solution is None:
+            return []
+        found.append(solution)
+    names, budget = list(wanted), scenario.budget
+    try:
+        return kept(
+            "fairness forecasts",
+            (*names, *found, budget),
+            lambda: [
+                Forecast.of_optimum(name, solution, budget)
+                for name, solution in zip(names, found, strict=True)
+            ],
+        )
+    except RpexploreError as error:
+        st.error(escaped(f"There is no plan: {error}"))
+        return []
+
+
+def plain_of(scenario: Scenario) -> Scenario | None:
+    """The same tables, all equally important; None where they are so already."""
+    if all(weight == 1 for weight in scenario.workload.weights.tolist()):
+        return None
+    return scenario.with_request(settings=())
+
+
+def own_scheme(compared: list[Forecast]) -> str:
+    """The scheme that is the curator's own plan; "" if that is none of them."""
+    names = {loss: name for name, loss in SCHEMES.items()}
+    return "" if compared[0].name == OWN else names.get(current().loss, "")
+
+
+def choose(compared: list[Forecast]) -> Forecast:
+    """The forecast to look at closely: the curator's own plan, or another one."""
+    own = own_scheme(compared)
+    named = {forecast.name: forecast for forecast in compared}
+    chosen = st.segmented_control(
+        "Who is short-changed? The budget is the same for all; how tables are weighed decides. "
+        "Look closely at",
+        list(named),
+        default=own or compared[0].name,
+        format_func=lambda name: f"{name} (your plan)" if name == own else name,
+        required=True,
+        key="plan_shown",
+        bind="query-params",
+        help="Your plan, and the same tables and budget with other rules for what matters.",
+    )
+    return named.get(chosen or "", compared[0])
+
+
+def headline(chosen: Forecast) -> None:
+    """Who is worst off, who best, and how uneven that is."""
+    found = fairness.unevenness(chosen)
+    counted = escaped(current().counted)
+    if found.is_even:
+        st.markdown(escaped(fairness.unevenness_in_words(found, current().counted)))
+        return
+    worst, best, ratio, gini = (column.container(gap="xxsmall") for column in st.columns(4))
+    worst.metric("Worst-off table", f"σ = {rounded(found.worst, 3)} {counted}")
+    worst.caption(escaped(found.worst_table))
+    best.metric("Best-off table", f"σ = {rounded(found.best, 3)} {counted}")
+    best.caption(escaped(found.best_table))
+    ratio.metric("Worst compared with best", f"{rounded(found.ratio, 3, zeros=True)} times")
+    ratio.caption(f"{100 * found.within_twice:.0f} % of the tables within twice the best")
+    gini.metric("Gini index of σ", rounded(found.gini, 2, zeros=True))
+    gini.caption("0: all tables equally accurate")

@@ -1,0 +1,87 @@
+"""Importance and targets of many tables at once, on the Workload page."""
+
+import streamlit as st
+
+from pages._session import change, current, escaped, revision, say
+from rpexplore.analysis import workload_grids
+from rpexplore.settings import GroupSetting
+
+HERE = "settings"
+GRID = "workload grid"
+TIMES, SET = "multiplied by", "set to"
+
+
+def set_group(containing: list[str]) -> None:
+    weight, target = st.session_state["weight of many"], st.session_state["target of many"]
+    if weight is None and target is None:
+        say(HERE, "info", "Type an importance or a target for these tables first.")
+        return
+    how = "factor" if st.session_state["how to weight"] == TIMES else "weight"
+    done = change(
+        HERE,
+        lambda: current().with_group(
+            GroupSetting(tuple(containing), target=target, **{how: weight})
+        ),
+    )
+    if done:
+        revision(GRID, step=True)
+        # A second click should not multiply once more.
+        st.session_state.update({"weight of many": None, "target of many": None})
+
+
+def drop_group(place: int) -> None:
+    change(HERE, lambda: workload_grids.without_group(current(), place))
+    revision(GRID, step=True)
+
+
+def forget() -> None:
+    change(HERE, lambda: current().with_request(settings=(), groups=()))
+    revision(GRID, step=True)
+
+
+def many_at_once(containing: list[str], found: int) -> None:
+    """Importance and target of all tables that the filter leaves."""
+    line = st.container(horizontal=True, vertical_alignment="bottom")
+    line.segmented_control(
+        "Importance is", [TIMES, SET], required=True, key="how to weight", default=TIMES
+    )
+    line.number_input(
+        "Importance for these",
+        min_value=0.0,
+        value=None,
+        key="weight of many",
+        format="%g",
+        width=150,
+        placeholder="unchanged",
+    )
+    line.number_input(
+        "Target for these",
+        min_value=0.0,
+        value=None,
+        key="target of many",
+        format="%g",
+        width=150,
+        placeholder="unchanged",
+    )
+    which = "the table below" if found == 1 else f"all {found:,} tables"
+    if containing and found > 1:
+        which += f" with {escaped(' and '.join(containing))}"
+    line.button(f"Set for {which}", on_click=set_group, args=(containing,))
+
+
+def groups_in_effect() -> None:
+    """What was asked of groups of tables, in the order in which it takes effect."""
+    request = current().request
+    if not request.groups and not request.settings:
+        return
+    for place, group in enumerate(request.groups):
+        line = st.container(horizontal=True, vertical_alignment="center", gap="small")
+        line.markdown(escaped(group.words), width="content")
+        line.button(
+            "Remove",
+            key=f"drop group {place}",
+            on_click=drop_group,
+            args=(place,),
+            type="tertiary",
+        )
+    st.button("Forget all importances and targets", on_click=forget)

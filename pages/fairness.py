@@ -1,0 +1,31 @@
+"""Fairness: who gets which accuracy, and who is short-changed."""
+
+import streamlit as st
+
+from pages._fairness_expected import relative_errors
+from pages._fairness_forecasts import choose, forecasts, headline
+from pages._fairness_tables import all_tables, tables_that_decide
+from pages._fairness_views import by_attribute, by_size, distributions
+from pages._session import current
+
+st.title("Fairness")
+compared = forecasts(current())
+if compared:
+    chosen = choose(compared)
+    headline(chosen)
+    views = {
+        "By size": lambda: by_size(compared, chosen),
+        "Distribution": lambda: distributions(compared, chosen),
+        "Tables": lambda: all_tables(chosen),
+        "Attributes": lambda: by_attribute(chosen),
+        "What decides": lambda: tables_that_decide(chosen),
+        "Relative errors": lambda: relative_errors(compared, chosen),
+    }
+    # Only the open one is drawn, and which one that is stands in the address.
+    for tab, draw in zip(
+        st.tabs(list(views), key="fairness", bind="query-params"), views.values(), strict=True
+    ):
+        if tab.open:
+            with tab:
+                draw()
+    st.page_link("pages/tradeoffs.py", label="Next: trade-offs", icon=":material/arrow_forward:")

@@ -1,0 +1,99 @@
+"""Scenarios: named plans, kept and compared side by side."""
+
+import streamlit as st
+
+from pages._comparison import comparison
+from pages._session import bind, change, change_study, current, escaped, say, show_messages, study
+from pages._study_file import study_file
+from rpexplore.analysis.comparison import in_a_line
+from rpexplore.scenario import NAME_LENGTH, NOTE_LENGTH
+from rpexplore.study import Study
+
+HERE = "scenarios"
+
+
+def rename() -> None:
+    name = st.session_state["scenario name"].strip()
+    change_study(HERE, lambda: study().with_current(current().replaced(name=name)))
+
+
+def set_note() -> None:
+    change(HERE, lambda: current().replaced(note=st.session_state["scenario note"].strip()))
+
+
+def arranged(change_of: str, place: int) -> Study:
+    """The study after one of the buttons of a scenario was pressed."""
+    now = study()
+    return {
+        "open": lambda: now.opened(place),
+        "duplicate": lambda: now.opened(place).added(now.scenarios[place]),
+        "up": lambda: now.moved(place, -1),
+        "down": lambda: now.moved(place, 1),
+        "delete": lambda: now.removed(place),
+    }[change_of]()
+
+
+def arrange(change_of: str, place: int) -> None:
+    name = study().names[place]
+    done = change_study(HERE, lambda: arranged(change_of, place))
+    if done and change_of == "delete":
+        say(HERE, "success", f"Deleted “{name}”. Undo, above, brings it back.")
+
+
+def scenario_line(place: int) -> None:
+    """One scenario in the list: its name, what it asks for, its note, and what can be done."""
+    scenario, last = study().scenarios[place], len(study().scenarios) - 1
+    with st.container(border=True):
+        words, buttons = st.columns([3, 2], vertical_alignment="center")
+        is_open = place == study().place
+        name = f"**{escaped(scenario.name)}**" + (" (open)" if is_open else "")
+        words.markdown(f"{name}  \n{escaped(in_a_line(scenario))}")
+        if scenario.note:
+            words.caption(escaped(scenario.note))
+        line = buttons.container(horizontal=True, horizontal_alignment="right", gap="small")
+        for change_of, label, icon, disabled in (
+            ("open", "Open", None, is_open),
+            ("duplicate", "Duplicate", None, False),
+            ("up", "Up", "arrow_upward", place == 0),
+            ("down", "Down", "arrow_downward", place == last),
+            ("delete", "Delete", None, last == 0),
+        ):
+            line.button(
+                label,
+                icon=icon and f":material/{icon}:",
+                key=f"{change_of} scenario {place}",
+                on_click=arrange,
+                args=(change_of, place),
+                disabled=disabled,
+                type="tertiary",
+            )
+
+
+st.title("Scenarios")
+st.markdown(
+    "Which of several plans to choose. A scenario is everything a plan is made from: schema, "
+    "tables, aim and budget, under a name. Duplicate one, change the copy on the other pages, and "
+    "compare."
+)
+show_messages(HERE)
+for place in range(len(study().scenarios)):
+    scenario_line(place)
+
+left, right = st.columns([1, 2])
+left.text_input(
+    "Name of the open scenario",
+    key=bind("scenario name", current().name),
+    on_change=rename,
+    max_chars=NAME_LENGTH,
+)
+right.text_area(
+    "Note on it",
+    key=bind("scenario note", current().note),
+    on_change=set_note,
+    max_chars=NOTE_LENGTH,
+    height=68,
+    placeholder="Why this one, who asked for it, what was agreed",
+)
+comparison()
+study_file(HERE)
+st.page_link("pages/release.py", label="Next: export and release", icon=":material/arrow_forward:")

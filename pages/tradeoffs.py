@@ -1,0 +1,57 @@
+"""Trade-offs: what each wish costs."""
+
+import streamlit as st
+
+from pages._optima import optimum
+from pages._session import current, escaped
+from pages._tradeoffs_budget import errors_against_budget
+from pages._tradeoffs_frontier import average_against_worst
+from pages._tradeoffs_targets import targets_against_budget
+from pages._tradeoffs_what_if import changed_tables
+from rpexplore.errors import RpexploreError
+from rpexplore.optimum import Optimum
+from rpexplore.scenario import Scenario
+
+VIEWS = {  # what each is called, the question it answers, and what answers it
+    "Smaller errors": ("What would smaller errors cost in privacy?", errors_against_budget),
+    "Targets": ("Which budget would meet the targets?", targets_against_budget),
+    "A better worst case": (
+        "What would a better worst case cost on average?",
+        average_against_worst,
+    ),
+    "What if": ("What do some tables cost all the others?", changed_tables),
+}
+
+
+def solved(scenario: Scenario) -> Optimum | None:
+    """The solution behind the plan; None, which the page explains, where there is no plan."""
+    if scenario.misses_target:
+        st.error(
+            f"There is no plan yet: table {escaped(scenario.misses_target)} has no target. Set one "
+            "for every table, or choose another aim, on the Plan page."
+        )
+        st.page_link("pages/plan.py", label="To the plan")
+        return None
+    solution = optimum()
+    if solution is None:
+        return None
+    try:
+        solution.standard_errors(scenario.budget)
+    except RpexploreError as error:  # a budget out of range
+        st.error(escaped(f"There is no plan: {error}"))
+        return None
+    return solution
+
+
+st.title("Trade-offs")
+solution = solved(current())
+if solution is not None:
+    # Only the open one is drawn, and which one that is stands in the address.
+    for tab, (question, draw) in zip(
+        st.tabs(list(VIEWS), key="tradeoffs", bind="query-params"), VIEWS.values(), strict=True
+    ):
+        if tab.open:
+            with tab:
+                st.subheader(question)
+                draw(solution)
+    st.page_link("pages/scenarios.py", label="Next: scenarios", icon=":material/arrow_forward:")

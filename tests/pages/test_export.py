@@ -1,0 +1,121 @@
+"""The export part of the Export and release page: a button for everything, and one a piece."""
+
+import zipfile
+from collections.abc import Callable
+from io import BytesIO
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+import rpexplore as rp
+from rpexplore.export import pdf
+from rpexplore.scenario import Scenario
+from rpexplore.study import Study
+from tests.export.needs import needs_pdf
+
+
+def page() -> None:
+    import streamlit as st
+
+    from pages._export import export_section
+
+    export_section(st.session_state["the plan"])
+
+
+@pytest.fixture
+def made(monkeypatch) -> dict[str, Callable[[], str | bytes]]:
+    """What each button would hand out, by file name, as far as buttons were drawn."""
+    found: dict[str, Callable[[], str | bytes]] = {}
+    draw = st.download_button
+
+    def noted(label, data, file_name, *more, **options):
+        found[file_name] = data
+        return draw(label, data, file_name, *more, **options)
+
+    monkeypatch.setattr(st, "download_button", noted)
+    return found
+
+
+def opened(scenario: Scenario) -> tuple[AppTest, rp.Plan]:
+    session, plan = AppTest.from_function(page, default_timeout=30), scenario.plan()
+    session.session_state["study"] = Study((scenario,))
+    session.session_state["the plan"] = plan
+    session.run()
+    assert not session.exception
+    return session, plan
+
+
+def test_one_click_takes_everything(made, small):
+    session, plan = opened(small)
+    first = session.download_button[0]
+    assert first.label == "Download everything (.zip)"
+    assert first.proto.type == "primary"
+    with zipfile.ZipFile(BytesIO(made["plan-bundle.zip"]())) as archive:
+        assert archive.read("plan.json").decode() == plan.text
+        assert "report.html" in archive.namelist()
+
+
+def test_each_piece_can_be_taken_by_itself(made, small):
+    session, plan = opened(small)
+    assert {button.label for button in session.download_button[1:]} == {
+        f"Download {name}"
+        for name in (
+            "report.html",
+            "report.pdf",
+            "plan.json",
+            "tables.csv",
+            "plan.py",
+            "codebook.json",
+        )
+    }
+    assert made["plan.json"]() == plan.text
+    assert plan.sha256 in made["plan.py"]()
+    assert plan.sha256 in made["report.html"]()
+    assert made["tables.csv"]().startswith("attributes,order,cells,")
+    assert rp.Domain.parse(made["codebook.json"](), "codebook.json") == small.domain
+
+
+@needs_pdf
+def test_the_report_can_be_taken_as_pdf(made, small):
+    opened(small)
+    assert made["report.pdf"]().startswith(b"%PDF-")
+
+
+def test_every_piece_says_what_it_is_for(small):
+    session, _ = opened(small)
+    assert len(session.caption) == len(session.download_button)
+
+
+def test_without_the_extra_the_pdf_is_off_and_says_what_to_do(monkeypatch, small):
+    monkeypatch.setattr(pdf, "what_is_missing", lambda: "PDF reports need that: do this")
+    session, _ = opened(small)
+    (button,) = (each for each in session.download_button if "pdf" in each.label)
+    assert button.proto.disabled
+    assert any("PDF reports need that: do this." in caption.value for caption in session.caption)
+
+
+def test_the_commands_are_shown_when_asked_for(small):
+    session, plan = opened(small)
+    assert not session.code
+    session.session_state["commands"] = True
+    session.run()
+    assert "rpexplore verify plan.json" in session.code[0].value
+    assert plan.sha256 in session.code[0].value
+
+
+def test_nothing_is_made_before_it_is_asked_for(monkeypatch, wide):
+    from rpexplore.export import bundle
+
+    def refuse(*_):
+        raise AssertionError("made without being asked for")
+
+    for name in ("bundle", "report_of", "contents_of", "script_of", "commands_of"):
+        monkeypatch.setattr(bundle, name, refuse)
+    opened(wide)
+
+
+def test_hostile_names_are_no_formatting(made, hostile):
+    session, plan = opened(hostile)
+    assert not session.error
+    assert plan.text == made["plan.json"]()

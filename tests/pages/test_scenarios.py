@@ -1,0 +1,117 @@
+"""The Scenarios page: kept, arranged, compared."""
+
+import json
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.scenario import Scenario
+from rpexplore.study import Study
+
+
+@pytest.fixture
+def three(app, small):
+    """A session with three scenarios, the second one open."""
+    session = app("scenarios", small.replaced(name="as asked"))
+    session.test.session_state["study"] = Study(
+        (
+            small.replaced(name="as asked"),
+            small.replaced(name="fair", loss=rp.MaxVariance(), note="for the **board**"),
+            small.replaced(name="generous", budget=rp.Budget(rho=2)),
+        ),
+        1,
+    )
+    return session.run()
+
+
+def press(session, change, place):
+    session.button(key=f"{change} scenario {place}").click().run()
+    assert not session.exception
+    return session
+
+
+def test_a_single_scenario_is_offered_to_be_duplicated(app, small):
+    session = app("scenarios", small)
+    assert any("duplicate it" in text for text in session.texts("info"))
+    press(session, "duplicate", 0)
+    assert session.study.names == ("Scenario 1", "Scenario 1 (2)")
+    assert session.scenario.name == "Scenario 1 (2)"
+    assert session.selectbox(key="open scenario").value == "Scenario 1 (2)"
+
+
+def test_scenarios_are_arranged(three):
+    press(three, "up", 2)
+    assert three.study.names == ("as asked", "generous", "fair")
+    assert three.scenario.name == "fair"
+    press(three, "open", 0)
+    assert three.scenario.name == "as asked"
+    press(three, "delete", 1)
+    assert three.study.names == ("as asked", "fair")
+    three.press("Undo")
+    assert three.study.names == ("as asked", "generous", "fair")
+
+
+def test_the_open_scenario_is_renamed_and_annotated(three):
+    three.text_input(key="scenario name").set_value("even").run()
+    three.text_area(key="scenario note").set_value("agreed on Monday").run()
+    assert (three.scenario.name, three.scenario.note) == ("even", "agreed on Monday")
+    three.text_input(key="scenario name").set_value("as asked").run()
+    assert any("already" in text for text in three.texts("error"))
+    assert three.scenario.name == "even"
+    three.text_input(key="scenario name").set_value("   ").run()
+    assert three.scenario.name == "even"
+
+
+def test_what_differs_is_marked(three):
+    inputs = three.dataframe[0].value.set_index("input")
+    assert inputs.loc["Aim", "differs"] == "≠"
+    assert inputs.loc["Attributes", "differs"] == ""
+    three.toggle(key="only differing").set_value(True).run()
+    inputs = three.dataframe[0].value
+    assert set(inputs["input"]) == {"Aim", "Budget"}
+
+
+def test_two_scenarios_are_compared_table_by_table(three):
+    three.selectbox(key="compared from").set_value("as asked").run()
+    three.selectbox(key="compared to").set_value("generous").run()
+    frame = three.dataframe[-1].value
+    assert len(frame) == 7
+    assert frame["change"].to_numpy() == pytest.approx([100 * (0.05**0.5 - 1)] * 7)
+
+
+def test_scenarios_of_different_schemas_are_compared(app, small):
+    session = app("scenarios", small)
+    other = Scenario(rp.Domain.from_sizes({"x": 3, "y": 2}), name="other")
+    session.test.session_state["study"] = session.study.added(other)
+    session.run()
+    assert not session.exception
+    assert any("1 table in common" in text for text in session.texts("markdown"))
+
+
+def test_a_study_is_saved_and_opened(three):
+    text = three.study.text()
+    assert json.loads(text)["format"] == "rpexplore-study"
+    three.file_uploader(key="study file").upload("mine.json", text.encode()).run()
+    assert any("Opened mine" in message for message in three.texts("success"))
+    assert three.study == Study.parse(text)
+    three.file_uploader(key="study file").upload("bad.json", b"{}").run()
+    assert any("not a usable" in message for message in three.texts("error"))
+    assert three.study == Study.parse(text)
+
+
+def test_a_new_study_can_be_begun_and_undone(three):
+    before = three.study
+    three.press("Start a new study")
+    assert three.scenario.domain.names[0] == "age"
+    assert len(three.study.scenarios) == 1
+    three.press("Undo")
+    assert three.study == before
+
+
+def test_a_scenario_without_a_plan_says_why(app, small):
+    session = app("scenarios", small)
+    asked = small.replaced(name="targets", loss=rp.MaxVariance(relative_to="target"))
+    session.test.session_state["study"] = session.study.added(asked)
+    session.run()
+    assert not session.exception
+    assert any("no target" in text for text in session.texts("error"))

@@ -1,0 +1,126 @@
+"""What is kept of a session: undo, autosave, several scenarios, sessions apart."""
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.drafts import Drafts
+from rpexplore.scenario import Scenario
+from rpexplore.study import Study
+
+PAGES = ["schema", "workload", "plan", "fairness", "tradeoffs", "scenarios", "release"]
+
+
+def typed_budget(session, value):
+    session.text_input(key="typed budget").set_value(value).run()
+    return session
+
+
+def test_a_change_is_undone_and_made_again(app, small):
+    session = app("plan", small)
+    assert session.button(key="Undo step").disabled
+    typed_budget(session, "0.2")
+    typed_budget(session, "0.3")
+    session.press("Undo")
+    assert session.text_input(key="typed budget").value == "0.2"
+    session.press("Undo")
+    assert session.scenario == small
+    assert session.button(key="Undo step").disabled
+    session.press("Redo")
+    assert session.scenario.budget == rp.Budget(rho="0.2")
+    typed_budget(session, "0.5")
+    assert session.button(key="Redo step").disabled  # that way was left
+
+
+def test_what_was_typed_into_a_grid_is_undone_with_the_change(app, small):
+    session = app("workload", small)
+    session.type_in_grid("workload grid", 1, "weight", 5.0)
+    assert session.scenario.request.settings
+    session.press("Undo")
+    session.run()
+    assert session.scenario == small
+
+
+def test_a_refused_change_is_no_step(app, small):
+    session = app("plan", small)
+    typed_budget(session, "-1")
+    assert session.button(key="Undo step").disabled
+    assert session.scenario == small
+
+
+def saved(session) -> Study | None:
+    return Drafts.of_user().study(session.query_params["study"])
+
+
+def test_every_change_is_saved_and_only_changes_are(app):
+    session = app("plan")
+    assert saved(session) is None
+    typed_budget(session, "0.25")
+    assert saved(session) == session.study
+    session.press("Undo")
+    assert saved(session) == session.study
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_refresh_finds_everything_again(app, page):
+    before = app("plan")
+    typed_budget(before, "0.25")
+    after = app(page, key=before.query_params["study"])
+    assert after.study == before.study
+    assert not after.error
+
+
+def test_an_address_of_nothing_starts_afresh(app):
+    session = app("plan", key="f" * 32)
+    assert session.metrics()["A cell of a typical table"] == "±26 people"
+
+
+def test_two_windows_on_one_study_go_separate_ways(app):
+    first = app("plan")
+    typed_budget(first, "0.25")
+    key = first.query_params["study"]
+    second = app("plan", key=key)
+    typed_budget(first, "0.3")
+    typed_budget(second, "0.4")
+    assert any("another window" in text for text in second.texts("warning"))
+    assert second.query_params["study"] != key
+    assert saved(first) == first.study
+    assert saved(second) == second.study
+    typed_budget(second, "0.5")
+    assert not second.warning
+
+
+def test_the_schema_is_never_in_the_address(app, small):
+    session = app("plan", small)
+    typed_budget(session, "0.25")
+    for page in PAGES:
+        session.open(page)
+        text = str(dict(session.query_params))
+        assert not any(name in text for name in ("age", "sex", "region", "people"))
+
+
+def test_a_full_disk_is_told_and_stops_nothing(app, small, monkeypatch):
+    session = app("plan", small)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Drafts, "save", full)
+    typed_budget(session, "0.25")
+    assert any("not saved" in text for text in session.texts("error"))
+    assert session.scenario.budget == rp.Budget(rho="0.25")
+    monkeypatch.undo()
+    typed_budget(session, "0.3")
+    assert not session.error
+
+
+def test_another_scenario_is_opened_on_any_page(app, small):
+    session = app("plan", small)
+    other = Scenario(small.domain, budget=rp.Budget(rho=2), name="generous")
+    session.test.session_state["study"] = session.study.added(other).opened(0)
+    session.run()
+    session.selectbox(key="open scenario").set_value("generous").run()
+    assert session.text_input(key="typed budget").value == "2"
+    session.open("workload")
+    assert session.selectbox(key="open scenario").value == "generous"
+    session.press("Undo")
+    assert session.scenario == small
