@@ -23,6 +23,8 @@ import numpy as np
 
 import rpexplore as rp
 from rpexplore.sampling import discrete_gaussian
+from rpexplore.scenario import Scenario
+from tests.benchmarks import app
 from tests.published import figures
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -169,6 +171,25 @@ def sampler() -> list[Row]:
     return [("discrete Gaussian, million draws/s", size / seconds / 1e6, ">=", 1.0)]
 
 
+def app_of(scenario: Scenario, what: str, limit: float) -> list[Row]:
+    megabytes, seconds = app.figures(scenario)
+    return [
+        *(
+            (f"app, {what}: changed budget to updated {name} page, s", found, "<=", limit)
+            for name, found in seconds.items()
+        ),
+        *((f"  payload of the {name} page, MB", size, "<=", 3) for name, size in megabytes.items()),
+    ]
+
+
+def app_adult() -> list[Row]:
+    return app_of(app.adult(), "Adult up to 3-way", 0.3)
+
+
+def app_hundred() -> list[Row]:
+    return app_of(app.hundred(), "166,751 tables", 1.5)
+
+
 CASES: dict[str, Callable[[], list[Row]]] = {
     case.__name__: case
     for case in (
@@ -180,6 +201,8 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         plan_file,
         adult_release,
         sampler,
+        app_adult,
+        app_hundred,
     )
 }
 HOLDS = {
@@ -213,6 +236,9 @@ def main() -> int:
     for case in given.cases or CASES:
         if case == "adult_release" and not (DATA / "adult.csv").is_file():
             print(f"{'release of the tables of adult.csv':<62} {'':>11} {'no data':>11}  skipped")
+            continue
+        if case.startswith("app_") and app.browser_path() is None:
+            print(f"{case + ' (in Chromium)':<62} {'':>11} {'no browser':>11}  skipped")
             continue
         for what, measured, sign, limit in rows_of(case):
             holds = HOLDS[sign](measured, limit)

@@ -14,35 +14,41 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PATIENCE = 30  # seconds, also for a slow machine
+expect.set_options(timeout=1000 * PATIENCE)
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[str]:
+def server(tmp_path_factory) -> Iterator[str]:
     """The address of an app that runs as long as the tests do."""
-    with running_app() as address:
+    with running_app(tmp_path_factory.mktemp("home")) as address:
         yield address
 
 
 @pytest.fixture
-def new_server() -> Iterator[str]:
+def new_server(tmp_path) -> Iterator[str]:
     """The address of an app that nobody has visited yet."""
-    with running_app() as address:
+    with running_app(tmp_path / "home") as address:
         yield address
 
 
 @contextmanager
-def running_app() -> Iterator[str]:
+def running_app(home: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
     process = subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        cwd=ROOT,
+        env=os.environ | {"RPEXPLORE_HOME": str(home)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     address = f"http://127.0.0.1:{port}"
     try:

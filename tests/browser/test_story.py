@@ -1,6 +1,7 @@
-"""From an empty session to a verified plan and a finished release, in a real browser."""
+"""From a codebook to compared scenarios, a report and a finished release, in a real browser."""
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -13,7 +14,7 @@ from rpexplore.ledger import Ledger
 from rpexplore.release import Release
 from rpexplore.webapp_location import sample_data_folder
 
-expect.set_options(timeout=30_000)
+PATHS = ["", "workload", "plan", "fairness", "tradeoffs", "scenarios", "release"]
 KEPT = ("age", "sex", "region", "settlement", "tenure")
 
 
@@ -49,12 +50,23 @@ def fill(page: Page, label: str, text: str) -> None:
     field.press("Enter")
 
 
-def test_from_an_empty_session_to_a_finished_release(page, codebook, records, tmp_path):
+def picture(page: Page, name: str) -> None:
+    """A screenshot for the README, where RPEXPLORE_SCREENSHOTS names a folder for them."""
+    folder = os.environ.get("RPEXPLORE_SCREENSHOTS")
+    if folder:
+        expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+        page.mouse.move(0, 0)
+        page.wait_for_timeout(2500)  # charts draw themselves, and slide into place
+        page.screenshot(path=Path(folder) / f"{name}.png")
+
+
+def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path):
     # Schema: a new session opens on the sample; a codebook replaces it.
     expect(metric(page, "Attributes")).to_contain_text("11")
     page.get_by_role("radio", name="Codebook file").click()
     page.locator("input[type=file]").set_input_files(codebook)
     expect(metric(page, "Attributes")).to_contain_text("5")
+    picture(page, "1-schema")
 
     # Workload: all tables up to three attributes, those with age three times as important.
     go_to(page, "Workload")
@@ -67,14 +79,47 @@ def test_from_an_empty_session_to_a_finished_release(page, codebook, records, tm
     fill(page, "Importance for these", "3")
     page.get_by_role("button", name=re.compile("Set for all 11 tables")).click()
     expect(page.get_by_role("button", name="Forget all importances and targets")).to_be_enabled()
+    picture(page, "2-workload")
 
-    # Plan: a typed budget; the plan is there, and its file is what it says.
+    # Plan: a typed budget; the plan is there.
     go_to(page, "Plan")
     expect(metric(page, "Privacy")).to_contain_text("ε = 2.15")
     fill(page, "ρ", "0.5")
     expect(metric(page, "Privacy")).to_contain_text("ε = 5.23")
     expect(page.get_by_text("Accuracy proven best.")).to_be_visible()
     expect(page.locator(".js-plotly-plot")).to_be_visible()
+    picture(page, "3-plan")
+
+    # Fairness and trade-offs of it.
+    go_to(page, "Fairness")
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    picture(page, "4-fairness")
+    go_to(page, "Trade-offs")
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    picture(page, "5-trade-offs")
+
+    # Scenarios: a copy with another aim, compared with the first.
+    go_to(page, "Scenarios")
+    fill(page, "Name of the open scenario", "As asked")
+    page.get_by_role("button", name="Duplicate").click()
+    fill(page, "Name of the open scenario", "Small largest error")
+    expect(page.get_by_role("combobox", name="Open scenario")).to_have_value("Small largest error")
+    go_to(page, "Plan")
+    page.get_by_text("A small largest error").click()
+    expect(metric(page, "A cell of the worst table")).to_be_visible()
+    go_to(page, "Scenarios")
+    expect(page.get_by_text("26 tables in common")).to_be_visible()
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
+    picture(page, "6-scenarios")
+
+    # A refresh loses nothing.
+    page.reload()
+    expect(page.get_by_role("combobox", name="Open scenario")).to_have_value("Small largest error")
+    page.get_by_role("button", name="Open", exact=True).first.click()
+    expect(page.get_by_role("combobox", name="Open scenario")).to_have_value("As asked")
+
+    # Export: the plan is what it says, the report opens by itself.
+    go_to(page, "Export and release")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download plan.json").click()
     download.value.save_as(tmp_path / "plan.json")
@@ -84,9 +129,17 @@ def test_from_an_empty_session_to_a_finished_release(page, codebook, records, tm
     assert len(plan.workload) == 26
     assert set(plan.workload.weights[: 1 + 5].tolist()) == {1.0, 3.0}
     assert plan.budget == rp.Budget(rho="0.5")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download report.html").click()
+    download.value.save_as(tmp_path / "report.html")
+    report = page.context.new_page()
+    report.goto((tmp_path / "report.html").as_uri())
+    expect(report.get_by_text(plan.sha256).first).to_be_attached()
+    expect(report.locator(".js-plotly-plot").first).to_be_visible()
+    picture(report, "7-report")
+    report.close()
 
     # Release: on a copy of the sample, once, although the button is clicked twice.
-    go_to(page, "Release")
     page.get_by_text("A file on this computer").click()
     fill(page, "Path of the file (.csv or .parquet)", str(records))
     folder = page.get_by_label("Folder for the release", exact=True)
@@ -97,6 +150,8 @@ def test_from_an_empty_session_to_a_finished_release(page, codebook, records, tm
     page.get_by_role("button", name="Run the release").dblclick()
     expect(page.get_by_text("Finished: 26 noisy tables.")).to_be_visible()
     expect(page.get_by_test_id("stDataFrame")).to_be_visible()
+    page.get_by_text("Finished: 26 noisy tables.").scroll_into_view_if_needed()
+    picture(page, "8-release")
 
     release = Release.load(tmp_path / "release")  # checks every file against its hash
     assert release.plan.sha256 == plan.sha256
@@ -133,11 +188,11 @@ def test_a_new_server_may_be_asked_for_any_page_first(page, new_server):
     expect(metric(page, "Tables")).to_contain_text("67")
 
 
-@pytest.mark.parametrize("path", ["", "workload", "plan", "release"])
+@pytest.mark.parametrize("path", PATHS)
 def test_every_page_fits_a_narrow_screen(page, server, path):
     page.set_viewport_size({"width": 400, "height": 800})
     page.goto(f"{server}/{path}")
     expect(page.get_by_role("heading", level=1)).to_be_visible()
-    expect(page.get_by_test_id("stMetric").first).to_be_visible()
+    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
     main = page.get_by_test_id("stMain")
     assert main.evaluate("element => element.scrollWidth <= element.clientWidth + 1")

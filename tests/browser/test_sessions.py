@@ -1,0 +1,68 @@
+"""What is kept, and from whom: two browsers, a refresh, a restart of the server."""
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import PATIENCE, running_app
+
+
+def set_budget(page: Page, value: str) -> None:
+    field = page.get_by_label("ρ", exact=True)
+    field.fill(value)
+    field.press("Enter")
+    expect(page.get_by_text("All changes are saved on this computer.")).to_be_visible()
+    expect(page.get_by_role("button", name="Undo")).to_be_enabled()
+
+
+def opened(browser: Browser, address: str) -> Page:
+    page = browser.new_context().new_page()
+    page.set_default_timeout(PATIENCE * 1000)
+    page.goto(address)
+    return page
+
+
+def budget(page: Page):
+    return page.get_by_label("ρ", exact=True)
+
+
+def test_two_browsers_do_not_see_each_other(browser, server):
+    mine, yours = (opened(browser, f"{server}/plan") for _ in range(2))
+    set_budget(mine, "0.321")
+    yours.reload()
+    expect(budget(yours)).to_have_value("0.1")
+    set_budget(yours, "0.654")
+    mine.reload()
+    expect(budget(mine)).to_have_value("0.321")
+    for page in (mine, yours):
+        page.context.close()
+
+
+def test_a_study_outlives_the_server_and_a_forgotten_address(browser, tmp_path):
+    with running_app(tmp_path) as address:
+        page = opened(browser, f"{address}/plan")
+        set_budget(page, "0.321")
+        query = page.url.partition("?")[2]
+        cookies = page.context.cookies()
+        page.context.close()
+    with running_app(tmp_path) as address:
+        page = opened(browser, f"{address}/plan?{query}")
+        expect(budget(page)).to_have_value("0.321")
+        page.context.close()
+        # The same browser, asked for the app alone: its cookie tells (whatever the port).
+        context = browser.new_context()
+        context.add_cookies(cookies)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE * 1000)
+        page.goto(f"{address}/plan")
+        expect(budget(page)).to_have_value("0.321")
+        context.close()
+
+
+def test_the_address_tells_nothing_of_the_schema(page, server):
+    page.goto(f"{server}/plan")
+    set_budget(page, "0.321")
+    for name in ("Schema", "Workload", "Fairness", "Trade-offs", "Scenarios"):
+        page.get_by_role("link", name=name, exact=True).click()
+        expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
+        expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+        assert "study=" in page.url
+        assert not any(word in page.url for word in ("age", "sex", "region", "tenure"))
