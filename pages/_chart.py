@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from pages._exhibit import exhibit, numbers
 from pages._session import current, escaped
 from rpexplore.analysis import standard_errors
 from rpexplore.figures import by_order
@@ -17,36 +18,26 @@ def chart(planned: Plan) -> None:
     """Standard error by number of attributes, with caption, alternative text and numbers."""
     counted = current().counted
     frame = standard_errors.by_order(planned)
-    sentence = standard_errors.by_order_in_words(frame, counted)
     st.subheader("How accurate the tables are")
-    st.plotly_chart(
-        by_order.standard_errors_by_order(frame, counted),
-        alt=f"Standard error of a cell by number of attributes. {sentence}",
-        config={"displayModeBar": False},
-    )
     boxes = (
         "Boxes hold the middle half of the tables; whiskers reach the best and the worst. "
         if standard_errors.differ_within_orders(frame)
         else ""
     )
-    st.caption(
-        f"{escaped(sentence)} {boxes}A standard error of 10 means within ±20 {escaped(counted)}, "
-        "95 % of the time."
+    exhibit(
+        by_order.standard_errors_by_order(frame, counted),
+        standard_errors.by_order_in_words(frame, counted),
+        "Standard error of a cell by number of attributes",
+        f"{boxes}A standard error of 10 means within ±20 {escaped(counted)}, 95 % of the time.",
     )
     with st.expander("What this plan guarantees, in full"):
         st.markdown(escaped(guarantee(planned)))
     with st.expander("The numbers of this chart"):
-        st.dataframe(
+        numbers(
             frame,
-            hide_index=True,
-            alt="Standard error by number of attributes",
-            column_config=chart_columns(frame),
-        )
-        st.download_button(
-            "Download standard_errors_by_order.csv",
-            frame.to_csv(index=False),
+            chart_columns(frame),
             "standard_errors_by_order.csv",
-            on_click="ignore",
+            "Standard error by number of attributes",
         )
 
 

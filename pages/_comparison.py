@@ -2,15 +2,15 @@
 
 import streamlit as st
 
+from pages._exhibit import exhibit, number, numbers
 from pages._optima import plan
-from pages._session import current, escaped, kept, study
+from pages._session import bind, escaped, kept, study
 from rpexplore.analysis import comparison as compared
 from rpexplore.analysis import distributions
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.figures import curves as figures
 from rpexplore.plan import Plan
 from rpexplore.scenario import Scenario
-from rpexplore.words import column_format
 
 MOST = 6  # as many as there are styles to tell apart
 
@@ -18,83 +18,102 @@ MOST = 6  # as many as there are styles to tell apart
 def comparison() -> None:
     """Choose scenarios, and see where they differ and what comes of each."""
     st.subheader("Side by side")
-    names = study().names
-    if len(names) == 1:
+    if len(study().scenarios) == 1:
         st.info("There is one scenario so far; duplicate it, and change the copy, to compare.")
         return
-    chosen = st.multiselect(
-        "Scenarios to compare",
-        names,
-        default=names[:MOST],
-        key="compared",
-        max_selections=MOST,
-        persist_state="session",
-    )
-    scenarios = [each for each in study().scenarios if each.name in chosen]
+    scenarios = _chosen()
     if len(scenarios) < 2:
         st.info("Choose at least two scenarios.")
         return
-    plans = [plan(scenario) for scenario in scenarios]
-    pairs = [(each, made) for each, made in zip(scenarios, plans, strict=True) if made is not None]
-    if len(pairs) < len(scenarios):
+    plans = [made for each in scenarios if (made := plan(each)) is not None]
+    if len(plans) < len(scenarios):
         return
-    made = [found for _, found in pairs]
     differing = st.toggle("Only where they differ", key="only differing", persist_state="session")
-    _words("What they ask for", compared.inputs(scenarios), differing)
-    _words("What comes of them", compared.outcomes(scenarios, made), differing)
-    _curves(scenarios, made)
-    _tables(scenarios, made)
+    _words("What they ask for", compared.inputs(scenarios), scenarios, differing)
+    _words("What comes of them", compared.outcomes(scenarios, plans), scenarios, differing)
+    _curves(scenarios, plans)
+    _tables(scenarios, plans)
 
 
-def _words(heading: str, frame, differing: bool) -> None:
+def _chosen() -> list[Scenario]:
+    """The scenarios to compare: all but those that were taken out, so that new ones are in."""
+    names = study().names
+    left_out = st.session_state.setdefault("not compared", frozenset())
+
+    def choose() -> None:
+        st.session_state["not compared"] = frozenset(names) - set(st.session_state["compared"])
+
+    shown = [name for name in names if name not in left_out][:MOST]
+    chosen = st.multiselect(
+        "Scenarios to compare",
+        names,
+        key=bind("compared", shown),
+        on_change=choose,
+        max_selections=MOST,
+    )
+    return [each for each in study().scenarios if each.name in chosen]
+
+
+def _words(
+    heading: str, found: compared.SideBySide, scenarios: list[Scenario], differing: bool
+) -> None:
     """A table of words; rows that differ carry a mark, and can be all that is shown."""
-    shown = frame[frame["differs"]] if differing else frame
     st.markdown(f"**{heading}**")
-    if shown.empty:
+    frame = found.words.set_axis([f"scenario {place}" for place in found.words], axis=1)
+    frame.insert(0, "differs", ["≠" if differs else "" for differs in found.differs])
+    frame.insert(0, "row", frame.index)
+    if differing:
+        frame = frame[found.differs]
+    if frame.empty:
         st.caption("The same in all of them.")
         return
-    first = frame.columns[0]
     st.dataframe(
-        shown.assign(differs=shown["differs"].map({True: "≠", False: ""})),
+        frame,
         hide_index=True,
         height="content",
         alt=f"{heading}, side by side; ≠ marks what differs",
-        column_order=[first, "differs", *frame.columns[1:-1]],
         column_config={
-            first: st.column_config.TextColumn("", pinned=True),
+            "row": st.column_config.TextColumn("", pinned=True),
             "differs": st.column_config.TextColumn("≠", width=40, help="≠: not the same in all"),
+            **{f"scenario {place}": each.name for place, each in enumerate(scenarios)},
         },
     )
 
 
 def _curves(scenarios: list[Scenario], plans: list[Plan]) -> None:
     """The distribution of standard errors of every scenario, in one chart."""
-    forecasts = [
-        Forecast.of_plan(scenario.name, made)
-        for scenario, made in zip(scenarios, plans, strict=True)
-    ]
-    key = tuple(plans) + tuple(scenario.name for scenario in scenarios)
+    names = tuple(scenario.name for scenario in scenarios)
+    forecasts = [Forecast.of_plan(*pair) for pair in zip(names, plans, strict=True)]
     curves, quantiles = kept(
         "compared curves",
-        key,
+        (*plans, names),
         lambda: (
             distributions.curves_by_plan(forecasts),
             distributions.quantiles_by_plan(forecasts),
         ),
     )
-    counted = current().counted
-    sentence = distributions.by_plan_in_words(quantiles, counted)
+    counted = compared.common_noun(scenarios)
     st.markdown("**How many tables reach which accuracy**")
-    st.plotly_chart(
+    exhibit(
         figures.shares_of_tables(curves, counted),
-        alt=f"Share of tables by standard error, one curve a scenario. {sentence}",
-        config={"displayModeBar": False},
+        distributions.by_plan_in_words(quantiles, counted),
+        "Share of tables by standard error, one curve a scenario",
+        "A curve further left is a more accurate plan.",
     )
-    st.caption(f"{escaped(sentence)} A curve further left is a more accurate plan.")
     with st.expander("The numbers of this chart"):
-        st.dataframe(quantiles, hide_index=True, alt="Quantiles of the standard error by scenario")
-        st.download_button(
-            "Download scenarios.csv", curves.to_csv(index=False), "scenarios.csv", on_click="ignore"
+        columns = {
+            "best": "Best",
+            "lower_quartile": "Best quarter up to",
+            "median": "Half up to",
+            "upper_quartile": "Three quarters up to",
+            "worst": "Worst",
+        }
+        numbers(
+            quantiles,
+            {"series": "Scenario", "tables": "Tables"}
+            | {name: number(words, quantiles[name]) for name, words in columns.items()},
+            "scenarios.csv",
+            "Quantiles of the standard error by scenario",
         )
 
 
@@ -103,10 +122,9 @@ def _tables(scenarios: list[Scenario], plans: list[Plan]) -> None:
     st.markdown("**Table by table**")
     names = [scenario.name for scenario in scenarios]
     left, right = st.columns(2)
-    one = left.selectbox("From", names, key="compared from", persist_state="session")
-    two = right.selectbox(
-        "to", [name for name in names if name != one], key="compared to", persist_state="session"
-    )
+    one = left.selectbox("From", names, key=_still("compared from", names))
+    others = [name for name in names if name != one]
+    two = right.selectbox("to", others, key=_still("compared to", others))
     before, after = plans[names.index(one)], plans[names.index(two)]
     frame = kept(
         "compared tables", (before, after), lambda: compared.table_differences(before, after)
@@ -114,23 +132,22 @@ def _tables(scenarios: list[Scenario], plans: list[Plan]) -> None:
     st.markdown(escaped(compared.differences_in_words(frame, one, two)))
     if frame.empty:
         return
-    digits = column_format([*frame["left"], *frame["right"]])
-    st.dataframe(
-        frame.assign(change=100 * frame["change"]),
-        hide_index=True,
-        lazy=len(frame) > 2000,
-        alt=f"Standard error of each table in {one} and in {two}",
-        column_config={
+    numbers(
+        frame,
+        {
             "table": st.column_config.TextColumn("Table", width="medium"),
             "order": "Attributes",
-            "left": st.column_config.NumberColumn(f"σ in {one}", format=digits),
-            "right": st.column_config.NumberColumn(f"σ in {two}", format=digits),
-            "change": st.column_config.NumberColumn("Change", format="%+.1f %%"),
+            "left": number(f"σ in {one}", frame["left"]),
+            "right": number(f"σ in {two}", frame["right"]),
+            "change": st.column_config.NumberColumn("Change", format="percent"),
         },
-    )
-    st.download_button(
-        "Download differences.csv",
-        lambda: frame.to_csv(index=False),
         "differences.csv",
-        on_click="ignore",
+        f"Standard error of each table in {one} and in {two}",
     )
+
+
+def _still(key: str, names: list[str]) -> str:
+    """The key of a choice among these names, which is forgotten when it is none of them."""
+    if st.session_state.get(key) not in names:
+        st.session_state[key] = names[0]
+    return key

@@ -1,4 +1,4 @@
-"""How the Fairness page shows a figure or a frame: in words, as numbers, and as CSV."""
+"""What the columns of the Fairness page are called, and its charts with their numbers."""
 
 from typing import Any
 
@@ -6,10 +6,8 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from pages._session import escaped
+from pages._exhibit import exhibit, numbers
 from rpexplore.words import column_format
-
-MOST_ROWS = 2000  # of a table that travels whole
 
 WORDS = {
     "plan": "Plan",
@@ -63,42 +61,20 @@ TEXTS = {
 }
 
 
-def exhibit(
+def exhibit_with_numbers(
     figure: go.Figure, sentence: str, frame: pd.DataFrame, file: str, *, more: str = "", alt: str
 ) -> None:
-    """A chart with its sentence as caption and alternative text, and its numbers to look up."""
-    st.plotly_chart(figure, alt=f"{alt}. {sentence}", config={"displayModeBar": False})
-    st.caption(f"{escaped(sentence)} {more}")
+    """A chart with its numbers to look up."""
+    exhibit(figure, sentence, alt, more)
     with st.expander("The numbers of this chart"):
-        numbers(frame, alt)
-        download(frame, file)
-
-
-def numbers(frame: pd.DataFrame, alt: str) -> None:
-    """A frame with its columns in plain words; long ones are served as they are scrolled."""
-    st.dataframe(
-        frame,
-        hide_index=True,
-        lazy=len(frame) > MOST_ROWS,
-        placeholder="–",
-        alt=alt,
-        column_order=[name for name in frame.columns if name != "group"],
-        column_config=columns_of(frame),
-    )
-
-
-def download(frame: pd.DataFrame, file: str) -> None:
-    """A button for the frame as CSV, made when asked for."""
-    st.download_button(
-        f"Download {file}", lambda: frame.to_csv(index=False), file, on_click="ignore"
-    )
+        numbers(frame, columns_of(frame), file, alt)
 
 
 def columns_of(frame: pd.DataFrame) -> dict[str, Any]:
     """How to show the columns of an analysis."""
     number = st.column_config.NumberColumn
     shown: dict[str, Any] = {}
-    for name in frame.columns:
+    for name in frame.columns.drop("group", errors="ignore"):
         words = WORDS.get(name, name)
         if name in TEXTS or name not in WORDS:
             shown[name] = words

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from pages._fairness_exhibit import MOST_ROWS, columns_of, download, exhibit, numbers
+from pages._exhibit import listing, numbers
+from pages._fairness_exhibit import columns_of, exhibit_with_numbers
 from pages._fairness_tables import names_of
 from pages._session import bind, change, current, escaped, kept, show_messages
 from rpexplore.analysis import relative_errors as relative
@@ -117,7 +118,7 @@ def publishable(
     frame = relative.by_order(chosen, cells, coefficient)
     left, right = st.columns([3, 2])
     with left:
-        exhibit(
+        exhibit_with_numbers(
             curves.shares_of_cells(
                 kept("fairness coefficients", key[:2], lambda: relative.curves(chosen, cells)),
                 coefficient,
@@ -130,15 +131,17 @@ def publishable(
         )
     with right:
         st.markdown("**Under each plan**")
-        numbers(
-            relative.by_plan(compared, cells, coefficient)[["plan", "share", "whole"]],
-            "Publishable cells by plan",
-        )
+        shares = relative.by_plan(compared, cells, coefficient)[["plan", "share", "whole"]]
+        listing(shares, columns_of(shares), "Publishable cells by plan")
     st.subheader("Table by table, the most publishable first")
     names = names_of(chosen)
     listed = kept("fairness publishable", key, lambda: relative.of_tables(*key, names))
-    numbers(listed, "Publishable cells by table")
-    download(listed, "publishable_cells_by_table.csv")
+    numbers(
+        listed,
+        columns_of(listed),
+        "publishable_cells_by_table.csv",
+        "Publishable cells by table",
+    )
 
 
 def one_table(chosen: Forecast, cells: relative.ExpectedCells, coefficient: float) -> None:
@@ -157,12 +160,10 @@ def one_table(chosen: Forecast, cells: relative.ExpectedCells, coefficient: floa
         st.info(escaped(str(error)))
         return
     st.caption(escaped(relative.of_cells_in_words(frame, coefficient)))
-    st.dataframe(
+    values = [name for name in frame.columns if name not in relative.OF_CELLS]
+    numbers(
         frame,
-        hide_index=True,
-        lazy=len(frame) > MOST_ROWS,
-        placeholder="",
-        alt="The cells of the table, with their expected counts",
-        column_config=columns_of(frame[list(relative.OF_CELLS)]),
+        dict(zip(values, values, strict=True)) | columns_of(frame[list(relative.OF_CELLS)]),
+        "publishable_cells.csv",
+        "The cells of the table, with their expected counts",
     )
-    download(frame, "publishable_cells.csv")

@@ -9,7 +9,7 @@ from rpexplore.analysis.forecasts import SCHEMES, Forecast
 from rpexplore.errors import RpexploreError
 from rpexplore.losses import Loss
 from rpexplore.scenario import Scenario
-from rpexplore.words import rounded
+from rpexplore.words import rounded, share_in_words
 
 OWN = "Your plan"
 
@@ -95,6 +95,6 @@ def headline(chosen: Forecast) -> None:
     best.metric("Best-off table", f"σ = {rounded(found.best, 3)} {counted}")
     best.caption(escaped(found.best_table))
     ratio.metric("Worst compared with best", f"{rounded(found.ratio, 3, zeros=True)} times")
-    ratio.caption(f"{100 * found.within_twice:.0f} % of the tables within twice the best")
+    ratio.caption(f"{share_in_words(found.within_twice)} of the tables within twice the best")
     gini.metric("Gini index of σ", rounded(found.gini, 2, zeros=True))
     gini.caption("0: all tables equally accurate")

@@ -4,7 +4,8 @@ from typing import Any
 
 import streamlit as st
 
-from pages._fairness_exhibit import download, exhibit, numbers
+from pages._exhibit import listing, numbers
+from pages._fairness_exhibit import columns_of, exhibit_with_numbers
 from pages._session import current, escaped, kept
 from rpexplore.analysis import fairness, rankings, shadow_prices
 from rpexplore.analysis.forecasts import SCHEMES, Forecast
@@ -25,11 +26,16 @@ def all_tables(chosen: Forecast) -> None:
             continue
         with column:
             st.subheader(title)
-            numbers(frame.drop(columns="margin_95"), f"The tables that are {title.lower()}")
+            shown = frame.drop(columns="margin_95")
+            listing(shown, columns_of(shown), f"The tables that are {title.lower()}")
     st.subheader("All tables, the worst off first")
     frame = kept("fairness ranking", (chosen,), lambda: rankings.ranking(chosen, names_of(chosen)))
-    numbers(frame, "All tables, the worst off first")
-    download(frame, "tables_by_standard_error.csv")
+    numbers(
+        frame,
+        columns_of(frame),
+        "tables_by_standard_error.csv",
+        "All tables, the worst off first",
+    )
 
 
 def names_of(chosen: Forecast) -> Any:
@@ -49,7 +55,7 @@ def tables_that_decide(chosen: Forecast) -> None:
     with left:
         st.subheader("Tables")
         frame = shadow_prices.by_table(chosen)
-        exhibit(
+        exhibit_with_numbers(
             shares.bars(frame, "table", what),
             shadow_prices.first_in_words(frame, "table", what),
             frame,
@@ -59,7 +65,7 @@ def tables_that_decide(chosen: Forecast) -> None:
     with right:
         st.subheader("By number of attributes")
         frame = shadow_prices.by_order(chosen)
-        exhibit(
+        exhibit_with_numbers(
             shares.bars(frame, "attributes", what),
             shadow_prices.first_in_words(frame, "attributes", what),
             frame,
@@ -69,7 +75,7 @@ def tables_that_decide(chosen: Forecast) -> None:
     frame = shadow_prices.by_attribute(chosen)
     if frame["tables"].any():
         st.subheader("By attribute")
-        exhibit(
+        exhibit_with_numbers(
             shares.bars(frame[:MOST_BARS], "attribute", what),
             shadow_prices.first_in_words(frame, "attribute", what),
             frame,

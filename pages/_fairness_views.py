@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from pages._fairness_exhibit import download, exhibit
+from pages._exhibit import download
+from pages._fairness_exhibit import exhibit_with_numbers
 from pages._fairness_forecasts import own_scheme
 from pages._session import current, escaped, kept
 from rpexplore.analysis import attributes, cell_variances, fairness
 from rpexplore.analysis import distributions as spread
 from rpexplore.analysis.forecasts import Forecast
-from rpexplore.analysis.standard_errors import places_containing
 from rpexplore.figures import attributes as attribute_figures
 from rpexplore.figures import cell_variances as size_figures
 from rpexplore.figures import curves
@@ -24,8 +24,8 @@ def by_size(compared: list[Forecast], chosen: Forecast) -> None:
     many = len(chosen.workload) > cell_variances.MOST_POINTS
     make = cell_variances.bins if many else cell_variances.points
     frame = kept("fairness sizes", tuple(compared), lambda: make(compared))
-    exhibit(
-        size_figures.by_plan(frame, counted, own_scheme(compared)),
+    exhibit_with_numbers(
+        size_figures.by_plan(frame, counted, own_scheme()),
         cell_variances.in_words(compared, counted),
         frame,
         "cell_variances.csv",
@@ -58,13 +58,13 @@ def single_tables(chosen: Forecast) -> None:
     containing = st.multiselect(
         "Only tables with all of these attributes", names, key="single tables with"
     )
-    places = places_containing(chosen.workload, containing)
+    places = chosen.workload.containing(containing)
     if not len(places) or len(places) > MOST_POINTS:
         few = f"at most {MOST_POINTS:,} can be drawn one by one: choose an attribute"
         st.info(f"{plural(len(places), 'table')}{'; ' + few if len(places) else ''}.")
         return
     frame = cell_variances.points([chosen], places)
-    exhibit(
+    exhibit_with_numbers(
         size_figures.single_tables(frame, current().counted),
         f"{plural(len(places), 'table')} of “{chosen.name}”, each a mark; point at it for its "
         "name.",
@@ -81,7 +81,7 @@ def distributions(compared: list[Forecast], chosen: Forecast) -> None:
     with left:
         st.subheader("By number of attributes")
         frame = spread.quantiles_by_order(chosen)
-        exhibit(
+        exhibit_with_numbers(
             curves.shares_of_tables(spread.curves_by_order(chosen), counted),
             f"“{chosen.name}”: {spread.by_order_in_words(frame, counted)}",
             frame,
@@ -93,7 +93,7 @@ def distributions(compared: list[Forecast], chosen: Forecast) -> None:
     with right:
         st.subheader("By plan, all tables")
         frame = spread.quantiles_by_plan(compared)
-        exhibit(
+        exhibit_with_numbers(
             curves.shares_of_tables(spread.curves_by_plan(compared), counted),
             spread.by_plan_in_words(frame, counted),
             frame,
@@ -111,7 +111,7 @@ def by_attribute(chosen: Forecast) -> None:
         st.info(escaped(sentence))
         return
     drawn, left_out = attributes.ends(frame, MOST_LINES)
-    exhibit(
+    exhibit_with_numbers(
         attribute_figures.standard_errors_by_attribute(
             drawn, fairness.unevenness(chosen).median, counted
         ),

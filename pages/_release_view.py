@@ -6,8 +6,9 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages._exhibit import MOST_ROWS
 from pages._run import Run, going_since
-from pages._session import current, escaped
+from pages._session import escaped
 from pages._task import follow
 from rpexplore.errors import RpexploreError
 from rpexplore.ledger import Account
@@ -40,14 +41,16 @@ def unfinished_runs(account: Account) -> None:
 
 
 @st.fragment(run_every=1)
-def elsewhere_in_progress(data: Path) -> None:
+def elsewhere_in_progress(data: Path, account: Account | None) -> None:
     """Word of a run that this session did not begin, or began before the page was loaded again."""
     since = going_since(data)
     if since is None:
         st.rerun()
+    runs = [] if account is None else [run for run in account.runs if run.state != "finished"]
+    folder = escaped(runs[-1].output) if runs else "the folder it was given"
     st.info(
         f"A run on these records is in progress, since {_minute(since.isoformat())}. Its tables "
-        "will be in the folder it was given; what it costs is entered in the ledger."
+        f"will be in {folder}; what it costs is entered in the ledger."
     )
 
 
@@ -83,11 +86,11 @@ def finished_run(run: Run) -> None:
     st.success(f"Finished: {plural(len(done.plan.workload), 'noisy table')}. {run.charge}")
     st.markdown("The files are in")
     st.code(str(done.folder.absolute()), language=None)
-    show_table(done)
+    show_table(done, run.job.counted)
     st.button("Prepare another release", on_click=another)
 
 
-def show_table(done: Release) -> None:
+def show_table(done: Release, counted: str) -> None:
     """One table of the release, chosen by its attributes."""
     workload = done.plan.workload
     st.subheader("The noisy tables")
@@ -103,13 +106,13 @@ def show_table(done: Release) -> None:
         return
     margin = rounded(done.plan.margin_of_error(chosen))
     st.markdown(
-        f"A count is within ±{margin} {escaped(current().counted)} of the true one, 95 % of the "
+        f"A count is within ±{margin} {escaped(counted)} of the true one, 95 % of the "
         "time. Counts are unbiased, not rounded, and may be negative."
     )
     st.dataframe(
         frame,
         hide_index=True,
-        lazy=len(frame) > 2000,
+        lazy=len(frame) > MOST_ROWS,
         alt="Noisy table",
         column_config={
             "value": st.column_config.NumberColumn("Noisy count", format="%.1f"),

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages._exhibit import MOST_ROWS
 from pages._session import current, escaped, kept
 from rpexplore.analysis import budgets, standard_errors
 from rpexplore.plan import Plan
@@ -51,7 +52,7 @@ def table_list(planned: Plan) -> None:
     st.dataframe(
         frame,
         hide_index=True,
-        lazy=len(frame) > 2000,
+        lazy=len(frame) > MOST_ROWS,
         placeholder="",
         alt="All tables with their standard errors",
         column_order=columns,

@@ -35,6 +35,7 @@ class Job:
     """What a click on the button asks for, and the account that was shown beside it."""
 
     plan: Plan
+    counted: str  # what one record stands for, in the plural
     data: Path
     output: Path
     other: Mapping[str, str]

@@ -2,15 +2,16 @@
 
 import streamlit as st
 
+from pages._exhibit import exhibit, number, numbers
 from pages._session import current, escaped, show_messages
-from pages._tradeoffs_exhibit import exhibit, number, numbers, use_budget
+from pages._tradeoffs_work import use_budget
 from rpexplore.analysis import budget_curves as curves
 from rpexplore.analysis.budgets import stated_delta
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, budget_for_error
 from rpexplore.errors import RpexploreError
 from rpexplore.figures import budget_curves as figures
 from rpexplore.optimum import Optimum
-from rpexplore.table_lists import table_from_text, text_from_table, title
+from rpexplore.table_lists import readable_title, table_from_text, texts_of_tables
 
 HERE = "budget curves"
 MOST_OPTIONS = 1000  # tables to choose from; of more, their attributes are typed
@@ -33,8 +34,8 @@ def errors_against_budget(solution: Optimum) -> None:
     present, delta = float(budget.rho), stated_delta(budget)
     marks, also = [], []
     if wish is None:
-        half = found[0].standard_error(4 * present, budget)
-        marks.append(figures.Mark(4 * present, half, "half the error: 4 × ρ"))
+        rho, error = curves.half_error(found[0], budget)
+        marks.append(figures.Mark(rho, error, "half the error: 4 × ρ"))
     else:
         series, wanted, enough = wish
         also.append(enough.needed)
@@ -71,8 +72,8 @@ def _chosen_curves(solution: Optimum) -> list[curves.Curve]:
     few = len(workload) <= MOST_OPTIONS
     typed = st.multiselect(
         "And these tables",
-        [text_from_table(table) for table in workload.tables] if few else [],
-        format_func=lambda text: title(table_from_text(domain, text)),
+        list(texts_of_tables(domain, workload.tables)) if few else [],
+        format_func=lambda text: readable_title(domain, table_from_text(domain, text)),
         key="tables with curves",
         accept_new_options=not few,
         max_selections=max(MOST_CURVES - len(found), 2),

@@ -2,12 +2,13 @@
 
 import streamlit as st
 
+from pages._exhibit import exhibit, number, numbers
 from pages._optima import optimum
 from pages._session import current, escaped, show_messages
-from pages._tradeoffs_exhibit import exhibit, keep_scenario, number, numbers, worked_out
+from pages._tradeoffs_work import keep_scenario, worked_out
 from rpexplore.analysis import frontier as trade
 from rpexplore.figures import frontier as figures
-from rpexplore.losses import WEIGHTINGS, MaxVariance, SumOfVariances
+from rpexplore.losses import WEIGHTINGS, MaxVariance, SumOfVariances, weighting_in_words
 from rpexplore.optimum import Optimum
 from rpexplore.scenario import Scenario
 
@@ -22,7 +23,7 @@ def average_against_worst(solution: Optimum) -> None:
         "How tables count in the average",
         list(WEIGHTINGS),
         index=list(WEIGHTINGS).index(_weighting(solution)),
-        format_func=WEIGHTINGS.__getitem__,
+        format_func=weighting_in_words,
         key="average",
         bind="query-params",
     )
@@ -87,8 +88,8 @@ def _show(found: trade.Frontier, solution: Optimum) -> None:
         columns = {
             "average": number("Average σ", frame["average"], 4),
             "largest": number("Worst case", frame["largest"], 4),
-            "given_up": st.column_config.NumberColumn("Given up on average", format="%.3g %%"),
-            "gained": st.column_config.NumberColumn("Gained at worst", format="%.3g %%"),
+            "given_up": st.column_config.NumberColumn("Average σ larger by", format="%.3g %%"),
+            "gained": st.column_config.NumberColumn("Worst case smaller by", format="%.3g %%"),
             "share": st.column_config.NumberColumn("Weight of the worst case", format="percent"),
             "gap": st.column_config.NumberColumn("Proven within", format="%.1e"),
         }

@@ -2,9 +2,10 @@
 
 import streamlit as st
 
+from pages._exhibit import exhibit, number, numbers
 from pages._optima import optimum
 from pages._session import current, escaped, kept, show_messages
-from pages._tradeoffs_exhibit import exhibit, number, numbers, use_budget
+from pages._tradeoffs_work import use_budget
 from rpexplore.analysis import target_curves as targets
 from rpexplore.analysis.budgets import stated_delta
 from rpexplore.errors import RpexploreError

@@ -1,11 +1,12 @@
-"""What if: tables left out, counted more or added, and how all others move."""
+"""What if: tables left out, counted differently or added, and how all others move."""
 
 import streamlit as st
 
+from pages._exhibit import exhibit, number, numbers
 from pages._session import current, escaped, kept
 from pages._task import Note
-from pages._tradeoffs_exhibit import exhibit, number, numbers, worked_out
 from pages._tradeoffs_wish import take_over, wish_inputs
+from pages._tradeoffs_work import worked_out
 from rpexplore.analysis import what_if
 from rpexplore.analysis.wishes import BOOST, changed_workload
 from rpexplore.errors import RpexploreError

@@ -16,7 +16,7 @@ from pages._release_view import (
     unfinished_runs,
 )
 from pages._run import Job, Run, any_going, going_since
-from pages._session import escaped, say, show_messages
+from pages._session import current, escaped, say, show_messages
 from rpexplore.errors import RpexploreError
 from rpexplore.plan import Plan
 from rpexplore.words import count_in_words, plural, rounded
@@ -71,7 +71,7 @@ def set_up(planned: Plan) -> None:
         if going is None:
             unfinished_runs(booked[1])
     if going is not None:
-        elsewhere_in_progress(data)
+        elsewhere_in_progress(data, None if booked is None else booked[1])
     if other is None:
         st.info("Choose the category for other values above to go on.")
     else:
@@ -81,7 +81,8 @@ def set_up(planned: Plan) -> None:
     if (output is None or booked is None or other is None) or not cap_is_good or going is not None:
         st.button(label, type="primary", disabled=True)
         return
-    job = Job(planned, data, output, other, booked[0], cap, booked[1])
+    counted = current().counted
+    job = Job(planned, counted, data, output, other, booked[0], cap, booked[1])
     st.button(label, type="primary", on_click=start, args=(job,))
 
 

@@ -7,7 +7,6 @@ from pages._session import bind, change, change_study, current, escaped, say, sh
 from pages._study_file import study_file
 from rpexplore.analysis.comparison import in_a_line
 from rpexplore.scenario import NAME_LENGTH, NOTE_LENGTH
-from rpexplore.study import Study
 
 HERE = "scenarios"
 
@@ -21,21 +20,23 @@ def set_note() -> None:
     change(HERE, lambda: current().replaced(note=st.session_state["scenario note"].strip()))
 
 
-def arranged(change_of: str, place: int) -> Study:
-    """The study after one of the buttons of a scenario was pressed."""
+def arrange(change_of: str, name: str) -> None:
+    """What one of the buttons of a scenario does; nothing for one that is not there any more.
+
+    By name: after a double click another scenario may stand in its place.
+    """
     now = study()
-    return {
+    if name not in now.names:
+        return
+    place = now.names.index(name)
+    arranged = {
         "open": lambda: now.opened(place),
         "duplicate": lambda: now.opened(place).added(now.scenarios[place]),
         "up": lambda: now.moved(place, -1),
         "down": lambda: now.moved(place, 1),
         "delete": lambda: now.removed(place),
-    }[change_of]()
-
-
-def arrange(change_of: str, place: int) -> None:
-    name = study().names[place]
-    done = change_study(HERE, lambda: arranged(change_of, place))
+    }[change_of]
+    done = change_study(HERE, arranged)
     if done and change_of == "delete":
         say(HERE, "success", f"Deleted “{name}”. Undo, above, brings it back.")
 
@@ -61,9 +62,9 @@ def scenario_line(place: int) -> None:
             line.button(
                 label,
                 icon=icon and f":material/{icon}:",
-                key=f"{change_of} scenario {place}",
+                key=f"{change_of} scenario {scenario.name}",
                 on_click=arrange,
-                args=(change_of, place),
+                args=(change_of, scenario.name),
                 disabled=disabled,
                 type="tertiary",
             )
@@ -92,7 +93,8 @@ right.text_area(
     on_change=set_note,
     max_chars=NOTE_LENGTH,
     height=68,
-    placeholder="Why this one, who asked for it, what was agreed",
+    placeholder="Why this one, what was agreed",
+    help="It is printed in the report and in the files that are exported with the plan.",
 )
 comparison()
 study_file(HERE)

@@ -1,6 +1,8 @@
 """Scenarios side by side: what was asked for, what comes of it, and how single tables differ."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -23,13 +25,31 @@ AIMS = {
 }
 
 
-def inputs(scenarios: Sequence[Scenario]) -> pd.DataFrame:
-    """What the scenarios ask for: one row an input, one column a scenario, all in words.
+@dataclass(frozen=True, eq=False)
+class SideBySide:
+    """Scenarios in words, one column each, in their order.
 
-    Columns: input, one for each scenario's name, and differs (whether they are not all the same).
+    words    one row an input or an outcome, one column a scenario (by its place)
+    differs  for each row, whether the scenarios are not all the same there
     """
-    rows = {
-        "Attributes": lambda each: plural(len(each.domain), "attribute"),
+
+    words: pd.DataFrame
+    differs: list[bool]
+
+    @classmethod
+    def of(cls, rows: Mapping[str, Sequence[str]], keys: Mapping[str, Sequence[Any]]) -> Self:
+        """From the words of each row, and what to compare where the words do not say it all."""
+        compared = [keys.get(name, words) for name, words in rows.items()]
+        return cls(
+            pd.DataFrame(list(rows.values()), index=pd.Index(list(rows))),
+            [any(each != values[0] for each in values) for values in compared],
+        )
+
+
+def inputs(scenarios: Sequence[Scenario]) -> SideBySide:
+    """What the scenarios ask for."""
+    words = {
+        "Attributes": lambda each: _attributes_in_words(each.domain.names),
         "Values in all": lambda each: f"{sum(each.domain.sizes.tolist()):,}",
         "Tables asked for": lambda each: each.request.words,
         "Tables": lambda each: f"{len(each.workload):,}",
@@ -38,30 +58,35 @@ def inputs(scenarios: Sequence[Scenario]) -> pd.DataFrame:
         "Aim": _aim_in_words,
         "Budget": lambda each: f"ρ = {in_unit(each.budget, 'rho')}",
         "Protects": lambda each: each.budget.unit,
+        "Tables count": lambda each: each.counted,
     }
-    return _side_by_side(
-        "input",
-        {name: [tell(each) for each in scenarios] for name, tell in rows.items()},
-        scenarios,
+    keys = {
+        "Attributes": lambda each: each.domain,
+        "Tables": lambda each: each.workload.tables,
+        "Importance": lambda each: _settings_of(each, each.workload.weights, 1.0),
+        "Targets": lambda each: _settings_of(each, each.workload.targets, np.nan),
+        "Budget": lambda each: each.budget.privacy_cost,
+    }
+    return SideBySide.of(
+        {name: [tell(each) for each in scenarios] for name, tell in words.items()},
+        {name: [key(each) for each in scenarios] for name, key in keys.items()},
     )
 
 
-def outcomes(scenarios: Sequence[Scenario], plans: Sequence[Plan]) -> pd.DataFrame:
-    """What comes of the scenarios: one row a figure, one column a scenario, all in words.
-
-    Columns: outcome, one for each scenario's name, and differs (to the digits shown).
-    """
+def outcomes(scenarios: Sequence[Scenario], plans: Sequence[Plan]) -> SideBySide:
+    """What comes of the scenarios; they differ where the digits shown do."""
     heads = [headline(plan) for plan in plans]
-    pairs = list(zip(scenarios, plans, heads, strict=True))
+    pairs = list(zip(scenarios, heads, strict=True))
+    deltas = dict.fromkeys([*(stated_delta(plan.budget) for plan in plans), *DELTAS])
     rows = {
         "A cell of a typical table, 95 % of the time": [
-            f"±{rounded(head.median_margin, 3)} {each.counted}" for each, _, head in pairs
+            f"±{rounded(head.median_margin, 3)} {each.counted}" for each, head in pairs
         ],
         "A cell of the worst table, 95 % of the time": [
-            f"±{rounded(head.worst_margin, 3)} {each.counted}" for each, _, head in pairs
+            f"±{rounded(head.worst_margin, 3)} {each.counted}" for each, head in pairs
         ],
         "Worst table": [head.worst_table for head in heads],
-        "Worst divided by best": [f"{rounded(_spread(plan), 3)} times" for plan in plans],
+        "Worst divided by best": [rounded(_spread(plan), 3, zeros=True) for plan in plans],
         "Targets met": [
             f"{head.targets_met:,} of {head.targets:,}" if head.targets else "none set"
             for head in heads
@@ -72,10 +97,16 @@ def outcomes(scenarios: Sequence[Scenario], plans: Sequence[Plan]) -> pd.DataFra
         "Privacy, ρ": [rounded(plan.rho, 4, "up") for plan in plans],
         **{
             f"Privacy, ε at δ = {delta}": [rounded(plan.epsilon(delta), 3, "up") for plan in plans]
-            for delta in dict.fromkeys([*(stated_delta(plan.budget) for plan in plans), *DELTAS])
+            for delta in deltas
         },
     }
-    return _side_by_side("outcome", rows, scenarios)
+    return SideBySide.of(rows, {})
+
+
+def common_noun(scenarios: Sequence[Scenario]) -> str:
+    """What all of the scenarios count, or "records" where they count different things."""
+    nouns = {scenario.counted for scenario in scenarios}
+    return nouns.pop() if len(nouns) == 1 else "records"
 
 
 def table_differences(left: Plan, right: Plan) -> pd.DataFrame:
@@ -117,27 +148,23 @@ def differences_in_words(frame: pd.DataFrame, left: str, right: str) -> str:
     first = frame.iloc[0]
     return (
         f"“{left}” and “{right}” have {common}. In “{right}” {worse:,} of them "
-        f"{'has' if worse == 1 else 'have'} a larger standard error and {better:,} a smaller one; "
-        f"the median changes by {_percent(float(np.median(changes)))}. It changes most for "
+        f"{'has' if worse == 1 else 'have'} a larger standard error and {better:,} a smaller one "
+        f"(median {_percent(float(np.median(changes)))}). The largest change is that of "
         f"{first['table']}: from {rounded(first['left'], 3)} to {rounded(first['right'], 3)}."
     )
 
 
-def _side_by_side(
-    heading: str, rows: dict[str, list[str]], scenarios: Sequence[Scenario]
-) -> pd.DataFrame:
-    """Rows of words as a frame, with a last column that tells where the scenarios differ."""
-    columns = [each.name for each in scenarios]
-    return pd.DataFrame(
-        {
-            heading: list(rows),
-            **{
-                name: [words[place] for words in rows.values()]
-                for place, name in enumerate(columns)
-            },
-            "differs": [len(set(words)) > 1 for words in rows.values()],
-        }
-    )
+def _attributes_in_words(names: Sequence[str], most: int = 4) -> str:
+    """ "age, sex", "11: age, sex, region, income, …"."""
+    listed = ", ".join(names[:most])
+    return listed if len(names) <= most else f"{len(names):,}: {listed}, …"
+
+
+def _settings_of(scenario: Scenario, values: np.ndarray, plain: float) -> dict[Any, float]:
+    """The tables with another value than the plain one, and their values."""
+    own = values != plain if plain == plain else ~np.isnan(values)
+    tables = scenario.workload.tables
+    return {tables[place]: float(values[place]) for place in np.flatnonzero(own).tolist()}
 
 
 def _importance_in_words(scenario: Scenario) -> str:

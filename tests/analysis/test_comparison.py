@@ -12,8 +12,8 @@ DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
 PLAIN = Scenario(DOMAIN, WorkloadRequest(order=2), name="plain", counted="people")
 
 
-def differing(frame):
-    return set(frame.loc[frame["differs"], frame.columns[0]])
+def differing(found):
+    return set(found.words.index[found.differs])
 
 
 def test_what_differs_is_marked_and_nothing_else():
@@ -30,6 +30,8 @@ def test_what_differs_is_marked_and_nothing_else():
         (PLAIN.with_settings([TableSetting(("age",), target=5)]), {"Targets"}),
         (PLAIN.replaced(budget=rp.Budget(rho="0.1", max_records_per_person=2)), {"Protects"}),
         (PLAIN.replaced(loss=rp.SumOfVariances("cells")), {"Aim"}),
+        (PLAIN.replaced(counted="households"), {"Tables count"}),
+        (PLAIN.replaced(budget=rp.Budget(rho="0.10000000001")), {"Budget"}),
     ],
 )
 def test_every_input_is_compared(scenario, rows):
@@ -38,22 +40,18 @@ def test_every_input_is_compared(scenario, rows):
 
 
 def test_a_row_has_the_words_of_every_scenario_in_order():
-    frame = comparison.inputs([PLAIN, PLAIN.replaced(name="b", budget=rp.Budget(rho=1))])
-    assert list(frame.columns) == ["input", "plain", "b", "differs"]
-    (budget,) = frame[frame["input"] == "Budget"].to_dict("records")
-    assert (budget["plain"], budget["b"]) == ("ρ = 0.1", "ρ = 1")
+    words = comparison.inputs([PLAIN, PLAIN.replaced(name="b", budget=rp.Budget(rho=1))]).words
+    assert words.loc["Budget"].tolist() == ["ρ = 0.1", "ρ = 1"]
 
 
 def test_outcomes_are_those_of_the_plans():
     other = PLAIN.replaced(name="four times", budget=rp.Budget(rho="0.4"))
-    frame = comparison.outcomes([PLAIN, other], [PLAIN.plan(), other.plan()])
-    rows = frame.set_index("outcome")
+    found = comparison.outcomes([PLAIN, other], [PLAIN.plan(), other.plan()])
     margin = 1.959964 * np.median(PLAIN.plan().standard_errors)
-    assert rows.loc["A cell of a typical table, 95 % of the time", "plain"] == (
-        f"±{margin:.3g} people"
-    )
-    assert not rows.loc["Worst divided by best", "differs"]  # the budget scales all alike
-    assert rows.loc["Privacy, ρ", "four times"] == "0.4"
+    typical = found.words.loc["A cell of a typical table, 95 % of the time"]
+    assert typical[0] == f"±{margin:.3g} people"
+    assert "Worst divided by best" not in differing(found)  # the budget scales all alike
+    assert found.words.loc["Privacy, ρ"].tolist() == ["0.1", "0.4"]
 
 
 def test_tables_are_matched_by_their_attributes():
@@ -80,7 +78,7 @@ def test_differences_in_words():
     right = PLAIN.replaced(budget=rp.Budget(rho="0.4")).plan()
     words = comparison.differences_in_words(comparison.table_differences(left, right), "a", "b")
     assert "0 of them have a larger standard error and 7 a smaller one" in words
-    assert "changes by −50 %" in words
+    assert "(median −50 %)" in words
     other = Scenario(rp.Domain.from_sizes({"x": 3}), WorkloadRequest("listed", listed=(("x",),)))
     none = comparison.table_differences(left, other.plan())
     assert comparison.differences_in_words(none, "a", "b").endswith("no table in common.")
@@ -90,3 +88,33 @@ def test_a_scenario_in_a_line():
     assert comparison.in_a_line(PLAIN) == (
         "7 tables; small errors on average, every table alike; ρ = 0.1"
     )
+
+
+def test_what_the_words_do_not_tell_apart_is_marked_all_the_same():
+    weighted = [
+        PLAIN.with_settings([TableSetting((name,), weight=3)]).replaced(name=name)
+        for name in ("age", "sex")
+    ]
+    found = comparison.inputs(weighted)
+    assert found.words.loc["Importance"].nunique() == 1
+    assert differing(found) == {"Importance"}
+    aimed = [
+        PLAIN.with_settings([TableSetting((name,), target=3)]).replaced(name=name)
+        for name in ("age", "sex")
+    ]
+    assert differing(comparison.inputs(aimed)) == {"Targets"}
+    other = rp.Domain.from_sizes({"age": 5, "sex": 2, "region": 10})
+    assert differing(comparison.inputs([PLAIN, PLAIN.replaced(domain=other)])) == {"Attributes"}
+
+
+def test_scenarios_are_told_apart_whatever_their_names():
+    names = ["differs", "input", "outcome", "words", "0"]
+    scenarios = [PLAIN.replaced(name=name) for name in names]
+    found = comparison.inputs(scenarios)
+    assert found.words.shape[1] == len(names)
+    assert differing(found) == set()
+
+
+def test_the_noun_is_common_or_neutral():
+    assert comparison.common_noun([PLAIN, PLAIN]) == "people"
+    assert comparison.common_noun([PLAIN, PLAIN.replaced(counted="households")]) == "records"

@@ -25,7 +25,8 @@ def three(app, small):
 
 
 def press(session, change, place):
-    session.button(key=f"{change} scenario {place}").click().run()
+    name = session.study.names[place]
+    session.button(key=f"{change} scenario {name}").click().run()
     assert not session.exception
     return session
 
@@ -63,12 +64,12 @@ def test_the_open_scenario_is_renamed_and_annotated(three):
 
 
 def test_what_differs_is_marked(three):
-    inputs = three.dataframe[0].value.set_index("input")
+    inputs = three.dataframe[0].value.set_index("row")
     assert inputs.loc["Aim", "differs"] == "≠"
     assert inputs.loc["Attributes", "differs"] == ""
     three.toggle(key="only differing").set_value(True).run()
     inputs = three.dataframe[0].value
-    assert set(inputs["input"]) == {"Aim", "Budget"}
+    assert set(inputs["row"]) == {"Aim", "Budget"}
 
 
 def test_two_scenarios_are_compared_table_by_table(three):
@@ -76,7 +77,7 @@ def test_two_scenarios_are_compared_table_by_table(three):
     three.selectbox(key="compared to").set_value("generous").run()
     frame = three.dataframe[-1].value
     assert len(frame) == 7
-    assert frame["change"].to_numpy() == pytest.approx([100 * (0.05**0.5 - 1)] * 7)
+    assert frame["change"].to_numpy() == pytest.approx([0.05**0.5 - 1] * 7)
 
 
 def test_scenarios_of_different_schemas_are_compared(app, small):
@@ -115,3 +116,19 @@ def test_a_scenario_without_a_plan_says_why(app, small):
     session.run()
     assert not session.exception
     assert any("no target" in text for text in session.texts("error"))
+
+
+def test_a_renamed_scenario_is_still_compared(app, small):
+    session = app("scenarios", small)
+    press(session, "duplicate", 0)
+    session.text_input(key="scenario name").set_value("another").run()
+    assert not session.exception
+    assert session.multiselect(key="compared").value == ["Scenario 1", "another"]
+    assert any("7 tables in common" in text for text in session.texts("markdown"))
+
+
+def test_scenarios_can_be_left_out_of_the_comparison(three):
+    three.multiselect(key="compared").set_value(["as asked", "generous"]).run()
+    assert three.dataframe[0].value.shape[1] == 2 + 2
+    press(three, "duplicate", 0)
+    assert three.multiselect(key="compared").value == ["as asked", "as asked (2)", "generous"]

@@ -1,51 +1,18 @@
-"""How the Trade-offs page shows what it finds, and how it waits for what takes longer."""
+"""How the Trade-offs page waits for what takes longer, and takes over what it found."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar
 
-import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
 from pages._session import add_scenario, change, current, escaped, kept, say
 from pages._task import Note, Task, follow
 from rpexplore.budget import Budget
 from rpexplore.scenario import NOTE_LENGTH, Scenario
-from rpexplore.words import column_format, rounded
+from rpexplore.words import rounded
 
 T = TypeVar("T")
 PATIENCE = 3.0  # seconds a page waits before it shows how far the work is
-MOST_ROWS = 2000  # of a table that travels whole
-
-
-def exhibit(figure: go.Figure, sentence: str, alt: str, more: str = "") -> None:
-    """A chart with a sentence as its caption and alternative text; `more` is Markdown."""
-    st.plotly_chart(figure, alt=f"{alt}. {sentence}", config={"displayModeBar": False})
-    st.caption(f"{escaped(sentence)} {more}".strip())
-
-
-def numbers(frame: pd.DataFrame, columns: Mapping[str, Any], file: str, alt: str) -> None:
-    """A frame as a table and as CSV; columns: what to call those that are shown, or how to show."""
-    st.dataframe(
-        frame,
-        hide_index=True,
-        lazy=len(frame) > MOST_ROWS,
-        placeholder="–",
-        alt=alt,
-        column_order=list(columns),
-        column_config=dict(columns),
-    )
-    st.download_button(
-        f"Download {file}", lambda: frame.to_csv(index=False), file, on_click="ignore"
-    )
-
-
-def number(words: str, values: Iterable[float], digits: int = 3) -> Any:
-    """A column of numbers that shows so many digits of the smallest."""
-    known = [value for value in values if value > 0]  # NaN is not
-    return st.column_config.NumberColumn(
-        words, format=column_format(known, digits) if known else None
-    )
 
 
 def worked_out(name: str, key: tuple, work: Callable[[Note], T]) -> T | None:
