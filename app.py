@@ -14,11 +14,11 @@ ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" fill="#3c7
 st.set_page_config(page_title="rpexplore", page_icon=ICON, layout="wide")
 
 style()
-begin()
+problem = begin()
 page = st.navigation(all_pages(), position="top")
 top = st.container()
 if not lacks_attributes(page.title):
     page.run()
 with top:  # last, because the page itself may change the scenario
-    bar()
+    bar(problem)
 remember_in_browser()

@@ -9,6 +9,7 @@ from pages._session import (
     can_step,
     change_study,
     escaped,
+    say,
     show_messages,
     step,
     study,
@@ -20,8 +21,10 @@ def open_scenario() -> None:
     change_study(EVERYWHERE, lambda: study().opened(place))
 
 
-def bar() -> None:
-    """Draw it; the study may be another one afterwards."""
+def bar(problem: str) -> None:
+    """Draw it; problem: what went wrong when the session's study was opened, if anything."""
+    if problem:
+        say(EVERYWHERE, "error", problem)
     line = st.container(horizontal=True, vertical_alignment="center", gap="small")
     line.selectbox(
         "Open scenario",

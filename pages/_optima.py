@@ -1,6 +1,5 @@
 """What is planned for the open scenario: solved once for each loss, outside the script thread."""
 
-import math
 import threading
 from functools import partial
 
@@ -15,7 +14,7 @@ from rpexplore.optimum import Optimum
 from rpexplore.plan import Plan
 from rpexplore.planner import optimum as solved
 from rpexplore.scenario import Scenario
-from rpexplore.solvers.solution import TOLERANCE
+from rpexplore.solvers.solution import share_done
 from rpexplore.words import plural, rounded
 from rpexplore.workload import Workload
 
@@ -43,9 +42,10 @@ class Optima:
         return self._closure if self.workload.has_tables_of(workload) else None
 
     def give_up(self) -> None:
-        """Ask what is not finished to stop."""
+        """Ask what is not finished to stop, and forget it: asked for again, it starts anew."""
         for task in self.tasks.values():
             task.cancel()
+        self.tasks = {loss: task for loss, task in self.tasks.items() if task.result is not None}
 
     def _solve(self, loss: Loss, note: Note) -> Optimum:
         tables = plural(len(self.workload), "table")
@@ -55,16 +55,17 @@ class Optima:
                 self._closure = Closure.of(self.workload)
 
         def tell(gap: float) -> None:
-            share = math.log(max(gap, TOLERANCE)) / math.log(TOLERANCE)
             percent = rounded(100 * gap, 2, "up")
-            note(share, f"Planning {tables}: within {percent} % of the best possible")
+            note(share_done(gap), f"Planning {tables}: within {percent} % of the best possible")
 
         note(0.0, f"Planning {tables}")
         return solved(self.workload, loss=loss, closure=self._closure, note=tell)
 
 
-def optimum(loss: Loss | None = None, scenario: Scenario | None = None) -> Optimum | None:
-    """The solution of a scenario (the open one), for its own loss or another one.
+def optimum(
+    loss: Loss | None = None, scenario: Scenario | None = None, workload: Workload | None = None
+) -> Optimum | None:
+    """The solution of a scenario (the open one), for its own loss and tables or other ones.
 
     None while it is being worked out (its progress is then on the page), and where there is none
     (the page then says why).
@@ -72,7 +73,7 @@ def optimum(loss: Loss | None = None, scenario: Scenario | None = None) -> Optim
     scenario = current() if scenario is None else scenario
     loss = scenario.loss if loss is None else loss
     try:
-        optima = _optima_of(scenario.workload)
+        optima = _optima_of(scenario.workload if workload is None else workload)
     except RpexploreError as error:
         st.error(escaped(f"There is no plan: {error}"))
         return None

@@ -61,11 +61,8 @@ def _minute(moment: str) -> str:
 
 def run_in_progress(run: Run) -> None:
     """A bar that follows the run; the page itself is drawn again when it has ended."""
-    follow(run.task, "release")
-    st.caption(
-        "The run goes on if you look at other pages. Cancelled before it is entered in the ledger, "
-        "it costs nothing; afterwards it stays charged, although there are no tables."
-    )
+    follow(run.task, "release", run.cost_of_cancelling)
+    st.caption("The run goes on if you look at other pages.")
 
 
 def another() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from pages._task import Note, Task
 from rpexplore.ledger import Account, Ledger, text_of_path
 from rpexplore.plan import Plan
-from rpexplore.release import Release, release
+from rpexplore.release import BOOKED, Release, release
 from rpexplore.words import rounded
 
 # The runs that are going, by their records: one list for all sessions of the server. Every session
@@ -79,6 +79,15 @@ class Run:
     @property
     def is_going(self) -> bool:
         return self.task.is_going
+
+    def cost_of_cancelling(self) -> str:
+        """What cancelling now would cost, in words; "" before the run is booked."""
+        if self.task.share < BOOKED:
+            return ""
+        return (
+            f"This run is in the ledger: {self.job.rho(self.job.plan.record_rho)} stays charged, "
+            "although there will be no tables."
+        )
 
     @property
     def failed(self) -> bool:

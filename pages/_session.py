@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from pages import all_pages
-from pages._drafts import save_draft
+from pages._drafts import open_draft, save_draft
 from rpexplore.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.scenario import Scenario
@@ -90,14 +90,26 @@ def can_step(back: bool) -> bool:
     return bool(st.session_state.get("steps back" if back else "steps forward"))
 
 
+def open_saved(key: str) -> None:
+    """Go over to another saved study of this browser; the present one stays saved."""
+    if not open_draft(key):
+        say(EVERYWHERE, "error", "That study is not there any more.")
+        return
+    st.session_state["steps back"] = []
+    st.session_state["steps forward"] = []
+    forget_typed()
+
+
 def _keep(changed: Study) -> None:
+    undivided = save_draft(changed)
     st.session_state["study"] = changed
-    if not save_draft(changed):
+    if not undivided:
         say(
             EVERYWHERE,
             "warning",
             "This study was changed in another window as well. Nothing is lost: the other window "
-            "keeps its own, and this one goes on with a copy.",
+            "keeps its own, and this one goes on with a copy. The Scenarios page has both, under "
+            "“Open another study”.",
         )
 
 

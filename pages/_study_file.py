@@ -2,8 +2,9 @@
 
 import streamlit as st
 
-from pages._drafts import new_study
-from pages._session import change_study, say, study
+from pages._drafts import new_study, other_drafts
+from pages._session import change_study, escaped, open_saved, say, study
+from rpexplore.analysis.provenance import except_found
 from rpexplore.study import Study
 from rpexplore.words import plural
 
@@ -24,10 +25,11 @@ def study_file(place: str) -> None:
             say(place, "success", "A new study on the sample survey. Undo brings back the other.")
 
     st.subheader("The study as a file")
+    but = except_found(*(scenario.domain for scenario in study().scenarios))
     st.markdown(
         "All scenarios together are a study. It is saved on this computer with every change, and "
         "found again after a refresh. As a file it can be kept elsewhere or passed on. It holds "
-        "what you have chosen, and no records."
+        f"what you have chosen, and nothing from records{escaped(but)}."
     )
     st.download_button(
         "Save study.json",
@@ -37,6 +39,7 @@ def study_file(place: str) -> None:
         on_click="ignore",
     )
     with st.expander("Open another study"):
+        _saved_studies()
         st.file_uploader(
             "A study.json saved here, in place of all scenarios above",
             type=["json"],
@@ -44,3 +47,12 @@ def study_file(place: str) -> None:
             on_change=load,
         )
         st.button("Start a new study on the sample survey", on_click=start_anew)
+
+
+def _saved_studies() -> None:
+    """The other studies that this browser changed last, each with a button to open it."""
+    for key, draft in other_drafts().items():
+        words, button = st.columns([4, 1], vertical_alignment="center")
+        names = ", ".join(f"“{name}”" for name in draft.study.names)
+        words.markdown(escaped(f"Saved {draft.saved:%Y-%m-%d %H:%M} UTC: {names}"))
+        button.button("Open", key=f"open study {key}", on_click=open_saved, args=(key,))

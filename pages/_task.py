@@ -72,8 +72,11 @@ class Task(Generic[T]):
             self.error = f"This stopped unexpectedly ({type(error).__name__}); please report it."
 
 
-def follow(task: Task, key: str) -> None:
-    """A bar that follows a task, with a button to cancel it; the page is drawn again at its end."""
+def follow(task: Task, key: str, cost: Callable[[], str] = lambda: "") -> None:
+    """A bar that follows a task, with a button to cancel it; the page is drawn again at its end.
+
+    cost: what cancelling would cost now, in words; it is then asked for once more
+    """
 
     @st.fragment(run_every=0.4)
     def bar() -> None:
@@ -81,6 +84,12 @@ def follow(task: Task, key: str) -> None:
             st.rerun()
         left, right = st.columns([5, 1], vertical_alignment="bottom")
         left.progress(task.share, text=f"{task.doing} …")
-        right.button("Cancel", key=f"cancel {key}", on_click=task.cancel)
+        words = cost()
+        if words:
+            with right.popover("Cancel"):
+                st.markdown(words)
+                st.button("Cancel all the same", key=f"cancel {key}", on_click=task.cancel)
+        else:
+            right.button("Cancel", key=f"cancel {key}", on_click=task.cancel)
 
     bar()

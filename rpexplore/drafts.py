@@ -1,23 +1,32 @@
 """Drafts: studies that the app saves by itself, one file each, under a key that nobody can guess.
 
-A browser knows its own key and no other, so that two browsers do not see each other's studies.
-A draft holds a study and nothing else: no record was ever near it.
+A browser knows its own keys and no others, so that two browsers do not see each other's studies.
 """
 
-import contextlib
 import os
 import re
+import tempfile
 import threading
 import uuid
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
-from rpexplore.errors import RpexploreError
+from rpexplore.errors import WorkloadError
 from rpexplore.study import Study
 from rpexplore.write import write_whole
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 _lock = threading.Lock()  # between reading what is there and writing over it
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A study as it was saved: what it says, its exact text, and when."""
+
+    study: Study
+    text: str
+    saved: datetime
 
 
 @dataclass(frozen=True)
@@ -29,48 +38,59 @@ class Drafts:
     @classmethod
     def of_user(cls) -> "Drafts":
         """In the user's home, or where RPEXPLORE_HOME says."""
-        home = os.environ.get("RPEXPLORE_HOME") or Path.home() / ".rpexplore"
-        return cls(Path(home) / "drafts")
+        named = os.environ.get("RPEXPLORE_HOME")
+        try:
+            home = Path(named) if named else Path.home() / ".rpexplore"
+        except RuntimeError:  # a user without a home, in a container say
+            home = Path(tempfile.gettempdir()) / f"rpexplore-{os.getuid()}"
+        return cls(home / "drafts")
 
     @staticmethod
     def new_key() -> str:
         """A key that is in nobody's use."""
         return uuid.uuid4().hex
 
-    def text(self, key: str) -> str | None:
-        """The text saved under a key; None if there is none."""
-        if not _KEY.fullmatch(key):
-            return None
-        try:
-            return self._path(key).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            return None
+    def read(self, key: str) -> Draft | None:
+        """The draft saved under a key; None if there is none.
 
-    def study(self, key: str) -> Study | None:
-        """The study saved under a key; None if there is none that can be used."""
-        text = self.text(key)
+        Raises `WorkloadError` for one that cannot be used (written by a newer version, say), which
+        is left as it is, and `OSError` as the operating system tells it.
+        """
+        text = self._text(key)
         if text is None:
             return None
+        path = self.path(key)
+        moment = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         try:
-            return Study.parse(text)
-        except RpexploreError:
-            # Kept for a look at it: the next change would write over it.
-            with contextlib.suppress(OSError):
-                self._path(key).replace(self._path(key).with_suffix(".unreadable.json"))
-            return None
+            return Draft(Study.parse(text), text, moment)
+        except WorkloadError as error:
+            raise WorkloadError(f"The saved study {path} cannot be opened. {error}") from None
 
     def save(self, key: str, text: str, before: str | None) -> bool:
         """Save a study's text over `before`; False, and nothing is written, if that is not there.
 
-        Then somebody else has saved under this key: another window with the same study.
-        Raises `OSError` as the operating system tells it.
+        Then somebody else has saved under this key: another window with the same study. A draft
+        that was there and is gone is written again. Raises `OSError`.
         """
         with _lock:
-            if self.text(key) != before:
+            present = self._text(key)
+            if present is not None and present != before:
                 return False
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_whole(self._path(key), text, mode=0o600)
+            write_whole(self.path(key), text, mode=0o600)
         return True
 
-    def _path(self, key: str) -> Path:
+    def path(self, key: str) -> Path:
+        """The file of a draft."""
         return self.folder / f"{key}.json"
+
+    def _text(self, key: str) -> str | None:
+        """The text saved under a key; None if there is none, or it is no key."""
+        if not _KEY.fullmatch(key):
+            return None
+        try:
+            return self.path(key).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except UnicodeDecodeError:
+            return ""  # which is no study

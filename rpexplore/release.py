@@ -23,7 +23,9 @@ Progress = Callable[[str, float], None]
 __all__ = ["Release", "release"]
 
 # Shares of the whole run's time, for the progress bar.
-_READ, _MEASURED = 0.1, 0.45
+# Of the work: what is done when the run is booked (before, stopping it costs nothing), and when all
+# noise is drawn.
+BOOKED, _MEASURED = 0.1, 0.45
 
 
 def release(
@@ -43,7 +45,8 @@ def release(
     ledger    the ledger file; without it, the one in the data's folder
     cap_rho   cap on the dataset's total ρ, in the plan's privacy unit; noted in the ledger if it
               has none yet, refused if it has another
-    progress  told what is being done, and the share that is done
+    progress  told what is being done, and the share that is done; from `BOOKED` on, a run that it
+              stops by raising stays charged
 
     Everything that can be refused (plan, folder, records, cap) is refused before the run is
     booked; it is booked before any noise is drawn; a run that stops after that stays charged.
@@ -68,7 +71,7 @@ def release(
         plan.workload.domain,
         plan.workload.used,
         other=other,
-        progress=lambda share: progress("Reading the records", _READ * share),
+        progress=lambda share: progress("Reading the records", BOOKED * share),
     )
     check_countable(plan, records)
 
@@ -78,7 +81,7 @@ def release(
             new_folder(output) as folder,
             closing(FolderWriter(folder, plan, other or {})) as writer,
         ):
-            progress("Booking the run in the ledger", _READ)
+            progress("Booking the run in the ledger", BOOKED)
             run = book.book(data, plan, record_rho, output, cap)
             contributions = _measure(plan, records, writer, progress)
             _write_tables(plan, contributions, writer, progress)
@@ -130,7 +133,7 @@ def _measure(
         writer.add_residual(residual, drawn)
         contributions[residual] = contribution(drawn)
         if residual % 16 == 0:
-            share = _READ + (_MEASURED - _READ) * residual / len(plan.closure)
+            share = BOOKED + (_MEASURED - BOOKED) * residual / len(plan.closure)
             progress("Measuring with noise", share)
     return contributions
 

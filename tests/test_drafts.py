@@ -1,11 +1,13 @@
 """Drafts: saved whole, found again by their key alone, never written over unawares."""
 
 import stat
+from pathlib import Path
 
 import pytest
 
 import rpexplore as rp
 from rpexplore.drafts import Drafts
+from rpexplore.errors import WorkloadError
 from rpexplore.scenario import Scenario
 from rpexplore.study import Study
 
@@ -20,8 +22,9 @@ def drafts(tmp_path):
 def test_a_saved_study_is_found_under_its_key_and_no_other(drafts):
     key, other = Drafts.new_key(), Drafts.new_key()
     assert drafts.save(key, STUDY.text(), None)
-    assert drafts.study(key) == STUDY
-    assert drafts.study(other) is None
+    draft = drafts.read(key)
+    assert (draft.study, draft.text) == (STUDY, STUDY.text())
+    assert drafts.read(other) is None
 
 
 def test_nothing_is_saved_over_what_another_window_saved(drafts):
@@ -30,7 +33,15 @@ def test_nothing_is_saved_over_what_another_window_saved(drafts):
     assert drafts.save(key, "second", "first")
     assert not drafts.save(key, "third", "first")
     assert not drafts.save(key, "third", None)
-    assert drafts.text(key) == "second"
+    assert drafts.path(key).read_text() == "second"
+
+
+def test_a_draft_that_is_gone_is_written_again(drafts):
+    key = Drafts.new_key()
+    drafts.save(key, "first", None)
+    drafts.path(key).unlink()
+    assert drafts.save(key, "second", "first")
+    assert drafts.path(key).read_text() == "second"
 
 
 def test_only_the_user_may_read_a_draft(drafts):
@@ -44,18 +55,18 @@ def test_only_the_user_may_read_a_draft(drafts):
 @pytest.mark.parametrize("key", ["", "x", "../" * 8 + "etc/passwd", "0" * 31, "A" * 32, "0" * 33])
 def test_what_is_no_key_leads_nowhere(drafts, key):
     drafts.save(Drafts.new_key(), "text", None)
-    assert drafts.text(key) is None
-    assert drafts.study(key) is None
+    assert drafts.read(key) is None
 
 
-def test_a_draft_that_cannot_be_used_is_set_aside_not_lost(drafts):
+@pytest.mark.parametrize("content", [b'{"format": "of the future"}', b"", b"\xff\xfe"])
+def test_a_draft_that_cannot_be_used_is_told_and_left_as_it_is(drafts, content):
     key = Drafts.new_key()
-    drafts.save(key, '{"format": "of the future"}', None)
-    assert drafts.study(key) is None
-    (file,) = drafts.folder.iterdir()
-    assert file.name == f"{key}.unreadable.json"
-    assert drafts.save(key, STUDY.text(), None)
-    assert drafts.study(key) == STUDY
+    drafts.save(key, "text", None)
+    drafts.path(key).write_bytes(content)
+    with pytest.raises(WorkloadError, match=key):
+        drafts.read(key)
+    assert not drafts.save(key, "text", None)
+    assert drafts.path(key).read_bytes() == content
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path):
@@ -72,3 +83,12 @@ def test_the_folder_can_be_named(monkeypatch, tmp_path):
 def test_keys_are_never_repeated():
     keys = {Drafts.new_key() for _ in range(1000)}
     assert len(keys) == 1000
+
+
+def test_a_user_without_a_home_has_a_folder_all_the_same(monkeypatch):
+    def no_home():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("RPEXPLORE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", no_home)
+    assert Drafts.of_user().folder.name == "drafts"

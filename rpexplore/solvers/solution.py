@@ -1,5 +1,6 @@
 """Solution: what every solver returns, and the bound that certifies it."""
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,6 +40,11 @@ class Solution:
     sigma_squared: np.ndarray
     lower_bound: float
     shadow_prices: np.ndarray
+
+
+def share_done(gap: float, tolerance: float = TOLERANCE) -> float:
+    """How much of a search is done, 0 to 1, by the decades that its gap has still to go."""
+    return min(max(math.log(max(gap, tolerance)) / math.log(tolerance), 0.0), 1.0)
 
 
 def rounding_allowance(n_tables: int) -> float:

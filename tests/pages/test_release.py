@@ -373,3 +373,67 @@ def test_schemas_of_extreme_sizes(app, records, size):
     assert session.metrics()["After this run"] == "ρ = 0.1"
     session.multiselect(key="others").set_value(["a"]).run()
     assert not session.exception
+
+
+def test_a_run_cancelled_before_it_is_booked_costs_nothing(app, small_release, stopped):
+    session, records, output = small_release
+    run_button(session).click().run()
+    session.button(key="cancel release").click().run()
+    stopped.set()
+    finish(session)
+    assert any(
+        "Cancelled" in text and "Nothing was charged" in text for text in session.texts("error")
+    )
+    assert not output.exists()
+    assert Ledger.beside(records).account(records).runs == ()
+    assert not run_button(session).disabled
+
+
+def test_a_booked_run_says_what_cancelling_costs_and_stays_charged(app, small_release, monkeypatch):
+    session, records, output = small_release
+    booked, go_on = threading.Event(), threading.Event()
+
+    def pausing(*args, progress, **more):
+        def note(doing, share):
+            progress(doing, share)
+            if doing == "Measuring with noise" and not booked.is_set():
+                booked.set()
+                assert go_on.wait(30)
+
+        return run_release(*args, progress=note, **more)
+
+    monkeypatch.setattr(sys.modules["pages._run"], "release", pausing)
+    run_button(session).click().run()
+    assert booked.wait(30)
+    session.run()
+    assert any("stays charged" in text for text in session.texts("markdown"))
+    session.button(key="cancel release").click().run()
+    go_on.set()
+    finish(session)
+    assert any("Cancelled" in text and "was charged" in text for text in session.texts("error"))
+    assert not output.exists()
+    assert not [path for path in output.parent.iterdir() if "unfinished" in path.name]
+    (run,) = Ledger.beside(records).account(records).runs
+    assert run.state != "finished"
+
+
+@pytest.fixture
+def small_release(app, records, tmp_path):
+    """A session about to release a few tables of the records to a folder."""
+    session = app("release")
+    output = tmp_path / "released"
+    set_up(session, records, output)
+    return session, records, output
+
+
+def test_the_tables_count_what_the_run_was_for(app, small_release):
+    session, _, _ = small_release
+    run_button(session).click().run()
+    finish(session)
+    session.test.session_state["study"] = session.study.with_current(
+        session.scenario.replaced(counted="households")
+    )
+    session.run()
+    words = [text for text in session.texts("markdown") if "of the true one" in text]
+    assert words
+    assert all("people" in text for text in words)

@@ -132,3 +132,12 @@ def test_scenarios_can_be_left_out_of_the_comparison(three):
     assert three.dataframe[0].value.shape[1] == 2 + 2
     press(three, "duplicate", 0)
     assert three.multiselect(key="compared").value == ["as asked", "as asked (2)", "generous"]
+
+
+def test_buttons_belong_to_their_scenario_not_to_its_place(three):
+    keys = {button.key for button in three.button if button.key}
+    press(three, "delete", 0)
+    assert three.study.names == ("fair", "generous")
+    # What a second click could still reach is gone with the scenario.
+    assert "delete scenario as asked" in keys
+    assert "delete scenario as asked" not in {button.key for button in three.button}

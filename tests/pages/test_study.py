@@ -1,8 +1,11 @@
 """What is kept of a session: undo, autosave, several scenarios, sessions apart."""
 
+import threading
+
 import pytest
 
 import rpexplore as rp
+from pages import _drafts, _optima
 from rpexplore.drafts import Drafts
 from rpexplore.scenario import Scenario
 from rpexplore.study import Study
@@ -48,7 +51,8 @@ def test_a_refused_change_is_no_step(app, small):
 
 
 def saved(session) -> Study | None:
-    return Drafts.of_user().study(session.query_params["study"])
+    draft = Drafts.of_user().read(session.query_params["study"])
+    return draft and draft.study
 
 
 def test_every_change_is_saved_and_only_changes_are(app):
@@ -124,3 +128,58 @@ def test_another_scenario_is_opened_on_any_page(app, small):
     assert session.selectbox(key="open scenario").value == "generous"
     session.press("Undo")
     assert session.scenario == small
+
+
+def test_a_draft_that_cannot_be_opened_is_told_and_kept(app):
+    before = app("plan")
+    typed_budget(before, "0.25")
+    key = before.query_params["study"]
+    path = Drafts.of_user().path(key)
+    path.write_text(before.study.text().replace('"format_version": 1', '"format_version": 2', 1))
+    text = path.read_text()
+    after = app("plan", key=key)
+    assert any("cannot be opened" in message for message in after.texts("error"))
+    typed_budget(after, "0.3")
+    assert after.query_params["study"] != key
+    assert path.read_text() == text
+
+
+def test_other_studies_of_the_browser_can_be_opened(app, monkeypatch):
+    first, second = app("plan"), app("plan")
+    typed_budget(first, "0.25")
+    typed_budget(second, "0.5")
+    monkeypatch.setattr(_drafts, "remembered_keys", lambda: [first.query_params["study"]])
+    second.open("scenarios")
+    second.button(key=f"open study {first.query_params['study']}").click().run()
+    assert second.study == first.study
+    assert second.button(key="Undo step").disabled
+    second.open("plan")
+    typed_budget(second, "0.75")
+    assert saved(first) == second.study  # and the first session would go its own way from here
+
+
+def test_undo_while_a_plan_is_made_plans_again(app, small, monkeypatch):
+    may_go_on, solved = threading.Event(), _optima.solved
+
+    def slow(workload, **options):
+        if len(workload) < len(small.workload):
+            may_go_on.wait(20)
+        return solved(workload, **options)
+
+    monkeypatch.setattr(_optima, "PATIENCE", 0.1)
+    session = app("workload", small)
+    for _ in range(50):
+        if "Tables to measure" in session.metrics():
+            break
+        session.run()
+    monkeypatch.setattr(_optima, "solved", slow)
+    session.number_input(key="order").set_value(1).run()
+    session.press("Undo")
+    session.press("Redo")
+    may_go_on.set()
+    for _ in range(50):
+        session.run()
+        if "Tables to measure" in session.metrics():
+            break
+    assert not session.error
+    assert session.metrics()["Tables to measure"] == "4"

@@ -1,0 +1,77 @@
+"""Work outside the script thread: how far it is, how it ends, and that it can be stopped."""
+
+import threading
+
+import pytest
+
+from pages._task import Task
+from rpexplore.errors import DataError
+
+
+def ended(task):
+    task.wait(20)
+    assert not task.is_going
+    return task
+
+
+def test_the_result_is_there_in_the_end():
+    task = ended(Task(lambda note: note(0.5, "Half") or 42).start())
+    assert (task.result, task.error) == (42, "")
+    assert (task.share, task.doing) == (0.5, "Half")
+
+
+def test_it_stops_at_the_next_note_after_it_was_cancelled():
+    reached, go_on = threading.Event(), threading.Event()
+    steps = []
+
+    def work(note):
+        reached.set()
+        go_on.wait(20)
+        steps.append("before")
+        note(0.5, "Half")
+        steps.append("after")
+
+    task = Task(work).start()
+    reached.wait(20)
+    task.cancel()
+    go_on.set()
+    ended(task)
+    assert steps == ["before"]
+    assert (task.result, task.error, task.was_cancelled) == (None, "Cancelled.", True)
+
+
+def test_what_is_finished_stays():
+    reached, go_on = threading.Event(), threading.Event()
+
+    def work(note):
+        reached.set()
+        go_on.wait(20)
+        note(1.0, "Done")
+        return "finished"
+
+    task = Task(work).start()
+    reached.wait(20)
+    task.cancel()
+    go_on.set()
+    assert ended(task).result == "finished"
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (DataError("Bad value.", private="It was 17."), "Bad value. It was 17."),
+        (MemoryError(), "not enough memory"),
+        (RuntimeError("holds a record: 17"), "unexpectedly (RuntimeError)"),
+    ],
+)
+def test_errors_are_for_the_screen(error, told, capsys):
+    def work(note):
+        raise error
+
+    task = ended(Task(work).start())
+    assert told in task.error
+    assert task.result is None
+    captured = capsys.readouterr()
+    assert "17" not in captured.out + captured.err
+    if isinstance(error, RuntimeError):
+        assert "17" not in task.error
