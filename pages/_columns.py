@@ -10,6 +10,7 @@ from pages._session import change_domain, current, revision, say
 from pages._task import Note, Task, follow
 from rpexplore.analysis import schema_sources
 from rpexplore.data.columns import FoundValues, Header, found_values
+from rpexplore.domain import Domain
 from rpexplore.words import plural
 
 PATIENCE = 2.0  # seconds a click waits for a small file before its progress is shown
@@ -34,12 +35,14 @@ def take(
     def work(note: Note) -> FoundValues:
         doing = f"Reading {plural(len(chosen), 'column')} of {path.name}"
         note(0.0, doing)
-        return found_values(path, chosen, progress=lambda share: note(share, doing))
+        # Below 1, for a note that the work is done is not cancelled any more.
+        return found_values(path, chosen, progress=lambda share: note(0.99 * share, doing))
 
     if TASK in st.session_state:
         st.session_state[TASK][0].cancel()
     task = Task(work).start()
-    st.session_state[TASK] = (task, partial(take_found, place, grid, chosen, path, add))
+    begun = for_whom()
+    st.session_state[TASK] = (task, partial(take_found, place, grid, chosen, path, add, begun))
     task.wait(PATIENCE)
     finish_reading()
 
@@ -58,14 +61,41 @@ def finish_reading() -> None:
         held[1](held[0])
 
 
+def for_whom() -> tuple[str, Domain]:
+    """Which scenario, and which of its schemas, a reading of records belongs to."""
+    return current().name, current().domain
+
+
 def take_found(
-    place: str, grid: str, chosen: Sequence[str], path: Path, add: bool, task: Task[FoundValues]
+    place: str,
+    grid: str,
+    chosen: Sequence[str],
+    path: Path,
+    add: bool,
+    begun: tuple[str, Domain],
+    task: Task[FoundValues],
 ) -> None:
+    """Take over what was found, for the schema that it was looked for and no other.
+
+    begun: what `for_whom` was when the reading began
+    """
     found = task.result
+    if task.was_cancelled:  # it may have come to its end all the same
+        say(place, "error", "Cancelled. Nothing was changed.")
+        return
     if found is None:
         say(place, "error", f"{task.error} Nothing was changed.")
         return
-    values = {name: found.values.get(name, ()) for name in chosen}
+    if for_whom() != begun:
+        say(
+            place,
+            "warning",
+            f"The values of {path.name} were looked for in scenario {begun[0]}. It is not open any "
+            "more, or its schema was changed meanwhile, so they were dropped and nothing was "
+            "changed.",
+        )
+        return
+    values: dict[str, Sequence[str]] = {name: found.values.get(name, ()) for name in chosen}
     if not take_over(place, grid, values, path.name, add, found=list(found.values)):
         return
     if found.refused:

@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages._session import current, kept
+from pages._found import found_warning
+from pages._session import current, escaped, kept
+from rpexplore.analysis.provenance import except_found
 from rpexplore.analysis.standard_errors import csv_of_tables
 from rpexplore.export import bundle, pdf
 from rpexplore.plan import Plan
@@ -12,12 +14,13 @@ from rpexplore.plan import Plan
 
 def export_section(planned: Plan) -> None:
     """One button for all of it, and one for each piece. All are made when they are asked for."""
-    scenario = current()
+    scenario, domain = current(), planned.workload.domain
     st.subheader("Take the plan with you")
     st.markdown(
         "Everything that somebody else needs to check the plan, to approve it, and to run it where "
-        "the records are. Nothing of it was made from records."
+        f"the records are. Nothing of it was made from records{escaped(except_found(domain))}."
     )
+    found_warning(domain)
     st.download_button(
         "Download everything (.zip)",
         lambda: bundle.bundle(planned, scenario),
@@ -74,7 +77,7 @@ def export_section(planned: Plan) -> None:
         _piece(
             "codebook.json",
             "The attributes and their values, for the command line.",
-            lambda: planned.workload.domain.text("codebook.json"),
+            lambda: domain.text("codebook.json"),
             "application/json",
         )
     shown = st.expander("The same from the command line", key="commands", on_change="rerun")

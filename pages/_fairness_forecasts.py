@@ -5,11 +5,12 @@ import streamlit as st
 from pages._optima import optimum
 from pages._session import current, escaped, kept
 from rpexplore.analysis import fairness
-from rpexplore.analysis.forecasts import SCHEMES, Forecast
+from rpexplore.analysis.forecasts import SCHEMES, Forecast, plain, scheme_of
 from rpexplore.errors import RpexploreError
 from rpexplore.losses import Loss
 from rpexplore.scenario import Scenario
 from rpexplore.words import rounded, share_in_words
+from rpexplore.workload import Workload
 
 OWN = "Your plan"
 
@@ -20,19 +21,20 @@ def forecasts(scenario: Scenario) -> list[Forecast]:
     The schemes weigh tables by nothing but their own rule. Empty while they are being worked out
     or where there are none; the page then says why.
     """
-    plain = kept("fairness plain", (scenario.domain, scenario.request), lambda: plain_of(scenario))
-    wanted: dict[str, tuple[Loss, Scenario]] = {}
+    own = scenario.workload
+    bare = kept("fairness plain", (own,), lambda: plain(own))
+    wanted: dict[str, tuple[Loss, Workload]] = {}
     if scenario.misses_target:
         st.info(
             f"Your own plan is not among these: table {escaped(scenario.misses_target)} has no "
             "target yet. Set one on the Plan page."
         )
-    elif plain is not None or scenario.loss not in SCHEMES.values():
-        wanted[OWN] = (scenario.loss, scenario)
-    wanted |= {name: (loss, plain or scenario) for name, loss in SCHEMES.items()}
+    elif not scheme_of(scenario.loss, own):
+        wanted[OWN] = (scenario.loss, own)
+    wanted |= {name: (loss, bare) for name, loss in SCHEMES.items()}
     found = []
-    for loss, of in wanted.values():
-        solution = optimum(loss, of)
+    for loss, workload in wanted.values():
+        solution = optimum(loss, scenario, workload)
         if solution is None:
             return []
         found.append(solution)
@@ -51,22 +53,14 @@ def forecasts(scenario: Scenario) -> list[Forecast]:
         return []
 
 
-def plain_of(scenario: Scenario) -> Scenario | None:
-    """The same tables, all equally important; None where they are so already."""
-    if all(weight == 1 for weight in scenario.workload.weights.tolist()):
-        return None
-    return scenario.with_request(settings=())
-
-
-def own_scheme(compared: list[Forecast]) -> str:
+def own_scheme() -> str:
     """The scheme that is the curator's own plan; "" if that is none of them."""
-    names = {loss: name for name, loss in SCHEMES.items()}
-    return "" if compared[0].name == OWN else names.get(current().loss, "")
+    return scheme_of(current().loss, current().workload)
 
 
 def choose(compared: list[Forecast]) -> Forecast:
     """The forecast to look at closely: the curator's own plan, or another one."""
-    own = own_scheme(compared)
+    own = own_scheme()
     named = {forecast.name: forecast for forecast in compared}
     chosen = st.segmented_control(
         "Who is short-changed? The budget is the same for all; how tables are weighed decides. "

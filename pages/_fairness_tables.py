@@ -48,9 +48,13 @@ def tables_that_decide(chosen: Forecast) -> None:
     """Which tables hold the largest variance, or the sum of variances, up."""
     loss = SCHEMES.get(chosen.name, current().loss)
     found = kept("fairness holders", (chosen,), lambda: shadow_prices.holders(chosen))
-    sentence = shadow_prices.in_words(found, loss)
-    st.markdown(escaped(sentence))
-    what = shadow_prices.what_is_held(loss)
+    what = shadow_prices.what_is_held(loss, chosen.workload)
+    st.markdown(escaped(shadow_prices.in_words(found, what)))
+    st.page_link(
+        "pages/tradeoffs.py",
+        label="That is about small changes. Leaving tables out is tried under What if, on the "
+        "Trade-offs page",
+    )
     left, right = st.columns(2)
     with left:
         st.subheader("Tables")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages._session import bind, change, current
-from rpexplore.scenario import tables_from_text, text_from_tables
+from rpexplore.table_lists import tables_from_text, text_from_tables, text_of_total
 from rpexplore.words import plural
 
 HERE = "workload"
@@ -40,6 +40,7 @@ def change_list(change_of: Callable[[tuple, tuple], tuple]) -> None:
 def own_list() -> None:
     """The list as text, and a table picked by its attributes."""
     listed, refused = current().request.listed, st.session_state.get("typed list")
+    domain = current().domain
     if len(listed) > MOST_LISTED and refused is None:
         st.info(
             f"The list has {plural(len(listed), 'table')}, too many to edit as text. Tables can "
@@ -47,15 +48,16 @@ def own_list() -> None:
         )
     else:
         st.text_area(
-            "One table a line, its attributes separated by commas or ×; total stands for the total",
-            key=bind("listed", text_from_tables(listed) if refused is None else refused),
+            "One table a line, its attributes separated by commas or ×; "
+            f"{text_of_total(domain)} stands for the total",
+            key=bind("listed", text_from_tables(domain, listed) if refused is None else refused),
             on_change=set_list,
             height=220,
         )
     pick, buttons = st.columns([3, 2], vertical_alignment="bottom")
     picked = pick.multiselect(
         "Or pick the attributes of one table",
-        current().domain.names,
+        domain.names,
         key="picked",
         placeholder="none: the total",
     )

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages._found import found_warning
 from pages._session import (
     change_domain,
     current,
@@ -12,7 +13,7 @@ from pages._session import (
     typed,
 )
 from rpexplore.analysis import grids, schema_sources
-from rpexplore.analysis.unfinished import found_in_records, unfinished
+from rpexplore.analysis.unfinished import unfinished
 
 HERE = "schema"
 GRID = "schema grid"  # its messages stand below it
@@ -80,12 +81,7 @@ def grid() -> None:
             "highest value, into the grid, or use the box below it. Until then each of them counts "
             "as a single value, and a release would refuse the records."
         )
-    if found := found_in_records(domain):
-        st.warning(
-            f"From the records: the values of {escaped(', '.join(found))}. Nothing protects that "
-            "they are listed: take out what is not publicly known, add what nobody happens to "
-            "have, and then change the label."
-        )
+    found_warning(domain)
 
 
 def downloads() -> None:

@@ -14,6 +14,7 @@ from pages._session import (
 from rpexplore.analysis import workload_grids
 from rpexplore.analysis.standard_errors import csv_of_tables
 from rpexplore.plan import Plan
+from rpexplore.table_lists import Table
 from rpexplore.words import column_format
 
 MOST_ROWS = 2000
@@ -29,6 +30,17 @@ def apply_typed() -> None:
         change(HERE, lambda: edited.scenario)
         refused = edited.refused
     tell_refused(GRID, HERE, refused)
+
+
+def show_rows(tables: list[Table]) -> None:
+    """Remember the table of each row; for other tables than before the grid starts afresh.
+
+    As long as their number stays the same, Streamlit would put what was typed into a row of the
+    former tables into the same row of these.
+    """
+    if tables != st.session_state.get("rows of grid"):
+        revision(GRID, step=True)
+    st.session_state["rows of grid"] = tables
 
 
 def settings(planned: Plan | None) -> None:
@@ -60,7 +72,7 @@ def settings(planned: Plan | None) -> None:
             f"These are the first {len(grid):,} of {found:,} tables. Choose attributes above to "
             "see others; the CSV file below has all of them."
         )
-    st.session_state["rows of grid"] = workload_grids.tables_of_rows(workload, grid)
+    show_rows(workload_grids.tables_of_rows(workload, grid))
     digits = column_format(grid["standard_error"]) if planned is not None else None
     st.data_editor(
         grid,

@@ -4,13 +4,13 @@ import streamlit as st
 
 from pages._optima import optimum
 from pages._session import change, current, escaped, show_messages
-from rpexplore.analysis.standard_errors import headline
+from rpexplore.analysis.standard_errors import headline, targets_met_in_words
 from rpexplore.analysis.sufficient_budgets import smallest_budget
 from rpexplore.analysis.target_curves import has_targets, last_to_be_met
 from rpexplore.budget import Budget
 from rpexplore.errors import RpexploreError
 from rpexplore.plan import Plan
-from rpexplore.words import plural, rounded
+from rpexplore.words import rounded
 
 HERE = "targets met"
 
@@ -26,7 +26,7 @@ def targets_met(planned: Plan) -> None:
         return
     budget, top = current().budget, headline(planned)
     met = top.targets_met == top.targets
-    words = f"{top.targets_met:,} of {plural(top.targets, 'target')} met."
+    words = targets_met_in_words(top.targets_met, top.targets)
     if not met:
         first = last_to_be_met(solution, budget).iloc[0]
         words += (
@@ -41,8 +41,8 @@ def targets_met(planned: Plan) -> None:
         return
     left, right = st.columns([3, 2], vertical_alignment="center")
     left.markdown(
-        f"The smallest budget that meets all targets with this aim is {escaped(enough.words)}: "
-        f"{escaped(enough.compared)}."
+        f"The smallest budget that meets {'the target' if top.targets == 1 else 'all targets'} "
+        f"with this aim is {escaped(enough.words)}: {escaped(enough.compared)}."
     )
     right.button(
         "Use this budget",

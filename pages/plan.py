@@ -9,19 +9,20 @@ from pages._results import downloads, headline, table_list
 from pages._session import bind, change, current, escaped, say, show_messages
 from pages._targets import targets_met
 from rpexplore.analysis import workload_grids
-from rpexplore.losses import MaxVariance, SumOfVariances
+from rpexplore.losses import (
+    AIMS,
+    WEIGHTINGS,
+    MaxVariance,
+    SumOfVariances,
+    weighting_in_words,
+)
 
 HERE = "plan"
 SUM, LARGEST, TARGET = "sum", "largest", "target"
-AIMS = {
-    SUM: ("Small errors on average", "The weighted sum of all tables' variances."),
-    LARGEST: ("A small largest error", "The largest variance of all tables, by importance."),
-    TARGET: ("Targets met as well as can be", "The largest variance compared with its target."),
-}
-WEIGHTINGS = {
-    "equal": "every table counts the same",
-    "cells": "every cell counts the same, so large tables count more",
-    "sqrt": "in between (square root of the cells)",
+CAPTIONS = {
+    SUM: "The weighted sum of all tables' variances.",
+    LARGEST: "The largest variance of all tables, by importance.",
+    TARGET: "The largest variance compared with its target.",
 }
 
 
@@ -80,9 +81,9 @@ def inputs() -> None:
     st.subheader("What to aim for")
     st.radio(
         "The plan should give",
-        list(AIMS),
-        format_func=lambda aim: AIMS[aim][0],
-        captions=[caption for _, caption in AIMS.values()],
+        list(CAPTIONS),
+        format_func=lambda aim: AIMS[aim].capitalize(),
+        captions=list(CAPTIONS.values()),
         key=bind("aim", aim_of(loss)),
         on_change=set_loss,
     )
@@ -90,7 +91,7 @@ def inputs() -> None:
         st.selectbox(
             "How tables count in the sum",
             list(WEIGHTINGS),
-            format_func=WEIGHTINGS.__getitem__,
+            format_func=weighting_in_words,
             key=bind("weighting", loss.weighting),
             on_change=set_loss,
             help="On top of each table's importance, which is set on the Workload page.",

@@ -37,7 +37,7 @@ _fit.sizes(outcome)
 _fit.obstacles(fit)
 if scenario.settings_aside:
     st.caption(
-        f"{plural(scenario.settings_aside, 'importance or target')} of tables that are not asked "
+        f"{plural(scenario.settings_aside, 'setting')} of tables that are not asked "
         "for now kept aside."
     )
 settings(outcome)

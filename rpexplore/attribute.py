@@ -38,7 +38,7 @@ class Categories:
             object.__setattr__(self, "labels", self.values)
         for noun, listed in (("category", self.values), ("label", self.labels)):
             for text in listed:
-                if not _is_text(text) or not text.strip():
+                if not is_text(text) or not text.strip():
                     raise DomainError(
                         f"A {noun} must be a text that is not empty, got {text!r}; name it, or "
                         "leave it out."
@@ -149,12 +149,12 @@ class Attribute:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
             raise DomainError(f"An attribute needs a name, got {self.name!r}.")
-        if not _is_text(self.name) or any(ord(character) < 32 for character in self.name):
+        if not is_text(self.name) or any(ord(character) < 32 for character in self.name):
             raise DomainError(
                 f"The attribute name {self.name!r} holds a control character or one that UTF-8 "
                 "cannot write; rename it."
             )
-        if not _is_text(self.label):
+        if not is_text(self.label):
             raise DomainError(
                 f"The label of attribute {self.name!r} must be a text, got {self.label!r}."
             )
@@ -185,7 +185,7 @@ class Attribute:
         return [self.values.label(index) for index in range(self.size)]
 
 
-def _is_text(value: object) -> bool:
+def is_text(value: object) -> bool:
     """Whether it is a text that UTF-8 files can hold (lone surrogates cannot be written)."""
     try:
         return isinstance(value, str) and bool(value.encode() or True)

@@ -19,7 +19,7 @@ import numpy as np
 from rpexplore.attribute import Attribute, Categories
 from rpexplore.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.exact import shown
+from rpexplore.exact import shown, whole_number
 from rpexplore.words import count_in_words, plural, rounded
 
 MAX_CELLS = 100_000
@@ -39,6 +39,7 @@ class ExpectedCounts:
     attributes  names of the margin's attributes; () for a total number alone
     values      for each attribute its values, as they stand in data
     counts      row-major over the values, zero or positive, not all zero
+    negative    how many of them were negative where they come from (noise) and are read as 0
 
     Raises `WorkloadError` for counts that cannot be used.
     """
@@ -46,6 +47,7 @@ class ExpectedCounts:
     attributes: tuple[str, ...]
     values: tuple[tuple[str, ...], ...]
     counts: tuple[float, ...]
+    negative: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
@@ -62,6 +64,11 @@ class ExpectedCounts:
             raise WorkloadError(
                 f"Expected counts by {title_of(self.attributes)} must have "
                 f"{plural(math.prod(self.shape), 'count')}, got {len(counts):,}."
+            )
+        if (whole_number(self.negative) or 0) != self.negative or self.negative < 0:
+            raise WorkloadError(
+                "How many counts were negative must be a whole number, got "
+                f"{shown(self.negative)!r}."
             )
         if not any(counts):
             raise WorkloadError("The expected counts must not all be zero.")
@@ -94,7 +101,10 @@ class ExpectedCounts:
         if not self.attributes:
             return f"{total} in total, spread evenly over the cells of each table"
         spread = "spread evenly over the values of all other attributes"
-        return f"{total} in total, by {title_of(self.attributes)} as published, {spread}"
+        words = f"{total} in total, by {title_of(self.attributes)} as published, {spread}"
+        if not self.negative:
+            return words
+        return f"{words}; {plural(self.negative, 'negative number')} read as 0"
 
     def fitted(self, domain: Domain, renamed: Mapping[str, str] | None = None) -> "ExpectedCounts":
         """The same counts in the order of a schema's attributes and values.
@@ -124,6 +134,7 @@ class ExpectedCounts:
             tuple(names[axis] for axis in axes),
             tuple(tuple(self.values[axis][place] for place in places[axis]) for axis in axes),
             tuple(np.transpose(margin, axes).ravel().tolist()),
+            self.negative,
         )
 
     # ---- files
@@ -131,7 +142,8 @@ class ExpectedCounts:
     def to_json(self) -> dict[str, Any]:
         """The counts as JSON values; `from_json` undoes it."""
         counts = [int(count) if count.is_integer() else count for count in self.counts]
-        return {"attributes": self.attributes, "values": self.values, "counts": counts}
+        content = {"attributes": self.attributes, "values": self.values, "counts": counts}
+        return content | ({"negative": self.negative} if self.negative else {})
 
     @classmethod
     def from_json(cls, content: Any) -> "ExpectedCounts":
@@ -143,14 +155,15 @@ class ExpectedCounts:
                 raise TypeError("attributes, values and counts must be lists")
         except (KeyError, TypeError) as error:
             raise WorkloadError(f"The expected counts cannot be read: {error}.") from None
-        return cls(tuple(attributes), tuple(values), tuple(counts))
+        return cls(tuple(attributes), tuple(values), tuple(counts), content.get("negative", 0))
 
     @classmethod
     def from_csv(cls, domain: Domain, content: bytes, source: str) -> "ExpectedCounts":
         """The counts of a CSV file: some attributes as columns, and the column count.
 
         One row a cell, none missing; a value is written as it stands in the data or as its label.
-        A table of a release can be read as it is. `source` is named in errors.
+        A table of a release can be read as it is: its noisy counts may be negative, and such ones
+        are read as 0. `source` is named in errors.
 
         Raises `WorkloadError` naming the line that cannot be used.
         """
@@ -179,7 +192,8 @@ def _from_rows(domain: Domain, rows: Any) -> ExpectedCounts:
     shape = tuple(attribute.size for attribute in attributes)
     _refuse_too_large(shape)
     coders = [_Coder(domain.attributes[place], columns[place]) for place in columns]
-    counts = np.full(shape, np.nan)
+    counts, negative = np.full(shape, np.nan), 0
+    is_release = header[count_column] == "value" and "standard_error" in header
     for row in rows:
         if not any(text.strip() for text in row):
             continue
@@ -194,7 +208,10 @@ def _from_rows(domain: Domain, rows: Any) -> ExpectedCounts:
                 raise WorkloadError(
                     f"{_cell_in_words(attributes, cell)} is there twice; keep one row for it."
                 )
-            counts[cell] = _count(row[count_column])
+            if is_release and -MAX_COUNT <= _number(row[count_column]) < 0:
+                counts[cell], negative = 0, negative + 1
+            else:
+                counts[cell] = _count(row[count_column])
         except WorkloadError as error:
             raise WorkloadError(f"Line {rows.line_num}: {error}") from None
     missing = np.argwhere(np.isnan(counts)).tolist()
@@ -208,6 +225,7 @@ def _from_rows(domain: Domain, rows: Any) -> ExpectedCounts:
         tuple(attribute.name for attribute in attributes),
         tuple(tuple(values_of(attribute)) for attribute in attributes),
         tuple(counts.ravel().tolist()),
+        negative,
     )
 
 
@@ -281,17 +299,23 @@ def _cell_in_words(attributes: Sequence[Attribute], cell: Sequence[int]) -> str:
 
 def _count(value: Any) -> float:
     """A count as a float; `WorkloadError` for what is none."""
+    count = _number(value)
+    if not 0 <= count <= MAX_COUNT:
+        remedy = "; write 0 for it" if count < 0 else ""
+        raise WorkloadError(f"The count must be 0 to {MAX_COUNT:g}, got {shown(value)}{remedy}.")
+    return count + 0.0  # "-0" is 0
+
+
+def _number(value: Any) -> float:
+    """A value as a float; `WorkloadError` for what is none, such as "1_5", which float() takes."""
     try:
-        if isinstance(value, bool):
+        if isinstance(value, bool) or "_" in str(value):
             raise ValueError
-        count = float(value)
+        return float(value)
     except (TypeError, ValueError, OverflowError):
         raise WorkloadError(
             f"The count must be a number such as 1250, got {shown(value)!r}."
         ) from None
-    if not 0 <= count <= MAX_COUNT:
-        raise WorkloadError(f"The count must be 0 to {MAX_COUNT:g}, got {shown(value)}.")
-    return count + 0.0  # "-0" is 0
 
 
 def _refuse_too_large(shape: Sequence[int]) -> None:

@@ -11,11 +11,25 @@ import numpy as np
 from rpexplore.errors import WorkloadError
 from rpexplore.workload import Workload
 
-WEIGHTINGS = {
-    "equal": "every table counts alike",
-    "cells": "every cell counts alike, so large tables weigh more",
-    "sqrt": "tables weigh by the square root of their cells, between the two",
+# One set of words for pages, reports and tables of scenarios: what a plan can be for, …
+AIMS = {
+    "sum": "small errors on average",
+    "largest": "a small largest error",
+    "target": "targets met as well as can be",
 }
+# … and how tables count in an average, with what that means for large ones.
+WEIGHTINGS = {
+    "equal": "every table alike",
+    "cells": "every cell alike",
+    "sqrt": "square root of cells",
+}
+_EFFECTS = {"cells": "so large tables count more", "sqrt": "between the two others"}
+
+
+def weighting_in_words(weighting: str) -> str:
+    """ "every table alike", "every cell alike, so large tables count more"."""
+    words = WEIGHTINGS[weighting]
+    return f"{words}, {_EFFECTS[weighting]}" if weighting in _EFFECTS else words
 
 
 @dataclass(frozen=True)
@@ -37,7 +51,12 @@ class SumOfVariances:
 
     @property
     def description(self) -> str:
-        return f"the sum of variances times importance ({WEIGHTINGS[self.weighting]})"
+        return f"the sum of variances times importance ({weighting_in_words(self.weighting)})"
+
+    @property
+    def aim(self) -> str:
+        """What a plan with this loss is for: "small errors on average, every table alike"."""
+        return f"{AIMS['sum']}, {WEIGHTINGS[self.weighting]}"
 
     def table_weights(self, workload: Workload) -> np.ndarray:
         """Weight on each table's variance, float64[n_tables]."""
@@ -76,6 +95,11 @@ class MaxVariance:
         if self.relative_to == "target":
             return "the largest variance relative to its target"
         return "the largest importance-weighted variance"
+
+    @property
+    def aim(self) -> str:
+        """What a plan with this loss is for."""
+        return AIMS["target" if self.relative_to == "target" else "largest"]
 
     def table_weights(self, workload: Workload) -> np.ndarray:
         """Weight on each table's variance, float64[n_tables]."""

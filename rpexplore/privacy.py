@@ -32,7 +32,7 @@ _RANGES = {  # parameter: (least, below, what it must be)
     name: (Fraction(least), Fraction(below), must_be)
     for name, least, below, must_be in [
         ("privacy cost", "0", "1e100", "0 or more and below 1e100, for example 1"),
-        ("rho", "0", "1e100", "0 or more and below 1e100, for example 0.5"),
+        ("rho", "0", "5e99", "0 or more and below 5e99, for example 0.5"),
         ("mu", "1e-300", "1e50", "above 0 (from 1e-300, and below 1e50), for example 1"),
         ("epsilon", "0", "1e100", "0 or more and below 1e100, for example 1"),
         (

@@ -4,6 +4,7 @@ A `Workload` is derived from a `WorkloadRequest` and a domain.
 """
 
 import math
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from rpexplore.domain import Domain
 from rpexplore.errors import WorkloadError
+from rpexplore.exact import shown, whole_number
 from rpexplore.settings import GroupSetting, TableSetting, names_of, with_group, with_single
 from rpexplore.table_lists import Table
 from rpexplore.words import plural
@@ -23,6 +25,7 @@ KINDS = {
     "at_most_cells": "all tables with at most so many cells",
     "listed": "the tables of a list",
 }
+MOST_ORDER, MOST_CELLS = 1_000_000, 2**53 - 1  # to ask for; a browser counts no further
 _MANY = 20  # tables with the same importance or target, from which on they make a group
 
 
@@ -62,6 +65,14 @@ class WorkloadRequest:
             raise WorkloadError(
                 f"The tables must be asked for as one of {', '.join(KINDS)}, got {self.kind!r}."
             )
+        # Also of tables that are not asked for now: they may be later.
+        for setting in self.settings:
+            _check_positive("importance", setting.weight, setting.attributes)
+            _check_positive("target", setting.target, setting.attributes)
+        for group in self.groups:
+            _check_positive("importance", group.weight, group.containing)
+            _check_positive("factor", group.factor, group.containing)
+            _check_positive("target", group.target, group.containing)
 
     @classmethod
     def of(cls, workload: Workload) -> "WorkloadRequest":
@@ -168,6 +179,13 @@ class WorkloadRequest:
             cells=self.most_cells,
         )
 
+    @property
+    def named(self) -> Iterable[Table]:
+        """All tables and groups that it names, in use or not."""
+        groups = (group.containing for group in self.groups)
+        settings = (setting.attributes for setting in self.settings)
+        return (*self.listed, self.only, self.containing, *groups, *settings)
+
     def aside(self, workload: Workload) -> int:
         """How many settings of single tables belong to tables that the workload does not hold."""
         positions = workload.domain.positions
@@ -220,15 +238,33 @@ class WorkloadRequest:
         """
         return cls(
             kind=content["kind"],
-            order=content["order"],
-            cells=content["cells"],
+            order=_bounded(content["order"], "order", 0, MOST_ORDER),
+            cells=_bounded(content["cells"], "cells", 1, MOST_CELLS),
             listed=tuple(names_of(names) for names in content["listed"]),
             settings=tuple(map(TableSetting.from_json, content["settings"])),
             only=names_of(content.get("only", ())),
             containing=names_of(content.get("containing", ())),
-            most_cells=content.get("most_cells"),
+            most_cells=None
+            if content.get("most_cells") is None
+            else _bounded(content["most_cells"], "most_cells", 1, MOST_CELLS),
             groups=tuple(map(GroupSetting.from_json, content.get("groups", ()))),
         )
+
+
+def _bounded(value: Any, name: str, least: int, most: int) -> int:
+    number = whole_number(value)
+    if number is None or not least <= number <= most:
+        raise WorkloadError(
+            f'"{name}" must be a whole number from {least} to {most:,}, got {shown(value)}.'
+        )
+    return number
+
+
+def _check_positive(noun: str, value: Any, whose: Table) -> None:
+    right = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (right and 0 < value <= sys.float_info.max):
+        names = f"({', '.join(whose) or 'total'})"
+        raise WorkloadError(f"The {noun} of {names} must be a positive number, got {shown(value)}.")
 
 
 def _commonest(values: np.ndarray) -> float:

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from rpexplore import codebook
+from rpexplore.attribute import is_text
 from rpexplore.budget import Budget
 from rpexplore.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.exact import shown
 from rpexplore.expected import ExpectedCounts
 from rpexplore.losses import Loss, MaxVariance, SumOfVariances
 from rpexplore.plan import Plan
@@ -25,7 +27,7 @@ from rpexplore.planner import plan
 from rpexplore.request import WorkloadRequest
 from rpexplore.schema_change import SchemaChange, in_order
 from rpexplore.settings import GroupSetting, TableSetting
-from rpexplore.table_lists import Table, table_from_text, text_from_table, title
+from rpexplore.table_lists import title
 from rpexplore.workload import Workload
 
 FORMAT = "rpexplore-scenario"
@@ -34,6 +36,10 @@ FORMAT_VERSION = 1
 
 NAME_LENGTH = 60
 NOTE_LENGTH = 2000
+COUNTED_LENGTH = 100
+
+# What a file's content may raise where it is not what was written.
+_UNUSABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RpexploreError)
 
 
 @dataclass(frozen=True)
@@ -57,11 +63,19 @@ class Scenario:
     expected: ExpectedCounts | None = None
 
     def __post_init__(self) -> None:
-        for field_name, most in (("name", NAME_LENGTH), ("note", NOTE_LENGTH)):
-            if len(text := getattr(self, field_name)) > most:
+        for noun, text, most in (
+            ("name of a scenario", self.name, NAME_LENGTH),
+            ("note of a scenario", self.note, NOTE_LENGTH),
+            ("word for what is counted", self.counted, COUNTED_LENGTH),
+        ):
+            if not is_text(text):
                 raise WorkloadError(
-                    f"The {field_name} of a scenario can have {most:,} characters, got "
-                    f"{len(text):,}; shorten it."
+                    f"The {noun} must be a text that UTF-8 can write, got {shown(ascii(text))}; "
+                    "type it anew."
+                )
+            if len(text) > most:
+                raise WorkloadError(
+                    f"The {noun} can have {most:,} characters, got {len(text):,}; shorten it."
                 )
         if not self.name.strip():
             raise WorkloadError("A scenario needs a name; type one.")
@@ -176,6 +190,10 @@ class Scenario:
             content = json.loads(text)
         except ValueError as error:
             raise WorkloadError(f"This is not a usable scenario: {error}.") from None
+        except RecursionError:
+            raise WorkloadError(
+                "This is not a usable scenario: its lists stand in each other too deeply."
+            ) from None
         return cls.from_json(content)
 
     @classmethod
@@ -185,18 +203,23 @@ class Scenario:
             if content["format"] != FORMAT or content["format_version"] != FORMAT_VERSION:
                 raise ValueError(f'"format" must be {FORMAT!r} in version {FORMAT_VERSION}')
             domain, expected = _domain(content["domain"]), content["expected"]
+            request = WorkloadRequest.from_json(content["tables"])
+            for table in request.named:  # also those that are not in use now
+                domain.positions(table)
             scenario = cls(
                 domain=domain,
-                request=WorkloadRequest.from_json(content["tables"]),
+                request=request,
                 loss=loss_from_json(content["loss"]),
                 budget=Budget.from_json(content["budget"]),
-                counted=str(content["counted"]),
-                name=str(content["name"]),
-                note=str(content["note"]),
-                expected=expected and ExpectedCounts.from_json(expected).fitted(domain),
+                counted=content["counted"],
+                name=content["name"],
+                note=content["note"],
+                expected=None
+                if expected is None
+                else ExpectedCounts.from_json(expected).fitted(domain),
             )
             _ = scenario.workload
-        except (KeyError, TypeError, ValueError, AttributeError, RpexploreError) as error:
+        except _UNUSABLE as error:
             what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
             raise WorkloadError(f"This is not a usable scenario: {what.rstrip('.')}.") from None
         return scenario
@@ -205,35 +228,3 @@ class Scenario:
 def _domain(schema: Any) -> Domain:
     """The schema of a file; unlike that of a plan, it may be one that is only begun."""
     return Domain(tuple(codebook.attributes_from_schema(schema, may_be_empty=True)))
-
-
-# ---- lists of tables
-
-
-def tables_from_text(domain: Domain, text: str) -> tuple[Table, ...]:
-    """The tables of a list, one a line, each as `table_lists` reads it; empty lines are skipped.
-
-    Raises `WorkloadError` naming the line that cannot be used.
-    """
-    tables: dict[Table, int] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            table = table_from_text(domain, line)
-        except RpexploreError as error:
-            raise WorkloadError(f"Line {number}: {error}") from None
-        if table in tables:
-            raise WorkloadError(
-                f"Line {number}: the table {title(table)} is already in line {tables[table]}; "
-                "keep one of them."
-            )
-        tables[table] = number
-    if not tables:
-        raise WorkloadError('The list has no tables; write one a line, such as "age, sex".')
-    return tuple(tables)
-
-
-def text_from_tables(tables: Iterable[Table]) -> str:
-    """The list as text; `tables_from_text` undoes it."""
-    return "\n".join(text_from_table(table) for table in tables)

@@ -8,11 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.exact import whole_number
 from rpexplore.scenario import NAME_LENGTH, Scenario
+from rpexplore.words import data_size
 
 FORMAT = "rpexplore-study"
 FORMAT_VERSION = 1
 MOST_SCENARIOS = 100
+MOST_BYTES = 200_000_000  # of an uploaded study
 
 
 @dataclass(frozen=True)
@@ -31,10 +34,10 @@ class Study:
                 f"A study holds 1 to {MOST_SCENARIOS} scenarios, got {len(self.scenarios)}; "
                 "delete one that is not needed any more."
             )
-        if not 0 <= self.place < len(self.scenarios):
+        if whole_number(self.place) is None or not 0 <= self.place < len(self.scenarios):
             raise WorkloadError(
                 f"The place of the open scenario must be 0 … {len(self.scenarios) - 1}, "
-                f"got {self.place}."
+                f"got {self.place!r}."
             )
         for name in self.names:
             if self.names.count(name) > 1:
@@ -107,6 +110,11 @@ class Study:
     @classmethod
     def from_bytes(cls, content: bytes, filename: str) -> "Study":
         """The study in an uploaded file; raises `WorkloadError` if there is none in it."""
+        if len(content) > MOST_BYTES:
+            raise WorkloadError(
+                f"{filename} is too large for a study: {data_size(len(content))}, at most "
+                f"{data_size(MOST_BYTES)}."
+            )
         try:
             return cls.parse(content.decode("utf-8-sig"))
         except UnicodeDecodeError:
@@ -124,8 +132,13 @@ class Study:
                 return cls((Scenario.from_json(content),))
             if content["format_version"] != FORMAT_VERSION:
                 raise ValueError(f'"format_version" must be {FORMAT_VERSION}')
-            scenarios = tuple(Scenario.from_json(each) for each in content["scenarios"])
-            return cls(scenarios, content["open"])
+            # One more than there may be is enough to be refused.
+            listed = content["scenarios"][: MOST_SCENARIOS + 1]
+            return cls(tuple(Scenario.from_json(each) for each in listed), content["open"])
+        except RecursionError:
+            raise WorkloadError(
+                "This is not a usable study: its lists stand in each other too deeply."
+            ) from None
         except (KeyError, TypeError, ValueError, RpexploreError) as error:
             what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
             raise WorkloadError(f"This is not a usable study: {what.rstrip('.')}.") from None

@@ -2,7 +2,7 @@
 
 A table is its attribute names separated by commas, semicolons or ×. A name that holds one of
 these, or a quotation mark, stands in double quotation marks (doubled inside). The total is the
-empty text or the word total, unless an attribute has that name.
+empty text or the word total, which may stand in brackets: (total) is no attribute named total.
 """
 
 import csv
@@ -31,10 +31,12 @@ def table_from_text(domain: Domain, text: str) -> tuple[str, ...]:
     one that is named twice.
     """
     text = text.strip()
-    if text in domain.names:
+    if text in domain.places:
         return (text,)
+    if text == "" or _is_total(text):
+        return ()
     names: list[str] = []
-    start, more = 0, text not in ("", TOTAL)
+    start, more = 0, True
     while more:
         match = _NAME.match(text, start)
         name = None
@@ -61,19 +63,73 @@ def text_from_table(names: Iterable[str]) -> str:
 
 
 def texts_of_tables(domain: Domain, tables: Iterable[Table]) -> Iterable[str]:
-    """The text of each table, such that `table_from_text` undoes it in this domain."""
-    safe = not any(name == TOTAL or any(mark in name for mark in '",;×') for name in domain.names)
+    """The text of each table, such that `table_from_text` undoes it in this domain.
+
+    None is empty, and none holds a line break: each can be a line of a list.
+    """
+    safe = not any(_is_total(name) or any(mark in name for mark in '",;×') for name in domain.names)
     for table in tables:
         text = text_from_table(table)
         if safe or table_from_text(domain, text) == table:
             yield text
         elif not table:
-            yield ""  # the word for the total is an attribute's name
+            yield text_of_total(domain)
+        elif len(table) == 1:
+            # In quotation marks it is another attribute's name; its own needs none.
+            yield table[0]
         else:
             # All together are an attribute's name as well; more blanks make it another text.
             quoted = ['"' + name.replace('"', '""') + '"' for name in table]
             texts = ((", " + " " * blanks).join(quoted) for blanks in range(len(domain) + 1))
-            yield next(text for text in texts if text not in domain.names)
+            yield next(text for text in texts if text not in domain.places)
+
+
+def text_of_total(domain: Domain) -> str:
+    """The word for the total, in as many brackets as make it no attribute's name."""
+    text = TOTAL
+    while text in domain.places:
+        text = f"({text})"
+    return text
+
+
+def readable_title(domain: Domain, table: Table) -> str:
+    """A table's title, or its text where the title would be read as another table."""
+    text = title(table)
+    try:
+        same = table_from_text(domain, text) == table
+    except RpexploreError:
+        same = False
+    return text if same else next(iter(texts_of_tables(domain, [table])))
+
+
+def tables_from_text(domain: Domain, text: str) -> tuple[Table, ...]:
+    """The tables of a list, one a line; empty lines are skipped.
+
+    Raises `WorkloadError` naming the line that cannot be used.
+    """
+    tables: dict[Table, int] = {}
+    # Not splitlines: names may hold what Unicode calls a line separator.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            table = table_from_text(domain, line)
+        except RpexploreError as error:
+            raise WorkloadError(f"Line {number}: {error}") from None
+        if table in tables:
+            raise WorkloadError(
+                f"Line {number}: the table {title(table)} is already in line {tables[table]}; "
+                "keep one of them."
+            )
+        tables[table] = number
+    if not tables:
+        raise WorkloadError('The list has no tables; write one a line, such as "age, sex".')
+    return tuple(tables)
+
+
+def text_from_tables(domain: Domain, tables: Iterable[Table]) -> str:
+    """The list as text; `tables_from_text` undoes it."""
+    return "\n".join(texts_of_tables(domain, tables))
 
 
 def workload_from_csv(domain: Domain, text: str, source: str) -> Workload:
@@ -119,6 +175,13 @@ def number_from_text(text: str, name: str) -> float:
         return float(text)
     except ValueError:
         raise WorkloadError(f"The {name} must be a number such as 2.5, got {text!r}.") from None
+
+
+def _is_total(text: str) -> bool:
+    """Whether it is the word for the total, in any number of brackets."""
+    word = text.strip("()")
+    brackets = (len(text) - len(word)) // 2
+    return word == TOTAL and text == "(" * brackets + word + ")" * brackets
 
 
 def title(table: Table) -> str:

@@ -34,6 +34,15 @@ def rounded(
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def share_in_words(share: float, digits: int = 2) -> str:
+    """A share as a percentage: "24 %", "0.0006 %", "99.7 %"; "100 %" and "0 %" only where exact."""
+    for more in range(digits, 5):
+        text = rounded(100 * share, more)
+        if share == 1 or text != "100":
+            return f"{text} %"
+    return "over 99.99 %"
+
+
 def small(value: Fraction) -> str:
     """A small probability: "1e-9", "0.001"."""
     return f"{float(value):.6g}".replace("e-0", "e-")

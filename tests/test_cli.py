@@ -21,7 +21,7 @@ from rpexplore.domain import Domain
 from rpexplore.errors import DataError, RpexploreError
 from rpexplore.ledger import Ledger
 from rpexplore.plan import Plan
-from rpexplore.scenario import title
+from rpexplore.table_lists import title
 
 CODEBOOK = """attribute,value,label
 age,young,

@@ -92,6 +92,18 @@ def test_a_released_table_can_be_read(tmp_path):
     np.testing.assert_array_equal(expected.margin, counts)
 
 
+def test_negative_numbers_of_a_release_are_read_as_0_and_told():
+    text = "sex,region,value,standard_error\n1,N,-4,3\n1,S,7,3\n2,N,-0.5,3\n2,S,2,3\n"
+    expected = read(text)
+    assert expected.margin.tolist() == [[0, 7], [0, 2]]
+    assert expected.in_words.endswith("; 2 negative numbers read as 0")
+    backwards = rp.Domain(DOMAIN.attributes[::-1])
+    for same in (expected.fitted(backwards), ExpectedCounts.from_json(expected.to_json())):
+        assert same.in_words.endswith("; 2 negative numbers read as 0")
+    assert "negative" not in read(CSV).in_words
+    assert "negative" not in read(CSV).to_json()
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -106,6 +118,11 @@ def test_a_released_table_can_be_read(tmp_path):
         ("count\n", "1 row of 1 missing, the first for the total"),
         ("sex,region,count\n1,N,5\n2,N,5\n", "2 rows of 4 missing, the first for sex = 1, region"),
         ("sex,count\n1,-1\n2,1\n", "Line 2: The count must be 0 to 1e+15, got -1"),
+        ("sex,count\n1,-1\n2,1\n", "got -1; write 0 for it"),
+        ("sex,value\n1,-1\n2,1\n", "got -1; write 0 for it"),
+        ("sex,count\n1,1_5\n2,1\n", "must be a number such as 1250, got '1_5'"),
+        ("sex,value,standard_error\n1,-inf,1\n2,1,1\n", "got -inf"),
+        ("sex,value,standard_error\n1,-3,1\n2,-1,1\n", "must not all be zero"),
         ("sex,count\n1,nan\n2,1\n", "got nan"),
         ("sex,count\n1,1e16\n2,1\n", "got 1e16"),
         ('sex,count\n1,"1,250"\n2,1\n', "must be a number such as 1250, got '1,250'"),
@@ -234,6 +251,8 @@ def test_json_there_and_back():
         {"attributes": ["a"], "values": [["x"]], "counts": "1"},
         {"attributes": ["a"], "values": [["x"]], "counts": [None]},
         {"attributes": [], "values": [], "counts": ["much"]},
+        {"attributes": [], "values": [], "counts": [1], "negative": -1},
+        {"attributes": [], "values": [], "counts": [1], "negative": "1"},
         {"attributes": [[]], "values": [["x"]], "counts": [1]},
         {"attributes": ["a"], "values": [[["x"]]], "counts": [1]},
     ],

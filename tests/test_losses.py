@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from rpexplore import Domain, MaxVariance, SumOfVariances, Workload
+from rpexplore.analysis.forecasts import SCHEMES
 from rpexplore.errors import WorkloadError
+from rpexplore.losses import AIMS, WEIGHTINGS, weighting_in_words
 
 
 @pytest.fixture
@@ -49,3 +51,15 @@ def test_descriptions_differ():
     losses = [SumOfVariances("equal"), SumOfVariances("cells"), SumOfVariances("sqrt")]
     losses += [MaxVariance(), MaxVariance("target")]
     assert len({loss.description for loss in losses}) == 5
+
+
+def test_aims_are_told_in_the_words_of_weightings():
+    losses = [SumOfVariances(weighting) for weighting in WEIGHTINGS]
+    for loss in losses:
+        assert WEIGHTINGS[loss.weighting] in loss.aim
+        assert weighting_in_words(loss.weighting) in loss.description
+        assert weighting_in_words(loss.weighting).startswith(WEIGHTINGS[loss.weighting])
+        assert WEIGHTINGS[loss.weighting].capitalize() in SCHEMES
+    aims = {loss.aim for loss in [*losses, MaxVariance(), MaxVariance("target")]}
+    assert len(aims) == 5
+    assert all(any(aim.startswith(words) for words in AIMS.values()) for aim in aims)

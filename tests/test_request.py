@@ -46,6 +46,15 @@ def test_narrowing_that_leaves_nothing_is_refused():
         Scenario(DOMAIN).with_request(only=("age",), containing=("sex",))
 
 
+@pytest.mark.parametrize(("weight", "target"), [(0.0, None), (None, -1.0), (float("inf"), None)])
+def test_what_is_no_importance_is_refused_of_tables_kept_aside_too(weight, target):
+    """They would be asked for later, and a file with them could not be read."""
+    with pytest.raises(WorkloadError, match=r"\(age, sex\) must be a positive number"):
+        Scenario(DOMAIN, WorkloadRequest(order=1)).with_settings(
+            [TableSetting(("age", "sex"), weight, target)]
+        )
+
+
 def test_files_of_earlier_versions_are_not_narrowed():
     content = json.loads(Scenario(DOMAIN).text())
     for key in ("only", "containing", "most_cells", "groups"):

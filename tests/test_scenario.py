@@ -12,14 +12,8 @@ from rpexplore.attribute import Attribute, Bins, Categories
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.expected import ExpectedCounts
 from rpexplore.request import KINDS
-from rpexplore.scenario import (
-    Scenario,
-    TableSetting,
-    WorkloadRequest,
-    tables_from_text,
-    text_from_tables,
-    title,
-)
+from rpexplore.scenario import Scenario, TableSetting, WorkloadRequest
+from rpexplore.table_lists import tables_from_text, text_from_tables
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "income": 4})
 
@@ -254,6 +248,13 @@ def test_json_round_trip_is_exact(scenario):
     assert Scenario.parse(scenario.text()) == scenario
 
 
+@given(scenarios())
+def test_its_list_can_be_written_and_read(scenario):
+    listed = scenario.request.listed
+    text = text_from_tables(scenario.domain, listed)
+    assert tables_from_text(scenario.domain, text) == listed
+
+
 def test_json_holds_inputs_only():
     content = json.loads(Scenario(DOMAIN).text())
     assert set(content) == {
@@ -290,37 +291,94 @@ def test_unusable_files_are_refused_in_one_sentence(text):
         Scenario.parse(text)
 
 
-# ---- lists of tables
+def changed(path, value):
+    content = json.loads(Scenario(DOMAIN).text())
+    inner = content
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    return json.dumps(content)
 
 
-def test_lists_are_read_with_commas_crosses_and_empty_lines():
-    text = "sex, age\n\n region × income \ntotal\n"
-    assert tables_from_text(DOMAIN, text) == (("age", "sex"), ("region", "income"), ())
+@pytest.mark.parametrize("value", [{}, 0, "", False, []])
+def test_expected_counts_are_none_or_whole(value):
+    with pytest.raises(WorkloadError, match="not a usable scenario"):
+        Scenario.parse(changed(["expected"], value))
+
+
+LONE = "\ud800"  # half of a pair, which no file can hold
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("path", "value"),
     [
-        ("age\nheight", "Line 2: There is no attribute 'height'"),
-        ("age, sex\nsex × age", "Line 2: the table age × sex is already in line 1"),
-        ("age, age", "Line 1: The attribute 'age' is named twice"),
-        ("  \n", "has no tables"),
+        (["name"], LONE),
+        (["note"], f"a{LONE}"),
+        (["counted"], LONE),
+        (["domain", "fields", 0, "title"], LONE),
+        (["domain", "fields", 0, "name"], LONE),
+        (["tables", "listed"], [[LONE]]),
+        (["tables", "only"], [LONE]),
+        (["tables", "containing"], [LONE]),
+        (["tables", "settings"], [{"attributes": [LONE], "weight": 2, "target": None}]),
+        (
+            ["tables", "groups"],
+            [{"containing": [LONE], "weight": 2, "factor": None, "target": None}],
+        ),
     ],
 )
-def test_unusable_lists_name_the_line(text, told):
-    with pytest.raises(WorkloadError, match=told):
-        tables_from_text(DOMAIN, text)
+def test_texts_that_no_file_can_hold_are_refused(path, value):
+    content = json.loads(changed(path, value))
+    if path[0] == "tables":  # neither where they are not in use
+        content["tables"]["kind"] = "listed" if path[1] != "listed" else "up_to"
+        content["tables"]["listed"] = content["tables"]["listed"] or [[]]
+    with pytest.raises(WorkloadError, match="not a usable scenario") as caught:
+        Scenario.parse(json.dumps(content))
+    str(caught.value).encode()  # it can be shown
 
 
-@given(scenarios())
-def test_lists_survive_being_written_and_read(scenario):
-    listed = scenario.request.listed
-    assert tables_from_text(scenario.domain, text_from_tables(listed)) == listed
+@pytest.mark.parametrize("field", ["name", "note", "counted"])
+def test_texts_of_a_scenario_are_texts(field):
+    with pytest.raises(WorkloadError, match="UTF-8"):
+        Scenario(DOMAIN, **{field: LONE})
+    with pytest.raises(WorkloadError, match="must be a text"):
+        Scenario.parse(changed([field], 5))
 
 
-def test_titles():
-    assert title(("age", "sex")) == "age × sex"
-    assert title(()) == "(total)"
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["tables", "order"], 2.0),
+        (["tables", "order"], True),
+        (["tables", "order"], 10**30),
+        (["tables", "cells"], 0),
+        (["tables", "cells"], 2**53),
+        (["tables", "most_cells"], 10**30),
+        (["tables", "settings"], [{"attributes": ["age"], "weight": "3", "target": None}]),
+        (["tables", "settings"], [{"attributes": ["age"], "weight": 10**400, "target": None}]),
+        # of a table that is not asked for now
+        (
+            ["tables", "settings"],
+            [{"attributes": ["age", "sex", "region"], "weight": None, "target": "x"}],
+        ),
+        (
+            ["tables", "groups"],
+            [{"containing": [], "weight": 10**400, "factor": None, "target": None}],
+        ),
+        (["counted"], "x" * 101),
+    ],
+)
+def test_numbers_and_sizes_of_a_file_are_bounded(path, value):
+    with pytest.raises(WorkloadError, match="not a usable scenario"):
+        Scenario.parse(changed(path, value))
+
+
+def test_lists_in_lists_without_end_are_refused():
+    with pytest.raises(WorkloadError, match="not a usable scenario"):
+        Scenario.parse("[" * 200_000)
+
+
+# ---- public counts
 
 
 def test_expected_counts_travel_with_the_scenario():

@@ -96,6 +96,12 @@ def broken(change):
         broken(lambda content: content.update(scenarios=[])),
         broken(lambda content: content.update(open=2)),
         broken(lambda content: content.update(open="0")),
+        broken(lambda content: content.update(open=0.0)),
+        broken(lambda content: content.update(open=False)),
+        broken(lambda content: content["scenarios"][1].update(expected={})),
+        broken(lambda content: content["scenarios"][1].update(note="\ud800")),
+        broken(lambda content: content.update(scenarios=content["scenarios"][:1] * 101)),
+        "[" * 200_000,
         broken(lambda content: content.pop("open")),
         broken(lambda content: content["scenarios"].append(content["scenarios"][0])),
         broken(lambda content: content["scenarios"][0].pop("budget")),
@@ -105,6 +111,12 @@ def broken(change):
 def test_what_is_no_study_is_refused(text):
     with pytest.raises(WorkloadError, match="not a usable"):
         Study.parse(text)
+
+
+def test_what_is_too_large_is_not_even_read(monkeypatch):
+    monkeypatch.setattr("rpexplore.study.MOST_BYTES", 10)
+    with pytest.raises(WorkloadError, match=r"big\.json is too large for a study"):
+        Study.from_bytes(b" " * 11, "big.json")
 
 
 def test_names_are_distinct():

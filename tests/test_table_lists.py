@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from rpexplore.domain import Domain
 from rpexplore.errors import DomainError, WorkloadError
-from rpexplore.table_lists import table_from_text, text_from_table, workload_from_csv
+from rpexplore.table_lists import (
+    readable_title,
+    table_from_text,
+    tables_from_text,
+    text_from_table,
+    text_from_tables,
+    text_of_total,
+    title,
+    workload_from_csv,
+)
 
 NAMES = ("age", "sex", "region", "hours, usual", 'so "called"', "a×b", " padded ", "x;y")
 DOMAIN = Domain.from_sizes(dict.fromkeys(NAMES, 2))
@@ -37,6 +46,84 @@ def test_an_attribute_that_is_named_total_wins():
     domain = Domain.from_sizes({"total": 2, "age": 3})
     assert table_from_text(domain, "total") == ("total",)
     assert table_from_text(domain, "") == ()
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (["age"], "total"),
+        (["total"], "(total)"),
+        (["(total)"], "total"),
+        (["total", "(total)"], "((total))"),
+    ],
+)
+def test_the_total_has_a_word_that_is_no_attribute(names, text):
+    domain = Domain.from_sizes(dict.fromkeys(names, 2))
+    assert text_of_total(domain) == text
+    assert table_from_text(domain, text) == ()
+    assert tables_from_text(domain, text) == ((),)
+
+
+@pytest.mark.parametrize("text", ["(total", "total)", "((total)", "(age)"])
+def test_brackets_are_closed(text):
+    with pytest.raises(DomainError):
+        table_from_text(DOMAIN, text)
+
+
+ODD = [
+    "total",
+    "(total)",
+    "a,b",
+    '"a,b"',
+    "a",
+    "b",
+    "a×b",
+    "a × b",
+    "x\u2028y",
+    "x\x85",
+    " a",
+    "a;b",
+]
+
+
+@given(st.lists(st.sampled_from(ODD), unique=True, min_size=1, max_size=6), st.data())
+def test_lists_of_odd_names_can_be_written_and_read_again(names, data):
+    domain = Domain.from_sizes(dict.fromkeys(names, 2))
+    table = st.lists(st.sampled_from(names), unique=True).map(
+        lambda chosen: tuple(name for name in names if name in chosen)
+    )
+    tables = tuple(data.draw(st.lists(table, unique=True, min_size=1)))
+    assert tables_from_text(domain, text_from_tables(domain, tables)) == tables
+    titles = [readable_title(domain, each) for each in tables]
+    assert [table_from_text(domain, text) for text in titles] == list(tables)
+
+
+def test_titles():
+    assert title(("age", "sex")) == "age × sex"
+    assert title(()) == "(total)"
+    assert readable_title(DOMAIN, ("age", "sex")) == "age × sex"
+
+
+# ---- lists of several
+
+
+def test_lists_are_read_with_commas_crosses_and_empty_lines():
+    text = "sex, age\r\n\n region × age \ntotal\n"
+    assert tables_from_text(DOMAIN, text) == (("age", "sex"), ("age", "region"), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("age\nheight", "Line 2: There is no attribute 'height'"),
+        ("age, sex\nsex × age", "Line 2: the table age × sex is already in line 1"),
+        ("age, age", "Line 1: The attribute 'age' is named twice"),
+        ("  \n", "has no tables"),
+    ],
+)
+def test_unusable_lists_name_the_line(text, told):
+    with pytest.raises(WorkloadError, match=told):
+        tables_from_text(DOMAIN, text)
 
 
 @given(st.lists(st.sampled_from(NAMES), unique=True))

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore.words import column_format, count_in_words, data_size, duration, plural, rounded
+from rpexplore.words import (
+    column_format,
+    count_in_words,
+    data_size,
+    duration,
+    plural,
+    rounded,
+    share_in_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +34,22 @@ from rpexplore.words import column_format, count_in_words, data_size, duration, 
 )
 def test_rounded(value, digits, text):
     assert rounded(value, digits) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (1, "100 %"),
+        (0, "0 %"),
+        (0.5714, "57 %"),
+        (285 / 286, "99.7 %"),
+        (0.99996, "over 99.99 %"),
+        (1 - 1e-15, "over 99.99 %"),
+        (6e-6, "0.0006 %"),
+    ],
+)
+def test_a_share_is_all_or_nothing_only_where_it_is(share, text):
+    assert share_in_words(share) == text
 
 
 def test_zeros_stay_where_wanted():

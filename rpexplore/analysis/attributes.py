@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.fairness import SAME
+from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.standard_errors import titles
 from rpexplore.words import rounded
@@ -62,15 +62,19 @@ def in_words(frame: pd.DataFrame, forecast: Forecast, counted: str) -> str:
         return "No table has an attribute: there is only the total."
     rows = frame.to_dict("records")
     worst, best = rows[0], rows[-1]
-    if len(rows) == 1 or worst["median"] <= best["median"] * SAME:
+    typical = f"{rounded(worst['median'], 3, zeros=True)} {counted}"
+    if len(rows) == 1:
+        which = f"Tables that contain {worst['attribute']}"
+        words = f"{which} have a median standard error of {typical}."
+    elif are_same(best["median"], worst["median"]):
         words = (
-            f"Tables that contain an attribute are equally accurate at the median, whichever it "
-            f"is: a standard error of {rounded(worst['median'], 3, zeros=True)} {counted}."
+            f"Tables have the same median standard error of {typical}, whichever attribute they "
+            "contain."
         )
     else:
         words = (
             f"Tables that contain {worst['attribute']} are the least accurate (median standard "
-            f"error {rounded(worst['median'], 3, zeros=True)} {counted}), those that contain "
+            f"error {typical}), those that contain "
             f"{best['attribute']} the most ({rounded(best['median'], 3, zeros=True)})."
         )
     names = forecast.workload.domain.names

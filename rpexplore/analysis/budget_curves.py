@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 
 from rpexplore import privacy
+from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.budgets import plain, stated_delta
-from rpexplore.analysis.fairness import SAME
 from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.analysis.standard_errors import titles
-from rpexplore.analysis.sufficient_budgets import SufficientBudget, epsilon_in_words
+from rpexplore.analysis.sufficient_budgets import SufficientBudget, as_epsilon
 from rpexplore.budget import Budget
 from rpexplore.optimum import Optimum
 from rpexplore.words import rounded
@@ -27,7 +27,7 @@ _STEPS = tuple(map(Fraction, ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6",
 _AROUND = 10  # curves reach from a tenth of the present budget to ten times as much,
 _BEYOND = 3  # and to three times the budget of a wish, or a third of it,
 _FAR = 10**6  # if that is no more than so many times the present one
-_MOST_RHO = 9e99  # larger ones have no ε
+_MOST_RHO = 4.9e99  # larger ones are no budgets
 _MOST_NAMED = 6  # curves in a sentence
 
 
@@ -55,7 +55,7 @@ def quantile_curves(optimum: Optimum) -> list[Curve]:
     worst, best = int(np.argmax(variances)), int(np.argmin(variances))
     if len(variances) == 1:
         return [table_curve(optimum, 0)]
-    if variances[worst] <= variances[best] * SAME**2:
+    if are_same(math.sqrt(variances[best]), math.sqrt(variances[worst])):
         return [Curve("every table", float(variances[worst]))]
     titled = titles(optimum.workload, np.array([worst, best]))
     return [
@@ -115,12 +115,12 @@ def curves_in_words(curves: Sequence[Curve], budget: Budget, counted: str) -> st
         f"{curve.name} {rounded(_present(curve, budget), 3)}" for curve in curves[:_MOST_NAMED]
     )
     half = 4 * budget.rho
-    epsilon = epsilon_in_words(half, stated_delta(budget)) if half < _MOST_RHO else "ε above all"
+    epsilon = f" ({as_epsilon(half, stated_delta(budget))})" if half < _MOST_RHO else ""
     exactly = plain(half) if len(plain(half)) <= 10 else rounded(half, 4)
     return (
         f"At the present budget, ρ = {rounded(budget.rho, 4)}, the standard error in {counted} is: "
-        f"{now}. Half of it takes four times the budget, for every table: ρ = {exactly} "
-        f"({epsilon})."
+        f"{now}. Half of it takes four times the budget, for every table: ρ = "
+        f"{exactly}{epsilon}."
     )
 
 
@@ -145,3 +145,9 @@ def _round_budgets(low: float, high: float) -> list[float]:
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (float(step * Fraction(10) ** exponent) for exponent in exponents for step in _STEPS)
     return [rho for rho in steps if low <= rho <= high]
+
+
+def half_error(curve: Curve, budget: Budget) -> tuple[float, float]:
+    """The ρ at which a curve's standard error is half the present one, and that error."""
+    rho = 4 * float(budget.rho)
+    return rho, curve.standard_error(rho, budget)

@@ -114,7 +114,7 @@ def plain(value: Fraction) -> str:
     """An exact number as people type it: "0.1", "1e-9", "1/3"."""
     text = exact_text(value)
     digits = text.replace(".", "").lstrip("0")
-    if "/" in text or value >= Fraction(1, 10**4):
+    if "/" in text or value == 0 or value >= Fraction(1, 10**4):
         return text
     exponent = -(len(text) - 2 - len(digits) + 1)
     return f"{digits[0]}{'.' + digits[1:] if len(digits) > 1 else ''}e{exponent}"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.fairness import SAME
+from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.analysis.standard_errors import titles
@@ -84,7 +84,7 @@ def in_words(forecasts: Sequence[Forecast], counted: str) -> str:
 def _trend(forecast: Forecast, counted: str) -> str:
     errors, cells = forecast.standard_errors, forecast.workload.cells
     low, high = float(errors.min()), float(errors.max())
-    if high <= low * SAME:
+    if are_same(low, high):
         middle = rounded(float(np.median(errors)), 3)
         return f"“{forecast.name}”: σ is {middle} {counted} for every table, whatever its size."
     span = f"from {rounded(low, 3)} to {rounded(high, 3)} {counted}"

@@ -7,22 +7,13 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from rpexplore.analysis.alike import SAME
 from rpexplore.analysis.budgets import DELTAS, in_unit, stated_delta
 from rpexplore.analysis.standard_errors import headline
-from rpexplore.losses import MaxVariance, SumOfVariances
 from rpexplore.plan import Plan
 from rpexplore.scenario import Scenario
 from rpexplore.table_lists import title
 from rpexplore.words import count_in_words, plural, rounded
-
-SAME = 0.005  # a change of a standard error, relative, that nobody would notice
-AIMS = {
-    "equal": "small errors on average, every table alike",
-    "cells": "small errors on average, every cell alike",
-    "sqrt": "small errors on average, by the square root of the cells",
-    "importance": "a small largest error",
-    "target": "targets met as well as can be",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +46,7 @@ def inputs(scenarios: Sequence[Scenario]) -> SideBySide:
         "Tables": lambda each: f"{len(each.workload):,}",
         "Importance": _importance_in_words,
         "Targets": _targets_in_words,
-        "Aim": _aim_in_words,
+        "Aim": lambda each: each.loss.aim,
         "Budget": lambda each: f"ρ = {in_unit(each.budget, 'rho')}",
         "Protects": lambda each: each.budget.unit,
         "Tables count": lambda each: each.counted,
@@ -140,16 +131,16 @@ def differences_in_words(frame: pd.DataFrame, left: str, right: str) -> str:
     """What `table_differences` shows, in one or two sentences."""
     if frame.empty:
         return f"“{left}” and “{right}” have no table in common."
-    changes = frame["change"].to_numpy()
+    ratios = frame["change"].to_numpy() + 1
     common = f"{plural(len(frame), 'table')} in common"
-    if float(np.max(np.abs(changes))) < SAME:
+    worse, better = int(np.sum(ratios > SAME)), int(np.sum(ratios < 1 / SAME))
+    if worse == better == 0:
         return f"“{left}” and “{right}” have {common}, and all are equally accurate in both."
-    worse, better = int(np.sum(changes > SAME)), int(np.sum(changes < -SAME))
     first = frame.iloc[0]
     return (
         f"“{left}” and “{right}” have {common}. In “{right}” {worse:,} of them "
         f"{'has' if worse == 1 else 'have'} a larger standard error and {better:,} a smaller one "
-        f"(median {_percent(float(np.median(changes)))}). The largest change is that of "
+        f"(median {_percent(float(np.median(ratios)) - 1)}). The largest change is that of "
         f"{first['table']}: from {rounded(first['left'], 3)} to {rounded(first['right'], 3)}."
     )
 
@@ -186,12 +177,6 @@ def _targets_in_words(scenario: Scenario) -> str:
     return f"{plural(len(wanted), 'table')}, σ = {span}"
 
 
-def _aim_in_words(scenario: Scenario) -> str:
-    loss = scenario.loss
-    assert isinstance(loss, SumOfVariances | MaxVariance)
-    return AIMS[loss.weighting if isinstance(loss, SumOfVariances) else loss.relative_to]
-
-
 def _spread(plan: Plan) -> float:
     """Largest standard error over the smallest."""
     return float(np.max(plan.standard_errors) / np.min(plan.standard_errors))
@@ -206,4 +191,4 @@ def _percent(change: float) -> str:
 def in_a_line(scenario: Scenario) -> str:
     """What a scenario asks for, in a line: tables, aim, budget."""
     tables = plural(len(scenario.workload), "table")
-    return f"{tables}; {_aim_in_words(scenario)}; ρ = {in_unit(scenario.budget, 'rho')}"
+    return f"{tables}; {scenario.loss.aim}; ρ = {in_unit(scenario.budget, 'rho')}"

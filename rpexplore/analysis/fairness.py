@@ -10,12 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.standard_errors import titles
-from rpexplore.words import rounded
-
-# Standard errors within this factor are called the same: nobody would notice.
-SAME = 1.005
+from rpexplore.words import rounded, share_in_words
 
 # What to call each measure, and what it means.
 MEASURES = {
@@ -51,7 +49,7 @@ class Unevenness:
     @property
     def is_even(self) -> bool:
         """Whether all tables are equally accurate, as far as anybody would notice."""
-        return self.ratio <= SAME
+        return are_same(self.best, self.worst)
 
 
 def unevenness(forecast: Forecast) -> Unevenness:
@@ -129,14 +127,15 @@ def unevenness_in_words(found: Unevenness, counted: str) -> str:
         )
     if found.is_even:
         return (
-            f"Nobody is short-changed: all {found.tables:,} tables have a standard error of "
-            f"{rounded(found.median, 3)} {counted}."
+            f"All {found.tables:,} tables are equally accurate: the standard error of a cell is "
+            f"{rounded(found.median, 3)} {counted}; small counts still have the larger relative "
+            "errors."
         )
     return (
         f"The worst-off table is {found.worst_table}: its standard error of "
         f"{rounded(found.worst, 3)} {counted} is {rounded(found.ratio, 2)} times that of the "
         f"best-off, {found.best_table}, at {rounded(found.best, 3)}. "
-        f"{_percent(found.within_twice)} of the tables are within twice the best."
+        f"{share_in_words(found.within_twice)} of the tables are within twice the best."
     )
 
 
@@ -146,7 +145,7 @@ def measures_in_words(frame: pd.DataFrame, counted: str) -> str:
     even = min(rows, key=lambda row: row["ratio"])
     uneven = max(rows, key=lambda row: row["ratio"])
     typical = min(rows, key=lambda row: row["median"])
-    if uneven["ratio"] <= SAME:
+    if are_same(1, uneven["ratio"]):
         return "All plans make all tables equally accurate."
     return (
         f"The most even plan is “{even['plan']}” (worst {_times(even['ratio'])} the "
@@ -162,9 +161,5 @@ def _times(ratio: float) -> str:
 
 def _measure_text(field: str, value: float) -> str:
     if field == "within_twice":
-        return _percent(value)
+        return share_in_words(value)
     return f"{value:.3f}" if field == "gini" else rounded(value, 3, zeros=True)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"

@@ -3,23 +3,39 @@
 Analyses take forecasts, so that plans, schemes and scenarios are compared by the same code.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rpexplore.budget import Budget
-from rpexplore.losses import Loss, MaxVariance, SumOfVariances
+from rpexplore.losses import WEIGHTINGS, Loss, MaxVariance, SumOfVariances
 from rpexplore.optimum import Optimum
 from rpexplore.plan import Plan
 from rpexplore.workload import Workload
 
 # The ways of weighing tables that RP+ compares in its Figures 1 to 3, by what they give.
 SCHEMES: dict[str, Loss] = {
-    "Every table alike": SumOfVariances("equal"),
-    "Square root of cells": SumOfVariances("sqrt"),
-    "Every cell alike": SumOfVariances("cells"),
-    "Smallest largest error": MaxVariance(),
+    **{WEIGHTINGS[each].capitalize(): SumOfVariances(each) for each in ("equal", "sqrt", "cells")},
+    MaxVariance().aim.capitalize(): MaxVariance(),
 }
+
+
+def plain(workload: Workload) -> Workload:
+    """The tables that schemes are compared on: they weigh them by nothing but their own rule.
+
+    All are equally important, and none has a target; the workload itself if it has no importance.
+    """
+    if np.all(workload.weights == 1):
+        return workload  # no scheme looks at targets
+    count = len(workload)
+    return replace(workload, weights=np.ones(count), targets=np.full(count, np.nan))
+
+
+def scheme_of(loss: Loss, workload: Workload) -> str:
+    """The scheme that a plan with this loss is, "" if it is none of them."""
+    if np.any(workload.weights != 1):
+        return ""
+    return next((name for name, scheme in SCHEMES.items() if scheme == loss), "")
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,6 +13,7 @@ from functools import cached_property, partial
 import numpy as np
 import pandas as pd
 
+from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.wishes import refuse_long
 from rpexplore.budget import Budget
 from rpexplore.losses import Loss, MaxVariance, SumOfVariances
@@ -27,7 +28,6 @@ from rpexplore.workload import Workload
 MOST_POINTS = 11
 TOLERANCE = 1e-6
 _STRAIGHT = 0.002  # where there is less room than this, of the whole extent, no point is added
-_SAME = 1.002  # standard errors within this factor are not worth a trade
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Frontier:
     @property
     def is_a_point(self) -> bool:
         """Whether one plan is the best at both, as far as anybody would notice."""
-        return self.points[0].largest <= self.points[-1].largest * _SAME**2
+        return are_same(math.sqrt(self.points[-1].largest), math.sqrt(self.points[0].largest))
 
 
 def frontier(
@@ -153,7 +153,7 @@ def bend(frame: pd.DataFrame) -> int:
 
 
 def frontier_in_words(found: Frontier, frame: pd.DataFrame, measure: str, counted: str) -> str:
-    """What giving up on average buys in the worst case.
+    """What a larger average error buys in the worst case.
 
     frame: of `points_at`; measure: of `worst_measure`
     """
@@ -214,7 +214,7 @@ def scenario_between(scenario: Scenario, found: Frontier, share: float) -> Scena
 
 def _bought(row: dict) -> str:
     return (
-        f"giving up {rounded(row['given_up'], 2)} % on average makes the worst case "
+        f"an average error {rounded(row['given_up'], 2)} % larger makes the worst case "
         f"{rounded(row['gained'], 2)} % smaller ({rounded(row['largest'], 3)})"
     )
 

@@ -5,12 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from rpexplore.accuracy import normal_quantile
 from rpexplore.analysis.forecasts import Forecast
-from rpexplore.analysis.standard_errors import CONFIDENCE, titles
+from rpexplore.analysis.standard_errors import MARGIN, titles
 from rpexplore.workload import Workload
-
-_MARGIN = normal_quantile(CONFIDENCE)
 
 
 def worst_and_best(forecast: Forecast, most: int = 10) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -53,7 +50,7 @@ def _rows(
             "order": workload.orders[places],
             "cells": workload.cells[places],
             "standard_error": errors,
-            "margin_95": errors * _MARGIN,
+            "margin_95": errors * MARGIN,
             "times_median": errors / np.median(forecast.standard_errors),
         }
     )

@@ -20,7 +20,7 @@ from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.errors import WorkloadError
 from rpexplore.expected import ExpectedCounts
-from rpexplore.words import count_in_words, plural, rounded
+from rpexplore.words import count_in_words, plural, share_in_words
 from rpexplore.workload import Workload
 
 # The coefficients of variation of a curve.
@@ -135,7 +135,7 @@ def by_order(forecast: Forecast, cells: ExpectedCells, coefficient: float) -> pd
     rows = []
     for name, chosen in [*kinds, ("all tables", np.ones(len(workload), dtype=bool))]:
         counts = workload.cells[chosen]
-        publishable = float(np.dot(shares[chosen], counts))
+        publishable = float(np.sum(shares[chosen] * counts))  # all cells if all shares are 1
         rows.append(
             {
                 "attributes": name,
@@ -164,27 +164,24 @@ def by_plan(
 def curves(forecast: Forecast, cells: ExpectedCells) -> pd.DataFrame:
     """Share of publishable cells against the wanted coefficient of variation, by group of orders.
 
-    Columns: series, group, coefficient, share. Computed over the tables' sorted thresholds.
+    Columns: series, group, coefficient, share.
     """
-    workload = forecast.workload
+    workload, errors = forecast.workload, forecast.standard_errors
     groups = order_groups(workload)
     totals = np.bincount(groups, workload.cells)
-    held = np.zeros((len(totals), len(CURVE)))
-    for part in cells.groups:
-        errors, counts = forecast.standard_errors[part.tables], workload.cells[part.tables]
-        for place, coefficient in enumerate(CURVE.tolist()):
-            least = _least_count(errors, part.spread, coefficient)
-            above = 1 - np.searchsorted(part.counts, least) / len(part.counts)
-            held[:, place] += np.bincount(
-                groups[part.tables], above * counts, minlength=len(totals)
-            )
+    held = np.array(
+        [
+            np.bincount(groups, cells.shares(errors, coefficient) * workload.cells)
+            for coefficient in CURVE.tolist()
+        ]
+    )
     parts = [
         pd.DataFrame(
             {
                 "series": group_name(group, workload),
                 "group": group,
                 "coefficient": CURVE,
-                "share": held[group] / totals[group],
+                "share": held[:, group] / totals[group],
             }
         )
         for group in np.unique(groups).tolist()
@@ -241,10 +238,18 @@ def by_order_in_words(frame: pd.DataFrame, coefficient: float) -> str:
     """How much of `by_order` is publishable."""
     row = frame.to_dict("records")[-1]
     wanted = f"{100 * coefficient:g} %"
-    cells = count_in_words(int(frame["cells"].tolist()[-1]))
+    count = int(row["cells"])
+    if count == 1:
+        negation = "" if row["whole"] else " not"
+        return (
+            f"At a wanted coefficient of variation of {wanted}, the one cell is{negation} "
+            "publishable."
+        )
+    # A few cells of very many are lost in the rounding of the share, not in the words.
+    share = row["share"] if row["whole"] == row["tables"] else min(row["share"], 1 - 1e-15)
     words = (
-        f"At a wanted coefficient of variation of {wanted}, {rounded(100 * row['share'], 3)} % of "
-        f"the {cells} cells are publishable"
+        f"At a wanted coefficient of variation of {wanted}, {share_in_words(share, 3)} of the "
+        f"{count_in_words(count)} cells are publishable"
     )
     if row["whole"] == row["tables"]:
         return f"{words}: every cell of every table."

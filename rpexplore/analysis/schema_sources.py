@@ -3,7 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from rpexplore.analysis.grids import values_in_all
-from rpexplore.analysis.unfinished import FOUND_IN_RECORDS, TO_COMPLETE, is_unfinished
+from rpexplore.analysis.provenance import label_of_found
+from rpexplore.analysis.unfinished import TO_COMPLETE, is_unfinished
 from rpexplore.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain import Domain
 from rpexplore.errors import DomainError
@@ -74,13 +75,16 @@ def domain_of_columns(
 ) -> Domain:
     """The domain of a data file's columns: {name: its values}, without values to be completed.
 
-    found: the columns whose values were found in records, which their labels then say. present:
-    the domain that they are added to; what it has already stays, unless it waits for values.
+    found: the columns whose values were found in records, which their labels then say as well.
+    present: the domain that they are added to; what it has already stays, but for values that it
+    waits for.
     """
     attributes = {each.name: each for each in present or ()}
     for name, values in columns.items():
         if name not in attributes or is_unfinished(attributes[name]):
-            label = FOUND_IN_RECORDS if name in found else ""
+            label = attributes[name].label if name in attributes else ""
+            if name in found:
+                label = label_of_found(label)
             listed = Categories(tuple(values)) if values else TO_COMPLETE
             attributes[name] = Attribute(name, listed, label)
     return Domain(tuple(attributes.values()))

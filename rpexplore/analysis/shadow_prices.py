@@ -14,10 +14,11 @@ from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.analysis.standard_errors import titles
 from rpexplore.losses import Loss, MaxVariance
 from rpexplore.table_lists import titles_in_words
-from rpexplore.words import plural, rounded
+from rpexplore.words import plural, rounded, share_in_words
+from rpexplore.workload import Workload
 
 MOST_OF_IT = 0.8
-_TO_TARGET = "the largest variance relative to its target"
+_TO_TARGET = MaxVariance(relative_to="target").description
 FEW = 10  # tables; so many can be dealt with one by one
 
 
@@ -104,20 +105,21 @@ def by_order(forecast: Forecast) -> pd.DataFrame:
     )
 
 
-def what_is_held(loss: Loss) -> str:
+def what_is_held(loss: Loss, workload: Workload) -> str:
     """What the tables hold up, for a sentence."""
     if not isinstance(loss, MaxVariance):
         return "the weighted sum of variances"
-    return _TO_TARGET if loss.relative_to == "target" else "the largest variance"
+    is_plain = loss.relative_to == "importance" and np.all(workload.weights == 1)
+    return "the largest variance" if is_plain else loss.description
 
 
 def first_in_words(frame: pd.DataFrame, names: str, what: str) -> str:
     """Who in a frame of this module holds up most, in a sentence."""
     row = max(frame.to_dict("records"), key=lambda row: row["share"])
-    words = f"{_subject(str(row[names]), names)} {rounded(100 * row['share'], 2)} % of {what} up"
+    words = f"{_subject(str(row[names]), names)} {share_in_words(row['share'])} of {what} up"
     if "share_of_tables" not in row:
         return f"{words}."
-    return f"{words}, with {rounded(100 * row['share_of_tables'], 2)} % of the tables."
+    return f"{words}, with {share_in_words(row['share_of_tables'])} of the tables."
 
 
 def _subject(name: str, names: str) -> str:
@@ -128,33 +130,31 @@ def _subject(name: str, names: str) -> str:
     return "The total alone holds" if name == "total" else f"The tables of {name} together hold"
 
 
-def in_words(found: Holders, loss: Loss) -> str:
-    """Who holds the loss up, and what would help."""
-    what = what_is_held(loss)
+def in_words(found: Holders, what: str) -> str:
+    """Who holds the loss up, and what would help. what: of `what_is_held`"""
     if found.of == 1:
         return f"There is one table, and it alone holds {what} up."
-    share = f"{100 * found.share:.0f} %"
+    share = share_in_words(found.share)
     if found.count > FEW:
         return (
             f"No handful of tables decides: it takes {found.count:,} of "
             f"{plural(found.of, 'table')} to hold {share} of {what} up. The first, "
             f"{found.tables[0]}, holds "
-            f"{rounded(100 * found.first_share, 2)} %. What helps is a larger budget, or asking "
+            f"{share_in_words(found.first_share)}. What helps is a larger budget, or asking "
             "less of many tables at once."
         )
     # To first order: a target is compared with σ, whose square is the variance.
     asked_less = "its target 5 % larger" if what == _TO_TARGET else "its importance 10 % less"
     effect = (
-        f"helps the others the most: were {asked_less}, {what} would fall by about "
-        f"{rounded(10 * found.first_share, 2)} %."
+        f"were {asked_less}, {what} would fall by about {rounded(10 * found.first_share, 2)} %."
     )
     if found.count == 1:
         return (
-            f"One table holds {share} of {what} up: {found.tables[0]}. Leaving it out, or asking "
-            f"less of it, {effect}"
+            f"One table holds {share} of {what} up: {found.tables[0]}. Asking a little "
+            f"less of it helps most: {effect}"
         )
     return (
         f"These {found.count} of {plural(found.of, 'table')} hold {share} of {what} up: "
-        f"{titles_in_words([(title,) for title in found.tables], FEW)}. Leaving out the first, or "
-        f"asking less of it, {effect}"
+        f"{titles_in_words([(title,) for title in found.tables], FEW)}. Asking a little less of "
+        f"the first helps most: {effect}"
     )

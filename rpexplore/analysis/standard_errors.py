@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.accuracy import normal_quantile
+from rpexplore.analysis.alike import are_same
 from rpexplore.plan import Plan
-from rpexplore.scenario import title
-from rpexplore.table_lists import texts_of_tables
+from rpexplore.table_lists import texts_of_tables, title
 from rpexplore.words import plural, rounded
 from rpexplore.workload import Workload
 
 CONFIDENCE = 0.95
-_MARGIN = normal_quantile(CONFIDENCE)  # standard errors to either side, 1.96
+MARGIN = normal_quantile(CONFIDENCE)  # standard errors to either side, 1.96
 
 # A target is met up to rounding of the noise scales, which is far below what anybody would notice.
 MET = 1 + 1e-9
@@ -41,9 +41,9 @@ def headline(plan: Plan) -> Headline:
     return Headline(
         tables=len(errors),
         median_error=float(np.median(errors)),
-        median_margin=float(np.median(errors)) * _MARGIN,
+        median_margin=float(np.median(errors)) * MARGIN,
         worst_error=float(errors[worst]),
-        worst_margin=float(errors[worst]) * _MARGIN,
+        worst_margin=float(errors[worst]) * MARGIN,
         worst_table=_title(plan, worst),
         targets=int(np.count_nonzero(~np.isnan(targets))),
         targets_met=int(np.count_nonzero(errors <= targets * MET)),
@@ -82,7 +82,7 @@ def by_order_in_words(frame: pd.DataFrame, counted: str) -> str:
     rows = frame.to_dict("records")
     best = min(rows, key=lambda row: row["median"])
     worst = max(rows, key=lambda row: row["median"])
-    if worst["median"] <= best["median"] * 1.005:
+    if are_same(best["median"], worst["median"]):
         several = ", however many attributes it has" if len(rows) > 1 else ""
         typical = f"{_as_in_chart(worst['median'])} {counted}"
         middle = f"A typical table has a standard error of {typical}{several}."
@@ -93,7 +93,7 @@ def by_order_in_words(frame: pd.DataFrame, counted: str) -> str:
             f"{order_in_words(worst['order'])}."
         )
     extreme = max(rows, key=lambda row: row["largest"])
-    if extreme["largest"] <= min(row["smallest"] for row in rows) * 1.005:
+    if are_same(min(row["smallest"] for row in rows), extreme["largest"]):
         return f"{middle} All tables are equally accurate."
     return (
         f"{middle} The least accurate table is {extreme['worst_table']}, at "
@@ -102,8 +102,18 @@ def by_order_in_words(frame: pd.DataFrame, counted: str) -> str:
 
 
 def differ_within_orders(frame: pd.DataFrame) -> bool:
-    """Whether tables of the same order differ in what `by_order` shows, to the digits shown."""
-    return bool((frame["largest"] > frame["smallest"] * 1.005).any())
+    """Whether tables of the same order differ noticeably in what `by_order` shows."""
+    spans = zip(frame["smallest"].tolist(), frame["largest"].tolist(), strict=True)
+    return not all(are_same(*span) for span in spans)
+
+
+def targets_met_in_words(met: int, targets: int) -> str:
+    """ "The one target is met.", "Both targets are met.", "1 of 3 targets is met."."""
+    if targets == 1:
+        return f"The one target is {'' if met else 'not '}met."
+    if met == targets:
+        return f"{'Both' if targets == 2 else f'All {targets:,}'} targets are met."
+    return f"{met:,} of {targets:,} targets {'is' if met == 1 else 'are'} met."
 
 
 def order_in_words(order: int) -> str:
@@ -118,7 +128,7 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
     ("yes", "no", or "" where there is no target).
     """
     workload = plan.workload
-    places = places_containing(workload, containing)
+    places = workload.containing(containing)
     places = places[np.argsort(-plan.standard_errors[places], kind="stable")]
     errors, targets = plan.standard_errors[places], workload.targets[places]
     met = np.where(errors <= targets * MET, "yes", "no")
@@ -128,7 +138,7 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
             "order": workload.orders[places],
             "cells": workload.cells[places],
             "standard_error": errors,
-            "margin_95": errors * _MARGIN,
+            "margin_95": errors * MARGIN,
             "weight": workload.weights[places],
             "target": targets,
             "met": np.where(np.isnan(targets), "", met),
@@ -142,11 +152,6 @@ def csv_of_tables(plan: Plan) -> str:
     workload = plan.workload
     frame["attributes"] = list(texts_of_tables(workload.domain, workload.tables))
     return frame.to_csv(index=False, lineterminator="\n")
-
-
-def places_containing(workload: Workload, attributes: Sequence[str]) -> np.ndarray:
-    """Places of the tables that have all of these attributes, ascending."""
-    return workload.containing(attributes)
 
 
 def titles(workload: Workload, places: np.ndarray) -> list[str]:

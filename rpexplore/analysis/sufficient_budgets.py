@@ -11,6 +11,7 @@ import numpy as np
 
 from rpexplore import privacy
 from rpexplore.analysis.budgets import USUAL_DELTA, plain, stated_delta, stated_unit
+from rpexplore.analysis.standard_errors import titles
 from rpexplore.budget import Budget
 from rpexplore.errors import BudgetError, WorkloadError
 from rpexplore.optimum import Optimum
@@ -23,6 +24,7 @@ _DIGITS = 5
 _ROUNDING = Fraction(1, 10**8)
 
 _MOST_RHO = 1e90  # what lies beyond is no budget, whatever the privacy unit
+_LEAST_EPSILON = 1e-90  # of a budget that is stated in ε
 
 
 @dataclass(frozen=True)
@@ -43,17 +45,18 @@ class SufficientBudget:
     @property
     def words(self) -> str:
         """ "ρ = 0.34654 (ε = 4.31 at δ = 1e-6)"."""
-        return f"ρ = {self.rho} ({epsilon_in_words(self.rho, stated_delta(self.budget))})"
+        return f"ρ = {self.rho} ({as_epsilon(self.rho, stated_delta(self.budget))})"
 
     @property
     def compared(self) -> str:
-        """ "3.5 times the present budget", "half the present budget"."""
+        """ "3.5 times the present budget", "the present budget", "25 % of the present budget"."""
         if self.times >= 0.995:
-            return f"{rounded(self.times, 3)} times the present budget"
+            times = rounded(self.times, 3)
+            return "the present budget" if times == "1" else f"{times} times the present budget"
         return f"{rounded(100 * self.times, 3)} % of the present budget"
 
 
-def epsilon_in_words(rho: str | Fraction, delta: str = USUAL_DELTA) -> str:
+def as_epsilon(rho: str | Fraction, delta: str = USUAL_DELTA) -> str:
     """ "ε = 4.31 at δ = 1e-6", rounded up."""
     return f"ε = {rounded(privacy.epsilon_from_rho(rho, delta), 3, 'up')} at δ = {delta}"
 
@@ -76,7 +79,10 @@ def smallest_budget(optimum: Optimum, budget: Budget) -> SufficientBudget:
     needs = needed_rho(optimum, budget)
     if np.all(np.isnan(needs)):
         raise WorkloadError("No table has a target; set one for the tables that need it.")
-    return sufficient(float(np.nanmax(needs)), budget)
+    most = int(np.nanargmax(needs))
+    (table,) = titles(optimum.workload, np.array([most]))
+    what = f"The target {optimum.workload.targets[most]:g} of {table}"
+    return sufficient(float(needs[most]), budget, what)
 
 
 def rho_below_no_plan_can(optimum: Optimum, budget: Budget) -> float:
@@ -96,14 +102,22 @@ def budget_for_error(variance: float, wanted: float, budget: Budget) -> Sufficie
     return sufficient(float(_rho(budget, np.array(variance / wanted / wanted))), budget)
 
 
-def sufficient(needed: float, budget: Budget) -> SufficientBudget:
-    """The budget for a needed ρ, rounded up in the unit that the present one is stated in."""
+def sufficient(needed: float, budget: Budget, what: str = "That") -> SufficientBudget:
+    """The budget for a needed ρ, rounded up in the unit that the present one is stated in.
+
+    In ρ where ε would be 0: that little ρ is covered by δ alone. what: needs it, for the
+    `BudgetError` of a ρ that is too large or too small.
+    """
     if not 1 / _MOST_RHO < needed < _MOST_RHO:
+        remedy = "more" if needed < 1 else "less"
         raise BudgetError(
-            f"That would take ρ = {needed:.3g}, which cannot be planned with; ask for less."
+            f"{what} would take ρ = {rounded(needed, 3)}, which cannot be planned with; ask for "
+            f"{remedy}."
         )
     least = Fraction(needed) * (1 + _ROUNDING)
     unit, delta = stated_unit(budget), stated_delta(budget)
+    if unit == "epsilon" and privacy.epsilon_from_rho(least, delta) < _LEAST_EPSILON:
+        unit = "rho"
     value = {
         "rho": lambda: least,
         "mu": lambda: privacy.mu_from_privacy_cost(2 * least),

@@ -8,7 +8,7 @@ import pandas as pd
 
 from rpexplore import privacy
 from rpexplore.analysis.budgets import stated_delta
-from rpexplore.analysis.standard_errors import MET, titles
+from rpexplore.analysis.standard_errors import MET, targets_met_in_words, titles
 from rpexplore.analysis.sufficient_budgets import (
     SufficientBudget,
     needed_rho,
@@ -18,11 +18,12 @@ from rpexplore.analysis.sufficient_budgets import (
 from rpexplore.budget import Budget
 from rpexplore.losses import MaxVariance
 from rpexplore.optimum import Optimum
-from rpexplore.words import plural, rounded
+from rpexplore.words import rounded
 
 MOST_STEPS = 200  # of a curve; those that are left out lie between ones that are exact
 PRESENT, AIMED = "present aim", "aimed at the targets"
 AIM = MaxVariance(relative_to="target")
+_FIRST_MISSED = "The first to be missed below that is"
 
 
 @dataclass(frozen=True)
@@ -131,27 +132,30 @@ def outlook_in_words(found: Outlook, counted: str) -> str:
         f"{found.last} (wanted {rounded(found.last_target, 3)} {counted}, now "
         f"{rounded(found.last_error, 3)})"
     )
+    which, is_one = targets_met_in_words(found.met, found.targets), found.targets == 1
     if found.met == found.targets:
-        which = "The one target is" if found.targets == 1 else f"All {found.targets:,} targets are"
-        spare = f"They would be from {found.enough.words} on, {found.enough.compared}."
-        return f"{which} met. {spare} The first to be missed below that is {last}."
+        they, first = ("It", "It is that of") if is_one else ("They", _FIRST_MISSED)
+        spare = f"{they} would be from {found.enough.words} on, {found.enough.compared}."
+        return f"{which} {spare} {first} {last}."
     second = f", after {found.second}" if found.second else ""
+    them, final = ("it", "It is that of") if is_one else ("all", "The last to be met is")
     return (
-        f"{found.met:,} of {plural(found.targets, 'target')} met at the present budget. The plan "
-        f"with the present aim meets all from {found.enough.words} on, {found.enough.compared}. "
-        f"The last to be met is {last}{second}."
+        f"{which[:-1]} at the present budget. The plan with the present aim meets {them} from "
+        f"{found.enough.words} on, {found.enough.compared}. {final} {last}{second}."
     )
 
 
 def aimed_in_words(found: Outlook) -> str:
     """What a plan aimed at the targets would take, and whether any plan can do with less."""
-    words = []
+    words, is_one = [], found.targets == 1
     if found.aimed is not None:
         saved = 1 - found.aimed.needed / found.enough.needed
         less = "no less" if saved < 0.005 else f"{rounded(100 * saved, 2)} % less"
-        words.append(f"A plan aimed at the targets meets all from {found.aimed.words} on, {less}.")
+        plan = "at the target meets it" if is_one else "at the targets meets all"
+        words.append(f"A plan aimed {plan} from {found.aimed.words} on, {less}.")
     if found.is_least:
-        words.append("No plan of this kind can do it with a smaller budget.")
+        words.append("No plan of this kind can do it with a noticeably smaller budget.")
     if found.out_of_reach:
-        words.append("So at the present one, whatever the aim, some targets are out of reach.")
+        which = "the target is" if is_one else "some targets are"
+        words.append(f"So at the present one, whatever the aim, {which} out of reach.")
     return " ".join(words)

@@ -1,4 +1,4 @@
-"""What if some tables were left out, counted more, or added: how every other table moves.
+"""What if some tables were left out, counted differently, or added: how every other table moves.
 
 The budget stays. Standard errors before and after are those of two optima at one budget, so their
 ratios hold at every budget.
@@ -27,7 +27,7 @@ from rpexplore.optimum import Optimum
 from rpexplore.words import rounded
 from rpexplore.workload import Workload
 
-_SAME = 0.05  # per cent: less than that is no change
+_LEAST_CHANGE = 0.05  # per cent: less than that is told as none
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,11 +157,11 @@ def moves_in_words(found: Moves, budget: Budget, counted: str) -> str:
     others = _changes(found.before[~concerned], found.after[~concerned])
     if len(others) == 0:
         return f"{subject} changes nothing: there are no other tables."
-    if np.max(np.abs(others)) < _SAME:
-        effect = f"moves no other table by as much as {_SAME} %"
+    if np.max(np.abs(others)) < _LEAST_CHANGE:
+        effect = f"moves no other table by as much as {_LEAST_CHANGE} %"
     else:
         whose = "the other table" if len(others) == 1 else f"the other {len(others):,} tables"
-        does = "keeps" if abs(np.median(others)) < _SAME else "makes"
+        does = "keeps" if abs(np.median(others)) < _LEAST_CHANGE else "makes"
         effect = f"{does} the standard errors of {whose} {_spread(others)}"
     return f"{subject} {effect}. {_of_concerned(found, budget, counted)}".strip()
 
@@ -226,7 +226,7 @@ def _scale(budget: Budget) -> float:
 def _are_alike(changes: np.ndarray) -> bool:
     """Whether changes in per cent are the same as far as anybody would notice."""
     spread = float(np.max(changes) - np.min(changes))
-    return spread < max(0.05 * abs(float(np.median(changes))), _SAME)
+    return spread < max(0.05 * abs(float(np.median(changes))), _LEAST_CHANGE)
 
 
 def _note(row: dict) -> str:
@@ -242,7 +242,7 @@ def _note(row: dict) -> str:
 
 def _signed(change: float) -> str:
     """ "−9.1", "+26", "±0"."""
-    if abs(change) < _SAME:
+    if abs(change) < _LEAST_CHANGE:
         return "±0"
     return f"{'+' if change > 0 else '−'}{rounded(abs(change), 2)}"
 
@@ -250,10 +250,10 @@ def _signed(change: float) -> str:
 def _spread(changes: np.ndarray) -> str:
     """ "23 % smaller (median; 11 % to 31 %)", "about the same (up to 3 % larger)"."""
     low, middle, high = (float(each) for each in np.quantile(changes, [0, 0.5, 1]))
-    typical = "about the same" if abs(middle) < _SAME else change_in_words(middle)
+    typical = "about the same" if abs(middle) < _LEAST_CHANGE else change_in_words(middle)
     if _are_alike(changes):
         return typical
-    if abs(low) < _SAME or abs(high) < _SAME:
+    if abs(low) < _LEAST_CHANGE or abs(high) < _LEAST_CHANGE:
         farthest = low if abs(low) > abs(high) else high
         return f"{typical} (median; up to {change_in_words(farthest)})"
     if low * high > 0 and high < 100:

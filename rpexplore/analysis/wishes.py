@@ -16,7 +16,7 @@ from rpexplore.words import plural
 from rpexplore.workload import Workload
 
 LEAVE_OUT, BOOST, ADD = "leave_out", "boost", "add"
-PAST = {LEAVE_OUT: "left out", BOOST: "counted more", ADD: "added"}
+PAST = {LEAVE_OUT: "left out", BOOST: "counted differently", ADD: "added"}
 MOST_LISTED = 2000  # tables that a list names, or that get an importance one by one
 
 

@@ -3,10 +3,11 @@
 import io
 import zipfile
 
+from rpexplore.analysis.provenance import except_found
 from rpexplore.analysis.standard_errors import csv_of_tables
 from rpexplore.export.command import command_lines
 from rpexplore.export.report import Report, html, report
-from rpexplore.export.script import python_script
+from rpexplore.export.script import printable, python_script
 from rpexplore.plan import Plan
 from rpexplore.scenario import Scenario
 
@@ -27,7 +28,7 @@ _README = """\
 #   scenario.json  the choices behind the plan; the app can open it
 #   commands.txt   this file: the same from a command line, in this folder
 #
-# Nothing here was made from records.
+# Nothing here was made from records{but}.
 
 """
 
@@ -86,5 +87,5 @@ def commands_of(plan: Plan, scenario: Scenario) -> str:
 
 
 def _readme(scenario: Scenario) -> str:
-    title = "".join(c if c.isprintable() else "�" for c in " ".join(scenario.name.split()))
-    return _README.format(title=title)
+    title, but = " ".join(scenario.name.split()), except_found(scenario.domain)
+    return _README.format(title=printable(title), but=printable(but))

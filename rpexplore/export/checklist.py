@@ -7,6 +7,7 @@ data collection at the bottom. The points below follow that order in this projec
 """
 
 from rpexplore.analysis.budgets import HIGH_EPSILON
+from rpexplore.analysis.provenance import except_found, found_in_words
 from rpexplore.analysis.standard_errors import headline
 from rpexplore.export.section import Checklist, Section
 from rpexplore.plan import Plan
@@ -33,7 +34,7 @@ def nist_checklist(plan: Plan, counted: str) -> Section:
                     *_several_releases(),
                     *_algorithm(plan),
                     *_use(plan, counted),
-                    *_deployment(),
+                    *_deployment(plan),
                 )
             ),
         ),
@@ -109,6 +110,11 @@ def _several_releases() -> Rows:
 
 
 def _algorithm(plan: Plan) -> Rows:
+    names = found_in_words(plan.workload.domain)
+    replace = (
+        f"Take the values of {names} from a public list instead, or decide, and write down, that "
+        "they may be known. "
+    )
     return [
         (
             "Mechanism and its correctness",
@@ -135,9 +141,11 @@ def _algorithm(plan: Plan) -> Rows:
         (
             "Choices that depend on data",
             "Attributes, values, tables and noise are fixed in the plan before the records are "
-            "read. A value that is not in the schema is refused, or counted where you say.",
-            "Confirm that the schema, the tables, the importances and the targets come from "
-            "public knowledge or needs, and not from the records.",
+            f"read{except_found(plan.workload.domain)}. A value that is not in the schema is "
+            "refused, or counted where you say.",
+            f"{replace if names else ''}Confirm that {'all else in ' if names else ''}the schema, "
+            "the tables, the importances and the targets come from public knowledge or needs, and "
+            "not from the records.",
         ),
     ]
 
@@ -176,7 +184,7 @@ def _use(plan: Plan, counted: str) -> Rows:
     ]
 
 
-def _deployment() -> Rows:
+def _deployment(plan: Plan) -> Rows:
     return [
         (
             "Query model",
@@ -187,7 +195,8 @@ def _deployment() -> Rows:
         (
             "Trust model",
             "Central: whoever runs the release sees the records, everybody else sees noisy tables "
-            "only. Planning, this report included, needs no records.",
+            "only. Planning, this report included, was done without the records"
+            f"{except_found(plan.workload.domain)}.",
             "Name who holds the records and runs the release, and why they can be trusted with it.",
         ),
         (

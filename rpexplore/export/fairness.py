@@ -1,8 +1,5 @@
 """What a report tells about fairness: who gets which accuracy, and what another rule would give."""
 
-from dataclasses import replace
-
-import numpy as np
 import pandas as pd
 
 from rpexplore.analysis import (
@@ -13,14 +10,14 @@ from rpexplore.analysis import (
     rankings,
     shadow_prices,
 )
-from rpexplore.analysis.forecasts import SCHEMES, Forecast
+from rpexplore.analysis.forecasts import SCHEMES, Forecast, plain, scheme_of
 from rpexplore.export.section import Chart, Numbers, Points, Section, counts
 from rpexplore.figures import attributes as attribute_figures
 from rpexplore.figures import cell_variances as size_figures
 from rpexplore.figures import curves, shares
 from rpexplore.plan import Plan
 from rpexplore.planner import optimum
-from rpexplore.words import plural
+from rpexplore.words import plural, share_in_words
 
 OWN = "This plan"
 MOST_LINES = 30  # of attributes, before only the ends are drawn
@@ -63,30 +60,19 @@ def fairness_section(plan: Plan, counted: str) -> Section:
 
 
 def forecasts(plan: Plan) -> list[Forecast]:
-    """The plan, and for the same tables and budget each scheme that is another one.
-
-    The schemes weigh tables by nothing but their own rule.
-    """
-    plain = np.all(plan.workload.weights == 1)
-    bare = replace(
-        plan.workload,
-        weights=np.ones(len(plan.workload)),
-        targets=np.full(len(plan.workload), np.nan),
-    )
+    """The plan, and for the same tables and budget each scheme that is another one."""
+    own, bare = scheme_of(plan.loss, plan.workload), plain(plan.workload)
     others = [
         Forecast.of_optimum(name, optimum(bare, loss=loss, closure=plan.closure), plan.budget)
         for name, loss in SCHEMES.items()
-        if not (plain and loss == plan.loss)
+        if name != own
     ]
     return [Forecast.of_plan(OWN, plan), *others]
 
 
 def _comparison_in_words(plan: Plan) -> str:
-    names = {loss: name for name, loss in SCHEMES.items()}
-    if np.all(plan.workload.weights == 1) and plan.loss in names:
-        own = f"This plan is the one named “{names[plan.loss]}”. The others"
-    else:
-        own = "The other plans"
+    name = scheme_of(plan.loss, plan.workload)
+    own = f"This plan is the one named “{name}”. The others" if name else "The other plans"
     return (
         f"{own} compared here are for the same tables and the same budget, with all tables equally "
         "important and another rule for what counts. Each is the best plan for its rule."
@@ -207,12 +193,12 @@ def _by_attribute(own: Forecast, counted: str) -> list[Chart]:
 
 
 def _holders(plan: Plan, own: Forecast) -> Chart:
-    what = shadow_prices.what_is_held(plan.loss)
+    what = shadow_prices.what_is_held(plan.loss, plan.workload)
     frame = shadow_prices.by_table(own)
-    sentence = shadow_prices.in_words(shadow_prices.holders(own), plan.loss)
+    sentence = shadow_prices.in_words(shadow_prices.holders(own), what)
     percent = frame.assign(
         cells=counts(frame["cells"]),
-        share=[f"{100 * share:.3g} %" for share in frame["share"].tolist()],
+        share=[share_in_words(share, 3) for share in frame["share"].tolist()],
     )
     words = {
         "table": "table",

@@ -8,6 +8,7 @@ import pandas as pd
 from rpexplore import privacy
 from rpexplore.analysis.budgets import plain
 from rpexplore.analysis.detection import most_detected
+from rpexplore.analysis.provenance import found_in_words
 from rpexplore.export.section import Beside, Facts, Numbers, Points, Section
 from rpexplore.plan import Plan
 from rpexplore.words import plural, rounded, small
@@ -31,7 +32,7 @@ def label(plan: Plan) -> Section:
                 (
                     Points(_exact(), "Exact"),
                     Points(_approximate(plan), "Approximate"),
-                    Points(_not_covered(), "Not covered"),
+                    Points(_not_covered(plan), "Not covered"),
                 )
             ),
         ),
@@ -57,7 +58,7 @@ def epsilons(plan: Plan) -> Numbers:
         {
             "delta": "δ",
             "epsilon": "ε, proven",
-            "factor": "a result is at most … times as likely",
+            "factor": "a result is at most … times as likely, plus δ",
             "continuous": "not claimed: ε of continuous noise",
         },
         title="The promise as (ε, δ)",
@@ -168,10 +169,11 @@ def _in_plain_words(plan: Plan) -> list[str]:
 def _exact() -> list[str]:
     return [
         "The privacy cost: computed in rational numbers, never above the budget.",
-        "The standard errors of the noise: known in advance, whatever the records hold.",
+        "The standard errors of the noise, as upper bounds: known in advance, and never larger "
+        "than stated, whatever the records hold.",
         "Noisy counts are right on average.",
         "How close the plan is to the best one: a proven bound.",
-        "All of this was recomputed for this report.",
+        "Cost, standard errors and bound were recomputed for this report.",
     ]
 
 
@@ -183,13 +185,19 @@ def _approximate(plan: Plan) -> list[str]:
         sentences.append(
             f"Where the standard error is below {COARSE:g} ({coarse:,} of "
             f"{plural(len(plan.standard_errors), 'table')}), noise in whole steps makes 95 % a "
-            "rough figure."
+            "rough figure, and the true standard error may be smaller than stated."
         )
     return sentences
 
 
-def _not_covered() -> list[str]:
+def _not_covered(plan: Plan) -> list[str]:
+    names = found_in_words(plan.workload.domain)
+    taken = (
+        f"That the values of {names} are listed: they were taken from the records. A rare value "
+        "tells that somebody has it, one that is not listed that nobody has."
+    )
     return [
+        *([taken] if names else []),
         "Errors the records have already: sampling, non-response, coverage, editing.",
         "What leaves the records by other ways: categories or tables chosen by looking at them, "
         "other publications, access to the records.",

@@ -7,6 +7,7 @@ from rpexplore.expected import ExpectedCounts
 from rpexplore.export.section import Chart, Numbers, Section, counts
 from rpexplore.figures.curves import shares_of_cells
 from rpexplore.plan import Plan
+from rpexplore.words import share_in_words
 
 WANTED = 0.2  # the coefficient of variation that the chart marks; the curve has all the others
 
@@ -23,7 +24,7 @@ def relative_errors_section(plan: Plan, expected: ExpectedCounts) -> Section:
     numbers = frame.assign(
         cells=counts(frame["cells"]),
         publishable=counts(frame["publishable"]),
-        share=[f"{100 * share:.3g} %" for share in frame["share"].tolist()],
+        share=[share_in_words(share, 3) for share in frame["share"].tolist()],
     )
     words = {
         "attributes": "attributes",

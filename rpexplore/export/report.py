@@ -18,6 +18,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from rpexplore.analysis.provenance import except_found
 from rpexplore.errors import PlanError
 from rpexplore.expected import ExpectedCounts
 from rpexplore.export.accuracy import accuracy, tables_asked_for
@@ -98,7 +99,7 @@ def report(
         title=name.strip() or f"Release of {tables}",
         subtitle=(
             f"A plan to release {tables} over {attributes} with noise, under differential "
-            "privacy. Made without looking at any record."
+            f"privacy. Made without looking at any record{except_found(domain)}."
         ),
         note=note.strip(),
         label=label(plan),
@@ -138,18 +139,6 @@ def html(made: Report) -> str:
 def still_html(made: Report, images: dict[Chart, str]) -> str:
     """The report as HTML for paper: no program, every chart a picture (a data: address)."""
     return _rendered(made, still=True, policy="", plotly="", figures="", script="", images=images)
-
-
-def report_html(
-    plan: Plan,
-    *,
-    name: str = "",
-    note: str = "",
-    counted: str = "records",
-    expected: ExpectedCounts | None = None,
-) -> str:
-    """The report on a plan as one HTML file. Arguments and errors: those of `report`."""
-    return html(report(plan, name=name, note=note, counted=counted, expected=expected))
 
 
 def plain_figure(chart: Chart) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from rpexplore.analysis.provenance import found_in_words
 from rpexplore.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain import Domain
 from rpexplore.export.section import Facts, Numbers, Section
@@ -25,12 +26,14 @@ def schema(domain: Domain) -> Section:
     words = {"name": "attribute", "label": "label", "values": "values", "listed": "which"}
     if not any(attribute.label for attribute in domain.attributes):
         del words["label"]
+    names = found_in_words(domain)
     return Section(
         "Schema",
         (
             f"The plan knows {plural(len(domain), 'attribute')} of a record. The promise takes "
             "these values to be public knowledge: what is taken from the records themselves is "
             "not protected. The appendix lists values that are cut short here.",
+            *([f"Taken from the records were the values of {names}."] if names else []),
         ),
         (Numbers(pd.DataFrame(rows), words),),
     )

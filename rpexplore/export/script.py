@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rpexplore.analysis.provenance import except_found
 from rpexplore.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.export.recipe import Recipe, budget_texts
 from rpexplore.losses import Loss, SumOfVariances
@@ -53,7 +54,7 @@ def workload(domain: rp.Domain) -> rp.Workload:
 
 
 def domain() -> rp.Domain:
-    """The attributes and their values, which are public knowledge."""
+    """The attributes and their values, which are public knowledge{taken}."""
     return rp.Domain(
         (
 {attributes}
@@ -127,13 +128,16 @@ def python_script(
     name, note: of the scenario, as a comment
     """
     recipe = Recipe.of(plan, request)
+    but = except_found(plan.workload.domain)
     return _SCRIPT.format(
         cost=f"ρ = {rounded(plan.rho, 6, 'up')}",
         unit=plan.budget.unit,
-        remark=_comment(name, note),
+        remark=_comment(name, note, f"Nothing here was made from records{but}." if but else ""),
         imports=_IMPORTS_FOR_CSV if needs_tables_csv(recipe) else _IMPORTS,
         sha256=_literal(plan.sha256),
         version=_literal(plan.version),
+        # No user text, which could end the docstring.
+        taken=" but for those named above" if but else "",
         loss=_loss(plan.loss),
         budget=_budget(plan),
         workload=textwrap.indent(_workload(recipe), "    "),
@@ -149,11 +153,15 @@ def needs_tables_csv(recipe: Recipe) -> bool:
     return listed + len(recipe.settings) > MOST_LINES
 
 
-def _comment(name: str, note: str) -> str:
-    """Texts of a user as comment lines: nothing in them can end the comment."""
-    lines = [line for text in (name, note) for line in text.splitlines() if line.strip()]
-    printable = ["".join(c if c.isprintable() else "�" for c in line) for line in lines]
-    return "".join(f"\n# {line}" for line in printable) + ("\n" if lines else "")
+def printable(text: str) -> str:
+    """Text of a user for one line of a comment, which nothing in it can end."""
+    return "".join(c if c.isprintable() else "�" for c in text)
+
+
+def _comment(*texts: str) -> str:
+    """Texts of a user as comment lines."""
+    lines = [line for text in texts for line in text.splitlines() if line.strip()]
+    return "".join(f"\n# {printable(line)}" for line in lines) + ("\n" if lines else "")
 
 
 # ---- the tables

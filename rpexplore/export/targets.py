@@ -9,7 +9,6 @@ from rpexplore.errors import BudgetError
 from rpexplore.export.section import Numbers, Section
 from rpexplore.losses import MaxVariance
 from rpexplore.plan import Plan
-from rpexplore.words import plural
 
 MOST_MISSED = 20
 
@@ -25,8 +24,8 @@ def targets(plan: Plan) -> Section:
     missed = asked[ratios[asked] > standard_errors.MET]
     missed = missed[np.argsort(-ratios[missed], kind="stable")]
     sentences = [
-        f"{top.targets_met:,} of {plural(top.targets, 'target')} are met.",
-        *_what_it_takes(plan, float(np.max(ratios[asked])) ** 2),
+        standard_errors.targets_met_in_words(top.targets_met, top.targets),
+        *_what_it_takes(plan, float(np.max(ratios[asked])) ** 2, top.targets),
     ]
     if not len(missed):
         return Section("Targets", sentences)
@@ -52,20 +51,22 @@ def targets(plan: Plan) -> Section:
     return Section("Targets", sentences, (numbers,))
 
 
-def _what_it_takes(plan: Plan, factor: float) -> list[str]:
+def _what_it_takes(plan: Plan, factor: float, targets: int) -> list[str]:
     """The budget that would just meet all targets; factor: how many times the plan's own it is."""
+    them = "it" if targets == 1 else "all of them"
     if 1 / standard_errors.MET**2 <= factor <= standard_errors.MET**2:
         return []
     try:
         enough = sufficient(float(plan.rho) * factor, plan.budget)
     except BudgetError:
-        return ["No budget that can be planned with would meet all of them."]
+        return [f"No budget that can be planned with would meet {them}."]
     if factor < 1:
-        return [f"With the same aim, {enough.words} would be enough for all of them."]
+        return [f"With the same aim, {enough.words} would be enough for {them}."]
     sentences = [
-        f"To meet all of them with the same aim takes {enough.words}: {enough.compared}, because "
+        f"To meet {them} with the same aim takes {enough.words}: {enough.compared}, because "
         "standard errors fall with the square root of ρ."
     ]
     if not (isinstance(plan.loss, MaxVariance) and plan.loss.relative_to == "target"):
-        sentences.append("A plan that aims at the targets themselves may need less.")
+        which = "target itself" if targets == 1 else "targets themselves"
+        sentences.append(f"A plan that aims at the {which} may need less.")
     return sentences

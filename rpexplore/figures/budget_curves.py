@@ -22,7 +22,7 @@ from rpexplore.figures.axes import (
     style,
 )
 from rpexplore.figures.labels import apart, shortened
-from rpexplore.words import rounded
+from rpexplore.words import plural, rounded
 
 _HEIGHT = 385
 _WIDTH, _CHARACTER = 560, 6.5  # pixels, about: of a chart between its margins, of a letter
@@ -96,7 +96,7 @@ def targets_by_budget(
     for series, (aim, rows) in enumerate(frame.groupby("aim", sort=False)):
         look = style(series)
         hover = [
-            f"{met:,} targets met from ρ = {rounded(rho, 4)} on<br>"
+            f"{plural(met, 'target')} met from ρ = {rounded(rho, 4)} on<br>"
             f"(ε = {rounded(epsilon, 3, 'up')} at δ = {delta}), {plotly_text(str(aim))}"
             for met, rho, epsilon in zip(rows["met"], rows["rho"], rows["epsilon"], strict=True)
         ]

@@ -11,7 +11,7 @@ from rpexplore.figures.axes import GRID, finished, log_axis, log_range, plotly_t
 from rpexplore.words import rounded
 
 _HEIGHT = 385
-_SAME = 1.001  # plans within this factor in both errors have one label
+_OVERLAP = 1.001  # marks within this factor in both errors have one label
 
 
 def average_against_worst(
@@ -81,14 +81,14 @@ def _labels(rows: list[dict], bend: int, present: tuple[float, float]) -> list[_
     ]
     if 0 < bend < len(rows) - 1:
         words = (
-            f"+{rounded(middle['given_up'], 2)} % on average, "
-            f"−{rounded(middle['gained'], 2)} % at worst"
+            f"average +{rounded(middle['given_up'], 2)} %, "
+            f"worst case −{rounded(middle['gained'], 2)} %"
         )
         labels.append(_Label(middle["average"], middle["largest"], words))
-    alike = [_alike(each.x, present[0]) and _alike(each.y, present[1]) for each in labels]
-    if not any(alike):
+    hidden = [_overlap(each.x, present[0]) and _overlap(each.y, present[1]) for each in labels]
+    if not any(hidden):
         return [*labels, _Label(*present, "present plan")]
-    place = alike.index(True)
+    place = hidden.index(True)
     labels[place] = replace(labels[place], text=f"{labels[place].text} (present plan)")
     return labels
 
@@ -113,8 +113,8 @@ def _write(figure: go.Figure, label: _Label, axes: tuple[dict, dict]) -> None:
     )
 
 
-def _alike(one: float, other: float) -> bool:
-    return max(one, other) <= min(one, other) * _SAME
+def _overlap(one: float, other: float) -> bool:
+    return max(one, other) <= min(one, other) * _OVERLAP
 
 
 def _hover(row: dict) -> str:

@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 
 from rpexplore.figures.axes import GREY, finished, plotly_text, style
 from rpexplore.figures.labels import shortened
-from rpexplore.words import rounded
+from rpexplore.words import share_in_words
 
 
 def bars(frame: pd.DataFrame, names: str, what: str) -> go.Figure:
@@ -47,7 +47,7 @@ def bars(frame: pd.DataFrame, names: str, what: str) -> go.Figure:
             x=[end + 0.02 * max(ends) for end in ends],
             y=places,
             mode="text",
-            text=[f"{rounded(100 * row['share'], 2, zeros=True)} %" for row in rows],
+            text=[share_in_words(row["share"]) for row in rows],
             textposition="middle right",
             hoverinfo="skip",
             showlegend=False,

@@ -62,8 +62,15 @@ def test_words():
 def test_words_where_attributes_do_not_differ():
     forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2), rp.MaxVariance())
     words = attributes.in_words(attributes.by_attribute(forecast), forecast, "people")
-    assert "equally accurate at the median, whichever it is" in words
+    assert words.startswith("Tables have the same median standard error of ")
+    assert words.endswith(" people, whichever attribute they contain.")
     assert "In no table" not in words
+
+
+def test_words_where_only_one_attribute_has_tables():
+    forecast = forecast_of(rp.Workload.of(DOMAIN, ["age"]))
+    words = attributes.in_words(attributes.by_attribute(forecast), forecast, "people")
+    assert words.startswith("Tables that contain age have a median standard error of ")
 
 
 def test_only_the_total():

@@ -100,7 +100,10 @@ def test_budgets_at_the_ends_of_the_range_have_curves(rho):
     frame = curves.errors_by_budget(found, rp.Budget(rho=rho))
     assert np.isfinite(frame["standard_error"]).all()
     assert len(frame) > 10
-    assert "age" in curves.curves_in_words(found, rp.Budget(rho=rho), "people")
+    words = curves.curves_in_words(found, rp.Budget(rho=rho), "people")
+    assert "age" in words
+    assert ("(ε = " in words) == (rho == "1e-99")
+    assert words.endswith(").") == (rho == "1e-99")  # beyond the range there is no ε to tell
 
 
 def test_in_words():
@@ -115,3 +118,10 @@ def test_in_words():
     assert words.startswith("For a standard error of 7.5 people in “worst table” (now 15)")
     assert "ρ = 0.40001" in words
     assert words.endswith(": 4 times the present budget.")
+
+
+def test_half_the_error_is_at_four_times_the_budget():
+    present = rp.Budget(rho="0.1", max_records_per_person=3)
+    rho, error = curves.half_error(curves.Curve("age", 45.0), present)
+    # √(45 × 3² / 0.2) = 45
+    assert (rho, error) == pytest.approx((0.4, 22.5))

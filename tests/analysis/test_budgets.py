@@ -60,7 +60,14 @@ def test_slider_holds_the_present_value_in_order(unit):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [("0.1", "0.1"), ("1e-9", "1e-9"), ("0.00000125", "1.25e-6"), ("1/3", "1/3"), ("12", "12")],
+    [
+        ("0.1", "0.1"),
+        ("1e-9", "1e-9"),
+        ("0.00000125", "1.25e-6"),
+        ("1/3", "1/3"),
+        ("12", "12"),
+        ("0", "0"),
+    ],
 )
 def test_plain_numbers_are_typed_as_people_do(value, text):
     assert budgets.plain(Fraction(value)) == text

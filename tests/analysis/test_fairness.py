@@ -108,13 +108,24 @@ def test_words_for_an_uneven_plan():
 @pytest.mark.parametrize(
     ("errors", "words"),
     [
-        ((3, 3.01), "Nobody is short-changed: all 2 tables have a standard error of 3 people."),
+        (
+            (3, 3.01),
+            "All 2 tables are equally accurate: the standard error of a cell is 3 people; small "
+            "counts still have the larger relative errors.",
+        ),
         ((3,), "There is one table, a0: the standard error of a cell is 3 people."),
     ],
 )
 def test_words_where_nobody_is_worse_off(errors, words):
     found = fairness.unevenness(with_errors(*errors))
     assert fairness.unevenness_in_words(found, "people") == words
+
+
+def test_nearly_all_tables_are_not_all():
+    found = fairness.unevenness(with_errors(*[1.0] * 285, 9.0))
+    assert "99.7 % of the tables are within" in fairness.unevenness_in_words(found, "people")
+    frame = fairness.side_by_side(fairness.measures([with_errors(*[1.0] * 285, 9.0)]))
+    assert "99.7 %" in frame.iloc[:, 1].tolist()
 
 
 def test_words_for_the_measures(schemes):

@@ -14,6 +14,7 @@ from rpexplore.errors import WorkloadError
 from rpexplore.planner import optimum
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import Scenario
+from rpexplore.words import rounded
 from tests.oracles import random_workload
 from tests.strategies import workloads
 
@@ -131,7 +132,9 @@ def test_in_words(found):
     assert row["gained"] > 0.5 * frame["gained"].max()
     assert row["given_up"] < 0.5 * frame["given_up"].max()
     words = trade.frontier_in_words(found, frame, "largest standard error", "people")
-    assert words.count("giving up ") == 2
+    given_up, gained = (rounded(row[name], 2) for name in ("given_up", "gained"))
+    assert f"an average error {given_up} % larger makes the worst case {gained} % smaller" in words
+    assert words.count("an average error ") == 2
     assert "all the way" in words
 
 

@@ -4,6 +4,7 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -201,6 +202,34 @@ def test_by_plan():
     assert frame["plan"].tolist() == [forecast.name for forecast in schemes]
     for row, forecast in zip(frame.to_dict("records"), schemes, strict=True):
         assert row["share"] == relative.by_order(forecast, cells, 0.1)["share"].tolist()[-1]
+
+
+def test_curves_are_those_of_the_shares_for_many_groups():
+    workload = rp.Workload.all_up_to(DOMAIN, 3)
+    forecast = forecast_of(workload)
+    cells = relative.ExpectedCells.of(margin(DOMAIN, ["sex", "region"], range(6)), workload)
+    frame = relative.curves(forecast, cells)
+    for place, coefficient in enumerate(relative.CURVE.tolist()):
+        rows = relative.by_order(forecast, cells, coefficient).to_dict("records")[:-1]
+        found = frame["share"].to_numpy().reshape(len(rows), -1)[:, place]
+        assert found.tolist() == pytest.approx([row["share"] for row in rows])
+
+
+def test_nearly_all_cells_are_not_all():
+    row = {"cells": 1e18, "share": 1.0, "tables": 2, "whole": 1, "none": 0}
+    words = relative.by_order_in_words(pd.DataFrame([row]), 0.2)
+    assert "over 99.99 % of the about 10^18 cells" in words
+    words = relative.by_order_in_words(pd.DataFrame([row | {"whole": 2}]), 0.2)
+    assert " 100 % of the" in words
+
+
+@pytest.mark.parametrize(("total", "told"), [(1e9, "cell is publishable"), (1, "is not publish")])
+def test_words_for_the_only_cell(total, told):
+    forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 0))
+    cells = relative.ExpectedCells.of(ExpectedCounts.of_total(total), forecast.workload)
+    words = relative.by_order_in_words(relative.by_order(forecast, cells, 0.2), 0.2)
+    assert words.startswith("At a wanted coefficient of variation of 20 %, the one ")
+    assert told in words
 
 
 def test_words():

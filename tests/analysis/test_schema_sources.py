@@ -4,13 +4,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import schema_sources
-from rpexplore.analysis.unfinished import (
-    FOUND_IN_RECORDS,
-    TO_COMPLETE,
-    found_in_records,
-    is_unfinished,
-    unfinished,
-)
+from rpexplore.analysis.provenance import FOUND_IN_RECORDS, found_in_records
+from rpexplore.analysis.unfinished import TO_COMPLETE, is_unfinished, unfinished
 from rpexplore.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.errors import DomainError
 from rpexplore.scenario import Scenario, TableSetting
@@ -122,8 +117,29 @@ def test_added_columns_leave_what_has_its_values():
     domain = schema_sources.domain_of_columns(columns, found=["region"], present=present)
     assert domain.names == ("sex", "region", "age")
     assert domain["sex"] == DOMAIN["sex"]
-    assert domain["region"] == Attribute("region", Categories(("N", "S")), FOUND_IN_RECORDS)
+    assert domain["region"].values == Categories(("N", "S"))
     assert is_unfinished(domain["age"])
+
+
+def test_a_label_that_was_typed_is_kept():
+    present = rp.Domain(
+        (
+            Attribute("region", TO_COMPLETE, "Region"),
+            Attribute("yes", TO_COMPLETE, "Consent"),
+            Attribute("age", TO_COMPLETE, "Age"),
+            Attribute("sex", TO_COMPLETE, f"Sex ({FOUND_IN_RECORDS})"),
+        )
+    )
+    columns = {"region": ("N", "S"), "yes": ("true", "false"), "age": (), "sex": ("F", "M")}
+    found = ["region", "sex"]
+    domain = schema_sources.domain_of_columns(columns, found=found, present=present)
+    assert [each.label for each in domain] == [
+        "Region (values found in the records)",
+        "Consent",
+        "Age",
+        "Sex (values found in the records)",
+    ]
+    assert found_in_records(domain) == found
 
 
 def test_an_unfinished_attribute_changes_no_plan():

@@ -92,16 +92,31 @@ def test_a_little_larger_target_lowers_the_loss_by_twice_the_share():
 
 def words_of(*prices, loss=None):
     found = shadow_prices.holders(with_prices(*prices))
-    return shadow_prices.in_words(found, loss or rp.MaxVariance())
+    what = shadow_prices.what_is_held(loss or rp.MaxVariance(), rp.Workload.all_up_to(DOMAIN, 1))
+    return shadow_prices.in_words(found, what)
 
 
 def test_words_for_a_few_tables():
     words = words_of(0.5, 0.1, 0.3, 0.1)
     assert words == (
-        "These 2 of 4 tables hold 80 % of the largest variance up: a0; a2. Leaving out the first, "
-        "or asking less of it, helps the others the most: were its importance 10 % less, the "
-        "largest variance would fall by about 5 %."
+        "These 2 of 4 tables hold 80 % of the largest variance up: a0; a2. Asking a little less "
+        "of the first helps most: were its importance 10 % less, the largest variance would fall "
+        "by about 5 %."
     )
+
+
+def test_the_largest_variance_is_one_by_importance_where_there_is_importance():
+    tables = rp.Workload.all_up_to(DOMAIN, 1)
+    weighted = tables.with_weights({("age",): 4.0})
+    assert shadow_prices.what_is_held(rp.MaxVariance(), tables) == "the largest variance"
+    assert "importance" in shadow_prices.what_is_held(rp.MaxVariance(), weighted)
+    aimed = rp.MaxVariance(relative_to="target")  # importance has no say
+    for workload in (tables, weighted):
+        assert shadow_prices.what_is_held(aimed, workload) == aimed.description
+
+
+def test_nearly_all_of_it_is_not_all():
+    assert words_of(0.9999, 0.0001).startswith("One table holds 99.99 % of the largest")
 
 
 def test_words_for_one_table():

@@ -105,12 +105,30 @@ def test_what_cannot_be_had_is_refused(workload, wanted):
         budgets.budget_for_error(float(solved.variances[0]), wanted, PRESENT[0])
 
 
+def test_a_budget_whose_epsilon_would_be_0_is_stated_in_rho():
+    present = rp.Budget(epsilon=1, delta="1e-6", max_records_per_person=2)
+    found = budgets.budget_for_error(1.0, 1e7, present)
+    assert found.budget.stated[0][0] == "rho"
+    assert found.budget.unit == present.unit
+    assert found.needed <= found.budget.rho <= found.needed * 1.001
+    assert f"ρ = {found.rho} (ε = 0 at δ = 1e-6)" == found.words
+
+
+def test_the_target_that_is_out_of_reach_is_named(workload):
+    greedy = workload.with_targets({("age", "sex"): 1e-60})
+    with pytest.raises(BudgetError, match=r"^The target 1e-60 of age × sex would take .* for less"):
+        budgets.smallest_budget(optimum(greedy, loss=rp.SumOfVariances()), PRESENT[0])
+    with pytest.raises(BudgetError, match="ask for more"):
+        budgets.budget_for_error(1.0, 1e80, PRESENT[0])
+
+
 def test_in_words():
     present = rp.Budget(rho="0.1")
     # epsilon(rho = 0.4, delta = 1e-6) = 4.6044, rounded up
     more = budgets.sufficient(0.4 / (1 + 2e-8), present)
     assert more.words == "ρ = 0.4 (ε = 4.61 at δ = 1e-6)"
     assert more.compared == "4 times the present budget"
+    assert budgets.sufficient(0.1, present).compared == "the present budget"
     less = budgets.sufficient(0.025, present)
     assert less.rho == "0.025001"
     assert less.compared == "25 % of the present budget"

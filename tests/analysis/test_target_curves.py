@@ -84,13 +84,13 @@ def test_some_targets_out_of_reach(workload):
     assert found.second == curves.last_to_be_met(present, BUDGET)["table"].iloc[1]
     assert found.aimed.needed < found.enough.needed
     words = curves.outlook_in_words(found, "people")
-    assert words.startswith(f"{found.met} of 7 targets met at the present budget.")
+    assert words.startswith(f"{found.met} of 7 targets are met at the present budget.")
     assert f"ρ = {found.enough.rho} " in words
     assert f"The last to be met is {found.last} (wanted " in words
     assert words.endswith(f", after {found.second}.")
     words = curves.aimed_in_words(found)
     assert f"from ρ = {found.aimed.rho} " in words
-    assert "No plan of this kind can do it with a smaller budget." in words
+    assert "No plan of this kind can do it with a noticeably smaller budget." in words
     assert "out of reach" in words
 
 
@@ -102,6 +102,34 @@ def test_all_targets_met(workload):
     assert words.startswith("All 7 targets are met. They would be from ρ = ")
     assert "% of the present budget" in words
     assert curves.aimed_in_words(found).startswith("No plan of this kind")
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        (1e4, ["The one target is met. It would be from ρ = ", "It is that of age (wanted"]),
+        (
+            1e-3,
+            [
+                "The one target is not met at the present budget.",
+                "aim meets it from ρ = ",
+                "It is that of age (wanted",
+            ],
+        ),
+    ],
+)
+def test_words_for_a_single_target(target, told):
+    tables = rp.Workload.of(rp.Domain.from_sizes({"age": 10}), ["age"])
+    single = tables.with_targets({("age",): target})
+    solved, aimed = (optimum(single, loss=loss) for loss in (rp.SumOfVariances(), AIM))
+    found = curves.outlook(solved, aimed, BUDGET)
+    words = curves.outlook_in_words(found, "people")
+    for part in told:
+        assert part in words
+    assert "They" not in words
+    words = curves.aimed_in_words(found)
+    assert words.startswith("A plan aimed at the target meets it from ")
+    assert ("the target is out of reach" in words) == (target < 1)
 
 
 def test_targets_of_some_tables_only(workload):

@@ -170,6 +170,7 @@ def test_leaving_out_in_words():
 
 def test_counting_more_in_words():
     found = moves_of(Wish(BOOST, ("age", "sex"), 2, factor=9.0))
+    assert what_if.by_order(found, BUDGET)["name"].iloc[-1] == "2 attributes, counted differently"
     words = what_if.moves_in_words(found, BUDGET, "people")
     assert words.startswith("Counting the table age × sex 9 times as much makes the standard ")
     assert "Its own standard error becomes " in words

@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+LOCAL = ("data:", "blob:", "file:")  # addresses that no request leaves the machine for
 PATIENCE = 30  # seconds, also for a slow machine
 expect.set_options(timeout=1000 * PATIENCE)
 
@@ -106,5 +107,5 @@ def page(browser: Browser, server: str) -> Iterator[Page]:
     page.goto(server)
     yield page
     context.close()
-    hosts = {urlparse(url).hostname for url in asked if not url.startswith(("data:", "blob:"))}
+    hosts = {urlparse(url).hostname for url in asked if not url.startswith(LOCAL)}
     assert hosts == {"127.0.0.1"}, [url for url in asked if "127.0.0.1" not in url]

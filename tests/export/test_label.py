@@ -69,6 +69,7 @@ def test_every_epsilon_is_proven_and_only_a_little_above_the_exact_one():
         # Of continuous noise it would be less, which is why it must not be claimed.
         assert float(row["continuous"]) < float(row["epsilon"])
     assert "not claimed" in epsilons(made).words["continuous"]
+    assert epsilons(made).words["factor"].endswith("times as likely, plus δ")
     assert "neither μ nor that column is promised" in epsilons(made).note
 
 
@@ -95,6 +96,20 @@ def test_whole_steps_are_told_where_they_matter():
     assert "Where" not in lists(plan(rho="0.001"))["Approximate"]
     assert "below 2 (4 of 4 tables)" in lists(plan(rho=10))["Approximate"]
     assert "sampling, non-response" in lists(plan(rho=10))["Not covered"]
+
+
+def test_standard_errors_are_bounds_where_the_noise_is_discrete():
+    """Of ρ = 10 and the total alone, √0.05 is stated, and whole steps make it much less."""
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 10}), 0)
+    made = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=10))
+    (stated,) = made.standard_errors.tolist()
+    chances = {step: math.exp(-(step**2) / (2 * stated**2)) for step in range(-9, 10)}
+    true = math.sqrt(sum(p * k * k for k, p in chances.items()) / sum(chances.values()))
+    assert true < stated / 20
+    found = lists(made)
+    assert "never larger than stated" in found["Exact"]
+    assert "true standard error may be smaller than stated" in found["Approximate"]
+    assert "All of this was recomputed" not in found["Exact"]
 
 
 @pytest.mark.parametrize("budget", [{"rho": "0.1"}, {"mu": 1}, {"privacy_cost": "1/3"}])

@@ -19,7 +19,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.expected import ExpectedCounts
-from rpexplore.export.report import Report, html, report, report_html
+from rpexplore.export.report import Report, html, report
 from rpexplore.export.section import Facts, Numbers
 from rpexplore.table_lists import workload_from_csv
 from tests.export.scenarios import HOSTILE, SCENARIOS, survey
@@ -64,8 +64,10 @@ class Page(HTMLParser):
 def page_of(name: str) -> Page:
     scenario = SCENARIOS[name]
     return Page(
-        report_html(
-            scenario.plan(), name=scenario.name, note=scenario.note, counted=scenario.counted
+        html(
+            report(
+                scenario.plan(), name=scenario.name, note=scenario.note, counted=scenario.counted
+            )
         )
     )
 
@@ -89,7 +91,7 @@ def made(name: str) -> Report:
 
 
 def test_every_scenario_has_a_report_that_reads_well(scenario):
-    page = Page(report_html(scenario.plan(), counted=scenario.counted))
+    page = Page(html(report(scenario.plan(), counted=scenario.counted)))
     assert "nan" not in page.text
     assert "None" not in re.sub(r"None( is added|, as long)", "", page.text)
     assert not re.search(
@@ -172,7 +174,7 @@ def test_what_is_too_long_is_left_out_with_a_word():
     plan = rp.plan(
         rp.Workload.all_up_to(domain, 1), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1)
     )
-    text = Page(report_html(plan)).text
+    text = Page(html(report(plan))).text
     assert "6,000 values, too many to list here" in text
     assert "v0; v1; v2; v3; and 5,996 more" in text
 
@@ -205,7 +207,7 @@ def test_the_checklist_has_every_point_of_the_guidelines(groups):
 
 def test_the_same_plan_gives_the_same_report():
     plan = SCENARIOS["groups"].plan()
-    assert report_html(plan) == report_html(rp.Plan.parse(plan.text))
+    assert html(report(plan)) == html(report(rp.Plan.parse(plan.text)))
 
 
 def test_it_names_nothing_of_this_machine(groups):
@@ -285,7 +287,7 @@ def test_the_smallest_plans_have_reports(order):
         loss=rp.MaxVariance(),
         budget=rp.Budget(rho=1),
     )
-    text = Page(report_html(plan)).text
+    text = Page(html(report(plan))).text
     assert f"{order + 1} table" in text
 
 
@@ -293,7 +295,7 @@ def test_a_table_of_very_many_cells_has_a_report():
     domain = rp.Domain.from_sizes(dict.fromkeys("abcdef", 10**6))
     workload = rp.Workload.of(domain, ["a", tuple("abcdef")])
     plan = rp.plan(workload, loss=rp.SumOfVariances("sqrt"), budget=rp.Budget(rho=1))
-    assert "about 10^36 cells" in Page(report_html(plan)).text
+    assert "about 10^36 cells" in Page(html(report(plan))).text
 
 
 def test_very_many_tables_fit_into_one_report():

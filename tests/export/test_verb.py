@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from rpexplore.cli import cli
 from rpexplore.export import pdf
-from rpexplore.export.report import report_html
+from rpexplore.export.report import html, report
 from tests.export.needs import needs_pdf
 from tests.export.scenarios import SCENARIOS
 
@@ -30,7 +30,7 @@ def test_html_is_the_report_of_the_app(plan):
     done = run("--out", "report.html", *more)
     assert done.exit_code == 0, done.output
     assert done.stdout == "Written to report.html\n"
-    wanted = report_html(plan, name="A & B", note="Two\nlines", counted="people")
+    wanted = html(report(plan, name="A & B", note="Two\nlines", counted="people"))
     assert Path("report.html").read_bytes() == wanted.encode()
 
 

@@ -38,7 +38,7 @@ def test_ends_bend_and_present_plan_are_named():
     assert texts_of(figure) == [
         "best average",
         "best worst case",
-        "+1 % on average, −38 % at worst",
+        "average +1 %, worst case −38 %",
         "present plan",
     ]
     own = figure.data[1]

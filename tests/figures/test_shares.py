@@ -43,6 +43,12 @@ def test_marks_show_the_share_of_the_tables_and_numbers_stand_clear_of_them(fore
     assert marks.marker.symbol == "line-ns"
 
 
+def test_nearly_all_is_not_all():
+    frame = pd.DataFrame({"table": ["a", "b"], "share": [0.996, 0.004]})
+    texts = shares.bars(frame, "table", "it").data[-1].text
+    assert list(texts) == ["99.6 %", "0.4 %"]
+
+
 def test_names_are_cut_and_not_read_as_markup():
     frame = pd.DataFrame({"table": ["<b>x</b>" + " long" * 20], "share": [1.0]})
     figure = shares.bars(frame, "table", "<i>it</i>")

@@ -119,3 +119,16 @@ def test_hostile_names_are_no_formatting(made, hostile):
     session, plan = opened(hostile)
     assert not session.error
     assert plan.text == made["plan.json"]()
+
+
+def test_values_from_records_are_named_and_warned_of(small):
+    attribute = rp.Attribute("a*b", rp.Categories(("x", "y")), "values found in the records")
+    opened_small, _ = opened(small)
+    assert not opened_small.warning
+    assert "Nothing of it was made from records." in opened_small.markdown[0].value
+    scenario = small.replaced(domain=rp.Domain((*small.domain.attributes, attribute)))
+    session, _ = opened(scenario)
+    words = session.markdown[0].value
+    assert "made from records\\, except the values of a\\*b\\, which were taken" in words
+    (warning,) = session.warning
+    assert "the values of a\\*b. Nothing protects" in warning.value

@@ -7,10 +7,12 @@ import pytest
 
 import rpexplore as rp
 from pages._fairness_forecasts import OWN
+from rpexplore.analysis import fairness
 from rpexplore.analysis.forecasts import SCHEMES
 from rpexplore.expected import ExpectedCounts
 from rpexplore.planner import optimum
 from rpexplore.scenario import Scenario, TableSetting, WorkloadRequest
+from rpexplore.settings import GroupSetting
 
 VIEWS = ["By size", "Distribution", "Tables", "Attributes", "What decides", "Relative errors"]
 EQUAL, SQRT, CELLS, LARGEST = SCHEMES
@@ -56,6 +58,12 @@ def test_the_first_screen_says_who_is_worst_off_and_how_uneven_it_is(app, small)
     assert panels(session) == [f"{EQUAL} (yours)", SQRT, CELLS, LARGEST]
 
 
+def test_nearly_all_tables_are_not_all(app, small, monkeypatch):
+    monkeypatch.setattr(fairness, "within_twice", lambda errors: 285 / 286)
+    session = app("fairness", small)
+    assert "99.7 % of the tables within twice the best" in plain(session.texts("caption"))
+
+
 def test_another_plan_can_be_looked_at(app, small):
     session = app("fairness", small)
     session.segmented_control(key="plan_shown").set_value(CELLS).run()
@@ -67,7 +75,7 @@ def test_another_plan_can_be_looked_at(app, small):
 def test_an_even_plan_is_told_in_a_sentence(app, small):
     session = app("fairness", small)
     session.segmented_control(key="plan_shown").set_value(LARGEST).run()
-    assert "Nobody is short-changed" in plain(session.texts("markdown"))
+    assert "All 7 tables are equally accurate" in plain(session.texts("markdown"))
     assert not session.metrics()
 
 
@@ -89,6 +97,17 @@ def test_own_importance_makes_an_own_plan_beside_plain_schemes(app, small):
     session.segmented_control(key="plan_shown").set_value(EQUAL).run()
     worst = errors_of(small, small.loss).max()  # without the importance
     assert session.metrics()["Worst-off table"] == f"σ = {worst:.3g} people"
+
+
+@pytest.mark.parametrize("containing", [(), ("age",)])
+def test_importance_of_a_group_does_not_reach_the_schemes(app, small, containing):
+    weighted = small.with_group(GroupSetting(containing, weight=50.0))
+    session = app("fairness", weighted.replaced(loss=rp.MaxVariance()))
+    assert panels(session) == [OWN, EQUAL, SQRT, CELLS, LARGEST]
+    for name in (EQUAL, CELLS):
+        session.segmented_control(key="plan_shown").set_value(name).run()
+        worst = errors_of(small, SCHEMES[name]).max()
+        assert session.metrics()["Worst-off table"] == f"σ = {worst:.3g} people"
 
 
 def test_own_targets_make_an_own_plan(app, small):
@@ -158,7 +177,8 @@ def test_what_decides_names_few_tables(app):
     scenario = Scenario(domain, WorkloadRequest(order=1), loss=rp.SumOfVariances("cells"))
     session = view(app("fairness", scenario), "What decides")
     words = plain(session.texts("markdown"))
-    assert "up: age. Leaving it out, or asking less of it" in words
+    assert "up: age. Asking a little less of it helps most" in words
+    assert any("What if" in link.proto.label for link in session.get("page_link"))
 
 
 def test_attributes_are_ordered_by_the_median_of_their_tables(app, small):

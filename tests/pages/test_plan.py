@@ -6,6 +6,7 @@ import pytest
 
 import rpexplore as rp
 from pages._session import escaped
+from rpexplore import losses
 from rpexplore.request import TableSetting
 
 
@@ -76,12 +77,27 @@ def test_targets_met_are_counted(app, small):
     scenario = small.with_settings([TableSetting(("age",), 1.0, 1e4), TableSetting((), 1.0, 0.01)])
     session = app("plan", scenario)
     assert session.warning[0].value == escaped(
-        "1 of 2 targets met. Furthest off is (total): σ = 4.74 for a target of 0.01."
+        "1 of 2 targets is met. Furthest off is (total): σ = 4.74 for a target of 0.01."
     )
     rows = session.dataframe[-1].value.set_index("table")
     assert rows.loc[["age", "(total)", "sex"], "met"].tolist() == ["yes", "no", ""]
     session.text_input(key="typed budget").set_value("100000").run()
-    assert session.success[0].value == "2 of 2 targets met\\."
+    assert session.success[0].value == "Both targets are met\\."
+
+
+def test_a_single_target_is_told_in_grammar(app, small):
+    session = app("plan", small.with_settings([TableSetting(("age",), target=1.0)]))
+    assert session.warning[0].value.startswith("The one target is not met")
+    assert any("budget that meets the target with" in text for text in session.texts("markdown"))
+    session.button(key="use smallest budget").click().run()
+    assert session.success[0].value.startswith("The one target is met")
+
+
+def test_aims_and_weightings_are_called_what_they_are_elsewhere(app, small):
+    session = app("plan", small)
+    assert session.radio(key="aim").options == [aim.capitalize() for aim in losses.AIMS.values()]
+    told = session.selectbox(key="weighting").options
+    assert told == [losses.weighting_in_words(each) for each in losses.WEIGHTINGS]
 
 
 # ---- the budget
@@ -212,9 +228,9 @@ def test_many_tables_do_not_travel_with_the_chart(app, wide):
 def test_the_smallest_budget_meets_all_targets(app, small):
     settings = [TableSetting(("age", "sex"), target=4.0), TableSetting(("region",), target=3.0)]
     session = app("plan", small.with_settings(settings))
-    assert any("0 of 2 targets met" in text for text in session.texts("warning"))
+    assert any("0 of 2 targets are met" in text for text in session.texts("warning"))
     session.button(key="use smallest budget").click().run()
-    assert any("2 of 2 targets met" in text for text in session.texts("success"))
+    assert any("Both targets are met" in text for text in session.texts("success"))
     budget, planned = session.scenario.budget, session.planned
     errors = [float(planned.variance(table)) ** 0.5 for table in (("age", "sex"), ("region",))]
     assert errors[0] <= 4
@@ -233,4 +249,5 @@ def test_the_smallest_budget_meets_all_targets(app, small):
 def test_a_target_out_of_reach_says_so(app, small):
     session = app("plan", small.with_settings([TableSetting(("age",), target=1e-60)]))
     assert not session.exception
-    assert any("ask for less" in text for text in session.texts("info"))
+    (told,) = (text for text in session.texts("info") if "ask for less" in text)
+    assert plain([told]).startswith("The target 1e-60 of age would take")

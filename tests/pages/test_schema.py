@@ -312,7 +312,7 @@ def test_values_are_inferred_only_after_the_warning_is_confirmed(app, small, dat
     assert domain["size"].values == Categories(("0", "1", "2"))
     assert domain["sex"].label == "values found in the records"
     told = plain(session.texts("warning"))
-    assert "From the records: the values of sex, size, word. Nothing protects" in told
+    assert "From the records: the values of sex, size and word. Nothing protects" in told
     assert "Not listed: id (more than 100 different values)" in told
     assert "No values yet: id" in told
     # Nothing tells how many records there are, or how often a value occurs.
@@ -322,31 +322,42 @@ def test_values_are_inferred_only_after_the_warning_is_confirmed(app, small, dat
     assert not session.exception
 
 
-@pytest.mark.parametrize("cancelled", [False, True])
-def test_a_long_reading_goes_on_beside_the_page(app, small, data, monkeypatch, cancelled):
-    """It shows how far it is, survives a change of page, and can be cancelled."""
+@pytest.fixture
+def slow(monkeypatch) -> threading.Event:
+    """Makes readings of records wait until this is set; then they note their last batch."""
     go_on = threading.Event()
 
-    def slow(path, names, progress):
+    def waiting(path, names, progress):
         progress(0.25)
         assert go_on.wait(20)
-        progress(0.5)
+        progress(1.0)
         return found_values(path, names)
 
-    monkeypatch.setattr("pages._columns.found_values", slow)
+    monkeypatch.setattr("pages._columns.found_values", waiting)
     monkeypatch.setattr("pages._columns.PATIENCE", 0.2)
-    session = choose_columns(app("schema", small), data, ["sex"])
+    return go_on
+
+
+def begin_reading(session, path, columns, button="Replace the schema"):
+    choose_columns(session, path, columns)
     session.radio(key="what to take").set_value("Names, and the values found in the records").run()
-    session.checkbox(key=f"understood for {data}").set_value(True).run()
-    session.press("Replace the schema")
+    session.checkbox(key=f"understood for {path}").set_value(True).run()
+    return session.press(button)
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_a_long_reading_goes_on_beside_the_page(app, small, data, slow, cancelled):
+    """It shows how far it is, survives a change of page, and can be cancelled."""
+    session = begin_reading(app("schema", small), data, ["sex"])
     assert session.scenario == small
     assert any(button.label == "Cancel" for button in session.button)
     task = session.session_state["columns task"][0]
     if cancelled:
         session.press("Cancel")
     session.open("plan")
-    go_on.set()
+    slow.set()
     task.wait(20)
+    assert (task.result is None) == cancelled  # the note of the last batch stops it
     session.open("schema")
     if cancelled:
         assert "Cancelled. Nothing was changed." in plain(session.texts("error"))
@@ -354,6 +365,49 @@ def test_a_long_reading_goes_on_beside_the_page(app, small, data, monkeypatch, c
     else:
         assert session.scenario.domain["sex"].values == Categories(("F", "M"))
     assert not session.exception
+
+
+def test_a_reading_cancelled_after_its_last_note_changes_nothing(app, small, data, monkeypatch):
+    go_on = threading.Event()
+
+    def late(path, names, progress):
+        progress(1.0)
+        assert go_on.wait(20)
+        return found_values(path, names)
+
+    monkeypatch.setattr("pages._columns.found_values", late)
+    monkeypatch.setattr("pages._columns.PATIENCE", 0.2)
+    session = begin_reading(app("schema", small), data, ["sex"])
+    task = session.session_state["columns task"][0]
+    session.press("Cancel")
+    go_on.set()
+    task.wait(20)
+    assert task.result is not None  # it came to its end all the same
+    session.run()
+    assert "Cancelled. Nothing was changed." in plain(session.texts("error"))
+    assert session.scenario == small
+    assert "columns task" not in session.session_state
+
+
+@pytest.mark.parametrize("add", [False, True])
+@pytest.mark.parametrize("what", ["another scenario", "another schema"])
+def test_values_come_to_the_scenario_they_were_looked_for_in(app, small, data, slow, what, add):
+    button = "Add these" if add else "Replace the schema"
+    session = begin_reading(app("schema", small), data, ["sex", "word"], button)
+    task = session.session_state["columns task"][0]
+    if what == "another scenario":
+        other = small.replaced(name="Another", counted="visits")
+    else:
+        other = small.replaced(domain=rp.Domain(small.domain.attributes[:2]))
+    session.scenario = other
+    slow.set()
+    task.wait(20)
+    session.run()
+    assert session.scenario == other
+    told = plain(session.texts("warning"))
+    assert "looked for in scenario Scenario 1" in told
+    assert "nothing was changed" in told
+    assert "word" not in str(session.scenario.domain)
 
 
 def test_another_sessions_inferred_values_are_not_seen(app, small, data):

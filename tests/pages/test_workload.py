@@ -72,6 +72,19 @@ def test_an_unusable_list_stays_to_be_mended(app, small):
     assert session.text_area(key="listed").value == "age"
 
 
+def test_a_list_with_an_attribute_named_total(app):
+    domain = rp.Domain.from_sizes({"total": 2, "a,b": 3, "age": 4})
+    session = choose(app("workload", Scenario(domain, WorkloadRequest(order=2))), "listed")
+    text = session.text_area(key="listed").value
+    assert text.splitlines()[:2] == ["(total)", "total"]
+    assert "(total) stands for the total" in session.text_area(key="listed").label
+    before = session.scenario
+    session.text_area(key="listed").set_value(text + "\n").run()
+    assert not session.error
+    assert session.scenario == before
+    assert session.scenario.workload.tables[:2] == [(), ("total",)]
+
+
 def buttons(session):
     return {button.label: button.disabled for button in session.button}
 
@@ -161,7 +174,41 @@ def test_typed_cells_stay_with_their_tables(app, small):
     choose(session, "of_order")
     session.run()
     assert session.scenario.request.settings == (TableSetting(("sex",), 5.0),)
-    assert "1 importance or target" in " ".join(session.texts("caption"))
+    assert "1 setting of tables" in " ".join(session.texts("caption"))
+
+
+def test_typed_cells_do_not_reach_other_tables_in_as_many_rows(app, small):
+    """Streamlit would keep them: the columns and the number of rows are the same."""
+    session = app("workload", small)
+    session.multiselect(key="only").set_value(["age", "sex"]).run()
+    session.type_in_grid("workload grid", 1, "weight", 9.0)
+    session.type_in_grid("workload grid", 2, "weight", 7.0)
+    session.type_in_grid("workload grid", 2, "target", 3.0)
+    typed = (TableSetting(("age",), 9.0), TableSetting(("sex",), 7.0, 3.0))
+    assert session.scenario.request.settings == typed
+    session.multiselect(key="only").set_value(["age", "region"]).run()
+    assert session.data_editor[0].value["table"].tolist()[2] == "region"
+    session.run()
+    assert session.scenario.request.settings == typed
+    # Changes of the filter, too, and back to the first tables.
+    session.multiselect(key="only").set_value([]).run()
+    for chosen in (["sex"], ["region"], ["age"]):
+        session.multiselect(key="tables with").set_value(chosen).run()
+        session.type_in_grid("workload grid", 0, "weight", 5.0)
+    assert [each.weight for each in session.run().scenario.request.settings] == [5.0] * 3
+    assert session.scenario.workload.weights.tolist() == [1, 5, 5, 5, 1, 1, 1]
+
+
+def test_a_refused_cell_is_not_dropped_silently_for_other_tables(app, small):
+    session = app("workload", small)
+    session.multiselect(key="only").set_value(["age", "sex"]).run()
+    session.type_in_grid("workload grid", 2, "weight", 0.0)
+    assert "must be a positive number" in session.error[0].value
+    session.multiselect(key="only").set_value(["age", "region"]).run()
+    session.run()
+    assert "given up" in session.warning[0].value
+    assert not session.error
+    assert session.scenario.request.settings == ()
 
 
 def test_importance_of_zero_is_refused(app, small):

@@ -1,0 +1,43 @@
+"""Where the values of a schema come from: public knowledge, or else the records themselves."""
+
+from rpexplore.analysis.unfinished import is_unfinished
+from rpexplore.domain import Domain
+
+FOUND_IN_RECORDS = "values found in the records"  # in a label, so that every file says it
+_MOST_NAMED = 5
+
+
+def label_of_found(label: str) -> str:
+    """A label that says as well that the values were found in records."""
+    if FOUND_IN_RECORDS in label:
+        return label
+    return f"{label} ({FOUND_IN_RECORDS})" if label else FOUND_IN_RECORDS
+
+
+def found_in_records(*domains: Domain) -> list[str]:
+    """The names of the attributes whose labels say that their values came from records."""
+    found = (
+        attribute.name
+        for domain in domains
+        for attribute in domain
+        if FOUND_IN_RECORDS in attribute.label and not is_unfinished(attribute)
+    )
+    return list(dict.fromkeys(found))
+
+
+def found_in_words(*domains: Domain) -> str:
+    """Whose values came from records: "age and sex", "a, b, c, d, e and 3 more"; "" for none."""
+    names = found_in_records(*domains)
+    if len(names) > _MOST_NAMED:
+        names = [*names[:_MOST_NAMED], f"{len(names) - _MOST_NAMED:,} more"]
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+
+def except_found(*domains: Domain) -> str:
+    """What a sentence that no records were used must end with; "" where it holds as it is."""
+    names = found_in_words(*domains)
+    if not names:
+        return ""
+    return (
+        f", except the values of {names}, which were taken from the records and are not protected"
+    )

@@ -1,0 +1,10 @@
+"""Standard errors that nobody would tell apart."""
+
+import pytest
+
+from rpexplore.analysis.alike import are_same
+
+
+@pytest.mark.parametrize(("high", "same"), [(2.0, True), (2.009, True), (2.02, False)])
+def test_the_same_as_far_as_anybody_would_notice(high, same):
+    assert are_same(2.0, high) == same

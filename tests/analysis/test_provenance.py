@@ -1,0 +1,61 @@
+"""Where values come from, and the words that every document has for it."""
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.analysis.provenance import (
+    FOUND_IN_RECORDS,
+    except_found,
+    found_in_records,
+    found_in_words,
+    label_of_found,
+)
+from rpexplore.analysis.unfinished import TO_COMPLETE
+from rpexplore.attribute import Attribute, Categories
+
+
+def domain_with(*found: str) -> rp.Domain:
+    values = Categories(("x", "y"))
+    taken = [Attribute(name, values, label_of_found("")) for name in found]
+    return rp.Domain((Attribute("public", values, "Label"), *taken))
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ("", ""),
+        ("a", "a"),
+        ("ab", "a and b"),
+        ("abc", "a, b and c"),
+        ("abcde", "a, b, c, d and e"),
+        ("abcdefg", "a, b, c, d, e and 2 more"),
+    ],
+)
+def test_in_words(found, words):
+    domain = domain_with(*found)
+    assert found_in_records(domain) == list(found)
+    assert found_in_words(domain) == words
+    assert bool(except_found(domain)) == bool(found)
+
+
+def test_a_sentence_that_holds_is_left_as_it_is():
+    assert except_found(domain_with()) == ""
+    assert except_found(domain_with("sex")) == (
+        ", except the values of sex, which were taken from the records and are not protected"
+    )
+
+
+def test_several_schemas_are_told_together():
+    assert found_in_words(domain_with("a", "b"), domain_with(), domain_with("b", "c")) == (
+        "a, b and c"
+    )
+
+
+def test_labels():
+    assert label_of_found("") == FOUND_IN_RECORDS
+    assert label_of_found("Sex") == f"Sex ({FOUND_IN_RECORDS})"
+    assert label_of_found(label_of_found("Sex")) == label_of_found("Sex")
+
+
+def test_what_still_waits_for_values_has_none_from_records():
+    assert found_in_records(rp.Domain((Attribute("a", TO_COMPLETE, FOUND_IN_RECORDS),))) == []

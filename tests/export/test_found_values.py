@@ -1,0 +1,78 @@
+"""Values that were taken from the records: every document that speaks of records names them."""
+
+import io
+import zipfile
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.analysis.provenance import FOUND_IN_RECORDS
+from rpexplore.export.bundle import bundle, commands_of, contents_of, report_of, script_of
+from rpexplore.export.section import Beside, Checklist
+from rpexplore.request import WorkloadRequest
+from rpexplore.scenario import Scenario
+from tests.export.scenarios import SCENARIOS
+
+BUT = ", except the values of {}, which were taken from the records and are not protected"
+# A name that would end a comment, a docstring, or a replacement field.
+ODD = 'x""" {but}\u2028import os'
+
+
+def scenario_with(*found: str) -> Scenario:
+    values = rp.Categories(("F", "M"))
+    taken = [rp.Attribute(name, values, FOUND_IN_RECORDS) for name in found]
+    domain = rp.Domain((rp.Attribute("age", rp.Integers(0, 9)), *taken))
+    return Scenario(domain, WorkloadRequest(order=1))
+
+
+def texts(scenario: Scenario) -> dict[str, str]:
+    with zipfile.ZipFile(io.BytesIO(bundle(scenario.plan(), scenario))) as archive:
+        return {name: archive.read(name).decode() for name in archive.namelist()}
+
+
+def test_every_document_names_them():
+    scenario = scenario_with("sex")
+    files, but = texts(scenario), BUT.format("sex")
+    assert f"Made without looking at any record{but}." in files["report.html"]
+    assert f"before the records are read{but}." in files["report.html"]
+    assert f"was done without the records{but}." in files["report.html"]
+    assert "Taken from the records were the values of sex." in files["report.html"]
+    assert f"# Nothing here was made from records{but}." in files["commands.txt"]
+    assert f"# Nothing here was made from records{but}." in files["plan.py"]
+    assert "public knowledge but for those named above." in files["plan.py"]
+    assert FOUND_IN_RECORDS in files["codebook.json"]
+    assert FOUND_IN_RECORDS in files["plan.json"]
+
+
+def test_the_label_does_not_cover_them_and_the_checklist_asks():
+    made = contents_of(scenario_with("sex").plan(), scenario_with("sex"))
+    lists = made.label.parts[-1]
+    assert isinstance(lists, Beside)
+    (left_out,) = (each.sentences for each in lists.lists if each.title == "Not covered")
+    assert left_out[0].startswith("That the values of sex are listed: they were taken from")
+    (points,) = (
+        part.rows for each in made.sections for part in each.parts if isinstance(part, Checklist)
+    )
+    (todo,) = (row[2] for row in points if row[0] == "Choices that depend on data")
+    assert todo.startswith("Take the values of sex from a public list instead")
+
+
+@pytest.mark.parametrize("scenario", [scenario_with(), SCENARIOS["hostile"]], ids=["plain", "odd"])
+def test_without_any_nothing_is_taken_back(scenario):
+    files = texts(scenario)
+    assert "Made without looking at any record." in files["report.html"]
+    assert "# Nothing here was made from records." in files["commands.txt"]
+    assert "which are public knowledge." in files["plan.py"]
+    assert "taken from the records and" not in "".join(files.values())
+
+
+def test_odd_names_end_no_comment_and_no_docstring():
+    scenario = scenario_with(ODD)
+    plan = scenario.plan()
+    script = script_of(plan, scenario)
+    made: dict = {"__name__": "exported"}
+    exec(compile(script, "plan.py", "exec"), made)  # noqa: S102 (that is the question)
+    assert made["plan"]().text == plan.text
+    commands = texts(scenario)["commands.txt"].removesuffix(commands_of(plan, scenario))
+    assert all(line.startswith("#") or not line for line in commands.splitlines())
+    assert ODD not in report_of(plan, scenario).split("<body")[0]
