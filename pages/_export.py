@@ -6,10 +6,13 @@ import streamlit as st
 
 from pages._found import found_warning
 from pages._session import current, escaped, kept
+from pages._task import Note, worked_out
 from rpexplore.analysis.provenance import except_found
 from rpexplore.analysis.standard_errors import csv_of_tables
 from rpexplore.export import bundle, pdf
 from rpexplore.plan import Plan
+
+MANY = 10_000  # tables, whose report takes seconds
 
 
 def export_section(planned: Plan) -> None:
@@ -21,14 +24,14 @@ def export_section(planned: Plan) -> None:
         f"the records are. Nothing of it was made from records{escaped(except_found(domain))}."
     )
     found_warning(domain)
-    st.download_button(
-        "Download everything (.zip)",
-        lambda: bundle.bundle(planned, scenario),
+    many = len(planned.workload) > MANY
+    _piece(
         bundle.FILENAME,
+        "",
+        lambda: bundle.bundle(planned, scenario),
         "application/zip",
-        type="primary",
-        icon=":material/folder_zip:",
-        on_click="ignore",
+        label="Download everything (.zip)",
+        slow=(planned, scenario) if many else None,
     )
     st.caption(
         "Holds report.html, plan.json, tables.csv, plan.py, codebook.json, the scenario as a file "
@@ -44,6 +47,7 @@ def export_section(planned: Plan) -> None:
             "file for a browser; it needs no network.",
             lambda: bundle.report_of(planned, scenario),
             "text/html",
+            slow=(planned, scenario) if many else None,
         )
         _piece(
             "report.pdf",
@@ -51,6 +55,7 @@ def export_section(planned: Plan) -> None:
             lambda: pdf.pdf(bundle.contents_of(planned, scenario)),
             "application/pdf",
             disabled=bool(missing),
+            slow=(planned, scenario),
         )
     with middle:
         _piece(
@@ -91,7 +96,48 @@ def export_section(planned: Plan) -> None:
 
 
 def _piece(
-    name: str, what_for: str, make: Callable[[], str | bytes], kind: str, *, disabled: bool = False
+    name: str,
+    what_for: str,
+    make: Callable[[], str | bytes],
+    kind: str,
+    *,
+    label: str = "",
+    disabled: bool = False,
+    slow: tuple | None = None,
 ) -> None:
-    st.download_button(f"Download {name}", make, name, kind, on_click="ignore", disabled=disabled)
-    st.caption(what_for)
+    """A button for one file. A slow one (its key is given) is made beforehand, with progress."""
+    label, most = label or f"Download {name}", name == bundle.FILENAME
+    content: Callable[[], str | bytes] | str | bytes | None = make
+    if slow is not None:
+        content = _made(name, slow, make, disabled)
+    if content is not None:
+        st.download_button(
+            label,
+            content,
+            name,
+            kind,
+            type="primary" if most else "secondary",
+            icon=":material/folder_zip:" if most else None,
+            on_click="ignore",
+            disabled=disabled,
+        )
+    if what_for:
+        st.caption(what_for)
+
+
+def _made(
+    name: str, key: tuple, make: Callable[[], str | bytes], disabled: bool
+) -> str | bytes | None:
+    """What `make` returns, once it was asked for; until then a button to ask."""
+
+    def work(note: Note) -> str | bytes:
+        note(0.1, f"Making {name}")
+        return make()
+
+    def ask() -> None:
+        st.session_state[f"asked for {name}"] = key
+
+    if st.session_state.get(f"asked for {name}") != key:
+        st.button(f"Make {name}", on_click=ask, disabled=disabled)
+        return None
+    return worked_out(f"made {name}", key, work)

@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from pages._session import current, escaped, kept, study
-from pages._task import Note, Task, follow
+from pages._task import PATIENCE, Note, Task, follow
 from rpexplore.closure import Closure
 from rpexplore.errors import RpexploreError
 from rpexplore.losses import Loss
@@ -18,7 +18,6 @@ from rpexplore.solvers.solution import share_done
 from rpexplore.words import plural, rounded
 from rpexplore.workload import Workload
 
-PATIENCE = 3.0  # seconds a page waits for a solution before it shows how far it is
 MOST_KEPT = 12  # workloads whose solutions stay with the session
 
 

@@ -6,9 +6,11 @@ from typing import Generic, TypeVar
 
 import streamlit as st
 
+from pages._session import escaped, kept
 from rpexplore.errors import RpexploreError
 
 T = TypeVar("T")
+PATIENCE = 3.0  # seconds a page waits before it shows how far the work is
 Note = Callable[[float, str], None]  # how much is done, 0 to 1, and what is being done
 
 
@@ -93,3 +95,29 @@ def follow(task: Task, key: str, cost: Callable[[], str] = lambda: "") -> None:
             right.button("Cancel", key=f"cancel {key}", on_click=task.cancel)
 
     bar()
+
+
+def worked_out(name: str, key: tuple, work: Callable[[Note], T]) -> T | None:
+    """What `work` returns, done once for each key outside the script thread.
+
+    None while it goes on (its progress is then on the page), and where it failed (the page then
+    says why).
+    """
+    before = st.session_state.get(f"kept {name}")
+    if before is not None and before[0] != key:
+        before[1].cancel()
+    task = kept(name, key, lambda: Task(work).start())
+    if task.is_going:
+        with st.spinner("Working it out …"):
+            task.wait(PATIENCE)
+    if task.is_going:
+        follow(task, name)
+        return None
+    if task.result is None:
+        st.error(escaped(task.error))
+        st.button("Try again", key=f"again {name}", on_click=_forget, args=(name,))
+    return task.result
+
+
+def _forget(name: str) -> None:
+    st.session_state.pop(f"kept {name}", None)

@@ -5,7 +5,8 @@ import streamlit as st
 from pages._exhibit import exhibit, number, numbers
 from pages._optima import optimum
 from pages._session import current, escaped, show_messages
-from pages._tradeoffs_work import keep_scenario, worked_out
+from pages._task import worked_out
+from pages._tradeoffs_work import keep_scenario
 from rpexplore.analysis import frontier as trade
 from rpexplore.figures import frontier as figures
 from rpexplore.losses import WEIGHTINGS, MaxVariance, SumOfVariances, weighting_in_words

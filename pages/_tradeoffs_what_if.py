@@ -4,9 +4,8 @@ import streamlit as st
 
 from pages._exhibit import exhibit, number, numbers
 from pages._session import current, escaped, kept
-from pages._task import Note
+from pages._task import Note, worked_out
 from pages._tradeoffs_wish import take_over, wish_inputs
-from pages._tradeoffs_work import worked_out
 from rpexplore.analysis import what_if
 from rpexplore.analysis.wishes import BOOST, changed_workload
 from rpexplore.errors import RpexploreError

@@ -9,6 +9,8 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import rpexplore as rp
+from pages import _export
+from rpexplore.errors import ExportError
 from rpexplore.export import pdf
 from rpexplore.scenario import Scenario
 from rpexplore.study import Study
@@ -62,7 +64,6 @@ def test_each_piece_can_be_taken_by_itself(made, small):
         f"Download {name}"
         for name in (
             "report.html",
-            "report.pdf",
             "plan.json",
             "tables.csv",
             "plan.py",
@@ -77,20 +78,57 @@ def test_each_piece_can_be_taken_by_itself(made, small):
 
 
 @needs_pdf
-def test_the_report_can_be_taken_as_pdf(made, small):
-    opened(small)
-    assert made["report.pdf"]().startswith(b"%PDF-")
+def test_the_report_is_made_as_pdf_and_can_be_taken(made, small):
+    session, _ = opened(small)
+    assert asked_for(session, "report.pdf", made).startswith(b"%PDF-")
+
+
+def asked_for(session, name, made):
+    """What is made of a slow piece, once its button was pressed and the work is done."""
+    next(each for each in session.button if each.label == f"Make {name}").click().run()
+    for _ in range(30):
+        if name in made:
+            return made[name]
+        session.run()
+    raise AssertionError(f"{name} was never made")
+
+
+def test_many_tables_are_reported_on_outside_the_script(made, monkeypatch):
+    monkeypatch.setattr(_export, "MANY", 5)
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
+    session, plan = opened(Scenario(domain))
+    assert "report.html" not in made
+    assert plan.sha256 in asked_for(session, "report.html", made)
+    with zipfile.ZipFile(BytesIO(asked_for(session, "plan-bundle.zip", made))) as archive:
+        assert archive.read("plan.json").decode() == plan.text
+
+
+def test_what_cannot_be_made_says_why_and_can_be_tried_again(made, small, monkeypatch):
+    def fail(*_):
+        raise ExportError("The disk of fonts is gone; put it back.")
+
+    monkeypatch.setattr(pdf, "what_is_missing", lambda: "")
+    monkeypatch.setattr(pdf, "pdf", fail)
+    session, _ = opened(small)
+    with pytest.raises(AssertionError, match="never made"):
+        asked_for(session, "report.pdf", made)
+    assert "The disk of fonts is gone" in session.error[0].value
+    monkeypatch.setattr(pdf, "pdf", lambda report: b"%PDF-")
+    next(each for each in session.button if each.label == "Try again").click().run()
+    session.run()
+    assert made["report.pdf"] == b"%PDF-"
 
 
 def test_every_piece_says_what_it_is_for(small):
     session, _ = opened(small)
-    assert len(session.caption) == len(session.download_button)
+    makers = [button for button in session.button if button.label.startswith("Make ")]
+    assert len(session.caption) == len(session.download_button) + len(makers)
 
 
 def test_without_the_extra_the_pdf_is_off_and_says_what_to_do(monkeypatch, small):
     monkeypatch.setattr(pdf, "what_is_missing", lambda: "PDF reports need that: do this")
     session, _ = opened(small)
-    (button,) = (each for each in session.download_button if "pdf" in each.label)
+    (button,) = (each for each in session.button if "pdf" in each.label)
     assert button.proto.disabled
     assert any("PDF reports need that: do this." in caption.value for caption in session.caption)
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 import rpexplore as rp
-from pages import _tradeoffs_work
+from pages import _task
 from rpexplore.analysis import frontier as trade
 from rpexplore.analysis.target_curves import AIM
 from rpexplore.request import WorkloadRequest
@@ -429,7 +429,7 @@ def test_long_work_shows_how_far_it_is_and_can_be_cancelled(tradeoffs, small, mo
             note(0.3, "Plan 4 of up to 11")
             time.sleep(0.01)
 
-    monkeypatch.setattr(_tradeoffs_work, "PATIENCE", 0.1)
+    monkeypatch.setattr(_task, "PATIENCE", 0.1)
     monkeypatch.setattr(trade, "frontier", endless)
     session = tradeoffs(small, WORST)
     assert "Plan 4 of up to 11" in session.get("progress")[0].proto.text
@@ -453,7 +453,7 @@ def test_work_for_what_is_not_asked_any_more_is_given_up(tradeoffs, small, monke
         finally:
             ended.append(ends[0].loss)
 
-    monkeypatch.setattr(_tradeoffs_work, "PATIENCE", 0.1)
+    monkeypatch.setattr(_task, "PATIENCE", 0.1)
     monkeypatch.setattr(trade, "frontier", endless)
     session = tradeoffs(small, WORST)
     session.selectbox(key="average").set_value("cells").run()
