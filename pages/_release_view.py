@@ -13,7 +13,7 @@ from pages._task import follow
 from rpexplore.errors import RpexploreError
 from rpexplore.ledger import Account
 from rpexplore.plan import Plan
-from rpexplore.release import Release
+from rpexplore.release import BOOKED, Release
 from rpexplore.words import plural, rounded
 
 
@@ -61,7 +61,7 @@ def _minute(moment: str) -> str:
 
 def run_in_progress(run: Run) -> None:
     """A bar that follows the run; the page itself is drawn again when it has ended."""
-    follow(run.task, "release", run.cost_of_cancelling)
+    follow(run.task, "release", run.cost_of_cancelling, BOOKED)
     st.caption("The run goes on if you look at other pages.")
 
 

@@ -31,9 +31,10 @@ def study_file(place: str) -> None:
         "found again after a refresh. As a file it can be kept elsewhere or passed on. It holds "
         f"what you have chosen, and nothing from records{escaped(but)}."
     )
+    held = study()  # the file is made by another thread, which knows no session
     st.download_button(
         "Save study.json",
-        lambda: study().text(),
+        lambda: held.text(),
         "study.json",
         "application/json",
         on_click="ignore",

@@ -10,6 +10,7 @@ from pages._session import escaped, kept
 from rpexplore.errors import RpexploreError
 
 T = TypeVar("T")
+NEVER = float("inf")
 PATIENCE = 3.0  # seconds a page waits before it shows how far the work is
 Note = Callable[[float, str], None]  # how much is done, 0 to 1, and what is being done
 
@@ -32,6 +33,7 @@ class Task(Generic[T]):
         self.error = ""
         self._work = work
         self._asked_to_cancel = False
+        self._lock = threading.Lock()  # of being cancelled and going on, one comes first
         self._thread = threading.Thread(target=self._go, name="task", daemon=not keep_on)
 
     def start(self) -> "Task[T]":
@@ -47,18 +49,20 @@ class Task(Generic[T]):
         """Whether it was asked to stop; it may have come to its end all the same."""
         return self._asked_to_cancel
 
-    def cancel(self) -> None:
-        """Ask the work to stop at its next note."""
-        self._asked_to_cancel = True
+    def cancel(self, before: float = NEVER) -> None:
+        """Ask the work to stop at its next note; not if it has noted the share `before` already."""
+        with self._lock:
+            self._asked_to_cancel |= self.share < before
 
     def wait(self, seconds: float) -> None:
         """Return when the work has ended, or after so many seconds."""
         self._thread.join(seconds)
 
     def _note(self, share: float, doing: str) -> None:
-        if self._asked_to_cancel and share < 1:  # what is finished stays
-            raise Cancelled
-        self.share, self.doing = min(max(share, 0.0), 1.0), doing
+        with self._lock:
+            if self._asked_to_cancel and share < 1:  # what is finished stays
+                raise Cancelled
+            self.share, self.doing = min(max(share, 0.0), 1.0), doing
 
     def _go(self) -> None:
         try:
@@ -74,10 +78,13 @@ class Task(Generic[T]):
             self.error = f"This stopped unexpectedly ({type(error).__name__}); please report it."
 
 
-def follow(task: Task, key: str, cost: Callable[[], str] = lambda: "") -> None:
+def follow(
+    task: Task, key: str, cost: Callable[[], str] = lambda: "", free_before: float = NEVER
+) -> None:
     """A bar that follows a task, with a button to cancel it; the page is drawn again at its end.
 
-    cost: what cancelling would cost now, in words; it is then asked for once more
+    cost         what cancelling would cost now, in words; it is then asked for once more
+    free_before  the share of the work from which on it costs something
     """
 
     @st.fragment(run_every=0.4)
@@ -90,9 +97,11 @@ def follow(task: Task, key: str, cost: Callable[[], str] = lambda: "") -> None:
         if words:
             with right.popover("Cancel"):
                 st.markdown(words)
-                st.button("Cancel all the same", key=f"cancel {key}", on_click=task.cancel)
+                st.button(
+                    "Cancel all the same", key=f"cancel at a cost {key}", on_click=task.cancel
+                )
         else:
-            right.button("Cancel", key=f"cancel {key}", on_click=task.cancel)
+            right.button("Cancel", key=f"cancel {key}", on_click=task.cancel, args=(free_before,))
 
     bar()
 

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages._comparison import comparison
-from pages._session import bind, change, change_study, current, escaped, say, show_messages, study
+from pages._session import bind, change_study, current, escaped, say, show_messages, study
 from pages._study_file import study_file
 from rpexplore.analysis.comparison import in_a_line
 from rpexplore.scenario import NAME_LENGTH, NOTE_LENGTH
@@ -11,24 +11,30 @@ from rpexplore.scenario import NAME_LENGTH, NOTE_LENGTH
 HERE = "scenarios"
 
 
-def rename() -> None:
-    name = st.session_state["scenario name"].strip()
-    change_study(HERE, lambda: study().with_current(current().replaced(name=name)))
+def describe(key: int) -> None:
+    """Take over name and note of the scenario that they were drawn for, still open or not."""
+    now = study()
+    if key not in now.keys:
+        return
+    place = now.keys.index(key)
+    name, note = (st.session_state[f"scenario {each}"].strip() for each in ("name", "note"))
+    change_study(
+        HERE,
+        lambda: now.with_scenario(place, now.scenarios[place].replaced(name=name, note=note)),
+    )
 
 
-def set_note() -> None:
-    change(HERE, lambda: current().replaced(note=st.session_state["scenario note"].strip()))
-
-
-def arrange(change_of: str, name: str) -> None:
+def arrange(change_of: str, key: int) -> None:
     """What one of the buttons of a scenario does; nothing for one that is not there any more.
 
-    By name: after a double click another scenario may stand in its place.
+    By key: after a double click another scenario may stand in its place, and a click may come
+    together with a new name.
     """
     now = study()
-    if name not in now.names:
+    if key not in now.keys:
         return
-    place = now.names.index(name)
+    place = now.keys.index(key)
+    name = now.names[place]
     arranged = {
         "open": lambda: now.opened(place),
         "duplicate": lambda: now.opened(place).added(now.scenarios[place]),
@@ -62,9 +68,9 @@ def scenario_line(place: int) -> None:
             line.button(
                 label,
                 icon=icon and f":material/{icon}:",
-                key=f"{change_of} scenario {scenario.name}",
+                key=f"{change_of} scenario {study().keys[place]}",
                 on_click=arrange,
-                args=(change_of, scenario.name),
+                args=(change_of, study().keys[place]),
                 disabled=disabled,
                 type="tertiary",
             )
@@ -84,13 +90,15 @@ left, right = st.columns([1, 2])
 left.text_input(
     "Name of the open scenario",
     key=bind("scenario name", current().name),
-    on_change=rename,
+    on_change=describe,
+    args=(study().keys[study().place],),
     max_chars=NAME_LENGTH,
 )
 right.text_area(
     "Note on it",
     key=bind("scenario note", current().note),
-    on_change=set_note,
+    on_change=describe,
+    args=(study().keys[study().place],),
     max_chars=NOTE_LENGTH,
     height=68,
     placeholder="Why this one, what was agreed",

@@ -4,7 +4,7 @@ What the app keeps, saves and loads. Never holds a record.
 """
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rpexplore.errors import RpexploreError, WorkloadError
@@ -22,13 +22,18 @@ MOST_BYTES = 200_000_000  # of an uploaded study
 class Study:
     """Scenarios with distinct names; `place` is that of the open one.
 
+    keys: a number for each scenario that stays its own when it is renamed or moved; not saved
+
     Raises `WorkloadError` for no scenarios, too many, or a name that is there twice.
     """
 
     scenarios: tuple[Scenario, ...]
     place: int = 0
+    keys: tuple[int, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
+        if len(self.keys) != len(self.scenarios):
+            object.__setattr__(self, "keys", tuple(range(len(self.scenarios))))
         if not 1 <= len(self.scenarios) <= MOST_SCENARIOS:
             raise WorkloadError(
                 f"A study holds 1 to {MOST_SCENARIOS} scenarios, got {len(self.scenarios)}; "
@@ -72,21 +77,27 @@ class Study:
         scenario = scenario.replaced(name=self.free_name(scenario.name))
         split = self.place + 1
         scenarios = (*self.scenarios[:split], scenario, *self.scenarios[split:])
-        return Study(scenarios, split)
+        keys = (*self.keys[:split], max(self.keys) + 1, *self.keys[split:])
+        return Study(scenarios, split, keys)
 
     def removed(self, place: int) -> "Study":
         """A copy without one scenario; refuses to remove the last one."""
         if len(self.scenarios) == 1:
             raise WorkloadError("This is the only scenario; a study needs one.")
         scenarios = self.scenarios[:place] + self.scenarios[place + 1 :]
-        return Study(scenarios, min(self.place - (place < self.place), len(scenarios) - 1))
+        keys = self.keys[:place] + self.keys[place + 1 :]
+        return Study(scenarios, min(self.place - (place < self.place), len(scenarios) - 1), keys)
 
     def moved(self, place: int, by: int) -> "Study":
         """A copy in which a scenario stands so many places further down (up if negative)."""
         to = min(max(place + by, 0), len(self.scenarios) - 1)
         order = list(range(len(self.scenarios)))
         order.insert(to, order.pop(place))
-        return Study(tuple(self.scenarios[old] for old in order), order.index(self.place))
+        return Study(
+            tuple(self.scenarios[old] for old in order),
+            order.index(self.place),
+            tuple(self.keys[old] for old in order),
+        )
 
     def free_name(self, wanted: str) -> str:
         """The wanted name, or, where it is taken, the first of "wanted (2)", "wanted (3)", …"""

@@ -145,3 +145,11 @@ def test_what_is_known_of_the_tables_is_kept_where_it_stays_true():
     assert scenario.replaced(budget=rp.Budget(rho=1), name="b").workload is workload
     other = scenario.replaced(domain=rp.Domain.from_sizes({"age": 3, "b": 2}))
     assert other.workload.domain.names == ("age", "b")
+
+
+def test_keys_stay_with_their_scenarios():
+    study = study_of("a", "b", "c").moved(0, 2)
+    assert dict(zip(study.names, study.keys, strict=True)) == {"b": 1, "c": 2, "a": 0}
+    study = study.removed(study.names.index("c")).added(Scenario(DOMAIN, name="d"))
+    assert len(set(study.keys)) == 3
+    assert dict(zip(study.names, study.keys, strict=True))["b"] == 1

@@ -407,7 +407,7 @@ def test_a_booked_run_says_what_cancelling_costs_and_stays_charged(app, small_re
     assert booked.wait(30)
     session.run()
     assert any("stays charged" in text for text in session.texts("markdown"))
-    session.button(key="cancel release").click().run()
+    session.button(key="cancel at a cost release").click().run()
     go_on.set()
     finish(session)
     assert any("Cancelled" in text and "was charged" in text for text in session.texts("error"))

@@ -1,8 +1,10 @@
 """The Scenarios page: kept, arranged, compared."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import streamlit as st
 
 import rpexplore as rp
 from rpexplore.scenario import Scenario
@@ -25,8 +27,8 @@ def three(app, small):
 
 
 def press(session, change, place):
-    name = session.study.names[place]
-    session.button(key=f"{change} scenario {name}").click().run()
+    key = session.study.keys[place]
+    session.button(key=f"{change} scenario {key}").click().run()
     assert not session.exception
     return session
 
@@ -139,5 +141,30 @@ def test_buttons_belong_to_their_scenario_not_to_its_place(three):
     press(three, "delete", 0)
     assert three.study.names == ("fair", "generous")
     # What a second click could still reach is gone with the scenario.
-    assert "delete scenario as asked" in keys
-    assert "delete scenario as asked" not in {button.key for button in three.button}
+    assert "delete scenario 0" in keys
+    assert "delete scenario 0" not in {button.key for button in three.button}
+
+
+def test_a_click_that_comes_with_a_new_name_is_not_lost(app, small):
+    """As when one types a name and goes straight to a button."""
+    session = app("scenarios", small)
+    session.text_input(key="scenario name").set_value("as asked")
+    press(session, "duplicate", 0)
+    assert session.study.names[0] == "as asked"
+    assert len(session.study.scenarios) == 2
+
+
+def test_the_study_can_be_taken_by_whoever_serves_the_file(app, small, monkeypatch):
+    """The file is made outside the session's thread."""
+    made = []
+    draw = st.download_button
+
+    def noted(label, data, *more, **options):
+        made.append((label, data))
+        return draw(label, data, *more, **options)
+
+    monkeypatch.setattr(st, "download_button", noted)
+    session = app("scenarios", small)
+    with ThreadPoolExecutor() as elsewhere:
+        texts = {label: elsewhere.submit(data).result() for label, data in made if callable(data)}
+    assert texts["Save study.json"] == session.study.text()

@@ -56,6 +56,24 @@ def test_what_is_finished_stays():
     assert ended(task).result == "finished"
 
 
+def test_a_free_cancel_comes_too_late_once_the_work_has_gone_on():
+    reached, go_on = threading.Event(), threading.Event()
+
+    def work(note):
+        note(0.1, "Booking")
+        reached.set()
+        go_on.wait(20)
+        note(0.5, "Half")
+        return "finished"
+
+    task = Task(work).start()
+    reached.wait(20)
+    task.cancel(before=0.1)  # a click on what was drawn before the booking
+    assert not task.was_cancelled
+    go_on.set()
+    assert ended(task).result == "finished"
+
+
 @pytest.mark.parametrize(
     ("error", "told"),
     [
