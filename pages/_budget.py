@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages._session import bind, change, current
+from pages._session import bind, change, current, show_messages
 from rpexplore.analysis import budgets
 
 RECORD, PERSON = "One record", "One person"
@@ -28,7 +28,8 @@ def unit_inputs(place: str) -> None:
         key=bind("protected", RECORD if records is None else PERSON),
         on_change=set_unit,
         horizontal=True,
-        help="Whether this one was in the data at all is what nobody can tell from the release.",
+        help="The release is nearly as likely with this one in the data as without; how "
+        "nearly, the budget says.",
     )
     if records is not None:
         st.number_input(
@@ -84,6 +85,7 @@ def budget_inputs(place: str) -> None:
         on_change=restate,
         args=("slid budget",),
     )
+    show_messages(place)
     for note in budgets.notes(budget):
         st.info(note)
     with st.expander("The same budget in other units"):

@@ -65,10 +65,13 @@ def ledger_of(data: Path, sample: bool) -> tuple[Ledger, Account] | None:
     if typed.strip():
         ledger = Ledger(path_of(typed))
     else:
-        # The sample may be part of an installed package, which is no place for one's own files.
-        ledger = Ledger(RELEASES / FILENAME) if sample else Ledger.beside(data)
+        # The sample may be part of an installed package, which is no place for one's own files. But
+        # where the command line has booked a run on it already, that is its account.
+        ledger = Ledger.beside(data)
+        if sample and not ledger.path.exists():
+            ledger = Ledger(RELEASES / FILENAME)
     path = ledger.path
-    made = sample and not typed.strip()  # its folder is made when it is needed
+    made = path == RELEASES / FILENAME  # its folder is made when it is needed
     if not made and not os.path.isdir(path.parent):
         st.error(escaped(f"There is no folder {path.parent} for the ledger; check the path."))
         return None

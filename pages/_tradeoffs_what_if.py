@@ -70,7 +70,7 @@ def _show(found: what_if.Moves) -> None:
         before_and_after(by_order, counted),
         sentence,
         "Standard errors before and after the change, by number of attributes",
-        "Hollow: now; filled: then. Medians, and the range of the changes in brackets.",
+        "Hollow: now; filled: then. Medians; in brackets the range of the changes, if any.",
     )
     if what_if.others_differ(found):
         st.markdown("**The other tables that move most and least**")

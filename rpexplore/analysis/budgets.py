@@ -6,6 +6,7 @@ import pandas as pd
 
 from rpexplore import privacy
 from rpexplore.budget import Budget
+from rpexplore.errors import BudgetError
 from rpexplore.exact import exact_text
 from rpexplore.plan import Plan
 from rpexplore.words import rounded
@@ -54,6 +55,8 @@ def restated(budget: Budget, unit: str, value: str, delta: str = USUAL_DELTA) ->
 
     Raises `BudgetError` for a value that is not one.
     """
+    if "," in value or "," in delta:
+        raise BudgetError("A budget is written with a point, as in 0.5, and without commas.")
     stated = {unit: value.strip()} | ({"delta": delta.strip()} if unit == "epsilon" else {})
     return Budget(max_records_per_person=budget.max_records_per_person, **stated)
 

@@ -137,9 +137,10 @@ def differences_in_words(frame: pd.DataFrame, left: str, right: str) -> str:
     if worse == better == 0:
         return f"“{left}” and “{right}” have {common}, and all are equally accurate in both."
     first = frame.iloc[0]
+    have = "has" if worse == 1 else "have"
     return (
-        f"“{left}” and “{right}” have {common}. In “{right}” {worse:,} of them "
-        f"{'has' if worse == 1 else 'have'} a larger standard error and {better:,} a smaller one "
+        f"“{left}” and “{right}” have {common}. In “{right}” {_count(worse)} of them {have} a "
+        f"larger standard error and {_count(better)} a smaller one "
         f"(median {_percent(float(np.median(ratios)) - 1)}). The largest change is that of "
         f"{first['table']}: from {rounded(first['left'], 3)} to {rounded(first['right'], 3)}."
     )
@@ -175,6 +176,10 @@ def _targets_in_words(scenario: Scenario) -> str:
     low, high = float(wanted.min()), float(wanted.max())
     span = rounded(low, 3) if low == high else f"{rounded(low, 3)} to {rounded(high, 3)}"
     return f"{plural(len(wanted), 'table')}, σ = {span}"
+
+
+def _count(count: int) -> str:
+    return f"{count:,}" if count else "none"
 
 
 def _spread(plan: Plan) -> float:

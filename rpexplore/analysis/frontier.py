@@ -187,7 +187,7 @@ def worst_measure(worst: MaxVariance, importance: np.ndarray) -> str:
         return "largest ratio of standard error to target"
     if np.all(importance == 1):
         return "largest standard error"
-    return "largest standard error, times the root of importance"
+    return "largest importance-weighted error"
 
 
 def scenario_between(scenario: Scenario, found: Frontier, share: float) -> Scenario:

@@ -134,9 +134,9 @@ def outlook_in_words(found: Outlook, counted: str) -> str:
     )
     which, is_one = targets_met_in_words(found.met, found.targets), found.targets == 1
     if found.met == found.targets:
-        they, first = ("It", "It is that of") if is_one else ("They", _FIRST_MISSED)
-        spare = f"{they} would be from {found.enough.words} on, {found.enough.compared}."
-        return f"{which} {spare} {first} {last}."
+        first = "It is that of" if is_one else _FIRST_MISSED
+        least = f"{found.enough.words}, {found.enough.compared}, is the least that does."
+        return f"{which[:-1]}; {least} {first} {last}."
     second = f", after {found.second}" if found.second else ""
     them, final = ("it", "It is that of") if is_one else ("all", "The last to be met is")
     return (

@@ -46,8 +46,9 @@ def command_lines(
             "# Write the report again (as made.pdf: as PDF).",
             shlex.join(report),
             "",
-            "# Run the release on the records, once. It asks before it begins, books what it costs",
-            "# in the ledger, and writes the noisy tables into a new folder.",
+            "# Run the release on the records, once. It books what it costs in the ledger, and",
+            "# writes the noisy tables into a new folder. On a terminal it asks before it begins,",
+            "# in a script it does not.",
             shlex.join(["rpexplore", "release", "plan.json", records, "--out", "release"]),
             "",
         ]

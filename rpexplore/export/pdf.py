@@ -17,7 +17,7 @@ from rpexplore.export.report import MOST_ROWS_STILL, Report, still_html
 
 _MOMENT = datetime(1980, 1, 1, tzinfo=UTC)  # of attached files: the same plan, the same report
 
-REMEDY = 'pip install "rpexplore[pdf]"'
+REMEDY = 'pip install "rpexplore[pdf]" (in a checkout: .venv/bin/pip install ".[pdf]")'
 
 
 @cache

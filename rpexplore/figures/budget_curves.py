@@ -213,7 +213,7 @@ def _mark_present(figure: go.Figure, present: float) -> None:
         x=math.log10(present),
         yref="paper",
         y=1,
-        text=f"present: ρ = {rounded(present, 4)}",
+        text=f"present: ρ = {rounded(present, 6)}",
         showarrow=False,
         xanchor="left",
         yanchor="top",

@@ -77,7 +77,7 @@ def test_differences_in_words():
     )
     right = PLAIN.replaced(budget=rp.Budget(rho="0.4")).plan()
     words = comparison.differences_in_words(comparison.table_differences(left, right), "a", "b")
-    assert "0 of them have a larger standard error and 7 a smaller one" in words
+    assert "none of them have a larger standard error and 7 a smaller one" in words
     assert "(median −50 %)" in words
     other = Scenario(rp.Domain.from_sizes({"x": 3}), WorkloadRequest("listed", listed=(("x",),)))
     none = comparison.table_differences(left, other.plan())

@@ -99,7 +99,7 @@ def test_all_targets_met(workload):
     found = curves.outlook(optimum(workload, loss=AIM), None, plenty)
     assert (found.met, found.aimed, found.is_least, found.out_of_reach) == (7, None, True, False)
     words = curves.outlook_in_words(found, "people")
-    assert words.startswith("All 7 targets are met. They would be from ρ = ")
+    assert words.startswith("All 7 targets are met; ρ = ")
     assert "% of the present budget" in words
     assert curves.aimed_in_words(found).startswith("No plan of this kind")
 
@@ -107,7 +107,7 @@ def test_all_targets_met(workload):
 @pytest.mark.parametrize(
     ("target", "told"),
     [
-        (1e4, ["The one target is met. It would be from ρ = ", "It is that of age (wanted"]),
+        (1e4, ["The one target is met; ρ = ", "It is that of age (wanted"]),
         (
             1e-3,
             [

@@ -65,7 +65,7 @@ def test_a_missing_extra_is_one_line_with_the_remedy(monkeypatch):
     monkeypatch.setattr(pdf, "what_is_missing", lambda: f"PDF reports need it: {pdf.REMEDY}")
     done = run("--out", "report.pdf")
     assert done.exit_code == 2
-    assert done.stderr == 'error: PDF reports need it: pip install "rpexplore[pdf]".\n'
+    assert done.stderr == f"error: PDF reports need it: {pdf.REMEDY}.\n"
     assert not Path("report.pdf").exists()
 
 
