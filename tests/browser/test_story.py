@@ -101,10 +101,13 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
 
     # Scenarios: a copy with another aim, compared with the first.
     go_to(page, "Scenarios")
+    opened = page.get_by_role("combobox", name="Open scenario")
     fill(page, "Name of the open scenario", "As asked")
+    expect(opened).to_have_value("As asked")
     page.get_by_role("button", name="Duplicate").click()
+    expect(opened).to_have_value("As asked (2)")
     fill(page, "Name of the open scenario", "Small largest error")
-    expect(page.get_by_role("combobox", name="Open scenario")).to_have_value("Small largest error")
+    expect(opened).to_have_value("Small largest error")
     go_to(page, "Plan")
     page.get_by_text("A small largest error").click()
     expect(metric(page, "A cell of the worst table")).to_be_visible()
@@ -116,9 +119,9 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
 
     # A refresh loses nothing.
     page.reload()
-    expect(page.get_by_role("combobox", name="Open scenario")).to_have_value("Small largest error")
+    expect(opened).to_have_value("Small largest error")
     page.locator("button:enabled", has_text=re.compile("^Open$")).first.click()
-    expect(page.get_by_role("combobox", name="Open scenario")).to_have_value("As asked")
+    expect(opened).to_have_value("As asked")
 
     # Export: the plan is what it says, the report opens by itself.
     go_to(page, "Export and release")
