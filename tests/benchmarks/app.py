@@ -1,122 +1,101 @@
-"""The app in a real browser: from a changed budget to the last byte of the updated page, and bytes.
+"""The app's server, asked as a browser asks it: seconds to an updated page, and bytes.
 
-Server time is counted from the message that the browser sends to the last one that answers it, so
-it holds the page's script, all that it computes, and the packing of what is sent. Payload is what
-the server sends for a page beyond the app's own program, which is the same for every page.
+The time runs from the message that a browser would send to the one that says the page is complete,
+so it holds the page's script, all that it computes, the packing and the way there. What the browser
+needs to draw comes on top. The app's own program, the same for every page, is not in the bytes.
 """
 
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlparse
 
-from playwright.sync_api import Page, sync_playwright
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.sync.client import connect
 
 import rpexplore as rp
 from rpexplore.drafts import Drafts
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import Scenario
 from rpexplore.study import Study
-from tests.browser.conftest import NAMES, running_app
+from tests.browser.conftest import running_app
 
-PAGES = ("schema", "workload", "plan", "fairness", "tradeoffs", "scenarios", "release")
-BUDGETS = ("0.11", "0.12", "0.13", "0.14")  # the first one plans; the others only scale
-QUIET = 1.5  # seconds without a message after which a page is complete
-
-
-def browser_path() -> str | None:
-    """Where Chromium is; None if there is none."""
-    return next((found for name in NAMES if (found := shutil.which(name))), None)
+PAGES = ("", "workload", "plan", "fairness", "tradeoffs", "scenarios", "release")
+TIMED = ("plan", "fairness", "tradeoffs")
+REPEATS = 4
+PATIENCE = 60
 
 
-class Traffic:
-    """What went between browser and server: moments of messages, and bytes received."""
+class Visitor:
+    """A session with the server: where it is, and how to change the budget there."""
 
-    def __init__(self, page: Page) -> None:
-        self.sent: list[float] = []
-        self.received: list[float] = []
-        self.bytes = 0
-        page.on("websocket", self._listen)
-        page.on("response", self._count)
+    def __init__(self, socket, key: str) -> None:
+        self._socket, self._query = socket, f"study={key}"
+        self._page, self._budget = "", ""
 
-    def _listen(self, socket) -> None:
-        socket.on("framesent", lambda _: self.sent.append(time.perf_counter()))
-        socket.on("framereceived", self._receive)
+    def visit(self, name: str) -> tuple[float, int]:
+        """(seconds, bytes) until a page is complete, asked for by its address."""
+        message = BackMsg()
+        message.rerun_script.page_name = name
+        return self._ask(message)
 
-    def _receive(self, payload) -> None:
-        self.received.append(time.perf_counter())
-        self.bytes += len(payload)
+    def set_budget(self, rho: str) -> tuple[float, int]:
+        """(seconds, bytes) until the Plan page, which must be open, shows another budget."""
+        message = BackMsg()
+        message.rerun_script.page_script_hash = self._page
+        widget = message.rerun_script.widget_states.widgets.add()
+        widget.id, widget.string_value = self._budget, rho
+        return self._ask(message)
 
-    def _count(self, response) -> None:
-        if urlparse(response.url).path.startswith("/media"):
-            self.bytes += int(response.headers.get("content-length", 0))
-
-    def forget(self) -> None:
-        self.sent, self.received, self.bytes = [], [], 0
+    def _ask(self, message: BackMsg) -> tuple[float, int]:
+        message.rerun_script.query_string = self._query
+        start, n_bytes = time.perf_counter(), 0
+        self._socket.send(message.SerializeToString())
+        while True:
+            raw = self._socket.recv(timeout=PATIENCE)
+            n_bytes += len(raw)
+            answer = ForwardMsg.FromString(raw)
+            kind = answer.WhichOneof("type")
+            if kind == "new_session":
+                self._page = answer.new_session.page_script_hash
+            elif kind == "navigation":
+                self._page = answer.navigation.page_script_hash or self._page
+            elif kind == "delta" and answer.delta.new_element.text_input.label == "ρ":
+                self._budget = answer.delta.new_element.text_input.id
+            elif kind == "script_finished":
+                return time.perf_counter() - start, n_bytes
 
 
 @contextmanager
-def opened(scenario: Scenario) -> Iterator[tuple[Page, Traffic, str]]:
-    """A browser on an app with this scenario, what goes between them, and its address."""
-    with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
+def visiting(scenario: Scenario) -> Iterator[Visitor]:
+    """A visitor of an app of its own, with this scenario."""
+    with tempfile.TemporaryDirectory() as home:
         key = Drafts.new_key()
         Drafts(Path(home) / "drafts").save(key, Study((scenario,)).text(), None)
         with running_app(Path(home)) as address:
-            browser = playwright.chromium.launch(
-                executable_path=browser_path(), args=["--no-sandbox"]
-            )
-            page = browser.new_page(viewport={"width": 1280, "height": 800})
-            page.set_default_timeout(60_000)
-            yield page, Traffic(page), f"{address}/{{}}?study={key}"
-            browser.close()
-
-
-def settle(page: Page, traffic: Traffic) -> float:
-    """Wait until the server is silent; seconds from the first message sent to the last received."""
-    deadline = time.perf_counter() + 60
-    while time.perf_counter() < deadline:
-        page.wait_for_timeout(100)
-        if traffic.received and time.perf_counter() - traffic.received[-1] > QUIET:
-            break
-    return traffic.received[-1] - traffic.sent[0] if traffic.sent else float("nan")
+            stream = address.replace("http", "ws", 1) + "/_stcore/stream"
+            with connect(stream, subprotocols=["streamlit"], max_size=None) as socket:
+                visitor = Visitor(socket, key)
+                visitor.visit("")
+                yield visitor
 
 
 def figures(scenario: Scenario) -> tuple[dict[str, float], dict[str, float]]:
     """(megabytes of each page, seconds of each page after a change of the budget)."""
     megabytes, seconds = {}, {}
-    with opened(scenario) as (page, traffic, address):
+    with visiting(scenario) as visitor:
         for name in PAGES:
-            traffic.forget()
-            page.goto(address.format(name))
-            page.get_by_role("heading", level=1).wait_for()
-            settle(page, traffic)
-            megabytes[name] = traffic.bytes / 1e6
-        page.goto(address.format("plan"))
-        settle(page, traffic)
-        field = page.get_by_label("ρ", exact=True)
-        for budget in BUDGETS:
-            field.fill(budget)
-            traffic.forget()
-            field.press("Enter")
-            found = settle(page, traffic)
-            seconds["plan"] = min(found, seconds.get("plan", found))
-        for name, title in (("fairness", "Fairness"), ("tradeoffs", "Trade-offs")):
-            for budget in BUDGETS[:2]:
-                field = page.get_by_label("ρ", exact=True)
-                field.fill(budget)
-                field.press("Enter")
-                settle(page, traffic)
-                traffic.forget()
-                page.get_by_role("link", name=title, exact=True).click()
-                page.get_by_role("heading", name=title, exact=True).wait_for()
-                found = settle(page, traffic)
-                seconds[name] = min(found, seconds.get(name, found))
-                page.get_by_role("link", name="Plan", exact=True).click()
-                page.get_by_role("heading", name="Plan", exact=True).wait_for()
-                settle(page, traffic)
+            visitor.visit(name)  # plans, where that is needed
+            megabytes[name or "schema"] = visitor.visit(name)[1] / 1e6
+        for name in TIMED:
+            found = []
+            for repeat in range(REPEATS):
+                visitor.visit("plan")
+                changed, _ = visitor.set_budget(f"0.1{TIMED.index(name)}{repeat + 1}")
+                found.append(changed if name == "plan" else visitor.visit(name)[0])
+            seconds[name] = min(found)
     return megabytes, seconds
 
 
