@@ -62,6 +62,7 @@ def ledger_of(data: Path, sample: bool) -> tuple[Ledger, Account] | None:
         placeholder="beside the releases" if sample else "beside the records",
         help="Every run is entered there before its noise is drawn, with what it costs.",
     )
+    made = False  # whether its folder is made when it is needed
     if typed.strip():
         ledger = Ledger(path_of(typed))
     else:
@@ -69,9 +70,8 @@ def ledger_of(data: Path, sample: bool) -> tuple[Ledger, Account] | None:
         # where the command line has booked a run on it already, that is its account.
         ledger = Ledger.beside(data)
         if sample and not ledger.path.exists():
-            ledger = Ledger(RELEASES / FILENAME)
+            ledger, made = Ledger(RELEASES / FILENAME), True
     path = ledger.path
-    made = path == RELEASES / FILENAME  # its folder is made when it is needed
     if not made and not os.path.isdir(path.parent):
         st.error(escaped(f"There is no folder {path.parent} for the ledger; check the path."))
         return None

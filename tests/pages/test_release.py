@@ -437,3 +437,19 @@ def test_the_tables_count_what_the_run_was_for(app, small_release):
     words = [text for text in session.texts("markdown") if "of the true one" in text]
     assert words
     assert all("people" in text for text in words)
+
+
+def test_a_ledger_that_the_command_line_made_beside_the_sample_is_used(app, monkeypatch, tmp_path):
+    sample = Path(shutil.copytree(sample_data_folder(), tmp_path / "sample"))
+    app()  # has the app's modules imported
+    for module in ("pages._records", "pages._drafts"):
+        monkeypatch.setattr(sys.modules[module], "sample_data_folder", lambda: sample)
+    data = sample / "household.csv"
+    plan = rp.plan(
+        rp.Workload.all_up_to(rp.Domain.load(sample / "household.json"), 1),
+        loss=rp.SumOfVariances(),
+        budget=rp.Budget(rho="0.25"),
+    )
+    assert app("release").metrics()["Spent on these records"] == "ρ = 0"
+    Ledger.beside(data).book(data, plan, plan.record_rho, tmp_path / "out", None)
+    assert app("release").metrics()["Spent on these records"] == "ρ = 0.25"
