@@ -1,0 +1,26 @@
+"""What is handed out is made by another thread of the server, which knows no session."""
+
+import json
+import zipfile
+
+from playwright.sync_api import expect
+
+
+def taken(page, label, path):
+    """The file behind a button."""
+    button = page.get_by_role("button", name=label)
+    expect(button).to_be_enabled()
+    with page.expect_download() as download:
+        button.click()
+    download.value.save_as(path)
+    return path
+
+
+def test_the_study_and_the_bundle_can_be_taken(page, server, tmp_path):
+    page.goto(f"{server}/scenarios")
+    study = taken(page, "Save study.json", tmp_path / "study.json")
+    assert json.loads(study.read_text())["format"] == "rpexplore-study"
+    page.goto(f"{server}/release")
+    bundle = taken(page, "Download everything (.zip)", tmp_path / "bundle.zip")
+    with zipfile.ZipFile(bundle) as archive:
+        assert {"plan.json", "report.html", "plan.py"} <= set(archive.namelist())
