@@ -108,7 +108,7 @@ def test_a_missing_library_is_told_with_the_remedy(monkeypatch):
     what_is_missing.cache_clear()
     monkeypatch.setattr(pdf_module, "find_spec", lambda name: None)
     try:
-        with pytest.raises(ExportError, match=r'weasyprint, which is not.*"rpexplore\[pdf\]"\.$'):
+        with pytest.raises(ExportError, match=r'weasyprint, which is not.*"rpexplore\[pdf\]"'):
             pdf(contents("up to"))
     finally:
         what_is_missing.cache_clear()
