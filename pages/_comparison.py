@@ -29,8 +29,13 @@ def comparison() -> None:
     if len(plans) < len(scenarios):
         return
     differing = st.toggle("Only where they differ", key="only differing", persist_state="session")
-    _words("What they ask for", compared.inputs(scenarios), scenarios, differing)
-    _words("What comes of them", compared.outcomes(scenarios, plans), scenarios, differing)
+    asked, found = kept(
+        "compared words",
+        (*scenarios, *plans),
+        lambda: (compared.inputs(scenarios), compared.outcomes(scenarios, plans)),
+    )
+    _words("What they ask for", asked, scenarios, differing)
+    _words("What comes of them", found, scenarios, differing)
     _curves(scenarios, plans)
     _tables(scenarios, plans)
 

@@ -6,7 +6,7 @@ from functools import partial
 import streamlit as st
 
 from pages._session import current, escaped, kept, study
-from pages._task import PATIENCE, Note, Task, follow
+from pages._task import Note, Task, has_ended
 from rpexplore.closure import Closure
 from rpexplore.errors import RpexploreError
 from rpexplore.losses import Loss
@@ -77,11 +77,7 @@ def optimum(
         st.error(escaped(f"There is no plan: {error}"))
         return None
     task = optima.task(loss)
-    if task.is_going:
-        with st.spinner("Planning …"):
-            task.wait(PATIENCE)
-    if task.is_going:
-        follow(task, f"planning {scenario.name} {loss}")
+    if not has_ended(task, f"planning {scenario.name} {loss}", "Planning"):
         return None
     if task.result is None:
         st.error(escaped(f"There is no plan: {task.error}"))

@@ -39,7 +39,11 @@ def study_file(place: str) -> None:
         "application/json",
         on_click="ignore",
     )
-    with st.expander("Open another study"):
+    # Only when it is open: the saved studies are read and checked for it.
+    others = st.expander("Open another study", key="other studies", on_change="rerun")
+    if not others.open:
+        return
+    with others:
         _saved_studies()
         st.file_uploader(
             "A study.json saved here, in place of all scenarios above",

@@ -106,6 +106,17 @@ def follow(
     bar()
 
 
+def has_ended(task: Task, key: str, doing: str) -> bool:
+    """Whether a task is done: it is waited for a little; after that its progress is shown."""
+    if task.is_going:
+        with st.spinner(f"{doing} …"):
+            task.wait(PATIENCE)
+    if task.is_going:
+        follow(task, key)
+        return False
+    return True
+
+
 def worked_out(name: str, key: tuple, work: Callable[[Note], T]) -> T | None:
     """What `work` returns, done once for each key outside the script thread.
 
@@ -116,11 +127,7 @@ def worked_out(name: str, key: tuple, work: Callable[[Note], T]) -> T | None:
     if before is not None and before[0] != key:
         before[1].cancel()
     task = kept(name, key, lambda: Task(work).start())
-    if task.is_going:
-        with st.spinner("Working it out …"):
-            task.wait(PATIENCE)
-    if task.is_going:
-        follow(task, name)
+    if not has_ended(task, name, "Working it out"):
         return None
     if task.result is None:
         st.error(escaped(task.error))

@@ -95,16 +95,3 @@ def test_ticks_are_few_within_the_range_and_ascending(low, factor):
 )
 def test_ticks_are_round(low, high, ticks):
     assert axes.log_ticks(low, high) == pytest.approx(ticks)
-
-
-def luminance(colour):
-    """Relative luminance, WCAG 2.2."""
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-@pytest.mark.parametrize("background", ["#ffffff", "#12171e"])
-def test_lines_stand_out_on_both_backgrounds(background):
-    light, dark = sorted([luminance(axes.BLUE), luminance(background)], reverse=True)
-    assert (light + 0.05) / (dark + 0.05) >= 3

@@ -57,6 +57,11 @@ class App:
         next(button for button in self.test.button if button.label.startswith(label)).click().run()
         return self
 
+    def unfold(self, key: str) -> "App":
+        """Open an expander whose contents are drawn only when it is open."""
+        self.test.session_state[key] = True
+        return self.run()
+
     def type_in_grid(self, name: str, row: int, column: str, value: Any) -> "App":
         """Type into a cell of an editor, as the browser would report it."""
         key = next(each.key for each in self.test.data_editor if each.key.startswith(name))

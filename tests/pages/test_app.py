@@ -1,6 +1,8 @@
 """What holds on every page."""
 
+import ast
 import re
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +10,7 @@ from pages._session import escaped
 from rpexplore.domain import Domain
 from rpexplore.scenario import Scenario, WorkloadRequest
 
+ROOT = Path(__file__).parents[2]
 TITLES = {
     "schema": "Schema",
     "workload": "Workload",
@@ -18,6 +21,7 @@ TITLES = {
     "release": "Export and release",
 }
 PAGES = list(TITLES)
+SCRIPTS = {"app.py", *(f"{page}.py" for page in PAGES)}  # run anew for every session
 
 
 def test_a_new_session_opens_on_the_sample_with_a_complete_plan(app):
@@ -92,3 +96,23 @@ def test_sessions_do_not_see_each_other(app, small):
     second.run()
     assert len(second.scenario.domain) == 11
     assert second.text_input(key="typed budget").value == "0.1"
+
+
+def test_no_cache_is_shared_between_sessions():
+    """Streamlit's caches are the server's, and so is whatever a module holds."""
+    for path in [ROOT / "app.py", *(ROOT / "pages").glob("*.py")]:
+        tree = ast.parse(path.read_text("utf-8"))
+        used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        assert not used & {"cache_data", "cache_resource"}, path.name
+        if path.name in SCRIPTS:
+            continue
+        holders = {
+            target.id
+            for node in tree.body
+            if isinstance(node, ast.Assign | ast.AnnAssign)
+            and isinstance(node.value, ast.Dict | ast.List | ast.Set | ast.Call)
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            if isinstance(target, ast.Name) and target.id.islower()
+        }
+        # Since when runs are going, by their records, and the lock of that list.
+        assert holders <= ({"_going", "_lock"} if path.name == "_run.py" else set()), path.name

@@ -94,6 +94,7 @@ def test_scenarios_of_different_schemas_are_compared(app, small):
 def test_a_study_is_saved_and_opened(three):
     text = three.study.text()
     assert json.loads(text)["format"] == "rpexplore-study"
+    three.unfold("other studies")
     three.file_uploader(key="study file").upload("mine.json", text.encode()).run()
     assert any("Opened mine" in message for message in three.texts("success"))
     assert three.study == Study.parse(text)
@@ -104,7 +105,7 @@ def test_a_study_is_saved_and_opened(three):
 
 def test_a_new_study_can_be_begun_and_undone(three):
     before = three.study
-    three.press("Start a new study")
+    three.unfold("other studies").press("Start a new study")
     assert three.scenario.domain.names[0] == "age"
     assert len(three.study.scenarios) == 1
     three.press("Undo")

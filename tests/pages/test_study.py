@@ -5,7 +5,7 @@ import threading
 import pytest
 
 import rpexplore as rp
-from pages import _drafts, _optima
+from pages import _drafts, _optima, _task
 from rpexplore.drafts import Drafts
 from rpexplore.scenario import Scenario
 from rpexplore.study import Study
@@ -150,6 +150,8 @@ def test_other_studies_of_the_browser_can_be_opened(app, monkeypatch):
     typed_budget(second, "0.5")
     monkeypatch.setattr(_drafts, "remembered_keys", lambda: [first.query_params["study"]])
     second.open("scenarios")
+    assert not [each for each in second.button if str(each.key).startswith("open study")]
+    second.unfold("other studies")
     second.button(key=f"open study {first.query_params['study']}").click().run()
     assert second.study == first.study
     assert second.button(key="Undo step").disabled
@@ -166,7 +168,7 @@ def test_undo_while_a_plan_is_made_plans_again(app, small, monkeypatch):
             may_go_on.wait(20)
         return solved(workload, **options)
 
-    monkeypatch.setattr(_optima, "PATIENCE", 0.1)
+    monkeypatch.setattr(_task, "PATIENCE", 0.1)
     session = app("workload", small)
     for _ in range(50):
         if "Tables to measure" in session.metrics():
