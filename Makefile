@@ -19,8 +19,10 @@ help:  ## show this list
 app: $(VENV)/.installed-app  ## set up and open the app on the sample data
 	@$(BIN)/rpexplore app
 
+# One process for every processor. The tests of a file stay together: they share what is costly to
+# make. (Not in pyproject.toml, because it would slow down who runs a single test.)
 test: $(VENV)/.installed-dev  ## set up and run all tests
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 bench: $(VENV)/.installed-dev  ## measure speed and memory
 	@$(BIN)/python -m tests.benchmarks.run
