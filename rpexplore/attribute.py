@@ -7,18 +7,25 @@ The values come from public knowledge, in one of three kinds:
 - `Bins`: intervals of real numbers between given edges.
 
 Labels of `Integers` and `Bins` are made when asked for, so an attribute of a million values costs
-nothing to hold.
+nothing to hold. Labels of one kind are distinct: those of values, of ranges, and of all up to one.
+
+Values may lie in groups (districts in regions), which hierarchies of questions ask about.
 """
 
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
+from itertools import chain, count, pairwise
+from typing import Any
 
 from rpexplore.errors import DomainError
 from rpexplore.exact import whole_number
 
 MAX_SIZE = 1_000_000
+
+# Between the parts of a path of groups written as one text.
+LEVELS = " > "
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,26 @@ class Categories:
     def label(self, index: int) -> str:
         return self.labels[index]
 
+    def range_label(self, first: int, last: int) -> str:
+        """What the values first … last (places, both included) are called together."""
+        if first == last:
+            return self.labels[first]
+        return f"{self.labels[first]}{self._joint}{self.labels[last]}"
+
+    def up_to_label(self, last: int) -> str:
+        """What all values up to this one are called together."""
+        return f"up to {self.labels[last]}"
+
+    @cached_property
+    def _joint(self) -> str:
+        """ " to ", or a text that no label holds, so that no two ranges have the same label."""
+        dashes = (f" {'–' * length} " for length in count(1))
+        return next(
+            joint
+            for joint in chain([" to "], dashes)
+            if not any(joint in f" {label} " for label in self.labels)
+        )
+
 
 @dataclass(frozen=True)
 class Integers:
@@ -98,9 +125,20 @@ class Integers:
         return (self.maximum - self.minimum) // self.step + 1
 
     def label(self, index: int) -> str:
-        first = self.minimum + index * self.step
-        last = min(first + self.step - 1, self.maximum)
-        return str(first) if first == last else f"{first} to {last}"
+        return self.range_label(index, index)
+
+    def range_label(self, first: int, last: int) -> str:
+        """What the values first … last (places, both included) are called together."""
+        lowest, highest = self.minimum + first * self.step, self._highest(last)
+        return str(lowest) if lowest == highest else f"{lowest} to {highest}"
+
+    def up_to_label(self, last: int) -> str:
+        """What all values up to this one are called together."""
+        return f"≤ {self._highest(last)}"
+
+    def _highest(self, index: int) -> int:
+        """The largest number of a group."""
+        return min(self.minimum + (index + 1) * self.step - 1, self.maximum)
 
 
 @dataclass(frozen=True)
@@ -131,20 +169,34 @@ class Bins:
         return len(self.edges) - 1
 
     def label(self, index: int) -> str:
-        joint = "to" if index == self.size - 1 else "to under"
-        return f"{_number(self.edges[index])} {joint} {_number(self.edges[index + 1])}"
+        return self.range_label(index, index)
+
+    def range_label(self, first: int, last: int) -> str:
+        """What the values first … last (places, both included) are called together."""
+        joint = "to" if last == self.size - 1 else "to under"
+        return f"{_number(self.edges[first])} {joint} {_number(self.edges[last + 1])}"
+
+    def up_to_label(self, last: int) -> str:
+        """What all values up to this one are called together."""
+        below = "≤" if last == self.size - 1 else "under"
+        return f"{below} {_number(self.edges[last + 1])}"
 
 
 @dataclass(frozen=True)
 class Attribute:
     """A named column and its values.
 
-    Raises `DomainError` when the name is empty or the number of values is not 1 … 10^6.
+    groups  for each value the path of groups it lies in, coarsest first: ("South", "East"); a
+            group is known by its whole path. An empty path: in no group. (): there are no groups.
+
+    Raises `DomainError` when the name is empty, the number of values is not 1 … 10^6, or there is
+    not one path for each value.
     """
 
     name: str
     values: Categories | Integers | Bins
     label: str = ""
+    groups: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
@@ -169,6 +221,33 @@ class Attribute:
                 f"Attribute {self.name!r} must have 1 to {MAX_SIZE:,} values, got {self.size:,}; "
                 f"{remedy}."
             )
+        object.__setattr__(self, "groups", self._checked_groups(self.groups))
+
+    def _checked_groups(self, groups: Any) -> tuple[tuple[str, ...], ...]:
+        """The paths without blanks around names, which no record has to match; () for none."""
+        whose = f"The groups of attribute {self.name!r}"
+        if not isinstance(groups, list | tuple):
+            raise DomainError(f"{whose} must be a list of paths, got {groups!r}.")
+        if groups and len(groups) != self.size:
+            raise DomainError(
+                f"{whose} must be one path for each of its {self.size:,} values, got "
+                f"{len(groups):,}; an empty path stands for no group."
+            )
+        for path in groups:
+            if not isinstance(path, list | tuple):
+                raise DomainError(
+                    f"{whose} must be lists of names, coarsest first, got {path!r}; write a single "
+                    "group as a list of one."
+                )
+            for name in path:
+                if not is_text(name) or not name.strip():
+                    raise DomainError(f"{whose} must be texts that are not empty, got {name!r}.")
+                if LEVELS in f" {name.strip()} ":
+                    raise DomainError(
+                        f"{whose} must not hold {LEVELS!r}, which stands between the levels of a "
+                        f"path, got {name!r}; rename it."
+                    )
+        return tuple(tuple(name.strip() for name in path) for path in groups) if any(groups) else ()
 
     @property
     def size(self) -> int:

@@ -1,12 +1,13 @@
 """Codebook files: Frictionless Table Schema JSON and plain CSV, to and from attributes.
 
 Table Schema (https://specs.frictionlessdata.io/table-schema/): `constraints.enum` with optional
-`categories` (value and label), `constraints.minimum`/`maximum` for integers. Two properties are
+`categories` (value and label), `constraints.minimum`/`maximum` for integers. Three properties are
 this project's own, since the specification has none for them: `constraints.step` groups integers,
-`bins` lists the edges of intervals.
+`bins` lists the edges of intervals, `groups` the path of groups that each value lies in.
 
-The CSV codebook has the columns attribute, value and label (label may be left out), one row a
-category; it describes categories only. A row whose value is empty is refused.
+The CSV codebook has the columns attribute, value, label and group (the last two may be left out),
+one row a category; it describes categories only. The column group holds the path of groups that
+the value lies in: "South > East". A row whose value is empty is refused.
 """
 
 import csv
@@ -15,7 +16,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rpexplore.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.attribute import LEVELS, Attribute, Bins, Categories, Integers
 from rpexplore.errors import DomainError
 
 
@@ -74,6 +75,7 @@ def _attributes_from_rows(rows: csv.DictReader, source: str) -> list[Attribute]:
     rows.fieldnames = columns
     values: dict[str, list[str]] = {}
     labels: dict[str, list[str]] = {}
+    groups: dict[str, list[list[str]]] = {}
     for row in rows:
         # Values are kept to the letter, blanks included: records must match them.
         name, value = row["attribute"] or "", row["value"] or ""
@@ -89,10 +91,16 @@ def _attributes_from_rows(rows: csv.DictReader, source: str) -> list[Attribute]:
             )
         values.setdefault(name, []).append(value)
         labels.setdefault(name, []).append(row.get("label") or value)
+        path = row.get("group") or ""
+        groups.setdefault(name, []).append(path.split(LEVELS) if path.strip() else [])
     if not values:
         raise DomainError(f"{source} has a header but no rows; list one category a row.")
     return [
-        _named(name, lambda listed=values[name], shown=labels[name]: Categories(listed, shown))
+        _named(
+            name,
+            lambda listed=values[name], shown=labels[name]: Categories(listed, shown),
+            groups=groups[name],
+        )
         for name in values
     ]
 
@@ -101,7 +109,8 @@ def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
     """The CSV codebook of the attributes: categories only, no titles; refuses grouped numbers."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)  # lines end as RFC 4180 says, so texts may hold either line end
-    writer.writerow(["attribute", "value", "label"])
+    grouped = ["group"] if any(attribute.groups for attribute in attributes) else []
+    writer.writerow(["attribute", "value", "label", *grouped])
     for attribute in attributes:
         values = attribute.values
         if isinstance(values, Integers) and values.step == 1:
@@ -111,8 +120,10 @@ def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
                 f"Attribute {attribute.name!r} groups numbers, which a CSV codebook cannot say; "
                 "save the domain as .json."
             )
-        for value, label in zip(values.values, values.labels, strict=True):
-            writer.writerow([attribute.name, value, "" if label == value else label])
+        paths = attribute.groups or ((),) * attribute.size
+        for value, label, path in zip(values.values, values.labels, paths, strict=True):
+            group = [LEVELS.join(path)] if grouped else []
+            writer.writerow([attribute.name, value, "" if label == value else label, *group])
     return text.getvalue()
 
 
@@ -123,16 +134,16 @@ def _attribute_from_field(field: Any, place: int) -> Attribute:
     label = field.get("title", "")
     if not isinstance(label, str):
         raise DomainError(f'The "title" of field {name!r} must be a text, got {label!r}.')
-    return _named(name, lambda: _values_from_field(field), label)
+    return _named(name, lambda: _values_from_field(field), label, field.get("groups", ()))
 
 
-def _named(name: str, make_values: Any, label: str = "") -> Attribute:
+def _named(name: str, make_values: Any, label: str = "", groups: Any = ()) -> Attribute:
     """The attribute, with its name put in front of whatever its values are refused for."""
     try:
         values = make_values()
     except DomainError as error:
         raise DomainError(f"Attribute {name!r}: {error}") from None
-    return Attribute(name, values, label)
+    return Attribute(name, values, label, groups)
 
 
 def _values_from_field(field: dict[str, Any]) -> Categories | Integers | Bins:
@@ -220,4 +231,6 @@ def _field_from_attribute(attribute: Attribute) -> dict[str, Any]:
     else:
         edges = [int(edge) if edge.is_integer() else edge for edge in values.edges]
         field |= {"type": "number", "bins": edges}
+    if attribute.groups:
+        field["groups"] = [list(path) for path in attribute.groups]
     return field

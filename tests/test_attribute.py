@@ -40,6 +40,42 @@ def test_title_is_the_label_or_else_the_name():
     assert Attribute("sex", Integers(0, 1), "Sex at birth").title == "Sex at birth"
 
 
+def grouped(groups):
+    return Attribute("a", Integers(0, 1), groups=groups)
+
+
+def test_groups_are_paths_without_blanks_around_names():
+    assert grouped([["S ", "E"], []]).groups == (("S", "E"), ())
+    assert grouped([["S"], ["S"]]) != Attribute("a", Integers(0, 1))
+    assert grouped([[], []]) == Attribute("a", Integers(0, 1))
+    assert grouped([["a>b"], []]).groups == (("a>b",), ())
+
+
+@pytest.mark.parametrize(
+    ("values", "ranges", "up_to"),
+    [
+        (Categories(("1", "2"), ("A", "B")), ["A", "A to B", "B"], ["up to A", "up to B"]),
+        (Integers(0, 11, 5), ["0 to 4", "0 to 9", "5 to 9"], ["≤ 4", "≤ 9", "≤ 11"]),
+        (Integers(-1, 1), ["-1", "-1 to 0", "0"], ["≤ -1", "≤ 0", "≤ 1"]),
+        (
+            Bins((0, 0.5, 10)),
+            ["0 to under 0.5", "0 to 10", "0.5 to 10"],
+            ["under 0.5", "≤ 10"],
+        ),
+    ],
+)
+def test_labels_of_ranges(values, ranges, up_to):
+    assert [values.range_label(*pair) for pair in ((0, 0), (0, 1), (1, 1))] == ranges
+    assert [values.up_to_label(last) for last in range(values.size)] == up_to
+
+
+def test_a_range_is_never_called_like_a_value():
+    values = Categories(("A", "A to B", "B", "to – B"))
+    labels = {values.range_label(a, b) for a in range(4) for b in range(a, 4)}
+    assert len(labels) == 10
+    assert values.range_label(0, 2) == "A –– B"
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -73,6 +109,15 @@ def test_title_is_the_label_or_else_the_name():
         (lambda: Attribute("a\nb", Integers(0, 1)), r"'a\\nb' holds a control character"),
         (lambda: Attribute("a", ["x", "y"]), r"'a' must be Categories.* got list"),
         (lambda: Attribute("a", Integers(0, 1), 5), r"label.* got 5"),
+        (lambda: grouped("S"), r"groups of attribute 'a' must be a list of paths, got 'S'"),
+        (lambda: grouped(None), r"list of paths, got None"),
+        (lambda: grouped((("S",),)), r"one path for each of its 2 values, got 1"),
+        (lambda: grouped(("S", "N")), r"lists of names, .* got 'S'"),
+        (lambda: grouped((("S",), (" ",))), r"not empty, got ' '"),
+        (lambda: grouped((("S",), (3,))), r"must be texts .* got 3"),
+        (lambda: grouped((("S > E",), ())), r"must not hold ' > ', .* got 'S > E'"),
+        (lambda: grouped((("S >",), ())), r"must not hold ' > '"),
+        (lambda: grouped(((">",), ())), r"must not hold ' > '"),
     ],
 )
 def test_refused(make, message):

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
-from rpexplore.codebook import attributes_from_schema
+from rpexplore.codebook import attributes_from_schema, schema_from_attributes
 from rpexplore.errors import DomainError
-from tests.strategies import categories, described_domains
+from tests.strategies import categories, described_domains, words
 
 
 @given(described_domains())
@@ -39,6 +40,57 @@ def test_csv_round_trip_is_exact_or_refused(domain):
 def test_csv_holds_awkward_texts(value):
     domain = Domain((Attribute("x", Categories((value, "plain"), ("label, " + value, "p"))),))
     assert Domain.parse(domain.text("c.csv"), "c.csv") == domain
+
+
+@st.composite
+def grouped_domains(draw):
+    """Domains, some of whose attributes have groups of any depth."""
+    level = words().filter(lambda name: " > " not in f" {name.strip()} ")
+    attributes = []
+    for attribute in draw(described_domains(categories(), titles=False)):
+        path = st.lists(level, max_size=3)
+        count = {"min_size": attribute.size, "max_size": attribute.size}
+        groups = draw(st.just([]) | st.lists(path, **count))
+        attributes.append(Attribute(attribute.name, attribute.values, groups=tuple(groups)))
+    return Domain(tuple(attributes))
+
+
+@given(grouped_domains(), st.sampled_from(["c.json", "c.csv"]))
+@settings(deadline=None, max_examples=60)
+def test_groups_round_trip(domain, filename):
+    try:
+        text = domain.text(filename)
+    except DomainError:
+        return
+    assert Domain.parse(text, filename) == domain
+
+
+GROUPED = Attribute("place", Categories(("a", "b", "c")), groups=(("S", "E"), ("N",), ()))
+
+
+def test_how_groups_are_written():
+    other = Attribute("sex", Categories(("f",)))
+    assert Domain((GROUPED, other)).text("c.csv").splitlines() == [
+        "attribute,value,label,group",
+        "place,a,,S > E",
+        "place,b,,N",
+        "place,c,,",
+        "sex,f,,",
+    ]
+    assert schema_from_attributes([GROUPED])["fields"][0]["groups"] == [["S", "E"], ["N"], []]
+    ages = Attribute("age", Integers(0, 1), groups=(("young",), ("old",)))
+    assert Domain((ages,)).text("c.csv").splitlines()[1:] == ["age,0,,young", "age,1,,old"]
+
+
+@pytest.mark.parametrize(("filename"), ["c.csv", "c.json"])
+def test_without_groups_codebooks_do_not_mention_them(filename):
+    domain = Domain((Attribute("x", Categories(("a", "b")), groups=((), ())),))
+    assert "group" not in domain.text(filename)
+
+
+def test_blanks_around_groups_do_not_matter():
+    domain = Domain.parse("attribute,value,Group\nx,a, S >  E \nx,b,S\nx,c, \n", "c.csv")
+    assert domain["x"].groups == (("S", "E"), ("S",), ())
 
 
 def test_csv_lists_whole_numbers_one_by_one():
@@ -71,6 +123,8 @@ def test_csv_header_in_any_case_and_order_without_labels():
         ("attribute,value\nsex,m\n,f\n", r"line 3: .* attribute '' and value 'f'"),
         ("attribute,value\nsex\n", r"line 2: "),
         ("attribute,value\nsex,m\nsex,m\n", r"'sex': The category 'm' is listed twice"),
+        ("attribute,value,group\nx,a,S > \n", r"'x' must be texts that are not empty, got ''"),
+        ("attribute,value,group\nx,a,S > > E\n", r"'x' must not hold ' > '"),
         ("attribute,value,label\nsex,1,x\nsex,2,x\n", r"'sex': The label 'x' stands for two"),
         # A forgotten quote would silently shorten a label.
         ("attribute,value,label\njob,1,Managers, directors\n", r"line 2: .*more"),
@@ -141,6 +195,9 @@ def field(**content):
         (field(constraints={"minimum": 0, "maximum": "9"}), r"'x': The maximum .* got '9'"),
         (field(type="number", constraints={"minimum": 0, "maximum": 1}), r"'x': .* got 'number'"),
         (field(constraints={"minimum": 0, "maximum": 10**6}), r"'x' .* got 1,000,001"),
+        (field(type="boolean", groups={"true": "a"}), r"groups of attribute 'x' .* list of paths"),
+        (field(type="boolean", groups=["a", "b"]), r"'x' must be lists of names, .* got 'a'"),
+        (field(type="boolean", groups=[["a"]]), r"'x' must be one path for each of its 2 .* got 1"),
         (field(bins=3), r"'x': \"bins\" must be a list of edges, got 3"),
         (field(bins=[0]), r"'x': Bins need at least two edges, got 1"),
         (field(bins=[0, 2, 1]), r"'x': Bin edges must increase, got 2 before 1"),

@@ -1,0 +1,201 @@
+"""Files with own questions: a matrix of numbers as CSV or NumPy's .npy, or all as JSON."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from rpexplore.attribute import Attribute, Categories
+from rpexplore.errors import WorkloadError
+from rpexplore.own_questions import MAX_OWN_QUESTIONS, Own, check_own_size
+
+Line: TypeAlias = tuple[int, list[str]]  # its number in the file, its cells
+
+# What the column of labels may be called, so that its line surely names the values.
+_HEADS = ("", "question")
+
+
+def own_from_bytes(content: bytes, filename: str, attribute: Attribute) -> Own:
+    """The own questions of a file; the ending of its name, .csv, .npy or .json, tells the format.
+
+    Raises `WorkloadError` for a file that cannot be used.
+    """
+    ending = Path(filename).suffix.lower()
+    if ending == ".npy":
+        return own_from_npy(content, filename, attribute)
+    if ending not in (".csv", ".json"):
+        raise WorkloadError(f"Own questions must be a .csv, .npy or .json file, got {filename!r}.")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise WorkloadError(f"{filename} is not UTF-8 text; save it as UTF-8.") from None
+    if ending == ".csv":
+        return own_from_csv(text, filename, attribute)
+    try:
+        found = json.loads(text)
+        own = Own(found["rows"], found["labels"], found["name"])
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise WorkloadError(
+            f"{filename} must be a JSON object with rows, labels and name ({type(error).__name__})."
+        ) from None
+    own.check(attribute)
+    return own
+
+
+def csv_from_own(own: Own, attribute: Attribute) -> str:
+    """The questions as CSV. `own_from_csv` undoes it but for the name, which the file's is, and
+    blanks around labels."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(["question", *attribute.labels()])
+    for label, row in zip(own.labels, own.rows, strict=True):
+        writer.writerow([label, *(int(x) if x.is_integer() else repr(x) for x in row)])
+    return text.getvalue()
+
+
+def own_from_csv(text: str, filename: str, attribute: Attribute) -> Own:
+    """The own questions of a CSV text: one line a question, one column a value of the attribute.
+
+    A first line that names the values, or their labels, puts the columns in order. A first column
+    that is not numeric, or is called "question", holds the labels of the questions. Raises
+    `WorkloadError` naming the line and column that cannot be used, or what the questions leave
+    open.
+    """
+    lines = _lines(text.removeprefix("\ufeff"), filename)
+    width = len(lines[0][1]) if lines else 0
+    for number, cells in lines:
+        if len(cells) != width:
+            raise WorkloadError(
+                f"{filename}, line {number} must have {width:,} cells like the first line, got "
+                f"{len(cells):,}."
+            )
+    headed = bool(lines) and lines[0][1][0].strip().lower() in _HEADS
+    labelled = width == attribute.size + 1 and (
+        headed or any(_number(cells[0]) is None for _, cells in lines[1:] or lines)
+    )
+    if width != attribute.size + labelled:
+        raise WorkloadError(
+            f"{filename} must have one column for each of the {attribute.size:,} values of "
+            f"attribute {attribute.name!r}, and may have one of labels before them, got "
+            f"{width:,} columns."
+        )
+    order = _order_of_values(lines[0], labelled, filename, attribute)
+    if order is not None:
+        lines = lines[1:]
+    check_own_size(len(lines), attribute.size)
+    rows = []
+    for number, cells in lines:
+        row = [_number(cell) for cell in cells[labelled:]]
+        if None in row:
+            column = row.index(None) + labelled
+            raise WorkloadError(
+                f"{filename}, line {number}, column {column + 1} must be a finite number, got "
+                f"{cells[column]!r}."
+            )
+        rows.append([row[place] for place in order] if order is not None else row)
+    labels = [cells[0].strip() for _, cells in lines] if labelled else []
+    return _checked(rows, labels, filename, attribute)
+
+
+def own_from_npy(content: bytes, filename: str, attribute: Attribute) -> Own:
+    """The own questions of a .npy file: a real matrix [questions, values of the attribute].
+
+    Raises `WorkloadError` if it is something else, or for what the questions leave open.
+    """
+    try:
+        matrix = np.load(io.BytesIO(content), allow_pickle=False)
+    except (ValueError, EOFError, OSError, MemoryError, SyntaxError) as error:
+        raise WorkloadError(
+            f"{filename} is not a matrix of numbers in NumPy's .npy format "
+            f"({type(error).__name__}); write it with numpy.save."
+        ) from None
+    if not isinstance(matrix, np.ndarray):
+        raise WorkloadError(f"{filename} must hold one matrix; write it with numpy.save.")
+    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+        raise WorkloadError(
+            f"{filename} must hold a matrix of real numbers [questions, values], got "
+            f"{matrix.ndim} dimensions of {matrix.dtype}."
+        )
+    return _checked(matrix, [], filename, attribute)
+
+
+def _checked(
+    rows: Sequence | np.ndarray, labels: list[str], filename: str, attribute: Attribute
+) -> Own:
+    try:
+        own = Own(rows, labels, Path(filename).stem)  # pyright: ignore[reportArgumentType]
+    except WorkloadError as error:
+        raise WorkloadError(f"{filename}: {error}") from None
+    own.check(attribute)
+    return own
+
+
+def _lines(text: str, filename: str) -> list[Line]:
+    """The lines that are not blank."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    lines: list[Line] = []
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                lines.append((reader.line_num, cells))
+            if len(lines) > MAX_OWN_QUESTIONS + 1:  # one may name the values
+                raise WorkloadError(
+                    f"{filename} can have at most {MAX_OWN_QUESTIONS:,} questions, got more."
+                )
+    except csv.Error as error:
+        raise WorkloadError(
+            f"{filename} is not a CSV file ({error}); check that every quote is closed."
+        ) from None
+    return lines
+
+
+def _order_of_values(
+    line: Line, labelled: bool, filename: str, attribute: Attribute
+) -> list[int] | None:
+    """The column (from 0, without that of labels) of each value if the line names the values."""
+    number, cells = line
+    names = [cell.strip() for cell in cells[labelled:]]
+    shown = [label.strip() for label in attribute.labels()]
+    stored = shown
+    if isinstance(attribute.values, Categories):
+        stored = [value.strip() for value in attribute.values.values]
+    known = next((each for each in (stored, shown) if sorted(each) == sorted(names)), None)
+    headed = labelled and cells[0].strip().lower() in _HEADS
+    if not headed and all(_number(name) is not None for name in names):
+        if known is None:
+            return None
+        raise WorkloadError(
+            f"{filename}, line {number} could name the values of attribute {attribute.name!r} or "
+            "be a question; if it names them, put a column of labels called 'question' first; if "
+            "it is a question, move it further down."
+        )
+    if known is not None:
+        return [names.index(name) for name in known]
+    for column, name in enumerate(names, start=1 + labelled):
+        if name not in stored and name not in shown:
+            raise WorkloadError(
+                f"{filename}, line {number}, column {column} must be a number or the name of a "
+                f"value of attribute {attribute.name!r}, got {name!r}."
+            )
+        if names.index(name) != column - 1 - labelled:
+            raise WorkloadError(
+                f"{filename}, line {number} names {name!r} twice; name each value once."
+            )
+    raise WorkloadError(
+        f"{filename}, line {number} must name the values of attribute {attribute.name!r} either as "
+        "they are stored or by their labels, got some of each."
+    )
+
+
+def _number(cell: str) -> float | None:
+    """The finite number that a cell holds, None for anything else."""
+    try:
+        value = float(cell) if "_" not in cell else math.nan
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

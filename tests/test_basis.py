@@ -1,0 +1,372 @@
+"""Query bases: what they are called, what they refuse, and files with own questions."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rpexplore import Attribute, Bins, Categories, Integers
+from rpexplore.basis import (
+    MAX_VALUES,
+    Hierarchy,
+    Identity,
+    Own,
+    Prefix,
+    Ranges,
+    Windows,
+    from_json,
+    to_json,
+)
+from rpexplore.basis_file import own_from_csv, own_from_npy
+from rpexplore.errors import WorkloadError
+
+LETTERS = Attribute("grade", Categories(("A", "B", "C", "D")))
+AGES = Attribute("age", Integers(0, 99))
+PLACES = Attribute(
+    "place",
+    Categories(("a", "b", "c", "d", "e")),
+    groups=(("S", "SE"), ("S", "SW"), ("N",), ("S", "SE"), ()),
+)
+
+
+@pytest.mark.parametrize(
+    ("basis", "attribute", "rows", "words"),
+    [
+        (Identity(), AGES, 100, "each value"),
+        (Prefix(), AGES, 100, "cumulative: up to each value"),
+        (Ranges(), AGES, 5050, "every range of values"),
+        (Windows(5), AGES, 100, "rolling sums of 5 values"),
+        (Windows(1), AGES, 100, "each value"),
+        (Windows(100), AGES, 100, "cumulative: up to each value"),
+        (Hierarchy((20, 5)), AGES, 126, "groups of 5 and 20 values, and single values"),
+        (Hierarchy((30,)), AGES, 105, "groups of 30 values, and single values"),
+        # N holds c alone, S > SW holds b alone.
+        (Hierarchy(), PLACES, 5 + 1 + 2, "groups and single values"),
+        (Own(np.eye(4)), LETTERS, 4, "own questions"),
+        (Own(np.eye(4), name="mine"), LETTERS, 4, "own questions (mine)"),
+    ],
+)
+def test_rows_and_words(basis, attribute, rows, words):
+    basis.check(attribute)
+    assert basis.n_rows(attribute) == rows
+    assert basis.words(attribute) == words
+    assert basis.is_identity == isinstance(basis, Identity)
+
+
+def test_counting_the_rows_builds_nothing():
+    assert Identity().n_rows(Attribute("x", Integers(1, 10**6))) == 10**6
+    assert Ranges().n_rows(Attribute("x", Integers(1, 4000))) == 8_002_000
+
+
+def test_groups_of_a_hierarchy_by_level_without_repeated_nodes():
+    assert Hierarchy().groups(PLACES) == {(0, 1, 3): ("S",), (0, 3): ("S", "SE")}
+    x = Attribute("x", Integers(0, 4))
+    assert list(Hierarchy((2, 4)).groups(x)) == [(0, 1, 2, 3), (0, 1), (2, 3)]
+
+
+def test_a_group_of_all_values_or_of_the_same_as_its_parent_is_listed_once():
+    groups = (("all", "x", "y"), ("all", "x", "y"), ("all", "z"))
+    attribute = Attribute("a", Categories(("1", "2", "3")), groups=groups)
+    assert Hierarchy().groups(attribute) == {(0, 1): ("all", "x")}
+
+
+@pytest.mark.parametrize(
+    "basis",
+    [Identity(), Prefix(), Ranges(), Windows(3), Hierarchy(), Hierarchy((2, 4)), Own([[2]])],
+)
+def test_one_value_can_be_asked_in_every_way(basis):
+    attribute = Attribute("x", Categories(("only",)))
+    basis.check(attribute)
+    assert basis.n_rows(attribute) == 1
+
+
+def finite():
+    size = st.floats(1e-12, 1e12)
+    return st.just(0.0) | size | size.map(lambda x: -x) | st.integers(-5, 5).map(float)
+
+
+@st.composite
+def own_questions(draw):
+    n = draw(st.integers(1, 5))
+    row = st.lists(finite(), min_size=n, max_size=n).filter(any)
+    rows = draw(st.lists(row, min_size=1, max_size=5))
+    label = st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip)
+    labels = st.lists(label, min_size=len(rows), max_size=len(rows), unique=True)
+    return Own(tuple(map(tuple, rows)), draw(st.just([]) | labels), draw(st.just("") | label))
+
+
+def bases():
+    widths = st.lists(st.integers(2, 4), max_size=3).map(lambda w: np.cumprod(w).tolist())
+    return st.one_of(
+        st.sampled_from([Identity(), Prefix(), Ranges()]),
+        st.integers(1, 10**6).map(Windows),
+        widths.map(tuple).map(Hierarchy),
+        own_questions(),
+    )
+
+
+@given(bases())
+@settings(deadline=None)
+def test_json_round_trip_is_exact(basis):
+    again = from_json(json.loads(json.dumps(to_json(basis))))
+    assert again == basis
+    assert hash(again) == hash(basis)
+    assert again.kind == basis.kind == to_json(basis)["kind"]
+
+
+def test_bases_differ_by_what_they_ask():
+    all_kinds = [Identity(), Prefix(), Ranges(), Windows(1), Windows(2), Hierarchy(), Own([[1]])]
+    all_kinds += [Own([[2]]), Own([[1]], name="a"), Own([[1]], ["a"]), Hierarchy((2,))]
+    assert len(set(all_kinds)) == len(all_kinds)
+    assert Hierarchy((20, 5)) == Hierarchy((5, 20))
+    assert Own(((0.0, 1),)) == Own(np.array([[-0.0, 1]]))
+    assert not Own(np.eye(2)).is_identity
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Windows(0), r"at least 1, got 0"),
+        (lambda: Windows(2.5), r"whole number of at least 1, got 2.5"),
+        (lambda: Hierarchy((1,)), r"at least 2, got 1"),
+        (lambda: Hierarchy(("5",)), r"at least 2, got '5'"),
+        (lambda: Hierarchy(5), r"must be a list, got 5"),
+        (lambda: Hierarchy((5, 12)), r"multiple .* got 5 and 12; try 10"),
+        (lambda: Hierarchy((5, 6)), r"got 5 and 6; try 10"),
+        (lambda: Hierarchy((5, 5)), r"got 5 and 5"),
+        (lambda: Own(()), r"at least one question"),
+        (lambda: Own(((),)), r"at least one question and one value"),
+        (lambda: Own(np.ones(3)), r"a matrix, got 1 dim"),
+        (lambda: Own(("ab", "cd")), r"list of rows"),
+        (lambda: Own(((1, 2), (3,))), r"question 2 has 1 and question 1 has 2"),
+        (lambda: Own((("1", "2"),)), r"rows of numbers"),
+        (lambda: Own(((1j,),)), r"rows of numbers"),
+        (lambda: Own(((None,),)), r"rows of numbers"),
+        (lambda: Own(((1, 2), (1, float("nan")))), r"Question 2, column 2 .* got nan"),
+        (lambda: Own(((1, float("inf")),)), r"Question 1, column 2 .* got inf"),
+        (lambda: Own(((1, 1e13),)), r"1e-12 to 1e12, got 1e\+13"),
+        (lambda: Own(((1, 1e-13),)), r"1e-12 to 1e12, got 1e-13"),
+        (lambda: Own(((1, 1), (0, 0))), r"Question 2 is all zeros .* remove"),
+        (lambda: Own(((1,),), ("a", "b")), r"1 own questions but 2 labels"),
+        (lambda: Own(((1,),), "a"), r"list of texts"),
+        (lambda: Own(((1,), (2,)), ("a", " ")), r"question 2 must be a text .* got ' '"),
+        (lambda: Own(((1,), (2,)), ("a", "a")), r"'a' stands for two"),
+        (lambda: Own(((1,),), name=3), r"name .* got 3"),
+        (lambda: Own(np.ones((10_001, 1))), r"at most 10,000 questions, got 10,001"),
+        (lambda: Own(np.ones((1, 1_001))), r"at most 1,000 values, got 1,001"),
+        (lambda: Own(np.ones((4_001, 500))), r"at most 2,000,000 entries .* 2,000,500"),
+        (lambda: from_json({"kind": "wavelet"}), r"must be identity, .* got 'wavelet'"),
+        (lambda: from_json({"kind": "windows", "width": "5"}), r"got '5'"),
+        (lambda: from_json({"kind": "own", "name": "", "labels": "a", "rows": [[1]]}), r"list"),
+    ],
+)
+def test_refused(make, message):
+    with pytest.raises(WorkloadError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("content", [{}, {"kind": "windows"}, {"kind": "own"}, 3, None])
+def test_json_that_is_no_basis(content):
+    with pytest.raises((KeyError, TypeError)):
+        from_json(content)
+
+
+MANY = Attribute("income", Integers(0, MAX_VALUES))
+
+
+@pytest.mark.parametrize(
+    ("basis", "attribute", "message"),
+    [
+        (Prefix(), MANY, r"'income' must have at most 4,000 values .* got 4,001; group"),
+        (Ranges(), MANY, r"'income'"),
+        (Windows(2), MANY, r"'income'"),
+        (Hierarchy((2,)), MANY, r"'income' must have at most"),
+        (Hierarchy(), AGES, r"'age' must have groups .* has none; name the groups"),
+        (Hierarchy((5, 100)), AGES, r"below the 100 values of attribute 'age', got 100"),
+        (Own(np.eye(3)), LETTERS, r"each of the 4 values of attribute 'grade', got 3"),
+        (Own([[1, 1]], name="mine"), LETTERS, r"questions 'mine' must have one number"),
+    ],
+)
+def test_unfit_for_the_attribute(basis, attribute, message):
+    with pytest.raises(WorkloadError, match=message):
+        basis.check(attribute)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]],
+            r"rank 3: they never count 'D'; not even the total .* Add a question for 'D'\.",
+        ),
+        (
+            [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [1, 1, 1, 1]],
+            r"rank 3: they never tell 'C' and 'D' apart\. Add a question for '[CD]'\.",
+        ),
+        (
+            [[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]],
+            r"rank 3: they leave open how many are in 'A', 'B', 'C' and 'D'\. "
+            r"Add a question for '.'\.",
+        ),
+        (
+            [[1, 1, 0, 0]],
+            r"rank 1: they never count 'C' and 'D'; they never tell 'A' and 'B' apart; not even "
+            r"the total follows from them\. Add a question for each of '[AB]', 'C' and 'D'\.",
+        ),
+        (
+            # A: never counted. B is asked for only together with C and D.
+            [[0, 1, 1, 2], [0, 2, 1, 3]],
+            r"rank 2: they never count 'A'; they leave open how many are in 'B', 'C' and 'D'",
+        ),
+    ],
+)
+def test_what_own_questions_leave_open(rows, message):
+    with pytest.raises(WorkloadError, match=message):
+        Own(rows).check(LETTERS)
+
+
+def test_long_lists_of_what_is_missing_are_cut():
+    with pytest.raises(WorkloadError, match=r"count '1', '2', '3', '4' and 95 more; not even"):
+        Own(np.eye(1, 100)).check(AGES)
+
+
+@given(st.data())
+@settings(deadline=None)
+def test_the_remedy_settles_every_value_and_nothing_else_is_refused(data):
+    """The rank is computed apart, over the integers modulo a large prime."""
+    n = data.draw(st.integers(1, 6))
+    row = st.lists(st.integers(-1, 2), min_size=n, max_size=n).filter(any)
+    rows = data.draw(st.lists(row, min_size=1, max_size=8))
+    attribute = Attribute("x", Categories(tuple("ABCDEF"[:n])))
+    rank = rank_modulo_prime(rows)
+    if rank == n:
+        Own(rows).check(attribute)
+        return
+    with pytest.raises(WorkloadError, match=f"rank {rank}:") as refusal:
+        Own(rows).check(attribute)
+    named = str(refusal.value).rpartition("Add a question for ")[2]
+    added = [np.eye(n)[i].tolist() for i in range(n) if f"'{'ABCDEF'[i]}'" in named]
+    assert len(added) == n - rank
+    Own(rows + added).check(attribute)
+
+
+def rank_modulo_prime(rows):
+    prime, rows, rank = 2**31 - 1, [list(map(int, row)) for row in rows], 0
+    for column in range(len(rows[0])):
+        pivot = next((r for r in range(rank, len(rows)) if rows[r][column] % prime), None)
+        if pivot is None:
+            continue
+        rows[rank], rows[pivot] = rows[pivot], rows[rank]
+        inverse = pow(rows[rank][column], -1, prime)
+        for r in range(rank + 1, len(rows)):
+            factor = rows[r][column] * inverse
+            rows[r] = [(a - factor * b) % prime for a, b in zip(rows[r], rows[rank], strict=True)]
+        rank += 1
+    return rank
+
+
+def test_the_scale_of_a_question_does_not_matter():
+    Own([[1e-12, 0], [1e12, 1e12]]).check(Attribute("x", Integers(0, 1)))
+
+
+NAMED = Attribute("sex", Categories(("f", "m", "x"), ("women", "men", "others")))
+EYE = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "attribute", "rows", "labels"),
+    [
+        ("1,0,0\n0,1,0\n0,0,1\n", NAMED, EYE, ()),
+        ("\ufeff1, 0 ,0\r\n\r\n0,1,0\r\n0,0,1", NAMED, EYE, ()),
+        ("f,m,x\n1,0,0\n0,1,0\n0,0,1\n", NAMED, EYE, ()),
+        ("x,f,m\n0,1,0\n0,0,1\n1,0,0\n", NAMED, EYE, ()),
+        ("others,women,men\n0,1,0\n0,0,1\n1,0,0\n", NAMED, EYE, ()),
+        ("a,1,0,0\nb,0,1,0\n3,0,0,1\n", NAMED, EYE, ("a", "b", "3")),
+        ("what,x,f,m\na,0,1,0\nb,0,0,1\nc,1,0,0\n", NAMED, EYE, ("a", "b", "c")),
+        ('question,x,f,m\n1,0,1,0\n2,0,0,1\n"3, 4",1,0,0\n', NAMED, EYE, ("1", "2", "3, 4")),
+        (",1,0\na,0,1\nb,1,0\n", Attribute("x", Integers(0, 1)), ((1, 0), (0, 1)), ("a", "b")),
+        ("Question,0,1\n5,1,0.5\n6,0,-1e3\n", Attribute("x", Integers(0, 1)),
+         ((1, 0.5), (0, -1000)), ("5", "6")),
+        ("0 to under 1,1 to 2\n1,0\n1,1\n", Attribute("x", Bins((0, 1, 2))), ((1, 0), (1, 1)), ()),
+        ("only,2\n", Attribute("x", Integers(0, 0)), ((2,),), ("only",)),
+    ],
+)  # fmt: skip
+def test_own_questions_of_a_csv_file(text, attribute, rows, labels):
+    assert own_from_csv(text, "mine.v2.csv", attribute) == Own(rows, labels, "mine.v2")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"q\.csv must have one column for each of the 3 values .* 'sex'.* got 0 columns"),
+        ("1,0\n0,1\n", r"got 2 columns"),
+        ("1,0,0,0\n0,1,0,0\n", r"got 4 columns"),
+        ("1,0,0\n0,1\n", r"line 2 must have 3 cells like the first line, got 2"),
+        ("f,m,x\n1,0,0\n0,one,0\n", r"line 3, column 2 must be a finite number, got 'one'"),
+        ("a,1,0,0\nb,0,,0\n", r"line 2, column 3 must be a finite number, got ''"),
+        ("1,0,0\nnan,0,0\n", r"line 2, column 1 .* got 'nan'"),
+        ("1,0,0\n0,1_0,0\n", r"line 2, column 2 .* got '1_0'"),
+        ("f,m,z\n1,0,0\n", r"line 1, column 3 .* name of a value of attribute 'sex', got 'z'"),
+        ("what,f,1,x\na,1,0,0\n", r"line 1, column 3 .* got '1'"),
+        ("f,m,m\n1,0,0\n", r"line 1 names 'm' twice"),
+        ("f,men,x\n1,0,0\n", r"either as they are stored or by their labels"),
+        ("f,m,x\n", r"at least one question"),
+        ("f,m,x\n1,0,0\n0,0,0\n", r"q\.csv: Question 2 is all zeros"),
+        ("a,1,0,0\na,0,1,0\n", r"q\.csv: The label 'a' stands for two"),
+        ("1,0,0\n0,1,0\n", r"questions 'q' must determine .* never count 'others'"),
+        ('"1,0,0\n', r"q\.csv is not a CSV file .* quote"),
+        ("1,0,0\n" * 10_002, r"at most 10,000 questions"),
+        ("1,0,0\n" * 10_001, r"at most 10,000 questions"),
+    ],
+)
+def test_unusable_csv(text, message):
+    with pytest.raises(WorkloadError, match=message):
+        own_from_csv(text, "q.csv", NAMED)
+
+
+@pytest.mark.parametrize("text", ["0,1\n1,1\n1,0\n", "a,0,1\nb,1,0\n"])
+def test_a_first_line_of_numbers_that_could_name_the_values_is_not_guessed(text):
+    with pytest.raises(WorkloadError, match=r"line 1 could name .* 'question' first; .* down"):
+        own_from_csv(text, "q.csv", Attribute("x", Integers(0, 1)))
+
+
+def npy(matrix, **options):
+    content = io.BytesIO()
+    np.save(content, matrix, **options)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, np.uint64, bool])
+def test_own_questions_of_an_npy_file(dtype):
+    matrix = np.tril(np.ones((3, 3), dtype))
+    assert own_from_npy(npy(matrix), "q.npy", NAMED) == Own(matrix, (), "q")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", r"q\.npy is not a matrix .* numpy\.save"),
+        (b"1,0,0\n", r"is not a matrix"),
+        (npy(np.eye(3))[:-4], r"is not a matrix"),
+        (npy(np.array([[{}]]), allow_pickle=True), r"is not a matrix"),
+        (npy(np.ones(3)), r"got 1 dimensions of float64"),
+        (npy(np.eye(3) * 1j), r"real numbers .* got 2 dimensions of complex128"),
+        (npy(np.array([["a"]])), r"real numbers"),
+        (npy(np.full((3, 3), np.inf)), r"q\.npy: Question 1, col"),
+        (npy(np.eye(2)), r"one number for each of the 3 values"),
+        (npy(np.eye(2, 3)), r"never count 'others'"),
+    ],
+)
+def test_unusable_npy(content, message):
+    with pytest.raises(WorkloadError, match=message):
+        own_from_npy(content, "q.npy", NAMED)
+
+
+def test_several_matrices_in_one_file_are_refused():
+    content = io.BytesIO()
+    np.savez(content, np.eye(3))
+    with pytest.raises(WorkloadError, match=r"must hold one matrix"):
+        own_from_npy(content.getvalue(), "q.npy", NAMED)
