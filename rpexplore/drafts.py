@@ -3,9 +3,7 @@
 A browser knows its own keys and no others, so that two browsers do not see each other's studies.
 """
 
-import os
 import re
-import tempfile
 import threading
 import uuid
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rpexplore.errors import WorkloadError
+from rpexplore.home import home_folder
 from rpexplore.study import Study
 from rpexplore.write import write_whole
 
@@ -38,12 +37,7 @@ class Drafts:
     @classmethod
     def of_user(cls) -> "Drafts":
         """In the user's home, or where RPEXPLORE_HOME says."""
-        named = os.environ.get("RPEXPLORE_HOME")
-        try:
-            home = Path(named) if named else Path.home() / ".rpexplore"
-        except RuntimeError:  # a user without a home, in a container say
-            home = Path(tempfile.gettempdir()) / f"rpexplore-{os.getuid()}"
-        return cls(home / "drafts")
+        return cls(home_folder() / "drafts")
 
     @staticmethod
     def new_key() -> str:

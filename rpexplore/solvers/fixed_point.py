@@ -1,0 +1,95 @@
+"""Anderson's acceleration of a fixed-point iteration that knows how far off it is."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+_MEMORY = 10  # earlier steps that a new one is fitted from
+_LONGEST = 4.0  # the largest change of one number in a step; the numbers are logarithms
+_PATIENCE = 200  # steps without progress before giving up
+
+
+class Fixing(Protocol):
+    """What one step tells: where it was (as it took it), what follows, how far off it was.
+
+    metric: how much each number of the state counts when steps are compared.
+    """
+
+    @property
+    def state(self) -> np.ndarray: ...
+    @property
+    def following(self) -> np.ndarray: ...
+    @property
+    def metric(self) -> np.ndarray: ...
+    @property
+    def error(self) -> float: ...
+
+
+Step = TypeVar("Step", bound=Fixing)
+
+
+def fixed_point(
+    step: Callable[[np.ndarray], Step],
+    state: np.ndarray,
+    *,
+    tolerance: float,
+    leeway: float = 10.0,
+    limit: int = 1000,
+    note: Callable[[float], object] | None = None,
+) -> Step:
+    """The step with the smallest error, which is at most `tolerance` unless none was found.
+
+    leeway: how far above the smallest error a fit may lead before it is given up.
+    note: told the share that is done, by the logarithm of the error; it may raise.
+    """
+    best = at = step(state)
+    first = at.error
+    progress, at_progress = 0, first
+    states: list[np.ndarray] = []
+    residuals: list[np.ndarray] = []
+    plain = rejected = 0
+    for count in range(1, limit):
+        if note is not None:
+            note(_share(first, best.error, tolerance))
+        if best.error <= tolerance or count - progress > _PATIENCE:
+            break
+        states = [*states, at.state][-_MEMORY:]
+        residuals = [*residuals, at.following - at.state][-_MEMORY:]
+        if plain > 0:
+            plain -= 1
+            at = step(at.following)
+        else:
+            at = step(_extrapolated(states, residuals, np.sqrt(at.metric)))
+            if not at.error < leeway * best.error and len(states) > 1:
+                # The fit misled: forget it, and go plainly from the best, each time for longer.
+                states, residuals, at = [], [], best
+                plain, rejected = 2**rejected, rejected + 1
+        if at.error < best.error:
+            best = at
+        if best.error < 0.9 * at_progress:
+            progress, at_progress = count, best.error
+    return best
+
+
+def _extrapolated(
+    states: list[np.ndarray], residuals: list[np.ndarray], weights: np.ndarray
+) -> np.ndarray:
+    """A step from where the residuals, fitted linearly, are smallest."""
+    step = residuals[-1]
+    if len(states) > 1:
+        changes = np.array([residuals[-1] - one for one in residuals[:-1]]).T
+        moves = np.array([states[-1] - one for one in states[:-1]]).T
+        lengths = np.linalg.norm(weights[:, None] * changes, axis=0)
+        lengths[lengths == 0] = 1
+        scaled = weights[:, None] * changes / lengths
+        fit = np.linalg.lstsq(scaled, weights * residuals[-1], rcond=1e-7)[0]
+        step = step - (moves + changes) @ (fit / lengths)
+    return states[-1] + step * min(1, _LONGEST / max(np.abs(step).max(), 1e-300))
+
+
+def _share(first: float, error: float, tolerance: float) -> float:
+    """How much of the way from the first error to the tolerance is done, in logarithms."""
+    if first <= tolerance:
+        return 1.0
+    return float(np.clip(np.log(first / max(error, 1e-300)) / np.log(first / tolerance), 0, 1))

@@ -1,0 +1,242 @@
+"""Measurements in integers: R over a power of two, at almost no loss (math.md §4.4).
+
+Any integer matrix R with [1ᵀ; R] invertible answers without bias, since decoding starts from R as
+it is. What rounding costs is accuracy alone, chiefly through the largest column norm, which sets
+the privacy cost: all columns must come out equally long, none longer than it was.
+"""
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from rpexplore.solvers.strategies import Measuring
+
+Worth = Callable[[float, np.ndarray], float]
+
+# With so many bits rounding costs next to nothing: nothing is tried beyond the plain matrix.
+_PLENTY_OF_BITS = 12
+# With fewer, and not too many values, as many rotated matrices are rounded; for few values more.
+_MOST_TURNED, _TURNS = 120, 40
+_FEW, _TURNS_IF_FEW = 12, 200
+# Of these the best are improved, for n values this number / n² of them, and at least one.
+_IMPROVED = 4000
+_MOST_IMPROVED_IF_EVEN = 60  # values
+_MOST_STEPS = 3000  # in improving one
+_TRIED = 8  # changes, those that promise most, before it is given up
+_DIFFERENCE = 1e-6
+_GAIN = 1e-7  # of a change, relative: less is not worth its time
+_LARGEST = 1e6  # number in the inverse times that in R: above, decoding would be inexact
+
+
+def bits_for(strategies_together: int) -> float:
+    """The bits of R's columns if at most so many measured attributes meet in one table.
+
+    Not whole where that would waste some: columns are then at most 2^bits long.
+
+    Entries of their products then stay within 2^38, and sums over 2^23 records within 2^61; the
+    noise on those, 2^38 times as wide as on counts, has a scale below 2^46 if that of counts is
+    below 2^8. So all fit into 64 bits, or are refused before a release. Above 12 bits nothing is
+    gained.
+    """
+    return {1: 12.0, 2: 12.0, 3: 10.0, 4: 9.0}.get(strategies_together, 38 / strategies_together)
+
+
+def integer_matrix(
+    measuring: Measuring, bits: float, gram: np.ndarray, worth: Worth, *, even: bool = False
+) -> np.ndarray:
+    """R·2^bits in integers, int64[n − 1, n], |entries| ≤ 2^bits, chosen by what it is worth.
+
+    gram: of which the root is meant, as in `best_matrix`. worth: of a root and a reference
+    distribution, smaller is better. even: every row sums to 0 exactly, so that the reference
+    distribution stays 1/n, as it must be in `measuring`. The same every time.
+    """
+    n = len(gram)
+    tried = [
+        _Rounding(_rounded(turned * 2**bits, 4**bits, even), gram, worth)
+        for turned in _turned(measuring.matrix, bits)
+    ]
+    tried = sorted((each for each in tried if np.isfinite(each.worth)), key=lambda each: each.worth)
+    if not tried:
+        raise ValueError(f"R cannot be rounded to {bits:g} bits: it is too near a singular one")
+    if bits < _PLENTY_OF_BITS and n <= (_MOST_IMPROVED_IF_EVEN if even else _MOST_TURNED):
+        changes = _changes(n, even)
+        tried = [each.improved(changes, 2.0**bits) for each in tried[: max(1, _IMPROVED // n**2)]]
+        tried.sort(key=lambda each: each.worth)
+    return tried[0].integers.astype(np.int64)
+
+
+class _Rounding:
+    """An integer matrix, as float64, and what it is worth: infinite if it cannot be decoded."""
+
+    def __init__(self, integers: np.ndarray, gram: np.ndarray, worth: Worth) -> None:
+        self.integers, self._gram, self._worth_of = integers, gram, worth
+        self.worth = np.inf
+        try:
+            self.inverse = np.linalg.inv(np.vstack([np.ones(len(gram)), integers]))
+        except np.linalg.LinAlgError:
+            return
+        if not np.abs(self.inverse).max() * np.abs(integers).max() < _LARGEST:
+            return
+        self.reference, self.decoding = self.inverse[:, 0], self.inverse[:, 1:]
+        self.columns = (integers**2).sum(axis=0)
+        self.asked = gram @ self.decoding
+        self.spread = np.sum(self.asked * self.decoding)
+        if self.spread >= 0:
+            self.root = float(np.sqrt(self.columns.max() * self.spread))
+            self.worth = worth(self.root, self.reference)
+
+    def improved(self, changes: np.ndarray, most: float) -> "_Rounding":
+        """Itself after one `changes` after another has been added to a row, while that gains.
+
+        changes: float64[n_changes, n]. most: what no entry may exceed.
+        """
+        at = self
+        for _ in range(_MOST_STEPS):
+            estimates = at._estimates(changes, most)
+            for move in np.argsort(estimates, axis=None)[:_TRIED]:
+                row, change = np.unravel_index(move, estimates.shape)
+                if not estimates[row, change] < at.worth:
+                    return at
+                integers = at.integers.copy()
+                integers[row] += changes[change]
+                other = _Rounding(integers, at._gram, at._worth_of)
+                if other.worth < at.worth * (1 - _GAIN):
+                    at = other
+                    break
+            else:
+                return at
+        return at
+
+    def _estimates(self, changes: np.ndarray, most: float) -> np.ndarray:
+        """What each row with each change would be worth, nearly: float64[n_rows, n_changes].
+
+        The inverse after a change of one row follows from the one before (Sherman and Morrison);
+        the worth is taken as linear.
+        """
+        longest = np.broadcast_to(
+            np.where(changes == 0, self.columns, 0).max(axis=1), (len(self.integers), len(changes))
+        )
+        within = np.ones(longest.shape, dtype=bool)
+        for ends in (changes.argmax(axis=1), changes.argmin(axis=1)):  # one may be no change
+            by = np.take_along_axis(changes, ends[:, None], 1)[:, 0]
+            entries = self.integers[:, ends] + by
+            longest = np.maximum(longest, self.columns[ends] - by**2 + 2 * by * entries)
+            within &= np.abs(entries) <= most
+        along = (changes @ self.decoding).T
+        lengths = np.sum(along**2, axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factors = 1 / (1 + along)
+            own = np.sum(self.asked * self.decoding, axis=0)[:, None]
+            across = (self.asked.T @ self.decoding) @ along
+            spreads = self.spread - 2 * factors * across + factors**2 * own * lengths
+            roots = np.sqrt(longest * spreads)
+            by_root, by_reference = self._slopes()
+            moved = factors * (by_reference @ self.decoding)[:, None] * (changes @ self.reference)
+            estimates = self.worth + by_root * (roots - self.root) - moved
+        return np.where(within & np.isfinite(estimates), estimates, np.inf)
+
+    def _slopes(self) -> tuple[float, np.ndarray]:
+        """The worth's slopes in the root and in the reference distribution, by differences."""
+        step = _DIFFERENCE * self.root
+        by_root = (self._worth_of(self.root + step, self.reference) - self.worth) / max(
+            step, 1e-300
+        )
+        references = self.reference + _DIFFERENCE * np.eye(len(self.reference))
+        values = np.array([self._worth_of(self.root, each) for each in references])
+        return by_root, (values - self.worth) / _DIFFERENCE
+
+
+def _changes(n: int, even: bool) -> np.ndarray:
+    """One entry up or down, or with `even` one up and another down: float64[n_changes, n]."""
+    ones = np.eye(n)
+    if not even:
+        return np.vstack([ones, -ones])
+    return (ones[:, None] - ones).reshape(n * n, n)[~np.eye(n, dtype=bool).ravel()]
+
+
+def _turned(matrix: np.ndarray, bits: float) -> Iterator[np.ndarray]:
+    """The matrix, and as long as these are cheap, others that are as good before rounding.
+
+    They are rotated and a little smaller. If some directions are measured so little that rounding
+    would lose them, they are raised, too.
+    """
+    rows, n = matrix.shape
+    left, lengths, right = np.linalg.svd(matrix, full_matrices=False)
+    raised = [matrix]
+    for least in (4 * 2.0**-bits, 2.0 ** (-bits / 2), 2.0 ** (-bits / 4)):
+        if lengths.min() < least < 0.5:
+            lifted = left * np.maximum(lengths, least) @ right
+            raised.append(lifted / np.sqrt((lifted**2).sum(axis=0).max()))
+    yield from raised
+    if bits >= _PLENTY_OF_BITS or n > _MOST_TURNED:
+        return
+    for turn in range(1, _TURNS_IF_FEW if n <= _FEW else _TURNS):
+        fractions = (np.sqrt(2) * (np.arange(rows * rows) + turn) ** 2) % 1 - 0.5
+        rotation = np.linalg.qr(fractions.reshape(rows, rows))[0]
+        shrunk = 1 - 0.3 * ((turn * np.sqrt(3)) % 1)
+        yield rotation @ raised[turn % len(raised)] * shrunk
+
+
+def _rounded(scaled: np.ndarray, most: float, even: bool) -> np.ndarray:
+    """Rounded to integers, with no column longer than the longest was: norm² ≤ `most` at best.
+
+    Whole numbers as float64. Columns are shortened where the change from `scaled` is smallest for
+    what it shortens; with `even`, what is taken from a column is given to one that has room.
+    """
+    integers = np.round(scaled)
+    if even:
+        _balance(integers, scaled)
+    limit = min(np.floor((scaled**2).sum(axis=0).max() + 1e-6), most)
+    squares = (integers**2).sum(axis=0)
+    for column in range(integers.shape[1]):
+        while squares[column] > limit:
+            entries = integers[:, column]
+            toward = np.sign(entries)
+            off = entries - scaled[:, column]
+            with np.errstate(divide="ignore"):
+                costs = np.where(
+                    toward != 0, (1 - 2 * toward * off) / (2 * np.abs(entries) - 1), np.inf
+                )
+            if not even:
+                row = int(np.argmin(costs))
+                integers[row, column] -= toward[row]
+            elif not _handed_on(integers, scaled, squares, limit, column, np.argsort(costs)):
+                break
+            squares[column] = (integers[:, column] ** 2).sum()
+    return integers
+
+
+def _balance(integers: np.ndarray, scaled: np.ndarray) -> None:
+    """Let every row sum to 0, by moving the entries that rounding moved furthest the other way."""
+    for row, exact in zip(integers, scaled, strict=True):
+        excess = int(row.sum())
+        if excess:
+            step = np.sign(excess)
+            furthest = np.argsort(-step * (row - exact), kind="stable")[: abs(excess)]
+            row[furthest] -= step
+
+
+def _handed_on(
+    integers: np.ndarray,
+    scaled: np.ndarray,
+    squares: np.ndarray,
+    limit: float,
+    column: int,
+    rows: np.ndarray,
+) -> bool:
+    """Move 1 from a column to another one in the first of some rows where that one has room."""
+    for row in rows:
+        entries = integers[row]
+        step = np.sign(entries[column])
+        if step == 0:
+            return False
+        longer = squares + 2 * step * entries + 1
+        costs = np.where(longer <= limit, step * (entries - scaled[row]), np.inf)
+        costs[column] = np.inf
+        other = int(np.argmin(costs))
+        if np.isfinite(costs[other]):
+            entries[column] -= step
+            entries[other] += step
+            squares[other] = longer[other]
+            return True
+    return False

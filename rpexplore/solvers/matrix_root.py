@@ -1,0 +1,71 @@
+"""The root S = (Λ^½ V Λ^½)^½ that bounds an attribute's accuracy for weights λ (math.md §4.1)."""
+
+import numpy as np
+
+# A value's weight is not taken below this: its certificate would drown in rounding.
+_LEAST_WEIGHT = 1e-10
+# Directions that no question asks about are measured nevertheless, so that R can be decoded; they
+# take this share of the root between them.
+_UNASKED_SHARE = 5e-7
+
+
+class MatrixRoot:
+    """One eigendecomposition at fixed z: S, the bounds on √τ it gives, and the next λ.
+
+    centred: V(z); value_weights: λ. root: T = tr S; error: √τ ≤ T·(1 + error) for the R of S.
+    roots, vectors: eigenvalues and eigenvectors of S, n − 1 of them: without that of z. state,
+    following: log λ, and what follows, as `fixed_point` takes them.
+    """
+
+    def __init__(
+        self, centred: np.ndarray, value_weights: np.ndarray, reference: np.ndarray
+    ) -> None:
+        self.value_weights, self.reference = value_weights, reference
+        self.halves = np.sqrt(value_weights)
+        # V's null vector is z. Lifting it above all others tells it from directions that no
+        # question asks about.
+        null = reference / self.halves
+        null /= np.linalg.norm(null)
+        inner = self.halves[:, None] * centred * self.halves
+        squares, vectors = np.linalg.eigh(inner + 2 * np.trace(inner) * np.outer(null, null))
+        self.vectors = vectors[:, :-1]
+        self.roots = roots_of(squares[:-1])
+        self.root = float(self.roots.sum())
+        ratios = (self.vectors**2 @ self.roots) / value_weights / self.root
+        self.error = float(ratios.max() - 1)
+        self.state = np.log(value_weights)
+        self.following = self.state + np.log(np.maximum(ratios, 1e-30))
+        self.metric = metric_of(value_weights)
+
+    @property
+    def slope(self) -> np.ndarray:
+        """∂T/∂z, up to a multiple of 1."""
+        return -(self.vectors @ (self.roots * (self.vectors.T @ self.halves))) / self.halves
+
+
+def weights_of(logs: np.ndarray) -> np.ndarray:
+    """λ of its logarithms up to a constant: none is too small, they sum to 1."""
+    weights = np.exp(logs - logs.max())
+    weights = np.maximum(weights / weights.sum(), _LEAST_WEIGHT)
+    return weights / weights.sum()
+
+
+def roots_of(squares: np.ndarray) -> np.ndarray:
+    """Roots of eigenvalues, those of directions that no question asks about a little above 0."""
+    total = np.sqrt(np.maximum(squares, 0)).sum()
+    return np.sqrt(np.maximum(squares, (_UNASKED_SHARE * total / len(squares)) ** 2))
+
+
+def metric_of(value_weights: np.ndarray) -> np.ndarray:
+    """How much each log λ counts when steps are compared: as λ does, whose logarithm may fall on.
+
+    Where the optimum is λ = 0, no number of steps makes the steps of the logarithm small.
+    """
+    return value_weights**2 * len(value_weights)
+
+
+def centred_at(reference: np.ndarray, gram: np.ndarray) -> np.ndarray:
+    """V(z) = (I − 1zᵀ) G (I − z1ᵀ)."""
+    asked = gram @ reference
+    shift = asked - (reference @ asked) / 2
+    return gram - np.add.outer(shift, shift)

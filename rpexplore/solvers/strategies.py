@@ -1,0 +1,158 @@
+"""The best measurements of one attribute's questions, with a certificate (math.md §4.1, §4.2).
+
+An attribute with n values is measured through a matrix R, (n−1) × n, and decoded with a reference
+distribution z: R z = 0, 1ᵀz = 1. Its questions W enter through their gram G = WᵀW only. With
+V(z) = (I − 1zᵀ) G (I − z1ᵀ) and R's largest column norm² at 1, the accuracy depends on R through
+τ = tr(V (RᵀR)⁺) only. For weights λ on the values and S = (Λ^½ V Λ^½)^½,
+
+    √τ ≥ T = tr S,   with equality where diag(Λ^{−½} S Λ^{−½}) ≤ T in every value,
+
+so that λ ← λ · diag(Λ^{−½} S Λ^{−½}) / T, whose fixed point is the optimum, proves it as well.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpexplore.solvers.fixed_point import fixed_point
+from rpexplore.solvers.joint_search import LEEWAY, JointSearch, Note, Total
+from rpexplore.solvers.matrix_root import MatrixRoot, centred_at, weights_of
+from rpexplore.threads import in_one_thread
+
+# A joint search that ends further off than this is followed by a descent, which takes too long for
+# more values than these.
+_SETTLED, _MOST_DESCENDED = 1e-5, 200
+# Added to the gram, so that what no question asks about stands out from rounding.
+_RIDGE = 1e-14
+_GAIN = 1e-9  # relative to a start: what is less is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Measuring:
+    """How an attribute is measured, and how good that is for the gram it was made for.
+
+    matrix: R, float64[n − 1, n]; matrix @ reference is 0, its largest column norm² is 1.
+    reference: z, float64[n], sums to 1. value_weights: λ, float64[n], sums to 1.
+    root: √τ. lower_bound: no R with this reference has a smaller root (rounding is allowed for).
+    """
+
+    matrix: np.ndarray
+    reference: np.ndarray
+    value_weights: np.ndarray
+    root: float
+    lower_bound: float
+
+    @property
+    def gap(self) -> float:
+        """How far the root may be above the smallest one, relative to that."""
+        return self.root / self.lower_bound - 1 if self.lower_bound > 0 else np.inf
+
+
+@in_one_thread
+def best_matrix(
+    gram: np.ndarray,
+    reference: np.ndarray | None = None,
+    *,
+    start: Measuring | None = None,
+    tolerance: float = 1e-7,
+    note: Note | None = None,
+) -> Measuring:
+    """The R with the smallest root for a gram, float64[n, n], n ≥ 2, at a reference distribution.
+
+    reference: z, 1/n each if None. start: a measuring whose value weights are near. The gap
+    comes out below about `tolerance` where rounding allows. note: told the share that is done, and
+    free to raise.
+    """
+    n = len(gram)
+    reference = np.full(n, 1 / n) if reference is None else reference
+    value_weights = np.full(n, 1 / n) if start is None else start.value_weights
+    return _best_matrix(gram, reference, value_weights, tolerance, note)
+
+
+@in_one_thread
+def best_reference(
+    gram: np.ndarray,
+    total_grams: Sequence[np.ndarray],
+    total: Total,
+    *,
+    start: Measuring | None = None,
+    tolerance: float = 1e-7,
+    note: Note | None = None,
+) -> Measuring:
+    """The R and z with the smallest root + total(η), where η_j = zᵀ total_grams[j] z.
+
+    total: value and gradient at η, float64[k]; nondecreasing, such that total(η(z)) is convex.
+    start: a measuring that is near; it is returned if nothing better is found. Where the slopes
+    are those of √η or less, as in every workload, some dozens of eigendecompositions do; steeper
+    ones may need a search in z alone, with λ inside, which takes tens of times as many.
+    """
+    n = len(gram)
+    scale = np.trace(gram) / n
+    unit = np.sqrt(scale)
+
+    def scaled_total(etas: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slopes = total(etas * scale)
+        return value / unit, np.asarray(slopes) * unit
+
+    search = JointSearch(gram / scale, [one / scale for one in total_grams], scaled_total)
+    even = np.full(n, 1 / n)
+    if start is None:
+        state = search.state(even, None)
+    else:
+        state = search.state(start.value_weights, start.reference)
+    joint = fixed_point(search.step, state, tolerance=tolerance, leeway=LEEWAY, note=note)
+    value_weights, reference = joint.value_weights, joint.reference
+    if joint.error > max(_SETTLED, tolerance) and n <= _MOST_DESCENDED:
+        references = [reference, even] + ([] if start is None else [start.reference])
+        value_weights, reference = search.descent(value_weights, references, tolerance, note)
+    found = _best_matrix(gram, reference, value_weights, tolerance, None)
+
+    def objective(measuring: Measuring) -> float:
+        z = measuring.reference
+        return measuring.root + total(np.array([z @ one @ z for one in total_grams]))[0]
+
+    if start is None or objective(found) < objective(start) * (1 - _GAIN):
+        return found
+    return start
+
+
+def _best_matrix(
+    gram: np.ndarray,
+    reference: np.ndarray,
+    value_weights: np.ndarray,
+    tolerance: float,
+    note: Note | None,
+) -> Measuring:
+    """`best_matrix`, from given value weights."""
+    scale = np.trace(gram) / len(gram)
+    gram = gram / scale
+    centred = centred_at(reference, gram + _RIDGE * np.eye(len(gram)))
+    found = fixed_point(
+        lambda logs: MatrixRoot(centred, weights_of(logs), reference),
+        np.log(value_weights),
+        tolerance=tolerance,
+        note=note,
+    )
+    matrix = np.sqrt(found.roots)[:, None] * found.vectors.T / found.halves
+    matrix -= (matrix @ reference)[:, None]
+    matrix /= np.sqrt((matrix**2).sum(axis=0).max())
+    decoding = np.linalg.inv(np.vstack([np.ones(len(gram)), matrix]))[:, 1:]
+    root = np.sqrt(np.sum((gram @ decoding) * decoding) * scale)
+    bound = _lower_bound(gram, reference, found.value_weights) * np.sqrt(scale)
+    return Measuring(matrix, reference, found.value_weights, float(root), float(bound))
+
+
+def _lower_bound(gram: np.ndarray, reference: np.ndarray, value_weights: np.ndarray) -> float:
+    """tr (Λ^½ V Λ^½)^½, lowered by what rounding can have added.
+
+    V is a sum of four terms whose rounding is at most n·eps of the size of each, and so is that of
+    the eigenvalues; every eigenvalue is taken as that much smaller.
+    """
+    halves = np.sqrt(value_weights)
+    squares = np.linalg.eigvalsh(halves[:, None] * centred_at(reference, gram) * halves)
+    asked = np.abs(gram) @ np.abs(reference)
+    size = value_weights @ np.diag(gram) + np.abs(reference) @ asked
+    size += 2 * np.sqrt(value_weights @ asked**2) + np.abs(squares).max()
+    rounding = 2 * len(gram) * np.finfo(float).eps * size
+    return float(np.sqrt(np.maximum(squares - rounding, 0)).sum())
