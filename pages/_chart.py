@@ -8,6 +8,7 @@ import streamlit as st
 from pages._exhibit import exhibit, numbers
 from pages._session import current, escaped
 from rpexplore.analysis import standard_errors
+from rpexplore.analysis.alike import cells_differ
 from rpexplore.figures import by_order
 from rpexplore.plan import Plan
 from rpexplore.verification import guarantee
@@ -19,16 +20,14 @@ def chart(planned: Plan) -> None:
     counted = current().counted
     frame = standard_errors.by_order(planned)
     st.subheader("How accurate the tables are")
-    boxes = (
-        "Boxes hold the middle half of the tables; whiskers reach the best and the worst. "
-        if standard_errors.differ_within_orders(frame)
-        else ""
-    )
+    differ = cells_differ(planned.table_variances)
+    boxes = standard_errors.boxes_in_words(frame, cells_differ=differ)
     exhibit(
         by_order.standard_errors_by_order(frame, counted),
-        standard_errors.by_order_in_words(frame, counted),
+        standard_errors.by_order_in_words(frame, counted, cells_differ=differ),
         "Standard error of a cell by number of attributes",
-        f"{boxes}A standard error of 10 means within ±20 {escaped(counted)}, 95 % of the time.",
+        f"{boxes} A standard error of 10 means within ±20 {escaped(counted)}, 95 % of the "
+        "time.".strip(),
     )
     with st.expander("What this plan guarantees, in full"):
         st.markdown(escaped(guarantee(planned)))

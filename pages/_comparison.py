@@ -1,5 +1,8 @@
 """Scenarios side by side on the Scenarios page: inputs, outcomes, curves, single tables."""
 
+from typing import Any
+
+import pandas as pd
 import streamlit as st
 
 from pages._exhibit import exhibit, number, numbers
@@ -144,11 +147,22 @@ def _tables(scenarios: list[Scenario], plans: list[Plan]) -> None:
             "order": "Attributes",
             "left": number(f"σ in {one}", frame["left"]),
             "right": number(f"σ in {two}", frame["right"]),
+            **_worst_columns(frame, one, two),
             "change": st.column_config.NumberColumn("Change", format="percent"),
         },
         "differences.csv",
         f"Standard error of each table in {one} and in {two}",
     )
+
+
+def _worst_columns(frame: pd.DataFrame, one: str, two: str) -> dict[str, Any]:
+    """The least accurate cells, where cells of a table differ."""
+    if "left_worst" not in frame:
+        return {}
+    return {
+        "left_worst": number(f"least accurate cell in {one}", frame["left_worst"]),
+        "right_worst": number(f"least accurate cell in {two}", frame["right_worst"]),
+    }
 
 
 def _still(key: str, names: list[str]) -> str:

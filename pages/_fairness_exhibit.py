@@ -7,6 +7,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from pages._exhibit import exhibit, numbers
+from rpexplore.analysis.forecasts import Forecast
+from rpexplore.table_variances import CELLS
 from rpexplore.words import column_format
 
 WORDS = {
@@ -22,6 +24,9 @@ WORDS = {
     "variance": "Variance",
     "standard_error": "Standard error σ",
     "margin_95": "± 95 % of the time",
+    "best_standard_error": "Most accurate cell σ",
+    "worst_standard_error": "Least accurate cell σ",
+    "cell": "Cell looked at",
     "times_median": "Times the median",
     "best": "Best",
     "smallest": "Best",
@@ -58,16 +63,30 @@ TEXTS = {
     "best_table",
     "worst_table",
     "accurate",
+    "cell",
 }
 
 
 def exhibit_with_numbers(
-    figure: go.Figure, sentence: str, frame: pd.DataFrame, file: str, *, more: str = "", alt: str
+    figure: go.Figure,
+    sentence: str,
+    frame: pd.DataFrame,
+    file: str,
+    *,
+    seen: Forecast | None = None,
+    more: str = "",
+    alt: str,
 ) -> None:
-    """A chart with its numbers to look up."""
-    exhibit(figure, sentence, alt, more)
+    """A chart with its numbers to look up. seen: says at which cell of each table, if at one"""
+    exhibit(figure, f"{sentence} {seen.seen_in_words if seen else ''}".strip(), alt, more)
     with st.expander("The numbers of this chart"):
+        frame = with_cell(frame, seen)
         numbers(frame, columns_of(frame), file, alt)
+
+
+def with_cell(frame: pd.DataFrame, seen: Forecast | None) -> pd.DataFrame:
+    """The numbers with the cell that they are about, where cells of a table differ."""
+    return frame.assign(cell=CELLS[seen.cell]) if seen and seen.cells_differ else frame
 
 
 def columns_of(frame: pd.DataFrame) -> dict[str, Any]:

@@ -37,6 +37,10 @@ def relative_errors(compared: list[Forecast], chosen: Forecast) -> None:
     except WorkloadError as error:
         st.error(escaped(str(error)))
         return
+    if cells.left_out:
+        st.info(escaped(cells.left_out_in_words))
+    if not cells.held.any():
+        return
     percent = st.number_input(
         "Wanted coefficient of variation, at most (%)",
         min_value=0.1,

@@ -4,11 +4,15 @@ import streamlit as st
 
 from pages._optima import optimum
 from pages._session import current, escaped, kept
+from pages._task import Note, worked_out
 from rpexplore.analysis import fairness
 from rpexplore.analysis.forecasts import SCHEMES, Forecast, plain, scheme_of
+from rpexplore.analysis.measured_alike import IN_WORDS, optimum_measured_as
 from rpexplore.errors import RpexploreError
 from rpexplore.losses import Loss
+from rpexplore.optimum import Optimum
 from rpexplore.scenario import Scenario
+from rpexplore.table_variances import CELLS
 from rpexplore.words import rounded, share_in_words
 from rpexplore.workload import Workload
 
@@ -32,12 +36,9 @@ def forecasts(scenario: Scenario) -> list[Forecast]:
     elif not scheme_of(scenario.loss, own):
         wanted[OWN] = (scenario.loss, own)
     wanted |= {name: (loss, bare) for name, loss in SCHEMES.items()}
-    found = []
-    for loss, workload in wanted.values():
-        solution = optimum(loss, scenario, workload)
-        if solution is None:
-            return []
-        found.append(solution)
+    found = _solved(scenario, list(wanted.values()))
+    if not found:
+        return []
     names, budget = list(wanted), scenario.budget
     try:
         return kept(
@@ -51,6 +52,38 @@ def forecasts(scenario: Scenario) -> list[Forecast]:
     except RpexploreError as error:
         st.error(escaped(f"There is no plan: {error}"))
         return []
+
+
+def _solved(scenario: Scenario, wanted: list[tuple[Loss, Workload]]) -> list[Optimum]:
+    """The solutions; empty while they are being worked out or where there are none.
+
+    Where attributes are asked in ranges and the like, what is measured is searched for once, for
+    the curator's own plan, and all others take it over.
+    """
+    if scenario.workload.is_pure:
+        found = []
+        for loss, workload in wanted:
+            solution = optimum(loss, scenario, workload)
+            if solution is None:
+                return []
+            found.append(solution)
+        return found
+    own = next((each for each in wanted if each[0] == scenario.loss), wanted[0])
+    first = optimum(own[0], scenario, own[1])
+    if first is None:
+        return []
+
+    def work(note: Note) -> list[Optimum]:
+        solutions = []
+        for loss, workload in wanted:
+            note(len(solutions) / len(wanted), "Planning by other rules")
+            if (loss, workload) == own:
+                solutions.append(first)
+            else:
+                solutions.append(optimum_measured_as(first, workload, loss))
+        return solutions
+
+    return worked_out("fairness schemes", (first, *wanted), work) or []
 
 
 def own_scheme() -> str:
@@ -74,6 +107,33 @@ def choose(compared: list[Forecast]) -> Forecast:
         help="Your plan, and the same tables and budget with other rules for what matters.",
     )
     return named.get(chosen or "", compared[0])
+
+
+def looked_at(compared: list[Forecast], chosen: Forecast) -> tuple[list[Forecast], Forecast]:
+    """The forecasts as seen at one cell of each table, which the curator chooses.
+
+    Unchanged where all cells of a table are equally accurate: then there is nothing to choose.
+    """
+    if not any(forecast.cells_differ for forecast in compared):
+        return compared, chosen
+    cell = st.segmented_control(
+        "Cells of a table are not equally accurate here. Look at",
+        list(CELLS),
+        default="mean",
+        format_func=CELLS.__getitem__,
+        required=True,
+        key="cell_shown",
+        bind="query-params",
+        help="Of each table; everything below is about that cell. A typical cell stands for the "
+        "mean of the variances of all.",
+    )
+    st.caption(IN_WORDS)
+    seen = kept(
+        "fairness seen",
+        (cell, *compared),
+        lambda: [forecast.seen_at(cell or "mean") for forecast in compared],
+    )
+    return seen, seen[compared.index(chosen)]
 
 
 def headline(chosen: Forecast) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from pages._exhibit import listing, numbers
-from pages._fairness_exhibit import columns_of, exhibit_with_numbers
+from pages._fairness_exhibit import columns_of, exhibit_with_numbers, with_cell
 from pages._session import current, escaped, kept
 from rpexplore.analysis import fairness, rankings, shadow_prices
 from rpexplore.analysis.forecasts import SCHEMES, Forecast
@@ -30,6 +30,7 @@ def all_tables(chosen: Forecast) -> None:
             listing(shown, columns_of(shown), f"The tables that are {title.lower()}")
     st.subheader("All tables, the worst off first")
     frame = kept("fairness ranking", (chosen,), lambda: rankings.ranking(chosen, names_of(chosen)))
+    frame = with_cell(frame, chosen)
     numbers(
         frame,
         columns_of(frame),
@@ -64,6 +65,7 @@ def tables_that_decide(chosen: Forecast) -> None:
             shadow_prices.first_in_words(frame, "table", what),
             frame,
             "shares_of_tables.csv",
+            seen=chosen,
             alt=f"Share of {what} by table",
         )
     with right:
@@ -74,6 +76,7 @@ def tables_that_decide(chosen: Forecast) -> None:
             shadow_prices.first_in_words(frame, "attributes", what),
             frame,
             "shares_by_order.csv",
+            seen=chosen,
             alt=f"Share of {what} by number of attributes",
         )
     frame = shadow_prices.by_attribute(chosen)
@@ -84,6 +87,7 @@ def tables_that_decide(chosen: Forecast) -> None:
             shadow_prices.first_in_words(frame, "attribute", what),
             frame,
             "shares_by_attribute.csv",
+            seen=chosen,
             more="A table counts with each of its attributes."
             + (f" The first {MOST_BARS} of {len(frame):,}." if len(frame) > MOST_BARS else ""),
             alt=f"Share of {what} by attribute",

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages._exhibit import download
-from pages._fairness_exhibit import exhibit_with_numbers
+from pages._fairness_exhibit import exhibit_with_numbers, with_cell
 from pages._fairness_forecasts import own_scheme
 from pages._session import current, escaped, kept
 from rpexplore.analysis import attributes, cell_variances, fairness
@@ -29,6 +29,7 @@ def by_size(compared: list[Forecast], chosen: Forecast) -> None:
         cell_variances.in_words(compared, counted),
         frame,
         "cell_variances.csv",
+        seen=chosen,
         more="Each mark stands for the tables of nearly that size and variance; the larger, the "
         "more tables."
         if many
@@ -47,7 +48,7 @@ def by_size(compared: list[Forecast], chosen: Forecast) -> None:
         alt=f"Measures of evenness by plan. {sentence}",
         column_config={"measure": "Measure", "meaning": "What it says"},
     )
-    download(measured, "evenness.csv")
+    download(with_cell(measured, chosen), "evenness.csv")
 
 
 def single_tables(chosen: Forecast) -> None:
@@ -70,6 +71,7 @@ def single_tables(chosen: Forecast) -> None:
         "name.",
         frame,
         "single_tables.csv",
+        seen=chosen,
         alt="Variance of a cell against the number of cells of single tables",
     )
 
@@ -86,6 +88,7 @@ def distributions(compared: list[Forecast], chosen: Forecast) -> None:
             f"“{chosen.name}”: {spread.by_order_in_words(frame, counted)}",
             frame,
             "standard_errors_by_order.csv",
+            seen=chosen,
             more="The further left a curve, the more accurate its tables; the steeper, the more "
             "alike.",
             alt="Share of tables with at most so large a standard error, by number of attributes",
@@ -98,6 +101,7 @@ def distributions(compared: list[Forecast], chosen: Forecast) -> None:
             spread.by_plan_in_words(frame, counted),
             frame,
             "standard_errors_by_plan.csv",
+            seen=chosen,
             alt="Share of tables with at most so large a standard error, by plan",
         )
 
@@ -118,6 +122,7 @@ def by_attribute(chosen: Forecast) -> None:
         sentence,
         frame,
         "standard_errors_by_attribute.csv",
+        seen=chosen,
         more="Dots are medians, thick lines hold the middle half of the tables, thin lines reach "
         "the best and the worst."
         + (f" {left_out:,} attributes in between are in the numbers below." if left_out else ""),

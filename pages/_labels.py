@@ -1,5 +1,6 @@
-"""The values of one attribute on the Schema page, and what they are called."""
+"""The values of one attribute on the Schema page: what they are called, and their groups."""
 
+import pandas as pd
 import streamlit as st
 
 from pages._bins import bin_editor
@@ -19,19 +20,24 @@ from rpexplore.attribute import Attribute, Categories
 
 HERE = "labels"
 LISTED, NUMBERS = "categories", "numbers"
+GROUP_HELP = (
+    "Group: what several values belong to, such as the part of the country that a region lies in. "
+    "Groups within groups are written from the largest on: South \\> East."
+)
 
 
 def grid_of(attribute: Attribute) -> str:
     """The editor's name: another one for other values, whose rows are not those typed into."""
-    values = attribute.values.values if isinstance(attribute.values, Categories) else ()
-    return f"labels of {attribute.name} {hash(values)}"
+    values = attribute.values
+    told = values.values if isinstance(values, Categories) else values  # not by its labels
+    return f"labels of {attribute.name} {hash(told)}"
 
 
 def apply_labels() -> None:
-    """Take over typed labels; call it before anything is drawn."""
+    """Take over typed labels and groups; call it before anything is drawn."""
     domain = current().domain
     name = st.session_state.get("attribute shown", next(iter(domain.names), None))
-    if name not in domain or not isinstance(domain[name].values, Categories):
+    if name not in domain or is_unfinished(domain[name]):
         return
     grid, refused = grid_of(domain[name]), ()
     changes = typed(grid)
@@ -86,29 +92,35 @@ def values_and_labels(grid: str) -> None:
     values = grids.values_of(attribute)
     if attribute.size > len(values):
         st.caption(f"The first {len(values):,} of {attribute.size:,} values.")
-    columns = {
-        "value": st.column_config.TextColumn("Value in the data", disabled=True),
-        "label": st.column_config.TextColumn("Label"),
-    }
     if isinstance(attribute.values, Categories):
-        st.data_editor(
-            values,
-            key=revision(grid_of(attribute)),
-            hide_index=True,
-            width=480,
-            alt=f"Labels of {name}, editable",
-            column_config=columns,
-        )
-        show_messages(HERE)
+        _editor(attribute, values)
         return
     left, right = st.columns([1, 2], gap="large")
     with left:
-        st.dataframe(
-            numbered(attribute.values, grids.MAX_LISTED),
-            hide_index=True,
-            height=300,
-            alt=f"Bins of {name}",
-            column_config={"bin": "Bin", "label": "Values"},
-        )
+        _editor(attribute, numbered(attribute.values, grids.MAX_LISTED).assign(group=values.group))
     with right:
         bin_editor(name, grid)
+
+
+def _editor(attribute: Attribute, frame: pd.DataFrame) -> None:
+    """Values, one a row: labels of categories can be typed, and the groups of any values."""
+    st.data_editor(
+        frame,
+        key=revision(grid_of(attribute)),
+        hide_index=True,
+        width=640,
+        height="auto" if isinstance(attribute.values, Categories) else 300,
+        alt=f"Values of {attribute.name}, editable",
+        placeholder="",
+        column_config={
+            "value": st.column_config.TextColumn("Value in the data", disabled=True),
+            "bin": st.column_config.NumberColumn("Bin", disabled=True, width=50),
+            "label": st.column_config.TextColumn(
+                "Label" if isinstance(attribute.values, Categories) else "Values",
+                disabled=not isinstance(attribute.values, Categories),
+            ),
+            "group": st.column_config.TextColumn("Group", help=GROUP_HELP),
+        },
+    )
+    show_messages(HERE)
+    st.caption(f"{GROUP_HELP} On the Workload page the attribute can then be asked by its groups.")

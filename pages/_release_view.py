@@ -6,10 +6,12 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages._any_range import any_range
 from pages._exhibit import MOST_ROWS
 from pages._run import Run, going_since
 from pages._session import escaped
 from pages._task import follow
+from rpexplore.analysis.asking_words import margin_in_words
 from rpexplore.errors import RpexploreError
 from rpexplore.ledger import Account
 from rpexplore.plan import Plan
@@ -101,10 +103,9 @@ def show_table(done: Release, counted: str) -> None:
     except RpexploreError:
         st.info("There is no released table with exactly these attributes.")
         return
-    margin = rounded(done.plan.margin_of_error(chosen))
     st.markdown(
-        f"A count is within ±{margin} {escaped(counted)} of the true one, 95 % of the "
-        "time. Counts are unbiased, not rounded, and may be negative."
+        f"A count is within {escaped(margin_in_words(done.plan, chosen, counted))} of the true "
+        "one, 95 % of the time. Counts are unbiased, not rounded, and may be negative."
     )
     st.dataframe(
         frame,
@@ -118,3 +119,4 @@ def show_table(done: Release, counted: str) -> None:
             "upper_95": st.column_config.NumberColumn("to", format="%.1f"),
         },
     )
+    any_range(done, tuple(chosen), counted)

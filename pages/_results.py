@@ -3,19 +3,20 @@
 import streamlit as st
 
 from pages._exhibit import MOST_ROWS
+from pages._fairness_cells import CELLS_VIEW
 from pages._session import current, escaped, kept
 from rpexplore.analysis import budgets, standard_errors
 from rpexplore.plan import Plan
-from rpexplore.words import column_format, rounded
+from rpexplore.words import capitalised, column_format, rounded
 
 
 def headline(planned: Plan) -> None:
     """Typical and worst accuracy, privacy, targets, and the certificate in words."""
     top, counted = standard_errors.headline(planned), escaped(current().counted)
     typical, worst, privacy = (column.container(gap="xxsmall") for column in st.columns(3))
-    typical.metric("A cell of a typical table", f"±{rounded(top.median_margin)} {counted}")
+    typical.metric(capitalised(top.typical_in_words), f"±{rounded(top.median_margin)} {counted}")
     typical.caption(f"95 % of the time (standard error σ = {rounded(top.median_error, 3)})")
-    worst.metric("A cell of the worst table", f"±{rounded(top.worst_margin)} {counted}")
+    worst.metric(capitalised(top.worst_in_words), f"±{rounded(top.worst_margin)} {counted}")
     worst.caption(
         f"95 % of the time (σ = {rounded(top.worst_error, 3)}): {escaped(top.worst_table)}"
     )
@@ -24,9 +25,7 @@ def headline(planned: Plan) -> None:
     privacy.caption(
         f"{further}; ρ = {rounded(planned.rho, 4, 'up')}; protects {planned.budget.unit}"
     )
-    st.markdown(
-        f":material/verified: **Accuracy proven best.** {escaped(planned.certificate.sentence)}"
-    )
+    st.markdown(f":material/verified: **Accuracy proven best.** {escaped(planned.proven)}")
 
 
 def table_list(planned: Plan) -> None:
@@ -45,7 +44,8 @@ def table_list(planned: Plan) -> None:
     if frame.empty:
         st.info("No table of the workload has all of these attributes.")
         return
-    digits = column_format(frame["standard_error"])
+    errors = [name for name in frame if str(name).endswith("standard_error")]
+    digits = column_format(frame[errors].min())
     columns = list(frame.columns)
     if not any(frame["met"]):
         columns = columns[:-2]
@@ -61,12 +61,29 @@ def table_list(planned: Plan) -> None:
             "order": st.column_config.NumberColumn("Attributes"),
             "cells": st.column_config.NumberColumn("Cells", format="localized"),
             "standard_error": st.column_config.NumberColumn("Standard error σ", format=digits),
+            "best_standard_error": st.column_config.NumberColumn(
+                "Most accurate cell σ", format=digits
+            ),
+            "worst_standard_error": st.column_config.NumberColumn(
+                "Least accurate cell σ", format=digits
+            ),
             "margin_95": st.column_config.NumberColumn("± 95 % of the time", format=digits),
             "weight": st.column_config.NumberColumn("Importance", format="%.4g"),
             "target": st.column_config.NumberColumn("Target σ", format="%.3g"),
             "met": st.column_config.TextColumn("Target met"),
         },
     )
+    if len(errors) > 1:
+        st.caption(
+            "Standard error σ and ± 95 % are those of a typical cell: the root of the mean of all "
+            "cells' variances. A target is met when the least accurate cell meets it."
+        )
+        st.page_link(
+            "pages/fairness.py",
+            label="Which cells of a table are the accurate ones",
+            icon=":material/grid_on:",
+            query_params={"fairness": CELLS_VIEW},
+        )
 
 
 def downloads(planned: Plan) -> None:

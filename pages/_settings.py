@@ -74,6 +74,9 @@ def settings(planned: Plan | None) -> None:
         )
     show_rows(workload_grids.tables_of_rows(workload, grid))
     digits = column_format(grid["standard_error"]) if planned is not None else None
+    whose = "Standard error in the plan"
+    if not workload.is_pure:
+        whose = "Standard error of a typical cell"
     st.data_editor(
         grid,
         key=revision(GRID),
@@ -85,9 +88,7 @@ def settings(planned: Plan | None) -> None:
             "cells": st.column_config.NumberColumn("Cells", disabled=True, format="localized"),
             "weight": st.column_config.NumberColumn("Importance", min_value=0.0),
             "target": st.column_config.NumberColumn("Target standard error", min_value=0.0),
-            "standard_error": st.column_config.NumberColumn(
-                "Standard error in the plan", disabled=True, format=digits
-            ),
+            "standard_error": st.column_config.NumberColumn(whose, disabled=True, format=digits),
         },
     )
     show_messages(HERE)

@@ -72,7 +72,7 @@ def choose_source(place: str, grid: str) -> None:
     elif source == FILE:
         st.file_uploader(
             "Codebook: Frictionless Table Schema (.json), or CSV with the columns attribute, "
-            "value and, if wanted, label",
+            "value and, if wanted, label and group",
             type=["json", "csv"],
             key="codebook",
             on_change=load_file,

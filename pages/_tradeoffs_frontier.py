@@ -5,9 +5,10 @@ import streamlit as st
 from pages._exhibit import exhibit, number, numbers
 from pages._optima import optimum
 from pages._session import current, escaped, show_messages
-from pages._task import worked_out
+from pages._task import Note, worked_out
 from pages._tradeoffs_work import keep_scenario
 from rpexplore.analysis import frontier as trade
+from rpexplore.analysis.measured_alike import IN_WORDS, optimum_measured_as
 from rpexplore.figures import frontier as figures
 from rpexplore.losses import WEIGHTINGS, MaxVariance, SumOfVariances, weighting_in_words
 from rpexplore.optimum import Optimum
@@ -40,6 +41,8 @@ def average_against_worst(solution: Optimum) -> None:
 def _found(solution: Optimum, average: SumOfVariances) -> trade.Frontier | None:
     """The frontier; None while it is not asked for or goes on, or where it failed."""
     worst = solution.loss if isinstance(solution.loss, MaxVariance) else MaxVariance()
+    if not solution.workload.is_pure:
+        return _found_measured_alike(solution, average, worst)
     best_average = optimum(average)
     best_worst = optimum(worst) if best_average is not None else None
     if best_average is None or best_worst is None:
@@ -55,6 +58,20 @@ def _found(solution: Optimum, average: SumOfVariances) -> trade.Frontier | None:
     return worked_out(
         "frontier", key, lambda note: trade.frontier(best_average, best_worst, note=note)
     )
+
+
+def _found_measured_alike(
+    solution: Optimum, average: SumOfVariances, worst: MaxVariance
+) -> trade.Frontier | None:
+    """The frontier between plans that measure attributes as the present one does."""
+    st.caption(IN_WORDS)
+
+    def work(note: Note) -> trade.Frontier:
+        note(0.0, "Planning for the best average and the best worst case")
+        ends = (optimum_measured_as(solution, solution.workload, loss) for loss in (average, worst))
+        return trade.frontier(*ends, note=note)
+
+    return worked_out("frontier", (solution, average, worst), work)
 
 
 def _ask(key: tuple) -> None:

@@ -7,6 +7,7 @@ from pages._optima import optimum
 from pages._session import current, escaped, kept, show_messages
 from pages._tradeoffs_work import use_budget
 from rpexplore.analysis import target_curves as targets
+from rpexplore.analysis.alike import cells_differ
 from rpexplore.analysis.budgets import stated_delta
 from rpexplore.errors import RpexploreError
 from rpexplore.figures import budget_curves as figures
@@ -103,6 +104,11 @@ def _last_to_be_met(solution: Optimum) -> None:
     frame = kept(
         "last to be met", (solution, budget), lambda: targets.last_to_be_met(solution, budget)
     )
+    if cells_differ(solution.table_variances):
+        st.caption(
+            "A target is met when the least accurate cell of its table meets it; the standard "
+            "errors are those of that cell."
+        )
     columns = {
         "table": st.column_config.TextColumn("Table", width="medium"),
         "target": number("Target σ", frame["target"]),

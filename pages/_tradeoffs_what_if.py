@@ -7,11 +7,11 @@ from pages._session import current, escaped, kept
 from pages._task import Note, worked_out
 from pages._tradeoffs_wish import take_over, wish_inputs
 from rpexplore.analysis import what_if
-from rpexplore.analysis.wishes import BOOST, changed_workload
+from rpexplore.analysis.measured_alike import optimum_measured_as
+from rpexplore.analysis.wishes import changed_workload
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.moves import before_and_after
 from rpexplore.optimum import Optimum
-from rpexplore.planner import optimum
 
 MOST_DRAWN = 10  # single tables
 
@@ -37,19 +37,24 @@ def changed_tables(solution: Optimum) -> None:
     except RpexploreError as error:  # the wish means nothing, as after it was taken over
         right.info(escaped(str(error)))
         return
-    closure = solution.closure if wish.action == BOOST else None
 
     def work(note: Note) -> what_if.Moves:
         note(0.1, "Planning for the changed tables")
-        after = optimum(
+        after = optimum_measured_as(
+            solution,
             workload,
-            loss=scenario.loss,
-            closure=closure,
+            scenario.loss,
             note=lambda gap: note(0.5, "Planning for the changed tables"),
         )
         return what_if.moves(solution, after, wish)
 
     with right:
+        if not workload.is_pure:
+            st.caption(
+                "How attributes are measured stays as in your plan; standard errors are those of "
+                "typical cells. Taken over, the tables are planned anew, which may do a little "
+                "better."
+            )
         found = worked_out("what if", (solution, workload), work)
         if found is not None:
             _show(found)

@@ -2,8 +2,9 @@
 
 import streamlit as st
 
+from pages._fairness_cells import CELLS_VIEW, cells_of_table
 from pages._fairness_expected import relative_errors
-from pages._fairness_forecasts import choose, forecasts, headline
+from pages._fairness_forecasts import choose, forecasts, headline, looked_at
 from pages._fairness_tables import all_tables, tables_that_decide
 from pages._fairness_views import by_attribute, by_size, distributions
 from pages._session import current
@@ -11,7 +12,7 @@ from pages._session import current
 st.title("Fairness")
 compared = forecasts(current())
 if compared:
-    chosen = choose(compared)
+    compared, chosen = looked_at(compared, choose(compared))
     headline(chosen)
     views = {
         "By size": lambda: by_size(compared, chosen),
@@ -21,6 +22,8 @@ if compared:
         "What decides": lambda: tables_that_decide(chosen),
         "Relative errors": lambda: relative_errors(compared, chosen),
     }
+    if chosen.cells_differ:
+        views[CELLS_VIEW] = lambda: cells_of_table(chosen)
     # Only the open one is drawn, and which one that is stands in the address.
     for tab, draw in zip(
         st.tabs(list(views), key="fairness", bind="query-params"), views.values(), strict=True

@@ -8,6 +8,7 @@ from pages._optima import plan
 from pages._results import downloads, headline, table_list
 from pages._session import bind, change, current, escaped, say, show_messages
 from pages._targets import targets_met
+from pages._totals import totals_input
 from rpexplore.analysis import workload_grids
 from rpexplore.losses import (
     AIMS,
@@ -96,6 +97,7 @@ def inputs() -> None:
             on_change=set_loss,
             help="On top of each table's importance, which is set on the Workload page.",
         )
+    totals_input(HERE)
 
 
 st.title("Plan")

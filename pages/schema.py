@@ -48,7 +48,9 @@ else:
     downloads()
     # (Its state is kept: without a key, a message that comes or goes above it would close it.)
     with st.expander(
-        "Values and labels of one attribute, and its bins", key="one attribute", on_change="rerun"
+        "Values and labels of one attribute, its groups and its bins",
+        key="one attribute",
+        on_change="rerun",
     ):
         values_and_labels(GRID)
 st.text_input(

@@ -1,8 +1,9 @@
-"""Workload: which tables are wanted, and how much each matters."""
+"""Workload: which tables are wanted, what they ask, and how much each matters."""
 
 import streamlit as st
 
 from pages import _fit
+from pages._asking import asking
 from pages._builders import builders
 from pages._optima import plan
 from pages._own_list import HERE, take_list
@@ -30,7 +31,9 @@ st.title("Workload")
 st.markdown("Which tables you want to publish, and how much each of them matters.")
 builders()
 show_messages(HERE)
+asking()
 scenario, fit = current(), _fit.fit()
+st.subheader("What comes of it")
 st.markdown(f"**{escaped(scenario.request.words)}**")
 outcome = planned() if fit.can_be_planned else None
 _fit.sizes(outcome)

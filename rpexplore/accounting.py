@@ -15,14 +15,19 @@ _GUARD_DIGITS = 30
 
 
 def privacy_cost_upper_bound(closure: Closure, sigma_squared: Decimals) -> Fraction:
-    """Σ_A p_A / σ²_A over the closure, never below the true sum (RP, math.md §2).
+    """Σ_A p_A / σ²_A over the closure, never below the true sum (RP, math.md §2 and §4).
+
+    p_A is ∏ (n_i − 1)/n_i, or for attributes with a strategy ∏ β_i.
 
     Each term is rounded up to a multiple of 10^−k with k so large that the excess of the whole
     sum is below 10^−29 of the smallest term times the number of terms.
     """
-    sizes = closure.sizes.tolist()
-    above = closure.exact_product([n - 1 for n in sizes])
-    below = closure.exact_product(sizes) * sigma_squared.digits.astype(object)
+    costs = [Fraction(n - 1, n) for n in closure.sizes.tolist()]
+    for place, strategy in closure.strategies.items():
+        costs[place] = strategy.cost_factor
+    above = closure.exact_product([cost.numerator for cost in costs])
+    below = closure.exact_product([cost.denominator for cost in costs])
+    below = below * sigma_squared.digits.astype(object)
     smallest = float(np.min(closure.privacy_cost_factor / sigma_squared.floats))
     places = max(_GUARD_DIGITS - int(np.floor(np.log10(smallest))), 0)
     shifts = places - sigma_squared.exponents  # p/σ² · 10^places = above · 10^shift / below
@@ -34,7 +39,9 @@ def privacy_cost_upper_bound(closure: Closure, sigma_squared: Decimals) -> Fract
 
 @dataclass(frozen=True, eq=False)
 class ExactVariances:
-    """Variance of each table as exact integers: numerators[i] · scale / cells[i]².
+    """Variance of each marginal as exact integers: numerators[i] · scale / cells[i]².
+
+    For workloads whose attributes are all asked by their single values.
 
     numerators, cells: Python integers, object[n_tables]; scale: a power of ten.
     """

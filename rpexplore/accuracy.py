@@ -41,10 +41,18 @@ def query_covariance(
     left, right: a vector q_i float64[n_i] for each attribute place of A. With l, r the two
     vectors of attribute i, a residual A' contributes
         σ²_{A'} ∏_{i∈A'} (l·r − (1ᵀl)(1ᵀr)/n_i) ∏_{j∈A∖A'} (1ᵀl)(1ᵀr)/n_j²,
-    the fourth and fifth row of math.md §2's table in one (cells: q_i a unit vector).
+    the fourth and fifth row of math.md §2's table in one (cells: q_i a unit vector). For an
+    attribute with a strategy the factors are (lᵀD)·(rᵀD) and (lᵀz)(rᵀz), math.md §4.
     """
     inside, outside = {}, {}
     for place in attributes:
+        strategy = closure.strategies.get(place)
+        if strategy is not None:
+            decoding = strategy.decoding  # and not D Dᵀ: a variance must not round to below 0
+            inside[place] = float((left[place] @ decoding) @ (right[place] @ decoding))
+            reference = strategy.reference
+            outside[place] = float(left[place] @ reference) * float(right[place] @ reference)
+            continue
         size = int(closure.sizes[place])
         totals = float(np.sum(left[place])) * float(np.sum(right[place]))
         inside[place] = float(np.dot(left[place], right[place])) - totals / size

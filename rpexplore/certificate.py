@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from rpexplore.solvers.solution import CellPrices
 from rpexplore.words import rounded
 
 
@@ -17,11 +18,14 @@ class Certificate:
 
     shadow_prices  float64[n_tables], sum 1: by how many per cent the smallest possible loss grows
                    when a table's importance grows by one per cent; 0: the table costs nothing
+    cells          the cells that make the shadow prices up, where tables have unequal cells and
+                   the loss looks at the worst one
     """
 
     loss_value: float
     lower_bound: float
     shadow_prices: np.ndarray
+    cells: CellPrices | None = None
 
     def __post_init__(self) -> None:
         self.shadow_prices.setflags(write=False)
@@ -31,12 +35,16 @@ class Certificate:
         """How far the plan's loss can be above the smallest possible one, relative, ≥ 0."""
         return max(self.loss_value / self.lower_bound - 1, 0.0)
 
-    @property
-    def sentence(self) -> str:
-        """What is proven, in words."""
+    def sentence(self, *, any_measuring: bool = True) -> str:
+        """What is proven, in words.
+
+        any_measuring: of all plans; otherwise of those that measure each attribute as this one
+        """
         share = (
             "one part in a billion"
             if self.gap < 1e-9
             else f"{rounded(100 * Fraction(self.gap), 2, 'up')} %"
         )
-        return f"By the aim chosen, no plan within this budget can be better by more than {share}."
+        which = "" if any_measuring else " that measures the attributes as this one does"
+        plans = f"no plan within this budget{which}"
+        return f"By the aim chosen, {plans} can be better by more than {share}."

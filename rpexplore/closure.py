@@ -1,17 +1,19 @@
 """Closure: every subset of the workload's tables, and the linear map from noise to variances.
 
-The residuals of the closure are what is measured (math.md §2). With the exact products
-    pairs(A)  = ∏_{i∈A} n_i (n_i − 1),     cells(A) = ∏_{i∈A} n_i,
-the third row of that section's table reads
-    Var_A = ( Σ_{A'⊆A} pairs(A') σ²_{A'} ) / cells(A)²,
-so all there is to store is which residual lies in which table: a 0/1 matrix. The same sum in
-integers is exact, which is how a plan is verified.
+The residuals of the closure are what is measured (math.md §2, §4). With β, τ and η of each
+attribute (`moments`), a residual costs p_A = ∏_{i∈A} β_i / σ²_A, and the mean variance of the
+cells of a table is
+    Var_A = ( Σ_{A'⊆A} pairs(A') σ²_{A'} ) · ∏_{i∈A} η_i / cells(A),    pairs(A) = ∏_{i∈A} τ_i/η_i,
+so all there is to store is which residual lies in which table: a 0/1 matrix. For attributes asked
+by single values pairs is ∏ n_i (n_i − 1) and the factor behind 1/cells(A)²; the same sum in
+integers is exact, which is how a plan of marginals is verified. Where tables ask one attribute in
+several ways, its τ/η differs between them, and the matrix holds by how much.
 
 Attributes with a single value carry no residual (Sub_1 has no rows); they are left out here.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -19,6 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from rpexplore.errors import PlanError
+from rpexplore.strategy import Moments, Strategy, moments
 from rpexplore.workload import Workload
 
 MAX_INCIDENCES = 60_000_000  # of residuals in tables
@@ -31,17 +34,27 @@ class Closure:
 
     members    int32[n_residuals, max_order]: attribute places, ascending, padded with −1
     incidence  csr float64[n_tables, n_residuals]: 1 where the residual's set lies in the table's
+               (relative to the first way of asking, where there are several)
     sizes      int64[d]: attribute sizes
     cells      float64[n_tables]: cells of the workload's tables
+    shrinkage  float64[n_tables]: ∏_{i∈A} 1/η_i, which is again the cells where all attributes are
+               asked by single values
+    pairs      float64[n_residuals]: ∏_{i∈A} τ_i/η_i, of the first way of asking each attribute
     privacy_cost_factor
-               float64[n_residuals]: p_A = ∏_{i∈A} (n_i−1)/n_i, a residual's cost at σ² = 1
+               float64[n_residuals]: p_A = ∏_{i∈A} β_i, a residual's cost at σ² = 1
+    strategies how attributes that are asked other than by single values are measured, by place
+    moments    T and N of each of the workload's questions; () without strategies
     """
 
     members: np.ndarray
     incidence: sparse.csr_array
     sizes: np.ndarray
     cells: np.ndarray
+    shrinkage: np.ndarray
+    pairs: np.ndarray
     privacy_cost_factor: np.ndarray
+    strategies: Mapping[int, Strategy]
+    moments: Sequence[Moments]
 
     @classmethod
     def of(cls, workload: Workload) -> "Closure":
@@ -89,15 +102,59 @@ class Closure:
         )
         members.setflags(write=False)
         factor = _product(members, (sizes - 1) / sizes)
-        return cls(members, incidence, sizes, workload.cells, factor)
+        pairs = _product(members, sizes * (sizes - 1.0))
+        cells = workload.counted_cells
+        return cls(members, incidence, sizes, cells, cells, pairs, factor, {}, ())
+
+    def measured_by(self, workload: Workload, strategies: Mapping[int, Strategy]) -> "Closure":
+        """This closure of the workload, when attributes are measured through these strategies.
+
+        strategies: by place, of every attribute that some table asks other than by single values
+        """
+        if workload.is_pure:
+            return self
+        found = [moments(workload, place, basis, strategies) for place, basis in workload.questions]
+        shrinkage = _product(workload.asks, np.array([1 / each.total_sum for each in found]))
+        ratios = np.array([each.spread_sum / each.total_sum for each in found])
+        first = np.zeros(len(self.sizes), dtype=np.int64)
+        for question, (place, _) in reversed(list(enumerate(workload.questions))):
+            first[place] = question
+        costs = (self.sizes - 1) / self.sizes
+        for place, strategy in strategies.items():
+            costs[place] = float(strategy.cost_factor)
+        return replace(
+            self,
+            incidence=self._relative(workload, ratios, first),
+            cells=workload.cells,
+            shrinkage=shrinkage,
+            pairs=_product(self.members, np.append(ratios, 1.0)[first]),
+            privacy_cost_factor=_product(self.members, costs),
+            strategies=dict(strategies),
+            moments=found,
+        )
+
+    def _relative(
+        self, workload: Workload, ratios: np.ndarray, first: np.ndarray
+    ) -> sparse.csr_array:
+        """The incidence, times what τ/η of the ways that are asked is over that of the first."""
+        several = [place for place, listed in enumerate(workload.bases) if len(listed) > 1]
+        if not several:
+            return self.incidence
+        tables = np.repeat(np.arange(len(workload)), np.diff(self.incidence.indptr))
+        data = np.ones(len(tables))
+        for place in several:
+            if self.sizes[place] == 1:
+                continue
+            column = np.max(np.where(workload.members == place, workload.asks, -1), axis=1)
+            relative = np.append(ratios / ratios[first[place]], 1.0)[column]
+            inside = np.any(self.members == place, axis=1)[self.incidence.indices]
+            data *= np.where(inside, relative[tables], 1.0)
+        return sparse.csr_array(
+            (data, self.incidence.indices, self.incidence.indptr), self.incidence.shape
+        )
 
     def __len__(self) -> int:
         return len(self.members)
-
-    @cached_property
-    def pairs(self) -> np.ndarray:
-        """∏_{i∈A} n_i (n_i−1) of each residual, float64[n_residuals]."""
-        return _product(self.members, self.sizes * (self.sizes - 1.0))
 
     @cached_property
     def residual_cells(self) -> np.ndarray:
@@ -113,12 +170,39 @@ class Closure:
         return sparse.csr_array(self.incidence.T)
 
     def variances(self, sigma_squared: np.ndarray) -> np.ndarray:
-        """Variance of a cell of each table, [n_tables], from σ² [n_residuals]: Var = B s."""
-        return (self.incidence @ (self.pairs * sigma_squared)) / self.cells / self.cells
+        """Mean variance of the cells of each table, [n_tables], from σ² [n_residuals]: B s.
+
+        Without strategies all cells of a table have this one variance.
+        """
+        return (self.incidence @ (self.pairs * sigma_squared)) / self.cells / self.shrinkage
 
     def residual_weights(self, table_weights: np.ndarray) -> np.ndarray:
         """Weight of each σ² [n_residuals] in Σ_A table_weights[A] · Var_A: v = Bᵀ w."""
-        return self.pairs * (self._incidence_transposed @ (table_weights / self.cells / self.cells))
+        scaled = table_weights / self.cells / self.shrinkage
+        return self.pairs * (self._incidence_transposed @ scaled)
+
+    def by_order(
+        self, workload: Workload, tables: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Some tables of its workload by how many attributes with several values they have.
+
+        Yields (places among `tables`, columns, axes): columns int[m, 2^k] the residuals of each
+        table by the bits of their subset (the table's first attribute the highest bit); axes
+        int[m, k] the columns of the table's members that these attributes are in.
+        """
+        members = workload.members[tables]
+        several = (members >= 0) & (np.append(self.sizes, 1)[members] > 1)
+        counts = np.count_nonzero(several, axis=1)
+        starts = self.incidence.indptr[tables]
+        for k in np.unique(counts).tolist():
+            chosen = np.flatnonzero(counts == k)
+            by_bits = np.empty(2**k, dtype=np.int64)
+            subsets = (each for order in range(k + 1) for each in combinations(range(k), order))
+            for place, subset in enumerate(subsets):
+                by_bits[sum(1 << (k - 1 - axis) for axis in subset)] = place
+            columns = self.incidence.indices[starts[chosen][:, None] + by_bits]
+            axes = np.nonzero(several[chosen])[1].reshape(len(chosen), k)
+            yield chosen, columns, axes
 
     def subsets(self, table: int) -> np.ndarray:
         """Places of the residuals within a table of the workload, ascending."""

@@ -1,10 +1,12 @@
 """The losses a curator can choose: what "accurate" means for a whole workload.
 
-Each loss turns a workload's importance weights into weights on the variance of a cell of each
-table (all cells of a marginal have one variance, so mean and worst cell coincide here).
+Each loss turns a workload's importance weights into weights on a variance of each table: the mean
+of its cells' variances, or that of its worst cell. All cells of a marginal have one variance; those
+of a table of ranges or running totals differ.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,6 +45,8 @@ class SumOfVariances:
 
     weighting: str = "equal"
 
+    looks_at_worst_cells: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         if self.weighting not in tuple(WEIGHTINGS):
             raise WorkloadError(
@@ -64,18 +68,14 @@ class SumOfVariances:
         with np.errstate(over="ignore"):  # the planner refuses what is out of its range
             return workload.weights * scheme[self.weighting]
 
-    def dual_weights(self, workload: Workload, shadow_prices: np.ndarray) -> np.ndarray:
-        """The weights whose best sum of variances bounds the loss: its own, whatever the prices."""
-        return self.table_weights(workload)
-
     def value(self, variances: np.ndarray, workload: Workload) -> float:
-        """The loss of a plan with these table variances [n_tables]."""
+        """The loss of a plan whose tables have these mean cell variances [n_tables]."""
         return float(np.sum(self.table_weights(workload) * variances))
 
 
 @dataclass(frozen=True)
 class MaxVariance:
-    """Largest weighted variance: max_A Var_A / t_A (math.md §2.2).
+    """Largest weighted variance: max_A Var_A / t_A (math.md §2.2), Var_A that of A's worst cell.
 
     relative_to="importance": t_A = 1 / the table's importance weight. relative_to="target":
     t_A = the square of the table's target standard error, so the loss is at most 1 exactly when
@@ -83,6 +83,8 @@ class MaxVariance:
     """
 
     relative_to: str = "importance"
+
+    looks_at_worst_cells: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.relative_to not in ("importance", "target"):
@@ -114,12 +116,8 @@ class MaxVariance:
         with np.errstate(over="ignore"):  # the planner refuses what is out of its range
             return workload.targets**-2.0
 
-    def dual_weights(self, workload: Workload, shadow_prices: np.ndarray) -> np.ndarray:
-        """The weights whose best sum of variances bounds the loss; shadow prices must sum to 1."""
-        return self.table_weights(workload) * shadow_prices
-
     def value(self, variances: np.ndarray, workload: Workload) -> float:
-        """The loss of a plan with these table variances [n_tables]."""
+        """The loss of a plan whose tables' worst cells have these variances [n_tables]."""
         return float(np.max(self.table_weights(workload) * variances))
 
 

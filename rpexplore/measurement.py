@@ -1,5 +1,6 @@
-"""Measurement: a residual's exact counts with discrete Gaussian noise (math.md §3, RP+ §5)."""
+"""Measurement: a residual's exact counts with discrete Gaussian noise (math.md §3 and §4.4)."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import prod
 
@@ -17,19 +18,28 @@ MAX_CELLS = 400_000_000
 def measured(plan: Plan, residual: int, records: Records) -> np.ndarray:
     """Ξ x + noise for one residual: int64, one axis an attribute of the residual.
 
-    Ξ = ⊗ (n_i I − 11ᵀ) on the exact marginal; independent discrete Gaussian noise of variance
-    parameter σ² ∏ n_i². Costs ρ = p_A / (2σ²), the same as continuous noise of the plan would.
+    Ξ = ⊗ (n_i I − 11ᵀ) on the exact marginal, with the integer matrix 2^b R_i for attributes that
+    have a strategy (their axis then has n_i − 1 entries); independent discrete Gaussian noise of
+    variance parameter σ² ∏ n_i² ∏ 4^b. Costs ρ = p_A / (2σ²), the same as continuous noise of the
+    plan would.
     """
     places = plan.closure.attributes(residual)
     answers = records.counts(places)
-    for axis, size in enumerate(answers.shape):
-        answers = answers * size - answers.sum(axis=axis, keepdims=True)
+    for axis, place in enumerate(places):
+        strategy = plan.closure.strategies.get(place)
+        if strategy is None:
+            size = answers.shape[axis]
+            answers = answers * size - answers.sum(axis=axis, keepdims=True)
+        else:
+            # In int64, partial sums as well: `check_countable` has made sure that all of them fit.
+            answers = np.moveaxis(np.tensordot(strategy.integers, answers, (1, axis)), 0, axis)
     noise = discrete_gaussian(answers.size, _gamma_squared(plan, residual))
     return answers + noise.reshape(answers.shape)
 
 
 def check_measurable(plan: Plan) -> None:
     """Raise `ReleaseError` if a table or a noise scale is too large to be measured."""
+    # No table is computed from more values than it has answers: every basis determines its values.
     cells = plan.workload.cells
     largest = int(np.argmax(cells))
     if cells[largest] > MAX_TABLE_CELLS:
@@ -45,7 +55,7 @@ def check_measurable(plan: Plan) -> None:
             f"The release would measure {total:,.0f} cells in all, and at most {MAX_CELLS:,} fit "
             "into memory; release fewer or smaller tables."
         )
-    gamma = np.sqrt(plan.sigma_squared.floats) * closure.residual_cells
+    gamma = np.sqrt(plan.sigma_squared.floats) * _product(plan, _noise_scales(plan))
     place = int(np.argmax(gamma))
     if gamma[place] >= LARGEST_GAMMA * (1 - 1e-9):
         raise ReleaseError(
@@ -56,9 +66,22 @@ def check_measurable(plan: Plan) -> None:
 
 
 def check_countable(plan: Plan, records: Records) -> None:
-    """Raise `ReleaseError` if Ξ x could leave 64-bit integers: |Ξ x| ≤ ∏(n_i − 1) · records."""
-    largest = int(np.argmax(plan.closure.residual_cells))
-    if plan.closure.residual_cells[largest] * max(records.n_records, 1) >= 2.0**61:
+    """Raise `ReleaseError` if Ξ x, or a sum on the way to it, could leave 64-bit integers.
+
+    All of them are at most ∏ m_i · records, with m_i the largest entry of an attribute's integer
+    matrix in absolute value, and n_i where there is none: an entry of what has been computed after
+    some axes is Σ c x over cells, |c| at most ∏ m_i over these axes, and no cell is in two entries
+    that differ in the other axes alone. So sums of absolute values along a further axis are at most
+    ∏ m_i · records over the axes before, and partial sums with its matrix m_i times that; so are
+    n_i times an entry, and the sum it is taken from. Below 2^61 all of them fit, with noise
+    (below 2^55) as well, however floating point has rounded the product.
+    """
+    entries = plan.closure.sizes.astype(float)
+    for place, strategy in plan.closure.strategies.items():
+        entries[place] = float(np.max(np.abs(strategy.integers)))
+    sizes = _product(plan, entries)
+    largest = int(np.argmax(sizes))
+    if sizes[largest] * max(records.n_records, 1) >= 2.0**61:
         raise ReleaseError(
             f"There are too many records to count {_name(plan, largest)} in 64-bit integers; "
             "group its attributes into fewer values."
@@ -66,8 +89,22 @@ def check_countable(plan: Plan, records: Records) -> None:
 
 
 def _gamma_squared(plan: Plan, residual: int) -> Fraction:
-    sizes = [int(plan.closure.sizes[place]) for place in plan.closure.attributes(residual)]
-    return plan.sigma_squared.fraction(residual) * prod(sizes) ** 2
+    scales = _noise_scales(plan)
+    scale = prod(scales[place] for place in plan.closure.attributes(residual))
+    return plan.sigma_squared.fraction(residual) * scale**2
+
+
+def _noise_scales(plan: Plan) -> list[int]:
+    """What the measured integers of each attribute are larger by than the plan's: n_i, or 2^b."""
+    scales = plan.closure.sizes.tolist()
+    for place, strategy in plan.closure.strategies.items():
+        scales[place] = 2**strategy.bits
+    return scales
+
+
+def _product(plan: Plan, factors: Sequence[float] | np.ndarray) -> np.ndarray:
+    """∏ factors[i] over the attributes of each residual, float64[n_residuals]."""
+    return np.prod(np.append(np.asarray(factors, dtype=float), 1.0)[plan.closure.members], axis=1)
 
 
 def _name(plan: Plan, residual: int) -> str:

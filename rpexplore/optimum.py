@@ -21,6 +21,7 @@ from rpexplore.errors import PlanError
 from rpexplore.losses import Loss
 from rpexplore.plan import Plan
 from rpexplore.solvers.solution import Solution
+from rpexplore.table_variances import TableVariances
 from rpexplore.workload import Workload
 
 
@@ -37,18 +38,22 @@ class Optimum:
     solution: Solution
 
     @cached_property
-    def variances(self) -> np.ndarray:
-        """Variance of a cell of each table at privacy cost 1, float64[n_tables]; at c: over c."""
-        variances = self.closure.variances(self.solution.sigma_squared)
-        variances.setflags(write=False)
-        return variances
+    def table_variances(self) -> TableVariances:
+        """Mean, worst and best cell variance of each table at privacy cost 1; at c: over c."""
+        return TableVariances.of(self.workload, self.closure, self.solution.sigma_squared)
 
-    def standard_errors(self, budget: Budget) -> np.ndarray:
+    @property
+    def variances(self) -> np.ndarray:
+        """Mean cell variance of each table at privacy cost 1, float64[n_tables]; at c: over c."""
+        return self.table_variances.mean
+
+    def standard_errors(self, budget: Budget, cell: str = "mean") -> np.ndarray:
         """Standard error of a cell of each table within a budget, float64[n_tables].
 
-        Those of the plan `at` that budget, but for the rounding of its noise scales.
+        cell: "mean" (root of the mean variance), "worst" or "best". Those of the plan `at` that
+        budget, but for the rounding of its noise scales.
         """
-        return np.sqrt(self.variances / _record_cost(budget))
+        return np.sqrt(self.table_variances.at(cell) / _record_cost(budget))
 
     def at(self, budget: Budget) -> Plan:
         """The plan with the smallest loss within the budget, exact and with its certificate.
@@ -59,19 +64,20 @@ class Optimum:
         sigma_squared, exact_cost = _within_budget(
             self.closure, self.solution.sigma_squared / cost, budget.record_privacy_cost
         )
-        variances = self.closure.variances(sigma_squared.floats)
+        variances = TableVariances.of(self.workload, self.closure, sigma_squared.floats)
         return Plan(
             workload=self.workload,
             loss=self.loss,
             budget=budget,
             closure=self.closure,
             sigma_squared=sigma_squared,
-            variances=variances,
+            table_variances=variances,
             exact_privacy_cost=exact_cost * budget.records_factor,
             certificate=Certificate(
-                loss_value=self.loss.value(variances, self.workload),
+                loss_value=self.loss.value(variances.of_loss(self.loss), self.workload),
                 lower_bound=self.solution.lower_bound / cost,
                 shadow_prices=self.solution.shadow_prices,
+                cells=self.solution.cells,
             ),
             version=version("rpexplore"),
         )

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rpexplore import plan_file, privacy
-from rpexplore.accuracy import normal_quantile, query_covariance
+from rpexplore.accuracy import normal_quantile, query_covariance, residuals_within
 from rpexplore.budget import Budget
+from rpexplore.cells import Cells
 from rpexplore.certificate import Certificate
 from rpexplore.closure import Closure
 from rpexplore.decimals import Decimals
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.exact import Exact, float_at_least
 from rpexplore.losses import Loss
+from rpexplore.strategy import Moments
+from rpexplore.table_variances import TableVariances
 from rpexplore.words import plural, rounded, small
 from rpexplore.workload import AttributeSet, Workload
 from rpexplore.write import write_whole
@@ -35,7 +38,9 @@ class Plan:
     """Noise scales for every residual of a workload, and what follows from them. No records.
 
     sigma_squared       exact σ² of each residual, in the order of `closure`
-    variances           float64[n_tables]: variance of every cell of each table
+    closure             measured by the strategies of attributes that are asked in other ways than
+                        by single values
+    table_variances     of each table: mean over its cells, worst and best cell
     exact_privacy_cost  of the privacy unit, an upper bound in exact arithmetic, ≤ the budget's
     version             of the library that made the plan
 
@@ -47,13 +52,10 @@ class Plan:
     budget: Budget
     closure: Closure
     sigma_squared: Decimals
-    variances: np.ndarray
+    table_variances: TableVariances
     exact_privacy_cost: Fraction
     certificate: Certificate
     version: str
-
-    def __post_init__(self) -> None:
-        self.variances.setflags(write=False)
 
     # ---- what it guarantees
 
@@ -93,12 +95,36 @@ class Plan:
         """The plan's loss; `certificate` bounds how far it is from the smallest possible."""
         return self.certificate.loss_value
 
+    @property
+    def variances(self) -> np.ndarray:
+        """Mean variance of the cells of each table, float64[n_tables].
+
+        In a marginal all cells have this one; elsewhere see `table_variances`.
+        """
+        return self.table_variances.mean
+
+    @property
+    def proven(self) -> str:
+        """How good the plan is proven to be, in words."""
+        return self.certificate.sentence(any_measuring=not self.closure.strategies)
+
     @cached_property
     def standard_errors(self) -> np.ndarray:
-        """Standard error of a cell of each table, float64[n_tables]."""
-        errors = np.sqrt(self.variances)
-        errors.setflags(write=False)
-        return errors
+        """Root of the mean variance of each table's cells, float64[n_tables]."""
+        return self.table_variances.standard_errors("mean")
+
+    @cached_property
+    def worst_standard_errors(self) -> np.ndarray:
+        """Standard error of the least accurate cell of each table, float64[n_tables]."""
+        return self.table_variances.standard_errors("worst")
+
+    def cell_standard_errors(self, table: AttributeSet) -> np.ndarray:
+        """Standard error of every cell of a table of the workload, one axis an attribute."""
+        position = self.workload.position(table)
+        variances = Cells(self.workload, self.closure).variances_of(
+            position, self.sigma_squared.floats
+        )
+        return np.sqrt(variances)
 
     @property
     def tables(self) -> "pd.DataFrame":
@@ -120,8 +146,10 @@ class Plan:
                 "order": self.workload.orders,
                 "cells": cells.astype(np.int64) if fits else self.workload.cells,
                 "mean_variance": self.variances,
-                "max_variance": self.variances,
+                "max_variance": self.table_variances.worst,
                 "standard_error": self.standard_errors,
+                "worst_standard_error": self.worst_standard_errors,
+                "best_standard_error": self.table_variances.standard_errors("best"),
                 "weight": self.workload.weights,
                 "target": self.workload.targets,
                 "shadow_price": self.certificate.shadow_prices,
@@ -129,8 +157,34 @@ class Plan:
         )
 
     def variance(self, table: AttributeSet) -> float:
-        """Variance of a cell of any marginal that some table of the workload contains."""
-        return self.query_variance(table, {})
+        """Variance of a cell of any marginal that some table of the workload contains.
+
+        Of its single values, however the workload's tables ask them. Where these differ, because
+        an attribute has a strategy, it is that of the least accurate one.
+        """
+        places = self._places(table)
+        if not any(place in self.closure.strategies for place in places):
+            return self.query_variance(table, {})
+        return float(np.max(self.marginal_variances(places)))
+
+    def marginal_variances(self, places: Sequence[int]) -> np.ndarray:
+        """Variance of every cell of the marginal on these ascending attribute places.
+
+        One axis an attribute; some table of the workload must contain them.
+        """
+        residuals = residuals_within(self.closure, places)
+        noise = self.sigma_squared.floats
+        several = [place for place in places if self.closure.sizes[place] > 1]
+        variances = np.zeros((2,) * len(several))
+        for subset, residual in residuals.items():
+            variances[tuple(int(place in subset) for place in several)] = noise[residual]
+        for place in several:
+            strategy, n = self.closure.strategies.get(place), int(self.closure.sizes[place])
+            of = Moments.of_single_values(n)
+            if strategy is not None:
+                of = Moments.of_values(strategy)
+            variances = np.tensordot(variances, np.stack([of.total, of.spread]), axes=(0, 0))
+        return variances.reshape([int(self.closure.sizes[place]) for place in places])
 
     def margin_of_error(
         self,
@@ -141,11 +195,20 @@ class Plan:
     ) -> float:
         """Half the width of a confidence interval for a cell, or for a query on the table.
 
+        Where the cells of a table differ in accuracy, it is that of the least accurate one.
         The released value is within this of the true one this often (normal quantiles; for
         standard errors below about 2 the noise's whole steps make that approximate). It covers
         the privacy noise only, not errors that were in the records before.
         """
-        return normal_quantile(confidence) * float(np.sqrt(self.query_variance(table, query or {})))
+        variance = self.query_variance(table, query) if query else self._cell_variance(table)
+        return normal_quantile(confidence) * float(np.sqrt(variance))
+
+    def _cell_variance(self, table: AttributeSet) -> float:
+        """Of the least accurate cell of a table, as it is asked where the workload holds it."""
+        position = self.workload.find(self._places(table))
+        if position is None:
+            return self.variance(table)
+        return float(self.table_variances.worst[position])
 
     def covariance(
         self, table: AttributeSet, cell: Mapping[str, int], other: Mapping[str, int]
@@ -163,7 +226,8 @@ class Plan:
         """Variance of a product query ⊗ q_i on a table: a subtotal, a range, a difference.
 
         `query` gives the vector q_i (one number for each category) of some attributes; for an
-        attribute left out, one cell is meant (any: all have the same variance).
+        attribute left out, its first value is meant (any, where it is asked by single values: all
+        have the same variance).
         """
         places = self._places(table)
         vectors = {}
@@ -277,7 +341,7 @@ def summary(plan: Plan) -> str:
         f"  Privacy    {rounded(plan.rho, 6, 'up')}-zCDP "
         f"(privacy cost {rounded(plan.exact_privacy_cost, 6, 'up')}), so {epsilons}",
         f"  Loss       {plan.loss.description}: {plan.loss_value:.6g}",
-        f"  Proven     {plan.certificate.sentence}",
+        f"  Proven     {plan.proven}",
         *_targets_line(plan),
         "  Accuracy   standard error of a cell",
         f"    {'attributes':>10} {'tables':>9} {'best':>10} {'median':>10} {'worst':>10}",
@@ -293,13 +357,15 @@ def summary(plan: Plan) -> str:
 
 def _targets_line(plan: Plan) -> list[str]:
     """Which targets are met, where there are any."""
-    ratios = plan.standard_errors / plan.workload.targets  # NaN where there is no target
+    # NaN where there is no target; a table meets its target with its least accurate cell.
+    errors = plan.worst_standard_errors
+    ratios = errors / plan.workload.targets
     wanted = int(np.count_nonzero(~np.isnan(ratios)))
     if not wanted:
         return []
     furthest = int(np.nanargmax(ratios))
     return [
         f"  Targets    {np.count_nonzero(ratios <= 1):,} of {wanted:,} met; furthest off: "
-        f"{plan.workload.describe(furthest)}, {plan.standard_errors[furthest]:.4g} for a target of "
+        f"{plan.workload.describe(furthest)}, {errors[furthest]:.4g} for a target of "
         f"{plan.workload.targets[furthest]:.4g}"
     ]

@@ -1,6 +1,8 @@
 """The plan file: one JSON text, canonical, so that its SHA-256 is the plan's name.
 
-The published description is `schemas/plan-1.json` (JSON Schema). Exact numbers are texts ("12.5",
+The published description is `schemas/plan-1.json` (JSON Schema) for plans whose tables ask all
+attributes by their single values, and `schemas/plan-2.json` for others: they hold the bases, the
+strategies and the accuracy of the extreme cells as well. Exact numbers are texts ("12.5",
 "1/3"): the text is the number. The canonical form is UTF-8 with the keys in the order below, no
 spaces, and each table and residual on a line of its own, so that files can be compared by line
 and `sha256sum plan.json` gives the hash the ledger and the manifest name.
@@ -8,13 +10,14 @@ and `sha256sum plan.json` gives the hash the ledger and the manifest name.
 
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from rpexplore import codebook, losses
+from rpexplore.basis import Basis, from_json, to_json
 from rpexplore.budget import Budget
 from rpexplore.certificate import Certificate
 from rpexplore.closure import Closure
@@ -22,12 +25,15 @@ from rpexplore.decimals import Decimals
 from rpexplore.domain import Domain
 from rpexplore.errors import PlanError, RpexploreError
 from rpexplore.exact import exact_fraction, exact_text
+from rpexplore.solvers.solution import CellPrices
+from rpexplore.strategy import Strategy, measured_places
+from rpexplore.table_variances import TableVariances
 from rpexplore.workload import Workload, padded
 
 FORMAT = "rpexplore-plan"
-FORMAT_VERSION = 1
+PURE, GENERAL = 1, 2  # format versions
 
-_KEYS = (
+_HEAD = (
     "format",
     "format_version",
     "library_version",
@@ -36,11 +42,28 @@ _KEYS = (
     "budget",
     "privacy_cost",
     "certificate",
-    "tables",
-    "residuals",
 )
+_KEYS = {
+    PURE: (*_HEAD, "tables", "residuals"),
+    GENERAL: (*_HEAD, "bases", "strategies", "tables", "cells", "residuals"),
+}
+_TABLE_KEYS = {
+    PURE: ("attributes", "weight", "target", "variance", "shadow_price"),
+    GENERAL: (
+        "attributes",
+        "ways",
+        "weight",
+        "target",
+        "variance",
+        "worst_variance",
+        "best_variance",
+        "shadow_price",
+    ),
+}
 _ROW_KEYS = {
-    "tables": ("attributes", "weight", "target", "variance", "shadow_price"),
+    "bases": ("attribute", "ways"),
+    "strategies": ("attribute", "bits", "matrix"),
+    "cells": ("table", "rows", "shadow_price"),
     "residuals": ("attributes", "sigma_squared"),
 }
 _LOSS_KINDS = {"sum_of_variances": losses.SumOfVariances, "max_variance": losses.MaxVariance}
@@ -50,9 +73,10 @@ def text_from_fields(fields: Mapping[str, Any]) -> str:
     """The canonical text of a plan, from its fields by name."""
     workload: Workload = fields["workload"]
     certificate: Certificate = fields["certificate"]
+    version = PURE if workload.is_pure else GENERAL
     head = {
         "format": FORMAT,
-        "format_version": FORMAT_VERSION,
+        "format_version": version,
         "library_version": fields["version"],
         "domain": codebook.schema_from_attributes(workload.domain.attributes),
         "loss": loss_to_json(fields["loss"]),
@@ -66,14 +90,27 @@ def text_from_fields(fields: Mapping[str, Any]) -> str:
     }
     lines = [f"{_dumps(key)}:{_dumps(value)}" for key, value in head.items()]
     quoted = [_dumps(name) for name in workload.domain.names]
+    variances: TableVariances = fields["table_variances"]
+    if version == PURE:
+        ways = extremes = [""] * len(workload)
+    else:
+        ways = [
+            f'"ways":{_dumps([way for way in row if way >= 0])},' for row in workload.ways.tolist()
+        ]
+        extremes = [
+            f'"worst_variance":{worst!r},"best_variance":{best!r},'
+            for worst, best in zip(variances.worst.tolist(), variances.best.tolist(), strict=True)
+        ]
     tables = [
-        f'{{"attributes":[{names}],"weight":{weight!r},"target":{_or_null(target)},'
-        f'"variance":{variance!r},"shadow_price":{price!r}}}'
-        for names, weight, target, variance, price in zip(
+        f'{{"attributes":[{names}],{asked}"weight":{weight!r},"target":{_or_null(target)},'
+        f'"variance":{variance!r},{extreme}"shadow_price":{price!r}}}'
+        for names, asked, weight, target, variance, extreme, price in zip(
             _joined(workload.members, quoted),
+            ways,
             workload.weights.tolist(),
             workload.targets.tolist(),
-            fields["variances"].tolist(),
+            variances.mean.tolist(),
+            extremes,
             certificate.shadow_prices.tolist(),
             strict=True,
         )
@@ -84,7 +121,16 @@ def text_from_fields(fields: Mapping[str, Any]) -> str:
             _joined(fields["closure"].members, quoted), fields["sigma_squared"].texts(), strict=True
         )
     ]
-    for key, rows in (("tables", tables), ("residuals", residuals)):
+    sections = {"tables": tables, "residuals": residuals}
+    if version == GENERAL:
+        sections = {
+            "bases": _lines_of_bases(workload),
+            "strategies": _lines_of_strategies(workload, fields["closure"]),
+            "tables": tables,
+            "cells": _lines_of_cells(workload, certificate.cells),
+            "residuals": residuals,
+        }
+    for key, rows in sections.items():
         lines.append(f'"{key}":[\n' + ",\n".join(rows) + "\n]")
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
@@ -103,10 +149,11 @@ def fields_from_text(text: str, source: str) -> dict[str, Any]:
         raise PlanError(f"{source} is not a plan file: it is not valid JSON ({error}).") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise PlanError(f'{source} is not a plan file: "format" must be "{FORMAT}".')
-    if content.get("format_version") != FORMAT_VERSION or content["format_version"] is True:
+    version = content.get("format_version")
+    if version not in (PURE, GENERAL) or type(version) is not int:
         raise PlanError(
-            f"{source} has plan format version {content.get('format_version')!r}, and this "
-            f"library reads version {FORMAT_VERSION}; use the library version "
+            f"{source} has plan format version {version!r}, and this "
+            f"library reads versions {PURE} and {GENERAL}; use the library version "
             f"{content.get('library_version', 'it was made with')} or a newer one."
         )
     try:
@@ -134,10 +181,11 @@ def loss_from_json(content: Any) -> losses.Loss:
 
 
 def _fields(content: dict[str, Any]) -> dict[str, Any]:
-    _check_keys(content, _KEYS, "the plan")
+    version = content["format_version"]
+    _check_keys(content, _KEYS[version], "the plan")
     _check_keys(content["certificate"], ("loss", "lower_bound", "gap"), "the certificate")
-    tables = _columns(content, "tables")
-    residuals = _columns(content, "residuals")
+    tables = _columns(content, "tables", _TABLE_KEYS[version])
+    residuals = _columns(content, "residuals", _ROW_KEYS["residuals"])
     if not isinstance(content["library_version"], str):
         raise PlanError("library_version must be a text.")
     if not isinstance(content["privacy_cost"], str):
@@ -148,12 +196,22 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
         raise PlanError(f"privacy_cost must be positive, got {content['privacy_cost']}.")
     domain = Domain(tuple(codebook.attributes_from_schema(content["domain"])))
     members = _members(domain, tables["attributes"])
+    bases, ways = (), np.empty((0, 0))
+    if version == GENERAL:
+        bases, ways = _asked(content, domain, members, tables)
     workload = Workload(
         domain,
         members,
         _floats(tables["weight"], "weight"),
         _floats([math.nan if t is None else t for t in tables["target"]], "target"),
+        bases,
+        ways,
     )
+    if version == GENERAL and (workload.is_pure or bases != workload.bases):
+        raise PlanError(
+            "the bases must be those that some table asks, each once, single values first; and "
+            f"where there are only single values the format version is {PURE}."
+        )
     closure = Closure.of(workload)
     listed = _members(domain, residuals["attributes"])
     if not np.array_equal(members, workload.members) or not np.array_equal(listed, closure.members):
@@ -162,16 +220,20 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
             "must each be listed once, by number of attributes and then in domain order; "
             f"there must be {len(closure):,} residuals, got {len(listed):,}."
         )
+    if version == GENERAL:
+        closure = closure.measured_by(workload, _strategies(content, workload))
     return {
         "workload": workload,
         "loss": loss_from_json(content["loss"]),
         "budget": Budget.from_json(content["budget"]),
         "closure": closure,
         "sigma_squared": Decimals.parse(residuals["sigma_squared"]),
-        "variances": _not_negative(tables["variance"], "variance"),
+        "table_variances": _variances(tables),
         "exact_privacy_cost": privacy_cost,
         "certificate": _certificate(
-            content["certificate"], _not_negative(tables["shadow_price"], "shadow_price")
+            content["certificate"],
+            _not_negative(tables["shadow_price"], "shadow_price"),
+            _cells(content, workload) if version == GENERAL else None,
         ),
         "version": content["library_version"],
     }
@@ -188,18 +250,121 @@ def _members(domain: Domain, rows: list[list[str]]) -> np.ndarray:
         raise
 
 
-def _certificate(content: dict[str, Any], shadow_prices: np.ndarray) -> Certificate:
+def _certificate(
+    content: dict[str, Any], shadow_prices: np.ndarray, cells: CellPrices | None
+) -> Certificate:
     values = [content["loss"], content["lower_bound"], content["gap"]]
     loss, lower_bound, gap = _not_negative(values, "certificate").tolist()
     if lower_bound == 0:
         raise PlanError("the certificate's lower_bound must be above 0.")
-    certificate = Certificate(loss, lower_bound, shadow_prices)
+    certificate = Certificate(loss, lower_bound, shadow_prices, cells)
     if certificate.gap != gap:
         raise PlanError(
             f"the certificate's gap does not follow from its loss and lower_bound: it must be "
             f"{certificate.gap!r}, got {gap!r}."
         )
     return certificate
+
+
+def _variances(tables: dict[str, list[Any]]) -> TableVariances:
+    mean = _not_negative(tables["variance"], "variance")
+    if "worst_variance" not in tables:
+        return TableVariances(mean, mean, mean)
+    worst, best = (_not_negative(tables[f"{each}_variance"], each) for each in ("worst", "best"))
+    return TableVariances(mean, worst, best)
+
+
+# ---- what only plans hold whose tables ask attributes in other ways than by single values
+
+
+def _lines_of_bases(workload: Workload) -> list[str]:
+    return [
+        _dumps({"attribute": name, "ways": [to_json(basis) for basis in listed]})
+        for name, listed in zip(workload.domain.names, workload.bases, strict=True)
+        if listed
+    ]
+
+
+def _lines_of_strategies(workload: Workload, closure: Closure) -> list[str]:
+    """One row of a matrix a line."""
+    return [
+        f'{{"attribute":{_dumps(workload.domain.names[place])},"bits":{strategy.bits},"matrix":[\n'
+        + ",\n".join(_dumps(row) for row in strategy.integers.tolist())
+        + "\n]}"
+        for place, strategy in sorted(closure.strategies.items())
+    ]
+
+
+def _lines_of_cells(workload: Workload, cells: CellPrices | None) -> list[str]:
+    if cells is None:
+        return []
+    orders = workload.orders[cells.tables].tolist()
+    listed = zip(
+        cells.tables.tolist(), cells.rows.tolist(), orders, cells.prices.tolist(), strict=True
+    )
+    return [
+        f'{{"table":{table},"rows":{_dumps(rows[:order])},"shadow_price":{price!r}}}'
+        for table, rows, order, price in listed
+    ]
+
+
+def _asked(
+    content: dict[str, Any], domain: Domain, members: np.ndarray, tables: dict[str, list[Any]]
+) -> tuple[tuple[tuple[Basis, ...], ...], np.ndarray]:
+    """The bases of each attribute, and which of them each table asks."""
+    listed = _columns(content, "bases", _ROW_KEYS["bases"])
+    bases: list[tuple[Basis, ...]] = [()] * len(domain)
+    for name, ways in zip(listed["attribute"], listed["ways"], strict=True):
+        bases[domain.position(name)] = tuple(from_json(each) for each in ways)
+    ways = np.full(members.shape, -1, dtype=np.int32)
+    for row, asked in enumerate(tables["ways"]):
+        if type(asked) is not list or not all(type(way) is int for way in asked):
+            raise PlanError("the ways of each table must be a list of whole numbers.")
+        if len(asked) != np.count_nonzero(members[row] >= 0):
+            raise PlanError("each table must have one way for each of its attributes.")
+        ways[row, : len(asked)] = asked
+    return tuple(bases), ways
+
+
+def _strategies(content: dict[str, Any], workload: Workload) -> dict[int, Strategy]:
+    listed = _columns(content, "strategies", _ROW_KEYS["strategies"])
+    places = [workload.domain.position(name) for name in listed["attribute"]]
+    if places != measured_places(workload):
+        raise PlanError(
+            "there must be one strategy for each attribute that some table asks other than by "
+            "single values, in the order of the domain."
+        )
+    strategies = {}
+    for place, bits, rows in zip(places, listed["bits"], listed["matrix"], strict=True):
+        size = int(workload.domain.sizes[place])
+        flat = [entry for row in rows for entry in row]
+        whole = all(type(entry) is int and abs(entry) < 2**62 for entry in [bits, *flat])
+        if not whole or [len(row) for row in rows] != [size] * (size - 1):
+            raise PlanError(
+                f"the strategy of {workload.domain.names[place]!r} must be {size - 1} rows of "
+                f"{size} whole numbers, over a power of two."
+            )
+        strategies[place] = Strategy(np.array(flat, dtype=np.int64).reshape(-1, size), bits)
+    return strategies
+
+
+def _cells(content: dict[str, Any], workload: Workload) -> CellPrices | None:
+    listed = _columns(content, "cells", _ROW_KEYS["cells"])
+    if not listed["table"]:
+        return None
+    rows = np.zeros((len(listed["table"]), workload.members.shape[1]), dtype=np.int64)
+    limits = np.array([*workload.question_rows, 1])
+    for place, (table, cell) in enumerate(zip(listed["table"], listed["rows"], strict=True)):
+        if type(table) is not int or not 0 <= table < len(workload):
+            raise PlanError(f"there is no table {table!r} for a cell with a shadow price.")
+        most = limits[workload.asks[table, : int(workload.orders[table])]].tolist()
+        if len(cell) != len(most) or not all(
+            type(row) is int and 0 <= row < end for row, end in zip(cell, most, strict=True)
+        ):
+            raise PlanError(f"the table {workload.describe(table)} has no cell {cell!r:.100}.")
+        rows[place, : len(cell)] = cell
+    prices = _not_negative(listed["shadow_price"], "shadow_price")
+    return CellPrices(np.array(listed["table"], dtype=np.int64), rows, prices)
 
 
 def _check_keys(content: Any, keys: Collection[str], noun: str) -> None:
@@ -209,9 +374,9 @@ def _check_keys(content: Any, keys: Collection[str], noun: str) -> None:
         raise PlanError(f"{noun} must hold exactly {', '.join(keys)}, got {found:.200}.")
 
 
-def _columns(content: dict[str, Any], key: str) -> dict[str, list[Any]]:
+def _columns(content: dict[str, Any], key: str, keys: Sequence[str]) -> dict[str, list[Any]]:
     """The rows under a key, turned into one list for each of their keys."""
-    rows, keys = content[key], _ROW_KEYS[key]
+    rows = content[key]
     if not isinstance(rows, list):
         raise PlanError(f"{key} must be a list.")
     wanted = set(keys)
@@ -219,7 +384,7 @@ def _columns(content: dict[str, Any], key: str) -> dict[str, list[Any]]:
         if not isinstance(row, dict) or row.keys() != wanted:
             _check_keys(row, keys, f"each of the {key}")
     columns = {name: [row[name] for row in rows] for name in keys}
-    if not all(type(names) is list for names in columns["attributes"]):
+    if not all(type(names) is list for names in columns.get("attributes", [])):
         raise PlanError(f"the attributes of each of the {key} must be a list of names.")
     return columns
 

@@ -1,24 +1,28 @@
 """Planner: (workload, loss, budget) → plan. Never sees a record."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from rpexplore.best_strategies import best_strategies
 from rpexplore.budget import Budget
+from rpexplore.cells import Cells
 from rpexplore.closure import Closure
 from rpexplore.errors import PlanError
 from rpexplore.losses import Loss, MaxVariance, SumOfVariances
 from rpexplore.optimum import Optimum
 from rpexplore.plan import Plan
-from rpexplore.solvers.max_variance import minimise_maximum
 from rpexplore.solvers.solution import TOLERANCE
 from rpexplore.solvers.sum_of_variances import minimise_sum
+from rpexplore.solvers.worst_cell import minimise_worst_cell
+from rpexplore.strategy import Strategy
+from rpexplore.threads import one_thread
 from rpexplore.workload import Workload
 
 TOLERANCE_LEAST = 1e-10
 
-_SOLVERS = {SumOfVariances: minimise_sum, MaxVariance: minimise_maximum}
+_LOSSES = (SumOfVariances, MaxVariance)
 _EXAMPLES = {
     "workload": "Workload.all_up_to(domain, 2)",
     "loss": "SumOfVariances() or MaxVariance()",
@@ -26,17 +30,27 @@ _EXAMPLES = {
 }
 
 
-def plan(workload: Workload, *, loss: Loss, budget: Budget, tolerance: float = TOLERANCE) -> Plan:
+def plan(
+    workload: Workload,
+    *,
+    loss: Loss,
+    budget: Budget,
+    tolerance: float = TOLERANCE,
+    even_totals: bool = False,
+) -> Plan:
     """The plan with the smallest loss within the budget, with its certificate.
 
     tolerance: how far (relative) a plan may be from the optimum; a larger one is faster for
     MaxVariance on very many tables, and means nothing for SumOfVariances, which is exact.
+    even_totals: measure attributes that are asked in ranges, groups and the like as
+    ResidualPlanner+ does, instead of optimising the reference distribution (math.md §4.2) as well
 
     Raises `PlanError` if the workload is too large to plan, `WorkloadError` if the loss needs
     targets that are missing.
     """
     _refuse_other(budget, {Budget}, "budget")
-    return optimum(workload, loss=loss, tolerance=tolerance).at(budget)
+    found = optimum(workload, loss=loss, tolerance=tolerance, even_totals=even_totals)
+    return found.at(budget)
 
 
 def optimum(
@@ -44,19 +58,24 @@ def optimum(
     *,
     loss: Loss,
     tolerance: float = TOLERANCE,
+    even_totals: bool = False,
     closure: Closure | None = None,
+    strategies: Mapping[int, Strategy] | None = None,
     note: Callable[[float], None] = lambda gap: None,
+    note_strategies: Callable[[float], None] = lambda share: None,
 ) -> Optimum:
     """The best noise for a workload and a loss; `.at(budget)` makes the plan of a budget.
 
     closure: of this workload or of one with the same tables, where there is one already
+    strategies: to measure attributes by (place -> strategy), instead of looking for the best
     note: called with the gap that is left whenever the solver has come closer; what it raises
     ends the search
+    note_strategies: called with the share that is done of the search for strategies, before that
 
     Raises what `plan` does.
     """
     _refuse_other(workload, {Workload}, "workload")
-    _refuse_other(loss, _SOLVERS.keys(), "loss")
+    _refuse_other(loss, _LOSSES, "loss")
     if len(workload.domain) == 0:
         raise PlanError("The schema has no attributes yet; give it at least one.")
     if not TOLERANCE_LEAST <= tolerance < 1:
@@ -77,7 +96,23 @@ def optimum(
         )
     if closure is None:
         closure = Closure.of(workload)
-    solution = _SOLVERS[type(loss)](closure, table_weights, 1.0, tolerance, note=note)
+    if strategies is None and not workload.is_pure:
+        strategies = best_strategies(
+            workload,
+            closure,
+            table_weights,
+            largest=loss.looks_at_worst_cells,
+            even=even_totals,
+            note=note_strategies,
+        )
+    if strategies is not None:
+        closure = closure.measured_by(workload, strategies)
+    with one_thread():
+        if loss.looks_at_worst_cells:
+            cells = Cells(workload, closure)
+            solution = minimise_worst_cell(cells, table_weights, 1.0, tolerance, note=note)
+        else:
+            solution = minimise_sum(closure, table_weights, 1.0, tolerance, note=note)
     return Optimum(workload, loss, closure, solution)
 
 

@@ -4,37 +4,87 @@ Measured is Ξ x + noise with Ξ = ⊗_{i∈A} (n_i I − 11ᵀ), in integers (m
 ∏ n_i and centred along every axis it is the residual's contribution to the marginal A itself; a
 marginal is the sum of the contributions of its subsets, each spread evenly over the missing axes.
 No matrix is ever formed.
+
+Of an attribute with a strategy, its integer matrix is measured instead, decoded by D, and spread by
+the reference distribution z (math.md §4.4). A table asks its questions of the marginal.
 """
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from rpexplore.questions import Questions, questions
+from rpexplore.strategy import Strategy
+from rpexplore.workload import Workload
 
-def contribution(measured: np.ndarray) -> np.ndarray:
-    """What a residual adds to its own marginal, float64 of the same shape, from its measurement."""
-    centred = measured / float(np.prod(measured.shape))
-    for axis in range(centred.ndim):
-        centred -= centred.mean(axis=axis, keepdims=True)
-    return centred
+
+def contribution(
+    measured: np.ndarray, places: Sequence[int], strategies: Mapping[int, Strategy]
+) -> np.ndarray:
+    """What a residual adds to its own marginal, float64, one axis an attribute, of all its values.
+
+    measured: as `measurement.measured` returns it, of the residual on these attribute places
+    """
+    found = np.asarray(measured, dtype=float)
+    for axis, place in enumerate(places):
+        strategy = strategies.get(place)
+        if strategy is None:
+            found = found / found.shape[axis]
+            found -= found.mean(axis=axis, keepdims=True)
+        else:
+            decoded = strategy.decoding / float(2**strategy.bits)
+            found = np.moveaxis(np.tensordot(decoded, found, axes=(1, axis)), 0, axis)
+    return found
 
 
 def marginal(
     places: Sequence[int],
     sizes: np.ndarray,
     contributions: Mapping[tuple[int, ...], np.ndarray],
+    strategies: Mapping[int, Strategy],
 ) -> np.ndarray:
     """The unbiased marginal on ascending attribute places, float64, one axis an attribute.
 
     contributions: those of all subsets of `places` that have a residual (no single-valued
     attribute in them), as `contribution` returns them.
     """
-    shape = tuple(int(sizes[place]) for place in places)
-    total = np.zeros(shape)
-    for subset, added in contributions.items():
-        missing = [size for place, size in zip(places, shape, strict=True) if place not in subset]
-        spread = tuple(
-            size if place in subset else 1 for place, size in zip(places, shape, strict=True)
-        )
-        total += added.reshape(spread) / float(np.prod(missing))
-    return total
+    parts = dict(contributions)
+    before = [place for place in places if sizes[place] > 1]
+    done = 0
+    while before:
+        # Of the last attribute not done yet: what is known of its values, and the rest spread.
+        place = before.pop()
+        spread = _reference(int(sizes[place]), strategies.get(place))
+        spread = spread.reshape([-1, *(1,) * done])
+        parts = {
+            subset: parts[(*subset, place)] + np.expand_dims(part, len(subset)) * spread
+            for subset, part in parts.items()
+            if place not in subset
+        }
+        done += 1
+    return parts[()].reshape([int(sizes[place]) for place in places])
+
+
+def answers(values: np.ndarray, asked: Sequence[Questions | None]) -> np.ndarray:
+    """The answers of a table, float64, from its marginal; one `Questions` an axis, or None.
+
+    None: the axis is asked by its single values.
+    """
+    for axis, each in enumerate(asked):
+        if each is not None:
+            values = each.of(values, axis)
+    return values
+
+
+def asked_by(workload: Workload) -> list[Questions | None]:
+    """What each of `workload.questions` asks; None: single values. To be made once."""
+    attributes = workload.domain.attributes
+    return [
+        None if basis.is_identity else questions(basis, attributes[place])
+        for place, basis in workload.questions
+    ]
+
+
+def _reference(size: int, strategy: Strategy | None) -> np.ndarray:
+    """How a residual without an attribute spreads over its values, float64[size]."""
+    return np.full(size, 1 / size) if strategy is None else strategy.reference

@@ -14,7 +14,7 @@ from rpexplore.exact import Exact, exact_fraction
 from rpexplore.ledger import Ledger
 from rpexplore.measurement import check_countable, check_measurable, measured
 from rpexplore.plan import Plan
-from rpexplore.reconstruct import contribution, marginal
+from rpexplore.reconstruct import answers, asked_by, contribution, marginal
 from rpexplore.release_folder import FolderWriter, Release, check_new, check_room, new_folder
 from rpexplore.verification import verify
 
@@ -105,7 +105,7 @@ def release(
 
 def _checked_record_rho(plan: Plan) -> Fraction:
     """ρ for one record, verified against the noise scales; refuses a plan that is off."""
-    verification = verify(plan)
+    verification = verify(plan, strategies=False)
     if not verification.holds:
         broken = next(check for check in verification.checks if not check.holds)
         raise PlanError(
@@ -131,7 +131,8 @@ def _measure(
     for residual in range(len(plan.closure)):
         drawn = measured(plan, residual, records)
         writer.add_residual(residual, drawn)
-        contributions[residual] = contribution(drawn)
+        places = plan.closure.attributes(residual)
+        contributions[residual] = contribution(drawn, places, plan.closure.strategies)
         if residual % 16 == 0:
             share = BOOKED + (_MEASURED - BOOKED) * residual / len(plan.closure)
             progress("Measuring with noise", share)
@@ -142,13 +143,16 @@ def _write_tables(
     plan: Plan, contributions: dict[int, np.ndarray], writer: FolderWriter, progress: Progress
 ) -> None:
     workload, closure = plan.workload, plan.closure
+    asked = asked_by(workload)
     for position in range(len(workload)):
         places = workload.places(position)
         within = {
             closure.attributes(residual): contributions[residual]
             for residual in closure.subsets(position).tolist()
         }
-        writer.add_table(position, marginal(places, closure.sizes, within))
+        values = marginal(places, closure.sizes, within, closure.strategies)
+        of_axes = [asked[question] for question in workload.asks[position, : len(places)]]
+        writer.add_table(position, answers(values, of_axes))
         if position % 16 == 0:
             share = _MEASURED + (1 - _MEASURED) * position / len(workload)
             progress("Writing the tables", share)

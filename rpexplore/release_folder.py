@@ -1,9 +1,10 @@
 """The release folder: noisy tables, measured residuals, plan and manifest, as files.
 
     plan.json               the plan, canonical
-    tables/NNNN_age_sex.*   each table as Parquet and CSV, one row a cell
+    tables/NNNN_age_sex.*   each table as Parquet and CSV, one row a cell (an answer)
     residuals.parquet       what was measured, so that tables can be rebuilt (residual: its place
-                            in the plan file's list; cell: row-major; measured: integer)
+                            in the plan file's list; cell: row-major, an attribute with a strategy
+                            having one entry for each row of its matrix; measured: integer)
     manifest.json           guarantee, versions, and size and SHA-256 of every file
     README.md               how to read all this
 
@@ -34,10 +35,14 @@ import pyarrow.parquet
 
 from rpexplore.accuracy import normal_quantile, residuals_within
 from rpexplore.attribute import Attribute, Categories
+from rpexplore.basis import Basis
+from rpexplore.cells import Cells
 from rpexplore.errors import ReleaseError
 from rpexplore.exact import exact_text
 from rpexplore.plan import Plan
+from rpexplore.questions import questions
 from rpexplore.reconstruct import contribution, marginal
+from rpexplore.release_readme import readme
 from rpexplore.verification import guarantee
 from rpexplore.workload import AttributeSet
 
@@ -51,24 +56,6 @@ _RESIDUAL_SCHEMA = pa.schema(
     [("residual", pa.int32()), ("cell", pa.int64()), ("measured", pa.int64())]
 )
 _ROWS_PER_GROUP = 1 << 20
-
-_README = """# A release of noisy tables
-
-{guarantee}
-
-Each file in `tables/` is one table, as CSV and as Parquet, one row a cell: a column for each
-attribute (and one ending in "label" where a value has a longer name), then
-
-- `value`: the noisy count. Unbiased; not rounded; may be negative. Tables agree with each other:
-  cells add up to the totals of smaller tables.
-- `standard_error`: of the privacy noise alone; errors that were in the records come on top.
-- `lower_95`, `upper_95`: an interval that contains the true count 95 % of the time (about that
-  where the standard error is below 2, because noise on counts comes in whole steps).
-
-`plan.json` is the plan that fixed all standard errors before the records were touched; check it
-with `rpexplore verify plan.json`. {other}`residuals.parquet` holds the noisy measurements from
-which the tables were computed. `manifest.json` lists versions and the SHA-256 of every file.
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,20 +100,51 @@ class Release:
         return pyarrow.parquet.read_table(path).to_pandas()
 
     def rebuilt(self, table: AttributeSet) -> pd.DataFrame:
-        """Any marginal that some table of the workload contains, from the measured residuals."""
+        """Any marginal that some table of the workload contains, from the measured residuals.
+
+        By single values, however the workload's tables ask them.
+        """
         places = self.plan.workload.domain.positions(table)
-        residuals = residuals_within(self.plan.closure, places)
+        values = self._marginal(places)
+        labels = [label_columns(self.plan.workload.domain.attributes[place]) for place in places]
+        return table_of_cells(labels, values, self.plan.marginal_variances(places)).to_pandas()
+
+    def answer(
+        self, table: AttributeSet, query: Mapping[str, Sequence[float]]
+    ) -> tuple[float, float]:
+        """(value, standard error) of any product query on a table: a range, a subtotal, …
+
+        query: a vector for each attribute of the table, one number for each of its values. The
+        standard error is exact, with all covariances between what the query adds up.
+        """
+        domain = self.plan.workload.domain
+        places = domain.positions(table)
+        names = [domain.names[place] for place in places]
+        if set(query) != set(names):
+            raise ReleaseError(
+                f"A query on the table {domain.describe(places)} must give a vector for each of "
+                f"its attributes and for no other, got {', '.join(map(repr, query)) or 'none'}."
+            )
+        error = float(np.sqrt(self.plan.query_variance(table, query)))  # checks the vectors
+        values = self._marginal(places)
+        for name in names:
+            values = np.tensordot(np.asarray(query[name], dtype=float), values, axes=(0, 0))
+        return float(values), error
+
+    def _marginal(self, places: Sequence[int]) -> np.ndarray:
+        """The counts of the single values on these places, from the measured residuals."""
+        closure = self.plan.closure
+        residuals = residuals_within(closure, places)
         stored = pyarrow.parquet.read_table(
             self.folder / "residuals.parquet", filters=[("residual", "in", set(residuals.values()))]
         )
         residual, measured = stored["residual"].to_numpy(), stored["measured"].to_numpy()
         contributions = {}
         for subset, place in residuals.items():
-            shape = [int(self.plan.closure.sizes[i]) for i in subset]
-            contributions[subset] = contribution(measured[residual == place].reshape(shape))
-        values = marginal(places, self.plan.closure.sizes, contributions)
-        labels = [label_columns(self.plan.workload.domain.attributes[place]) for place in places]
-        return table_of_cells(labels, values, self.plan.variance(table)).to_pandas()
+            shape = [int(closure.sizes[i]) - (i in closure.strategies) for i in subset]
+            drawn = measured[residual == place].reshape(shape)
+            contributions[subset] = contribution(drawn, subset, closure.strategies)
+        return marginal(places, closure.sizes, contributions, closure.strategies)
 
 
 class FolderWriter:
@@ -140,6 +158,7 @@ class FolderWriter:
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0
         self._labels: dict[int, list[tuple[str, pa.Array]]] = {}
+        self._cells = Cells(plan.workload, plan.closure)
         self._files: list[dict[str, Any]] = []
         (folder / "tables").mkdir()
 
@@ -164,19 +183,23 @@ class FolderWriter:
     def add_table(self, position: int, values: np.ndarray) -> None:
         """Write a reconstructed table of the workload, one axis an attribute."""
         plan = self.plan
-        labels = [self._labels_of(place) for place in plan.workload.places(position)]
-        cells = table_of_cells(labels, values, float(plan.variances[position]))
+        asked = plan.workload.asks[position, : values.ndim].tolist()
+        labels = [self._labels_of(question) for question in asked]
+        variances = self._cells.variances_of(position, plan.sigma_squared.floats)
+        cells = table_of_cells(labels, values, variances)
         path = table_path(plan, position)
         pyarrow.parquet.write_table(cells, self.folder / f"{path}.parquet")
         pyarrow.csv.write_csv(cells, self.folder / f"{path}.csv")
         for ending in (".parquet", ".csv"):
             self._list(f"{path}{ending}", attributes=list(plan.workload.tables[position]))
 
-    def _labels_of(self, place: int) -> list[tuple[str, pa.Array]]:
-        """Made once for each attribute: there may be a million, in every table."""
-        if place not in self._labels:
-            self._labels[place] = label_columns(self.plan.workload.domain.attributes[place])
-        return self._labels[place]
+    def _labels_of(self, question: int) -> list[tuple[str, pa.Array]]:
+        """Made once for each way of asking an attribute: there may be a million, in every table."""
+        if question not in self._labels:
+            place, basis = self.plan.workload.questions[question]
+            attribute = self.plan.workload.domain.attributes[place]
+            self._labels[question] = label_columns(attribute, basis)
+        return self._labels[question]
 
     def finish(self) -> Mapping[str, Any]:
         """Write plan, README and manifest; returns the manifest."""
@@ -185,8 +208,7 @@ class FolderWriter:
         self._list("residuals.parquet")
         (self.folder / "plan.json").write_text(self.plan.text, encoding="utf-8", newline="\n")
         self._list("plan.json")
-        words = guarantee(self.plan)
-        text = _README.format(guarantee=words, other=_other_in_words(self._other))
+        text = readme(self.plan, self._other)
         (self.folder / "README.md").write_text(text, encoding="utf-8")
         self._list("README.md")
         manifest = {
@@ -196,7 +218,7 @@ class FolderWriter:
             "plan_sha256": self.plan.sha256,
             "rho": exact_text(self.plan.rho),
             "privacy_unit": self.plan.budget.unit,
-            "guarantee": words,
+            "guarantee": guarantee(self.plan),
             "noise": "discrete Gaussian, exact, from the operating system's entropy",
             "postprocessing": "none: unbiased linear reconstruction",
             "other_values": dict(self._other),
@@ -308,7 +330,7 @@ def table_path(plan: Plan, position: int) -> str:
 
 
 def table_of_cells(
-    labels: Sequence[list[tuple[str, pa.Array]]], values: np.ndarray, variance: float
+    labels: Sequence[list[tuple[str, pa.Array]]], values: np.ndarray, variances: np.ndarray
 ) -> pa.Table:
     """One row a cell, row-major: attribute values and labels, value, standard error, interval.
 
@@ -321,17 +343,19 @@ def table_of_cells(
             while name in columns or name in ESTIMATES:
                 name += " (attribute)"
             columns[name] = pa.DictionaryArray.from_arrays(pa.array(index), words)
-    flat, error = values.ravel(), float(np.sqrt(variance))
+    flat, error = values.ravel(), np.sqrt(variances).ravel()
     margin = normal_quantile(CONFIDENCE) * error
     columns["value"] = pa.array(flat)
-    columns["standard_error"] = pa.array(np.full(flat.size, error))
+    columns["standard_error"] = pa.array(error)
     columns["lower_95"] = pa.array(flat - margin)
     columns["upper_95"] = pa.array(flat + margin)
     return pa.table(columns)
 
 
-def label_columns(attribute: Attribute) -> list[tuple[str, pa.Array]]:
-    """Names and contents of the columns that say which value a cell has, one row a value."""
+def label_columns(attribute: Attribute, basis: Basis | None = None) -> list[tuple[str, pa.Array]]:
+    """Names and contents of the columns that say what a cell counts, one row a question."""
+    if basis is not None and not basis.is_identity:
+        return [(attribute.name, pa.array(questions(basis, attribute).labels()))]
     values = attribute.values
     if isinstance(values, Categories) and values.labels != values.values:
         return [
@@ -339,13 +363,6 @@ def label_columns(attribute: Attribute) -> list[tuple[str, pa.Array]]:
             (f"{attribute.name} label", pa.array(values.labels)),
         ]
     return [(attribute.name, pa.array(attribute.labels()))]
-
-
-def _other_in_words(other: Mapping[str, str]) -> str:
-    if not other:
-        return ""
-    listed = "; ".join(f"{name}: {value}" for name, value in other.items())
-    return f"Records with values outside the plan's categories were counted as: {listed}. "
 
 
 def _sha256(path: Path) -> str:

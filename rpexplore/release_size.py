@@ -19,7 +19,7 @@ from rpexplore.workload import Workload
 # Measured with releases of 10^5 to 10^7 cells on two cores; good for an order of magnitude.
 _MEMORY = 200_000_000  # bytes, whatever the tables
 _MEMORY_PER_CELL = 8  # of all that is measured, which is kept until the tables are written
-_MEMORY_PER_LARGEST_CELL = 70  # while the largest table is measured and written
+_MEMORY_PER_LARGEST_CELL = 70  # while the largest table is measured, answered and written
 _SECONDS_PER_TABLE, _SECONDS_PER_CELL = 0.0025, 4e-6
 
 _LONG = 3600.0  # seconds from which on a run is worth a warning
@@ -43,10 +43,11 @@ class ReleaseSize:
 
     @classmethod
     def of(cls, workload: Workload) -> "ReleaseSize":
+        # Single values are measured; what is asked of them, such as ranges, are more cells.
         cells, largest = float(np.sum(workload.cells)), float(np.max(workload.cells))
         return cls(
             disk=BYTES_PER_CELL * cells,
-            memory=float(_memory(cells, largest)),
+            memory=float(_memory(float(np.sum(workload.counted_cells)), largest)),
             seconds=_SECONDS_PER_TABLE * len(workload) + _SECONDS_PER_CELL * cells,
         )
 
@@ -61,18 +62,22 @@ class ReleaseSize:
 
 @dataclass(frozen=True)
 class Remedy:
-    """What to ask for so that everything fits: one of two limits, and how many tables it drops."""
+    """What to ask for so that everything fits: one of two limits, and how many tables it drops.
+
+    most_cells counts those of single values, however attributes are asked; counting says so.
+    """
 
     dropped: int
     most_cells: int | None = None
     most_order: int | None = None
+    counting: str = ""
 
     @property
     def limit(self) -> str:
         """The limit in words: "1,000 cells", "5 attributes"."""
         if self.most_order is not None:
             return plural(self.most_order, "attribute")
-        return plural(self.most_cells or 0, "cell")
+        return plural(self.most_cells or 0, "cell") + self.counting
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,7 @@ def _in_the_way_of_a_plan(workload: Workload) -> str:
 
 
 def _in_the_way_of_a_release(workload: Workload, free_disk: float, memory: float) -> list[str]:
-    size, total = ReleaseSize.of(workload), float(np.sum(workload.cells))
+    size, total = ReleaseSize.of(workload), float(np.sum(workload.counted_cells))
     largest = int(np.argmax(workload.cells))
     table = f"The largest table, {_named(workload, largest)}, has {_cells(workload, largest)}"
     found = []
@@ -125,15 +130,16 @@ def _in_the_way_of_a_release(workload: Workload, free_disk: float, memory: float
         many = int(np.count_nonzero(workload.cells > MAX_TABLE_CELLS))
         others = "" if many == 1 else f" {many:,} tables are larger than that."
         found.append(
-            f"{table}; a release can have at most {MAX_TABLE_CELLS:,} in one table, because its "
-            f"noise is drawn in memory all at once.{others} A plan will tell how accurate it "
+            f"{table}; a release can have at most {MAX_TABLE_CELLS:,} in one table, because it "
+            f"is computed in memory all at once.{others} A plan will tell how accurate it "
             "would be, but it cannot be released."
         )
     elif total > MAX_CELLS:
+        counted = "cells" if workload.is_pure else "counts of single values"
         found.append(
-            f"The tables have {count_in_words(int(total))} cells in all; a release can have about "
-            f"{MAX_CELLS:,} at most, because what is measured is kept in memory until the tables "
-            f"are written. {table}."
+            f"The tables have {count_in_words(int(total))} {counted} in all; a release can have "
+            f"about {MAX_CELLS:,} at most, because what is measured is kept in memory until the "
+            f"tables are written. {table}."
         )
     elif size.memory > memory:
         found.append(
@@ -150,23 +156,30 @@ def _in_the_way_of_a_release(workload: Workload, free_disk: float, memory: float
 
 
 def _fewer_cells(workload: Workload, free_disk: float, memory: float) -> Remedy | None:
-    """The largest tables that may stay, as a round number of cells where there is one."""
-    cells = np.sort(workload.cells)
-    so_far = np.cumsum(cells)
+    """The largest tables that may stay, as a round number of cells where there is one.
+
+    By their cells of single values, which is what a request limits.
+    """
+    order = np.argsort(workload.counted_cells, kind="stable")
+    counted, cells = workload.counted_cells[order], workload.cells[order]
+    so_far, largest = np.cumsum(cells), np.maximum.accumulate(cells)
+    counted_so_far = np.cumsum(counted)
     fits = (
-        (cells <= MAX_TABLE_CELLS)
-        & (so_far <= min(MAX_CELLS, free_disk / BYTES_PER_CELL))
-        & (_memory(so_far, cells) <= memory)
+        (largest <= MAX_TABLE_CELLS)
+        & (so_far <= free_disk / BYTES_PER_CELL)
+        & (counted_so_far <= MAX_CELLS)
+        & (_memory(counted_so_far, largest) <= memory)
     )
     # Tables of the same size stay or go together.
-    kept = int(np.searchsorted(cells, cells[np.argmin(fits)]))
+    kept = int(np.searchsorted(counted, counted[np.argmin(fits)]))
     if kept == 0:
         return None
-    largest = int(cells[kept - 1])
-    round_number = 10 ** len(str(largest - 1)) if largest > 1 else 1
+    most = int(counted[kept - 1])
+    round_number = 10 ** len(str(most - 1)) if most > 1 else 1
     return Remedy(
         dropped=len(cells) - kept,
-        most_cells=round_number if round_number < cells[kept] else largest,
+        most_cells=round_number if round_number < counted[kept] else most,
+        counting="" if workload.is_pure else " of single values",
     )
 
 
@@ -186,8 +199,8 @@ def _orders(workload: Workload) -> np.ndarray:
     return np.count_nonzero(several[workload.members], axis=1)
 
 
-def _memory(all_cells: float | np.ndarray, largest: float | np.ndarray) -> float | np.ndarray:
-    return _MEMORY + _MEMORY_PER_CELL * all_cells + _MEMORY_PER_LARGEST_CELL * largest
+def _memory(counted: float | np.ndarray, largest: float | np.ndarray) -> float | np.ndarray:
+    return _MEMORY + _MEMORY_PER_CELL * counted + _MEMORY_PER_LARGEST_CELL * largest
 
 
 def _named(workload: Workload, position: int, most: int = 6) -> str:

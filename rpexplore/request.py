@@ -11,10 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from rpexplore.asking import Asking, asked, askings_of, askings_with, check_askings
+from rpexplore.basis import Basis
 from rpexplore.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.exact import shown, whole_number
-from rpexplore.settings import GroupSetting, TableSetting, names_of, with_group, with_single
+from rpexplore.settings import (
+    GroupSetting,
+    TableSetting,
+    names_of,
+    settings_of,
+    with_group,
+    with_single,
+)
 from rpexplore.table_lists import Table
 from rpexplore.words import plural
 from rpexplore.workload import Workload
@@ -26,7 +35,6 @@ KINDS = {
     "listed": "the tables of a list",
 }
 MOST_ORDER, MOST_CELLS = 1_000_000, 2**53 - 1  # to ask for; a browser counts no further
-_MANY = 20  # tables with the same importance or target, from which on they make a group
 
 
 @dataclass(frozen=True)
@@ -43,11 +51,15 @@ class WorkloadRequest:
     containing  the attributes that every table must have
     most_cells  cells that a table of "up_to" and "of_order" may have at most; None: any number
 
+    Limits by cells count those of single values, however attributes are asked.
+
     What is asked of the tables beyond having them:
 
     groups      importance and targets of all tables with certain attributes, the later ones on top
     settings    those of single tables, on top of the groups; one whose table is not asked for is
                 kept aside and has no effect
+    asking      attributes that are asked other than by their single values, in all tables or, on
+                top of that, in some; tables that are not asked for are kept aside here, too
     """
 
     kind: str = "up_to"
@@ -59,6 +71,7 @@ class WorkloadRequest:
     containing: Table = ()
     most_cells: int | None = None
     groups: tuple[GroupSetting, ...] = ()
+    asking: tuple[Asking, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -73,6 +86,7 @@ class WorkloadRequest:
             _check_positive("importance", group.weight, group.containing)
             _check_positive("factor", group.factor, group.containing)
             _check_positive("target", group.target, group.containing)
+        check_askings(self.asking)
 
     @classmethod
     def of(cls, workload: Workload) -> "WorkloadRequest":
@@ -87,28 +101,8 @@ class WorkloadRequest:
             request = cls("of_order", order=order)
         else:
             request = cls("listed", listed=tuple(workload.tables))
-        return request._with_values_of(workload)
-
-    def _with_values_of(self, workload: Workload) -> "WorkloadRequest":
-        """A copy with a workload's importance and targets; those of most tables as a group."""
-        weights, targets = workload.weights, workload.targets
-        weight = _commonest(weights) if np.count_nonzero(weights != 1) > _MANY else 1.0
-        # A single table could not be without a target that its group has.
-        all_have = len(workload) > _MANY and not np.any(np.isnan(targets))
-        target = _commonest(targets) if all_have else None
-        own_weight = weights != weight
-        own_target = ~np.isnan(targets) & (targets != (math.nan if target is None else target))
-        names = workload.domain.names
-        settings = tuple(
-            TableSetting(
-                tuple(names[place] for place in workload.places(row)),
-                float(weights[row]) if own_weight[row] else None,
-                float(targets[row]) if own_target[row] else None,
-            )
-            for row in np.flatnonzero(own_weight | own_target).tolist()
-        )
-        group = GroupSetting((), weight=None if weight == 1 else weight, target=target)
-        return replace(self, settings=settings, groups=() if group.is_plain else (group,))
+        groups, settings = settings_of(workload)
+        return replace(request, groups=groups, settings=settings, asking=askings_of(workload))
 
     @property
     def is_narrowed(self) -> bool:
@@ -119,7 +113,9 @@ class WorkloadRequest:
     @property
     def words(self) -> str:
         """What is asked for: "All tables of up to 2 attributes that have region"."""
-        attributes, cells = plural(self.order, "attribute"), plural(self.cells, "cell")
+        # How attributes are asked changes the cells of a table, not what a limit counts.
+        counting = " of single values" if self.asking else ""
+        attributes, cells = plural(self.order, "attribute"), plural(self.cells, "cell") + counting
         words = {
             "up_to": f"All tables of up to {attributes}",
             "of_order": f"All tables of exactly {attributes}",
@@ -132,19 +128,26 @@ class WorkloadRequest:
         words += f" that have {needed}" * bool(needed)
         words += f", made of {allowed} only" * bool(allowed)
         if self.most_cells is not None and self.kind in ("up_to", "of_order"):
-            words += f", with at most {plural(self.most_cells, 'cell')}"
+            words += f", with at most {plural(self.most_cells, 'cell')}{counting}"
         return words
 
     def workload(self, domain: Domain) -> Workload:
-        """The tables asked for, with their importance and targets.
+        """The tables asked for, with the ways they are asked in, their importance and targets.
 
         Raises `WorkloadError` or `DomainError` where the request does not fit the domain.
         """
-        workload = self._tables(domain)
+        workload = self.asked(self._tables(domain))
         return self.settled(workload) if self.groups or self.settings else workload
 
+    def asked(self, workload: Workload) -> Workload:
+        """These tables, with their attributes asked as they are here, in no other ways."""
+        return asked(workload, self.asking) if self.asking or not workload.is_pure else workload
+
     def settled(self, workload: Workload) -> Workload:
-        """These tables with the importance and the targets that are asked for here, no others."""
+        """These tables with the importance and the targets that are asked for here, no others.
+
+        How their attributes are asked stays as it is.
+        """
         weights, targets = np.ones(len(workload)), np.full(len(workload), np.nan)
         for group in self.groups:
             rows = workload.containing(group.containing)
@@ -184,7 +187,8 @@ class WorkloadRequest:
         """All tables and groups that it names, in use or not."""
         groups = (group.containing for group in self.groups)
         settings = (setting.attributes for setting in self.settings)
-        return (*self.listed, self.only, self.containing, *groups, *settings)
+        asking = (names for each in self.asking for names in ((each.attribute,), *each.tables))
+        return (*self.listed, self.only, self.containing, *groups, *settings, *asking)
 
     def aside(self, workload: Workload) -> int:
         """How many settings of single tables belong to tables that the workload does not hold."""
@@ -199,6 +203,15 @@ class WorkloadRequest:
         """A copy in which all tables of a group have this setting, whatever theirs was before."""
         groups, settings = with_group(self.groups, self.settings, group)
         return replace(self, groups=groups, settings=settings)
+
+    def with_asking(
+        self, attribute: str, basis: Basis, tables: Iterable[Table] = ()
+    ) -> "WorkloadRequest":
+        """A copy that asks an attribute so in all tables, or in these (names in domain order).
+
+        What is asked in single tables stays where all are asked.
+        """
+        return replace(self, asking=askings_with(self.asking, attribute, basis, tuple(tables)))
 
     def within(
         self, *, most_cells: int | None = None, most_order: int | None = None
@@ -218,6 +231,7 @@ class WorkloadRequest:
 
     def to_json(self) -> dict[str, Any]:
         """The request as JSON values; `from_json` undoes it."""
+        asking = {"asking": [each.to_json() for each in self.asking]} if self.asking else {}
         return {
             "kind": self.kind,
             "order": self.order,
@@ -228,11 +242,12 @@ class WorkloadRequest:
             "most_cells": self.most_cells,
             "groups": [each.to_json() for each in self.groups],
             "settings": [each.to_json() for each in self.settings],
+            **asking,
         }
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "WorkloadRequest":
-        """The request that JSON values hold; those of earlier versions know no narrowing.
+        """The request that JSON values hold; earlier versions know neither narrowing nor asking.
 
         Raises KeyError, TypeError, ValueError or `WorkloadError` for anything else.
         """
@@ -248,6 +263,7 @@ class WorkloadRequest:
             if content.get("most_cells") is None
             else _bounded(content["most_cells"], "most_cells", 1, MOST_CELLS),
             groups=tuple(map(GroupSetting.from_json, content.get("groups", ()))),
+            asking=tuple(map(Asking.from_json, content.get("asking", ()))),
         )
 
 
@@ -265,8 +281,3 @@ def _check_positive(noun: str, value: Any, whose: Table) -> None:
     if value is not None and not (right and 0 < value <= sys.float_info.max):
         names = f"({', '.join(whose) or 'total'})"
         raise WorkloadError(f"The {noun} of {names} must be a positive number, got {shown(value)}.")
-
-
-def _commonest(values: np.ndarray) -> float:
-    found, counts = np.unique(values, return_counts=True)
-    return float(found[np.argmax(counts)])

@@ -15,6 +15,7 @@ import numpy as np
 
 from rpexplore import codebook
 from rpexplore.attribute import is_text
+from rpexplore.basis import Basis
 from rpexplore.budget import Budget
 from rpexplore.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
@@ -46,11 +47,14 @@ _UNUSABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, Rpe
 class Scenario:
     """The inputs of a plan, under a name.
 
-    counted   what one record stands for, in the plural ("people")
-    name      for people to tell scenarios apart; never empty
-    note      what its author wants to remember about it
-    expected  public counts that relative errors are judged by, if there are any; the plan does
-              not depend on them
+    counted      what one record stands for, in the plural ("people")
+    name         for people to tell scenarios apart; never empty
+    note         what its author wants to remember about it
+    expected     public counts that relative errors are judged by, if there are any; the plan does
+                 not depend on them
+    even_totals  measure attributes that are asked in ranges, groups and the like as classical
+                 ResidualPlanner+ does: totals are spread evenly over the values, instead of by the
+                 distribution that gives the most accurate tables
     """
 
     domain: Domain
@@ -61,6 +65,7 @@ class Scenario:
     name: str = "Scenario 1"
     note: str = ""
     expected: ExpectedCounts | None = None
+    even_totals: bool = False
 
     def __post_init__(self) -> None:
         for noun, text, most in (
@@ -79,13 +84,24 @@ class Scenario:
                 )
         if not self.name.strip():
             raise WorkloadError("A scenario needs a name; type one.")
+        if not isinstance(self.even_totals, bool):
+            raise WorkloadError(
+                f"Whether totals are spread evenly must be true or false, got "
+                f"{shown(self.even_totals)}."
+            )
 
     @classmethod
     def of_plan(cls, plan: Plan, counted: str = "records") -> "Scenario":
         """The inputs that a plan was made from."""
         workload = plan.workload
-        request = WorkloadRequest.of(workload)
-        return cls(workload.domain, request, plan.loss, plan.budget, counted)
+        return cls(
+            workload.domain,
+            WorkloadRequest.of(workload),
+            plan.loss,
+            plan.budget,
+            counted,
+            even_totals=has_even_totals(plan),
+        )
 
     @cached_property
     def workload(self) -> Workload:
@@ -94,7 +110,7 @@ class Scenario:
 
     def plan(self) -> Plan:
         """The optimal plan; raises `RpexploreError` where there is none."""
-        return plan(self.workload, loss=self.loss, budget=self.budget)
+        return plan(self.workload, loss=self.loss, budget=self.budget, even_totals=self.even_totals)
 
     @property
     def misses_target(self) -> str:
@@ -121,6 +137,8 @@ class Scenario:
         changed = replace(self, request=replace(self.request, **changes))
         if changes.keys() <= {"settings", "groups"} and "workload" in vars(self):
             vars(changed)["workload"] = changed.request.settled(self.workload)
+        elif changes.keys() <= {"asking"} and "workload" in vars(self):
+            vars(changed)["workload"] = changed.request.asked(self.workload)
         _ = changed.workload
         return changed
 
@@ -137,6 +155,23 @@ class Scenario:
         group = replace(group, containing=in_order(self.domain, group.containing))
         changed = self.request.with_group(group)
         return self.with_request(groups=changed.groups, settings=changed.settings)
+
+    def with_asking(
+        self, attribute: str, basis: Basis, tables: Iterable[Iterable[str]] = ()
+    ) -> "Scenario":
+        """A copy that asks an attribute so, in all tables or in these; refuses what cannot be.
+
+        Asked by single values in all tables, it is no longer asked otherwise but in tables that
+        were named one by one.
+        """
+        basis.check(self.domain[attribute])
+        ordered = [in_order(self.domain, table) for table in tables]
+        request = self.request.with_asking(attribute, basis, ordered)
+        in_order_of_attributes = sorted(
+            request.asking,
+            key=lambda each: (self.domain.position(each.attribute), bool(each.tables)),
+        )
+        return self.with_request(asking=tuple(in_order_of_attributes))
 
     def with_domain(
         self,
@@ -181,6 +216,7 @@ class Scenario:
             "loss": loss_to_json(self.loss),
             "budget": self.budget.to_json(),
             "expected": None if self.expected is None else self.expected.to_json(),
+            **({"even_totals": True} if self.even_totals else {}),
         }
 
     @classmethod
@@ -206,6 +242,8 @@ class Scenario:
             request = WorkloadRequest.from_json(content["tables"])
             for table in request.named:  # also those that are not in use now
                 domain.positions(table)
+            for asking in request.asking:
+                asking.basis.check(domain[asking.attribute])
             scenario = cls(
                 domain=domain,
                 request=request,
@@ -217,12 +255,19 @@ class Scenario:
                 expected=None
                 if expected is None
                 else ExpectedCounts.from_json(expected).fitted(domain),
+                even_totals=content.get("even_totals", False),
             )
             _ = scenario.workload
         except _UNUSABLE as error:
             what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
             raise WorkloadError(f"This is not a usable scenario: {what.rstrip('.')}.") from None
         return scenario
+
+
+def has_even_totals(plan: Plan) -> bool:
+    """Whether every strategy of a plan spreads totals evenly; not for a plan without strategies."""
+    strategies = plan.closure.strategies.values()
+    return bool(strategies) and not any(np.any(each.integers.sum(axis=1)) for each in strategies)
 
 
 def _domain(schema: Any) -> Domain:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from rpexplore.asking import Asking, without_needless
+from rpexplore.basis import Hierarchy
 from rpexplore.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.request import WorkloadRequest
@@ -15,8 +17,8 @@ class SchemaChange:
     """A schema that takes the place of another one.
 
     renamed         old attribute name -> new one, for attributes that only changed their name
-    from_elsewhere  it was not edited but loaded, so that an importance or a target is kept only
-                    where all attributes of its tables have the same values as before
+    from_elsewhere  it was not edited but loaded, so that an importance, a target or a way to ask
+                    is kept only where its attributes have the same values as before
     """
 
     old: Domain
@@ -37,15 +39,17 @@ class SchemaChange:
             for group in asked.groups
             if (table := self._settled(group.containing)) is not None
         )
+        asking, asking_notes = self._asking(asked.asking)
         request = replace(
             asked,
+            asking=asking,
             listed=listed,
             settings=settings,
             groups=groups,
             only=self._still_there(asked.only),
             containing=self._still_there(asked.containing),
         )
-        notes = self._given_up(asked)
+        notes = self._given_up(asked) + asking_notes
         emptied = request.kind == "listed" and not listed
         if emptied:
             request = replace(request, kind="up_to", order=2)
@@ -81,8 +85,55 @@ class SchemaChange:
 
     def _still_there(self, names: Iterable[str]) -> Table:
         """Those of these attributes that there still are, under their new names."""
-        now = [self.renamed.get(name, name) for name in names]
+        now = map(self._renamed, names)
         return in_order(self.new, [name for name in now if name in self.new])
+
+    def _asking(self, askings: Iterable[Asking]) -> tuple[tuple[Asking, ...], list[str]]:
+        """How attributes are asked now, and a sentence for every way that had to be given up."""
+        kept, notes = [], []
+        for asking in askings:
+            name, why = self._renamed(asking.attribute), self._why_not(asking)
+            tables = [moved for table in asking.tables if (moved := self._moved(table)) is not None]
+            gone = [table for table in asking.tables if self._moved(table) is None]
+            if not why and (tables or not asking.tables):
+                kept.append(Asking(name, asking.basis, tuple(tables)))
+            words, whose = asking.basis.words(self.old[asking.attribute]), repr(asking.attribute)
+            if why:
+                where = f" in {titles_in_words(asking.tables)}" if asking.tables else ""
+                notes.append(
+                    f"Dropped, because {why}: how attribute {whose} was asked{where} ({words}). "
+                    f"It is asked {'as elsewhere' if where else 'by its single values'} again."
+                    if name in self.new
+                    else f"Dropped along with attribute {whose}: how it was asked{where} ({words})."
+                )
+            elif gone:
+                notes.append(
+                    "Dropped, because the schema no longer has their attributes: how attribute "
+                    f"{whose} was asked in {titles_in_words(gone)} ({words})."
+                )
+        return without_needless(kept), notes
+
+    def _why_not(self, asking: Asking) -> str:
+        """Why an attribute cannot be asked so any more; "" if it can."""
+        old, name = self.old[asking.attribute], self._renamed(asking.attribute)
+        if name not in self.new:
+            return "the schema no longer has it"
+        new = self.new[name]
+        if asking.basis.is_identity:
+            return ""
+        if self.from_elsewhere and old.values != new.values:
+            return "its values are others in the loaded schema"
+        by_groups = isinstance(asking.basis, Hierarchy) and not asking.basis.widths
+        if self.from_elsewhere and by_groups and old.groups != new.groups:
+            return "its groups are others in the loaded schema"
+        try:
+            asking.basis.check(new)
+        except WorkloadError as error:
+            return f"it no longer fits ({str(error).rstrip('.')})"
+        return ""
+
+    def _renamed(self, name: str) -> str:
+        return self.renamed.get(name, name)
 
     def _settled(self, table: Table) -> Table | None:
         """Where the settings of a table or a group go."""

@@ -5,9 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from rpexplore.errors import WorkloadError
 from rpexplore.table_lists import Table
 from rpexplore.words import rounded
+from rpexplore.workload import Workload
+
+_MANY = 20  # tables with the same importance or target, from which on they make a group
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,32 @@ def with_group(
         group = _merged(earlier.pop(), group)
     latest = () if group.is_plain else (group,)
     return (*earlier, *latest), tuple(each for each in followed if not each.is_plain)
+
+
+def settings_of(workload: Workload) -> tuple[tuple[GroupSetting, ...], tuple[TableSetting, ...]]:
+    """A workload's importance and targets; those of most tables as a group."""
+    weights, targets = workload.weights, workload.targets
+    weight = _commonest(weights) if np.count_nonzero(weights != 1) > _MANY else 1.0
+    # A single table could not be without a target that its group has.
+    all_have = len(workload) > _MANY and not np.any(np.isnan(targets))
+    target = _commonest(targets) if all_have else None
+    own_weight = weights != weight
+    own_target = ~np.isnan(targets) & (targets != (math.nan if target is None else target))
+    settings = tuple(
+        TableSetting(
+            workload.tables[row],
+            float(weights[row]) if own_weight[row] else None,
+            float(targets[row]) if own_target[row] else None,
+        )
+        for row in np.flatnonzero(own_weight | own_target).tolist()
+    )
+    group = GroupSetting((), weight=None if weight == 1 else weight, target=target)
+    return (() if group.is_plain else (group,)), settings
+
+
+def _commonest(values: np.ndarray) -> float:
+    found, counts = np.unique(values, return_counts=True)
+    return float(found[np.argmax(counts)])
 
 
 def _given(groups: Sequence[GroupSetting], table: Table) -> tuple[float, float | None]:

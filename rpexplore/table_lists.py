@@ -20,6 +20,8 @@ TOTAL = "total"
 
 # What `Plan.tables` has for each table: a list that was written out can be read again.
 _PASSED_OVER = {"order", "cells", "mean_variance", "max_variance", "standard_error", "shadow_price"}
+# … and of tables whose cells are not equally accurate.
+_PASSED_OVER |= {"asked", "worst_standard_error", "best_standard_error"}
 _NAME = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>[^",;×]*))\s*(?P<end>[,;×]|$)')
 _NEEDS_QUOTES = re.compile(r'[",;×]|^\s|\s$')
 

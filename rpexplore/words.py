@@ -66,6 +66,11 @@ def column_format(column: Iterable[float], digits: int = 3) -> str:
     return f"%.{max(digits - 1 - math.floor(math.log10(smallest)), 0)}f"
 
 
+def capitalised(words: str) -> str:
+    """Words with a capital in front, for a label or a sentence."""
+    return words[:1].upper() + words[1:]
+
+
 def plural(count: int, noun: str) -> str:
     """ "1 table", "67 tables", with thousands separators."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -1,12 +1,15 @@
 """Workload: the tables a curator asks for, each with an importance weight and maybe a target."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 
 import numpy as np
 
+from rpexplore.attribute import Attribute
 from rpexplore.attribute_sets import AttributeSet, attribute_sets, padded, refuse_too_many
+from rpexplore.basis import Basis, Identity, to_json
 from rpexplore.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.exact import whole_number
@@ -20,6 +23,9 @@ class Workload:
              padded at the end with −1
     weights  float64[n_tables]: importance, positive
     targets  float64[n_tables]: wanted standard error of a cell, positive; NaN where there is none
+    bases    for each attribute of the domain, the ways in which tables ask it; () if none does
+    ways     int32[n_tables, max_order]: which of its attribute's bases a table asks, from 0; −1
+             behind. Without these two all attributes are asked by their single values
 
     Use the builders (`all_of_order`, `all_up_to`, `all_with_at_most`, `of`, `|`); the constructor
     sorts, and raises `WorkloadError` for a set twice (naming it), no tables, rows that are not
@@ -30,6 +36,8 @@ class Workload:
     members: np.ndarray
     weights: np.ndarray
     targets: np.ndarray
+    bases: tuple[tuple[Basis, ...], ...] = ()
+    ways: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int32))
 
     def __post_init__(self) -> None:
         members = np.asarray(self.members, dtype=np.int32)
@@ -51,8 +59,48 @@ class Workload:
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         self._refuse_repeated()
+        self._settle_bases(order)
         self._refuse_unusable("weights", "importance weight", allow_nan=False)
         self._refuse_unusable("targets", "target standard error", allow_nan=True)
+
+    def _settle_bases(self, order: np.ndarray) -> None:
+        """Bring bases and ways into their one form: only what is asked, single values first.
+
+        order: where each table stood before they were sorted
+        """
+        members, size = self.members, len(self.domain)
+        if not any(not basis.is_identity for listed in self.bases for basis in listed):
+            ways = np.where(members < 0, -1, 0).astype(np.int32)
+            bases = tuple((Identity(),) if place in self.used else () for place in range(size))
+        else:
+            given = np.asarray(self.ways, dtype=np.int32)
+            if len(self.bases) != size or given.shape != members.shape:
+                raise WorkloadError(
+                    f"The bases must be given for each of {size} attributes, and the ways in the "
+                    f"shape of members, {members.shape}; got {len(self.bases)} and {given.shape}."
+                )
+            ways, bases = given[order].copy(), []
+            for place, listed in enumerate(self.bases):
+                where = members == place
+                asked, found = np.unique(ways[where], return_inverse=True)
+                if len(asked) and not 0 <= asked[0] <= asked[-1] < len(listed):
+                    raise WorkloadError(
+                        f"A table asks {self.domain.names[place]!r} in a way that is not listed."
+                    )
+                kept = sorted((listed[way] for way in asked.tolist()), key=_rank)
+                distinct = tuple(dict.fromkeys(kept))
+                moved = [distinct.index(listed[way]) for way in asked.tolist()]
+                ways[where] = np.array(moved, dtype=np.int32)[found]
+                bases.append(distinct)
+            ways[members < 0] = -1
+            bases = tuple(bases)
+        for attribute, listed in zip(self.domain, bases, strict=True):
+            for basis in listed:
+                if not basis.is_identity:
+                    _check(basis, attribute)
+        ways.setflags(write=False)
+        object.__setattr__(self, "ways", ways)
+        object.__setattr__(self, "bases", bases)
 
     def _refuse_misplaced(self, members: np.ndarray, padded_last: np.ndarray) -> None:
         """Raise unless rows are ascending attribute places, followed by −1."""
@@ -192,12 +240,53 @@ class Workload:
         members = np.full((len(self) + len(other), width), -1, dtype=np.int32)
         members[: len(self), : self.members.shape[1]] = self.members
         members[len(self) :, : other.members.shape[1]] = other.members
+        ways = np.full(members.shape, -1, dtype=np.int32)
+        ways[: len(self), : self.members.shape[1]] = self.ways
+        others = ways[len(self) :, : other.members.shape[1]]
+        others[:] = other.ways
+        before = np.array([*map(len, self.bases), 0])[other.members]
+        others[other.members >= 0] += before[other.members >= 0]
         return Workload(
             self.domain,
             members,
             np.concatenate([self.weights, other.weights]),
             np.concatenate([self.targets, other.targets]),
+            tuple(mine + theirs for mine, theirs in zip(self.bases, other.bases, strict=True)),
+            ways,
         )
+
+    def asked(
+        self, bases: Mapping[str, Basis], *, tables: Iterable[AttributeSet] | None = None
+    ) -> "Workload":
+        """A copy that asks attributes in other ways: cumulatively, in ranges, in groups, …
+
+        bases: attribute name -> how it is asked; attributes left out stay as they are
+        tables: those in which they are asked so (each of them must hold all these attributes);
+        None: all that have the attribute
+        """
+        ways, listed = self.ways.copy(), list(self.bases)
+        rows = None if tables is None else [self.position(table) for table in tables]
+        for name, basis in bases.items():
+            place = self.domain.position(name)
+            if not isinstance(basis, Basis):
+                raise WorkloadError(
+                    f"The basis of {name!r} must be one of the library's, such as Prefix(), got "
+                    f"{type(basis).__name__}."
+                )
+            where = self.members == place
+            if rows is not None:
+                chosen = np.zeros(len(self), dtype=bool)
+                chosen[rows] = True
+                lacking = chosen & ~np.any(where, axis=1)
+                if np.any(lacking):
+                    raise WorkloadError(
+                        f"The table {self.describe(int(np.argmax(lacking)))} does not have the "
+                        f"attribute {name!r}; name it for tables that do."
+                    )
+                where &= chosen[:, None]
+            ways[where] = len(listed[place])
+            listed[place] = (*listed[place], basis)
+        return replace(self, bases=tuple(listed), ways=ways)
 
     def with_weights(self, weights: Mapping[AttributeSet, float]) -> "Workload":
         """A copy in which the named tables have these importance weights."""
@@ -230,17 +319,48 @@ class Workload:
         """Number of attributes of each table, int64[n_tables]."""
         return np.count_nonzero(self.members >= 0, axis=1)
 
+    @property
+    def is_pure(self) -> bool:
+        """Whether all attributes are asked by their single values: tables are marginals."""
+        return all(basis.is_identity for listed in self.bases for basis in listed)
+
+    @cached_property
+    def questions(self) -> tuple[tuple[int, Basis], ...]:
+        """Every (place of an attribute, way in which some table asks it), by place."""
+        return tuple((place, basis) for place, listed in enumerate(self.bases) for basis in listed)
+
+    @cached_property
+    def asks(self) -> np.ndarray:
+        """What each table asks: places in `questions`, int32[n_tables, max_order]; −1 behind."""
+        first = np.cumsum([0, *map(len, self.bases)], dtype=np.int32)
+        return np.where(self.members < 0, -1, first[self.members] + self.ways)
+
+    @cached_property
+    def question_rows(self) -> list[int]:
+        """Number of rows of each of `questions`."""
+        return [basis.n_rows(self.domain.attributes[place]) for place, basis in self.questions]
+
+    def basis_of(self, position: int, place: int) -> Basis:
+        """How a table asks one of its attributes."""
+        column = self.places(position).index(place)
+        return self.bases[place][self.ways[position, column]]
+
     @cached_property
     def cells(self) -> np.ndarray:
-        """Number of cells of each table, float64[n_tables] (exact below 2^53)."""
-        sizes = np.append(self.domain.sizes.astype(float), 1.0)  # the −1 of the padding
-        return np.prod(sizes[self.members], axis=1)
+        """Number of cells (answers) of each table, float64[n_tables] (exact below 2^53)."""
+        rows = np.array([*self.question_rows, 1], dtype=float)  # the −1 of the padding
+        return np.prod(rows[self.asks], axis=1)
 
     @cached_property
     def exact_cells(self) -> np.ndarray:
         """Number of cells of each table in Python integers, object[n_tables]."""
-        sizes = np.array([*self.domain.sizes.tolist(), 1], dtype=object)
-        return np.multiply.reduce(sizes[self.members], axis=1)
+        return np.multiply.reduce(np.array([*self.question_rows, 1], dtype=object)[self.asks], 1)
+
+    @cached_property
+    def counted_cells(self) -> np.ndarray:
+        """Number of cells of the marginal that each table is computed from, float64[n_tables]."""
+        sizes = np.append(self.domain.sizes.astype(float), 1.0)
+        return np.prod(sizes[self.members], axis=1)
 
     @cached_property
     def tables(self) -> list[tuple[str, ...]]:
@@ -290,7 +410,17 @@ class Workload:
     def has_tables_of(self, other: "Workload") -> bool:
         """Whether the other workload has the same tables, of the same sizes, in the same places."""
         sizes, others = self.domain.sizes, other.domain.sizes
-        return np.array_equal(sizes, others) and np.array_equal(self.members, other.members)
+        return (
+            np.array_equal(sizes, others)
+            and np.array_equal(self.members, other.members)
+            and self.bases == other.bases
+            and np.array_equal(self.ways, other.ways)
+            and all(
+                mine.groups == theirs.groups
+                for mine, theirs, listed in zip(self.domain, other.domain, self.bases, strict=True)
+                if not all(basis.is_identity for basis in listed)
+            )
+        )
 
     def places(self, position: int) -> tuple[int, ...]:
         """The places of a table's attributes in the domain, ascending."""
@@ -302,6 +432,17 @@ class Workload:
 
     def __repr__(self) -> str:
         return f"<Workload of {len(self):,} tables over {len(self.domain)} attributes>"
+
+
+def _rank(basis: Basis) -> tuple[bool, str]:
+    """Single values first, then by their description."""
+    return not basis.is_identity, json.dumps(to_json(basis), sort_keys=True)
+
+
+@lru_cache(maxsize=1000)
+def _check(basis: Basis, attribute: Attribute) -> None:
+    """`Basis.check`, once: workloads are made anew with every change of a weight."""
+    basis.check(attribute)
 
 
 def _numbers(values: Sequence[float | None], noun: str) -> np.ndarray:

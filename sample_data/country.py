@@ -21,6 +21,21 @@ REGIONS = {
     "R11": ("Pinewood", 4, (15, 35, 50), 0.91, {"Farming": 1.5, "Manufacturing": 1.3}),
     "R12": ("Outer Isles", 2, (0, 40, 60), 0.86, {"Farming": 2.5, "Hospitality": 1.6}),
 }
+# The parts of the country that the regions lie in.
+PARTS = {
+    "R01": "North",
+    "R02": "Centre",
+    "R03": "East",
+    "R04": "North",
+    "R05": "South",
+    "R06": "East",
+    "R07": "South",
+    "R08": "South",
+    "R09": "Centre",
+    "R10": "Centre",
+    "R11": "East",
+    "R12": "North",
+}
 SETTLEMENTS = ("City", "Town", "Village")
 MARITAL = ("Single", "Married", "Divorced", "Widowed")
 # code: (name, weight among people of 30, weight among people of 80, pay level)

@@ -229,11 +229,14 @@ def sample_rows() -> list[tuple[str | int, ...]]:
 def schema_fields() -> list[dict]:
     """The fields of the Table Schema, in the order of the columns."""
 
-    def listed(name: str, title: str, values: Mapping[str, str] | tuple[str, ...]) -> dict:
+    def listed(name: str, title: str, values: Mapping[str, str] | tuple[str, ...],
+               parts: Mapping[str, str] | None = None) -> dict:  # fmt: skip
         field = {"name": name, "title": title, "type": "string",
                  "constraints": {"enum": list(values)}}  # fmt: skip
         if isinstance(values, Mapping):
             field["categories"] = [{"value": v, "label": label} for v, label in values.items()]
+        if parts is not None:
+            field["groups"] = [[parts[value]] for value in values]
         return field
 
     ages = {"minimum": 0, "maximum": 99, "step": 1}
@@ -243,7 +246,7 @@ def schema_fields() -> list[dict]:
     return [
         {"name": "age", "title": "Age in years", "type": "integer", "constraints": ages},
         listed("sex", "Sex", country.SEX),
-        listed("region", "Region of residence", regions),
+        listed("region", "Region of residence", regions, country.PARTS),
         listed("settlement", "Kind of settlement", SETTLEMENTS),
         listed("marital_status", "Marital status", country.MARITAL),
         listed("education", "Highest education completed", schooling),
@@ -255,8 +258,8 @@ def schema_fields() -> list[dict]:
     ]
 
 
-def codebook_rows(fields: list[dict]) -> list[tuple[str, str, str]]:
-    """(attribute, value, label) of every category; single ages and income intervals written out."""
+def codebook_rows(fields: list[dict]) -> list[tuple[str, str, str, str]]:
+    """(attribute, value, label, group) of every category; ages and income intervals written out."""
     rows = []
     for field in fields:
         if "bins" in field:
@@ -271,7 +274,11 @@ def codebook_rows(fields: list[dict]) -> list[tuple[str, str, str]]:
             limits = field["constraints"]
             values = [str(age) for age in range(limits["minimum"], limits["maximum"] + 1)]
         labels = {item["value"]: item["label"] for item in field.get("categories", ())}
-        rows += [(field["name"], value, labels.get(value, value)) for value in values]
+        groups = field.get("groups", [[]] * len(values))
+        rows += [
+            (field["name"], value, labels.get(value, value), " > ".join(path))
+            for value, path in zip(values, groups, strict=True)
+        ]
     return rows
 
 
@@ -283,7 +290,9 @@ def write(folder: Path) -> None:
     texts = {
         "household.json": f'{{"fields": [\n{lines}\n]}}\n',
         "household.csv": csv_text(names, sample_rows()),
-        "household-codebook.csv": csv_text(("attribute", "value", "label"), codebook_rows(fields)),
+        "household-codebook.csv": csv_text(
+            ("attribute", "value", "label", "group"), codebook_rows(fields)
+        ),
     }
     for name, text in texts.items():
         (folder / name).write_bytes(text.encode())  # bytes: line ends are the same everywhere

@@ -56,6 +56,48 @@ def workloads(
 
 
 @st.composite
+def bases(draw, attribute: rp.Attribute):
+    """Any way in which the attribute can be asked."""
+    n = attribute.size
+    kinds = ["identity", "prefix", "ranges", "windows", "own"]
+    kinds += ["groups"] if attribute.groups or n == 1 else []
+    kinds += ["hierarchy"] if n > 2 else []
+    match draw(st.sampled_from(kinds)):
+        case "prefix":
+            return rp.Prefix()
+        case "ranges":
+            return rp.Ranges()
+        case "windows":
+            return rp.Windows(draw(st.integers(1, n + 1)))
+        case "groups":
+            return rp.Hierarchy()
+        case "hierarchy":
+            width = draw(st.integers(2, n - 1))
+            return rp.Hierarchy((width, 2 * width) if 2 * width < n else (width,))
+        case "own":
+            number = st.integers(-3, 3) | st.sampled_from([0.5, 0.1, 1e-12])
+            row = st.lists(number, min_size=n, max_size=n).filter(any)
+            more = draw(st.lists(row, max_size=2))
+            values = [[int(i == j) for j in range(n)] for i in range(n)]
+            labels = draw(st.just([]) | st.just([f" r{r}" for r in range(n + len(more))]))
+            return rp.Own([*values, *more], labels, draw(st.just("") | words()))
+    return rp.Identity()
+
+
+@st.composite
+def asked_workloads(draw, in_workloads: st.SearchStrategy | None = None):
+    """Workloads that ask any attributes in any ways, everywhere or in some tables."""
+    workload = draw(workloads() if in_workloads is None else in_workloads)
+    for name in draw(st.lists(st.sampled_from(workload.domain.names), max_size=3)):
+        having = [table for table in workload.tables if name in table]
+        if having:
+            some = st.lists(st.sampled_from(having), min_size=1, unique=True)
+            tables = draw(st.none() | some)
+            workload = workload.asked({name: draw(bases(workload.domain[name]))}, tables=tables)
+    return workload
+
+
+@st.composite
 def budgets(draw, *, least: float = 1e-15, most: float = 1e6):
     """Budgets given in any of the four ways, for a record or a person."""
     value = draw(

@@ -12,6 +12,8 @@ import rpexplore as rp
 from rpexplore.accounting import ExactVariances, privacy_cost_upper_bound
 from rpexplore.closure import Closure
 from rpexplore.decimals import Decimals
+from rpexplore.planner import optimum
+from tests.generalised import any_strategies, asked_workloads
 from tests.strategies import budgets, domains, losses, workloads
 
 scale = st.tuples(st.integers(1, 10**18 - 1), st.integers(-40, 25))
@@ -101,3 +103,27 @@ def test_budgets_on_the_edge_of_rounding(cost):
         )
         spent, allowed = exact_cost(plan.closure, plan.sigma_squared), plan.budget.privacy_cost
         assert allowed * (1 - Fraction(1, 10**9)) <= spent <= allowed
+
+
+# ---- attributes that are asked other than by single values
+
+
+@given(asked_workloads(), budgets(), losses(), st.integers(0, 2**32))
+@settings(deadline=None, max_examples=60)
+def test_plans_of_asked_tables_use_the_budget_and_never_more(workload, budget, loss, seed):
+    """p is a product of exact squared column norms, here in Fractions from the integers."""
+    strategies = any_strategies(workload, seed)
+    plan = optimum(workload, loss=loss, strategies=strategies).at(budget)
+    factors = [Fraction(n - 1, n) for n in workload.domain.sizes.tolist()]
+    for place, strategy in strategies.items():
+        columns = strategy.integers.T.tolist()
+        largest = max(sum(entry**2 for entry in column) for column in columns)
+        factors[place] = Fraction(largest, 4**strategy.bits)
+    cost = Fraction(0)
+    for residual in range(len(plan.closure)):
+        p = prod((factors[i] for i in plan.closure.attributes(residual)), start=Fraction(1))
+        assert plan.closure.privacy_cost_factor[residual] == pytest.approx(float(p), rel=1e-14)
+        cost += p / plan.sigma_squared.fraction(residual)
+    assert cost <= budget.record_privacy_cost
+    assert cost * budget.records_factor <= plan.exact_privacy_cost <= budget.privacy_cost
+    assert cost >= budget.record_privacy_cost * (1 - Fraction(1, 10**9))

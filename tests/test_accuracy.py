@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 import rpexplore as rp
 from rpexplore.errors import DomainError, WorkloadError
-from tests import oracles
+from tests import generalised, oracles
 from tests.strategies import domains, losses, workloads
 
 small = domains(max_attributes=3, max_size=4)
@@ -118,6 +118,91 @@ def test_subtotals_of_a_million_values_do_not_cancel():
     total, residual = plan.sigma_squared.floats
     expected = residual * (1 - 1 / n) + total * (1 - 1 / n) ** 2
     assert plan.query_variance("a", {"a": query}) == pytest.approx(expected, rel=1e-9)
+
+
+# ---- attributes that are asked other than by single values
+
+
+def check_asked_against_dense(plan, seed):
+    """Cost, cells as they are asked, single values, their covariances, queries, margins."""
+    workload, closure = plan.workload, plan.closure
+    noise = plan.sigma_squared.floats
+    information = generalised.precision(closure, noise)
+    cost = plan.privacy_cost / plan.budget.records_factor
+    assert np.diag(information).max() == pytest.approx(cost, rel=1e-9)
+    covariance = np.linalg.pinv(information, hermitian=True, rcond=1e-11)
+    dense = generalised.all_variances(workload, closure, noise)
+    sizes = workload.domain.sizes.tolist()
+    for row, table in enumerate(workload.tables):
+        scale = dense[row].max()
+        found = plan.cell_standard_errors(table) ** 2
+        np.testing.assert_allclose(found, dense[row], rtol=1e-7, atol=1e-9 * scale)
+        assert plan.variances[row] == pytest.approx(dense[row].mean(), rel=1e-7)
+        assert plan.worst_standard_errors[row] ** 2 == pytest.approx(scale, rel=1e-7)
+        assert plan.margin_of_error(table) == pytest.approx(norm.isf(0.025) * scale**0.5)
+        places = workload.domain.positions(table)
+        marginal = oracles.marginal_matrix(sizes, places)
+        of_values = marginal @ covariance @ marginal.T
+        shape = [sizes[place] for place in places]
+        variances = plan.marginal_variances(places)
+        np.testing.assert_allclose(variances, np.diag(of_values).reshape(shape), rtol=1e-7)
+        if any(place in closure.strategies for place in places):
+            assert plan.variance(table) == pytest.approx(np.diag(of_values).max(), rel=1e-7)
+        cells = [dict(zip(table, cell, strict=True)) for cell in np.ndindex(*shape)]
+        pairs = [[plan.covariance(table, one, other) for other in cells] for one in cells[:4]]
+        atol = 1e-8 * np.diag(of_values).max()
+        np.testing.assert_allclose(pairs, of_values[:4], rtol=1e-7, atol=atol)
+        query = random_query(plan, table, seed)
+        vector = oracles.kron(query[name][:, None] for name in table)[:, 0]
+        expected = vector @ of_values @ vector
+        assert plan.query_variance(table, query) == pytest.approx(expected, rel=1e-6)
+        # A row of the table as a query on its values.
+        row_query = {
+            name: generalised.question_matrix(
+                workload.basis_of(row, place), workload.domain.attributes[place]
+            )[-1]
+            for name, place in zip(table, places, strict=True)
+        }
+        last = dense[row][(-1,) * len(table)]
+        found = plan.query_variance(table, row_query)
+        assert found == pytest.approx(last, rel=1e-6, abs=1e-9 * scale)
+
+
+@given(
+    generalised.asked_workloads(max_attributes=3, max_cells=60),
+    st.sampled_from([rp.SumOfVariances("cells"), rp.MaxVariance()]),
+    st.integers(0, 2**32),
+)
+@settings(deadline=None, max_examples=50)
+def test_plans_of_asked_tables_against_dense_matrices(workload, loss, seed):
+    check_asked_against_dense(generalised.any_plan(workload, seed, loss=loss), seed)
+
+
+@given(generalised.asked_workloads(max_attributes=3, max_cells=60), st.integers(0, 2**32))
+@settings(deadline=None, max_examples=30)
+def test_marginals_within_asked_tables(workload, seed):
+    plan = generalised.any_plan(workload, seed)
+    noise = plan.sigma_squared.floats
+    covariance = generalised.cell_covariance(plan.closure, noise)
+    sizes = workload.domain.sizes.tolist()
+    for table in workload.tables:
+        for subset in oracles.subsets(workload.domain.positions(table)):
+            marginal = oracles.marginal_matrix(sizes, subset)
+            dense = np.diag(marginal @ covariance @ marginal.T)
+            found = plan.marginal_variances(subset)
+            np.testing.assert_allclose(found.ravel(), dense, rtol=1e-7)
+
+
+def test_a_query_without_noise_has_no_negative_variance():
+    """The total, which residuals have no part in: their share must not round to below zero."""
+    n = 60
+    workload = rp.Workload.of(rp.Domain.from_sizes({"a": n}), ["a"]).asked({"a": rp.Ranges()})
+    plan = generalised.any_plan(workload, 1)
+    everyone, nobody = {"a": np.ones(n)}, {"a": np.zeros(n)}
+    total = plan.sigma_squared.floats[0]
+    assert plan.query_variance("a", everyone) == pytest.approx(total, rel=1e-12)
+    assert plan.query_variance("a", everyone) >= total * (1 - 1e-15)
+    assert plan.query_variance("a", nobody) == 0
 
 
 # ---- identities of the method (RP)

@@ -9,19 +9,26 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from rpexplore import webapp_location
-from rpexplore.cli import cli, output
+from rpexplore import planner, webapp_location
+from rpexplore.basis import Prefix, Ranges
+from rpexplore.budget import Budget
+from rpexplore.cli import cli, output, verbs
 from rpexplore.domain import Domain
 from rpexplore.errors import DataError, RpexploreError
 from rpexplore.ledger import Ledger
+from rpexplore.losses import SumOfVariances
+from rpexplore.own_questions import Own
 from rpexplore.plan import Plan
+from rpexplore.release import Release
 from rpexplore.table_lists import title
+from rpexplore.workload import Workload
 
 CODEBOOK = """attribute,value,label
 age,young,
@@ -202,6 +209,17 @@ def test_losses(run):
         (["--up-to", "1", "--loss", "min", "--rho", "1"], "see rpexplore plan --help."),
         (["--up-to", "one", *BUDGET], "see rpexplore plan --help."),
         (["--up-to", "1", "--rho", "1", "--weighting"], "see rpexplore plan --help."),
+        (["--up-to", "1", *BUDGET, "--ask", "age"], "must be an attribute, =, and how it is asked"),
+        (["--up-to", "1", *BUDGET, "--ask", "age=up"], "'age=up' must say how 'age' is asked"),
+        (["--up-to", "1", *BUDGET, "--ask", "age=hierarchy"], "'age' must have groups"),
+        (["--up-to", "1", *BUDGET, "--ask", "region=own:none.csv"], "'none.csv' cannot be read"),
+        (
+            ["--up-to", "1", *BUDGET, "--ask", "region=own:codebook.csv"],
+            "must be a number or the name",
+        ),
+        (["--up-to", "1", *BUDGET, "--ask", "age=prefix@sex"], "does not have the attribute 'age'"),
+        (["--up-to", "1", *BUDGET, "--ask", "age=prefix@age,sex"], "not in the workload"),
+        (["--table", "sex", *BUDGET, "--ask", "age=prefix"], "No table that is asked for has"),
     ],
 )
 def test_plan_refuses(run, options, told):
@@ -430,6 +448,135 @@ def test_ledger_shows_runs_and_sets_the_cap(planned):
     assert "check the path" in planned.refused("ledger", "none.csv")
 
 
+# ---- other ways to ask
+
+
+@pytest.fixture
+def asked(run) -> Program:
+    Path("mine.csv").write_text("question,R1,R2,R3\nnorth,1,0,0\nnot east,1,1,0\nall,1,1,1\n")
+    Path("mine.npy").write_bytes(b"no matrix")
+    ways = ["--ask", "age=prefix", "--ask", "region=own:mine.csv", "--ask", "region=ranges@region"]
+    run.done("plan", "codebook.csv", "--up-to", "2", *ways, *BUDGET, "--out", "plan.json")
+    return run
+
+
+def test_attributes_are_asked_in_other_ways(asked):
+    loaded = Plan.load("plan.json")
+    domain = Domain.load("codebook.csv")
+    own = Own([[1, 0, 0], [1, 1, 0], [1, 1, 1]], ["north", "not east", "all"], "mine")
+    workload = Workload.all_up_to(domain, 2).asked({"age": Prefix(), "region": own})
+    workload = workload.asked({"region": Ranges()}, tables=["region"])
+    budget = Budget(rho="0.1")
+    assert loaded.text == planner.plan(workload, loss=SumOfVariances(), budget=budget).text
+    assert "is not a matrix" in asked.refused(
+        "plan", "codebook.csv", "--up-to", "1", *BUDGET, "--ask", "region=own:mine.npy",
+        "--out", "other.json",
+    )  # fmt: skip
+
+
+def test_totals_are_spread_evenly_on_demand(asked):
+    ways = ["--ask", "age=prefix", "--even-totals"]
+    asked.done("plan", "codebook.csv", "--up-to", "1", *ways, *BUDGET, "--out", "even.json")
+    workload = Workload.all_up_to(Domain.load("codebook.csv"), 1).asked({"age": Prefix()})
+    even = planner.plan(workload, loss=SumOfVariances(), budget=Budget(rho="0.1"), even_totals=True)
+    assert Path("even.json").read_text("utf-8") == even.text
+
+
+def test_show_says_how_attributes_are_asked(asked):
+    text = asked.done("show", "plan.json")
+    assert "age: cumulative: up to each value\n" in text
+    assert "region: own questions (mine)\n" in text
+    assert "region: every range of values, in region\n" in text
+    loaded = Plan.load("plan.json")
+    line = next(line for line in text.splitlines() if line.startswith("region (ranges)"))
+    row = loaded.workload.position("region")
+    typical, worst = loaded.standard_errors[row], loaded.worst_standard_errors[row]
+    assert f"{typical:.4g}"[:4] in line
+    assert f"{worst:.4g}"[:4] in line
+    assert worst > typical
+    facts = asked.json("show", "plan.json")
+    assert facts["asked"][0] == {
+        "attribute": "age",
+        "way": "prefix",
+        "words": "cumulative: up to each value",
+        "tables": None,
+    }
+    assert facts["asked"][2]["tables"] == [["region"]]
+    assert facts["even_totals"] is False
+    assert {"standard_error", "worst_standard_error"} <= facts["tables"][0].keys()
+
+
+def test_tables_that_are_asked_otherwise_are_written_and_read_again(asked):
+    asked.done("show", "plan.json", "--csv", "tables.csv")
+    header = Path("tables.csv").read_text("utf-8").splitlines()[0]
+    assert header.startswith("attributes,asked,")
+    ways = ["--ask", "age=prefix", "--ask", "region=own:mine.csv", "--ask", "region=ranges@region"]
+    again = ["--tables", "tables.csv", *ways, *BUDGET, "--out", "again.json"]
+    asked.done("plan", "codebook.csv", *again)
+    assert Path("again.json").read_bytes() == Path("plan.json").read_bytes()
+
+
+def test_plans_of_single_values_have_the_columns_they_had(planned):
+    planned.done("show", "plan.json", "--csv", "tables.csv")
+    assert Path("tables.csv").read_text("utf-8").splitlines()[0] == (
+        "attributes,order,cells,mean_variance,max_variance,standard_error,weight,target,"
+        "shadow_price"
+    )
+    assert planned.json("show", "plan.json")["asked"] == []
+
+
+@pytest.mark.parametrize(
+    ("question", "table", "query"),
+    [
+        ([], (), {}),
+        (["age=old"], ("age",), {"age": [0, 1]}),
+        (["sex=Female", "age=young..old"], ("age", "sex"), {"age": [1, 1], "sex": [1, 0]}),
+        (["region=R1,Elsewhere"], ("region",), {"region": [1, 0, 1]}),
+    ],
+)
+def test_questions_are_answered_from_a_release(asked, question, table, query):
+    asked.done("release", "plan.json", "records.csv", "--out", "out")
+    value, error = Release.load("out").answer(table, query)
+    facts = asked.json("answer", "out", *question)
+    assert facts["value"] == value
+    assert facts["standard_error"] == error
+    assert facts["lower_95"] == pytest.approx(value - 1.959964 * error, rel=1e-6)
+    assert facts["upper_95"] == pytest.approx(value + 1.959964 * error, rel=1e-6)
+    text = asked.done("answer", "out", *question)
+    assert f"{value:,.2f}" in text
+    assert re.search(r"^Standard error +\d", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        (["age=middle"], "got 'middle'"),
+        (["height=3"], "must be an attribute of the plan"),
+        (["age=old", "age=young"], "'age' twice"),
+        (["age=old", "sex=F", "region=R1"], "holds no table with these attributes together"),
+    ],
+)
+def test_questions_that_a_release_cannot_answer_are_refused(asked, question, told):
+    asked.done("release", "plan.json", "records.csv", "--out", "out")
+    assert told in asked.refused("answer", "out", *question)
+    assert "not a finished release" in asked.refused("answer", "none", "age=old")
+
+
+def test_the_search_for_what_to_measure_shows_how_far_it_is(run, monkeypatch):
+    told = []
+
+    @contextmanager
+    def progress(doing):
+        yield lambda doing, share: told.append((doing, share))
+
+    monkeypatch.setattr(verbs, "progress", progress)
+    ways = ["--ask", "age=prefix", "--ask", "region=ranges"]
+    run.done("plan", "codebook.csv", "--up-to", "2", *ways, *BUDGET, "--out", "plan.json")
+    shares = [share for doing, share in told if doing == "Looking for what to measure"]
+    assert shares
+    assert all(0 <= share <= 1 for share in shares)
+
+
 # ---- manners
 
 
@@ -437,7 +584,7 @@ def test_version_and_help(run):
     assert re.fullmatch(r"rpexplore \d+\.\d+\.\d+\S*\n", run.done("--version"))
     overview = run.done()
     assert overview == run.done("--help")
-    verbs = ["schema", "plan", "show", "verify", "release", "ledger", "app"]
+    verbs = ["schema", "plan", "show", "verify", "report", "release", "answer", "ledger", "app"]
     # No summary of a verb is cut off.
     assert [re.search(rf"^  {verb} .*\.$", overview, re.MULTILINE) is None for verb in verbs] == [
         False
@@ -486,7 +633,7 @@ def test_errors_of_the_machine_are_told_plainly(run, monkeypatch):
     def full(*_):
         raise MemoryError
 
-    monkeypatch.setattr("rpexplore.planner.plan", lambda *_, **__: full())
+    monkeypatch.setattr("rpexplore.planner.optimum", lambda *_, **__: full())
     asked = ["plan", "codebook.csv", "--up-to", "1", *BUDGET, "--out", "plan.json"]
     assert "not enough memory" in run.refused(*asked)
     assert run.files() == {"codebook.csv", "records.csv"}
@@ -561,7 +708,7 @@ def test_ctrl_c_leaves_nothing_behind(planned):
     """Two real programs are stopped, one while it plans, one after it has booked its run."""
     before = planned.files()
     asked = ["plan", "codebook.csv", "--up-to", "1", *BUDGET, "--out", "other.json"]
-    planning = started(*asked, patch=ENDLESS.format(module="rpexplore.planner", function="plan"))
+    planning = started(*asked, patch=ENDLESS.format(module="rpexplore.planner", function="optimum"))
     measuring = started(
         *("release", "plan.json", "records.csv", "--out", "out", "--json"),
         patch=ENDLESS.format(module="rpexplore.release", function="_measure"),

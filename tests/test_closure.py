@@ -7,10 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rpexplore import Domain, Workload
+from rpexplore import Domain, Own, Workload
 from rpexplore import closure as closure_module
 from rpexplore.closure import Closure
 from rpexplore.errors import PlanError
+from rpexplore.strategy import Strategy
+from tests.generalised import (
+    all_variances,
+    any_strategies,
+    asked_workloads,
+    measured_closure,
+    measured_matrix,
+    precision,
+)
 from tests.oracles import closure_of, subsets, variance_matrix
 from tests.strategies import domains, workloads
 
@@ -132,3 +141,65 @@ def test_too_many_subsets_are_refused(order):
     domain = Domain.from_sizes({f"a{i}": 2 for i in range(order)})
     with pytest.raises(PlanError, match=rf"subsets.* {order} attributes.* at most 60,000,000"):
         Closure.of(Workload.of(domain, [domain.names]))
+
+
+# ---- attributes that are asked other than by single values
+
+
+@given(asked_workloads(), st.integers(0, 2**32))
+@seldom
+def test_measured_by_strategies_against_dense_matrices(workload, seed):
+    """Cost of each residual and of all together, and the mean variance of each table's cells."""
+    closure, sigma_squared = measured_closure(workload, seed)
+    largest = []
+    for residual in range(len(closure)):
+        matrix, noise = measured_matrix(closure, closure.attributes(residual))
+        diagonal = np.diag(matrix.T @ np.linalg.solve(noise, matrix))
+        largest.append(diagonal.max())
+    np.testing.assert_allclose(closure.privacy_cost_factor, largest, rtol=1e-12)
+    # One value of each attribute has the largest column norm in every residual at once.
+    diagonal = np.diag(precision(closure, sigma_squared))
+    cost = np.sum(closure.privacy_cost_factor / sigma_squared)
+    assert diagonal.max() == pytest.approx(cost, rel=1e-10)
+    dense = [table.mean() for table in all_variances(workload, closure, sigma_squared)]
+    np.testing.assert_allclose(closure.variances(sigma_squared), dense, rtol=1e-8)
+    weights = np.random.default_rng(seed).uniform(0.1, 10, len(workload))
+    assert closure.residual_weights(weights) @ sigma_squared == pytest.approx(
+        weights @ closure.variances(sigma_squared), rel=1e-12
+    )
+
+
+@given(asked_workloads(), st.integers(0, 2**32))
+@seldom
+def test_measuring_again_forgets_the_strategies_before(workload, seed):
+    plain = Closure.of(workload)
+    strategies = any_strategies(workload, seed)
+    again = plain.measured_by(workload, any_strategies(workload, seed + 9)).measured_by(
+        workload, strategies
+    )
+    once = plain.measured_by(workload, strategies)
+    for name in ("pairs", "shrinkage", "cells", "privacy_cost_factor"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(once, name))
+    np.testing.assert_array_equal(again.incidence.toarray(), once.incidence.toarray())
+    assert plain.strategies == {}
+    assert plain.moments == ()
+    np.testing.assert_array_equal(plain.incidence.data, 1)
+
+
+@given(workloads(), st.integers(0, 2**32))
+@seldom
+def test_single_values_are_asked_as_before(workload, seed):
+    """A strategy that is ResidualPlanner's own matrix gives its variances."""
+    domain, first = workload.domain, workload.domain.names[0]
+    asked = workload.asked({first: Own(np.eye(domain[first].size).tolist())})
+    n = domain[first].size
+    strategies = {}
+    if n > 1 and any(first in table for table in workload.tables):
+        # Any factor X = RᵀR of I − 11ᵀ/n does; this one is in integers up to scale for n = 2 only.
+        rows = np.linalg.eigh(np.eye(n) - 1 / n)[1][:, 1:].T
+        strategies = {0: Strategy(np.round(rows * 2**20).astype(np.int64), 20)}
+    closure = Closure.of(asked).measured_by(asked, strategies)
+    plain = Closure.of(workload)
+    scales = np.random.default_rng(seed).uniform(0.1, 10, len(plain))
+    np.testing.assert_allclose(closure.variances(scales), plain.variances(scales), rtol=1e-4)
+    np.testing.assert_allclose(closure.privacy_cost_factor, plain.privacy_cost_factor, rtol=1e-4)

@@ -10,13 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rpexplore import Budget, Domain, SumOfVariances, Workload, plan
+from rpexplore import Budget, Domain, Prefix, Ranges, SumOfVariances, Workload, plan
 from rpexplore.data.records import Records
 from rpexplore.decimals import Decimals
 from rpexplore.errors import ReleaseError
 from rpexplore.measurement import check_countable, check_measurable, measured
 from rpexplore.plan import Plan
 from rpexplore.sampling import LARGEST_GAMMA
+from rpexplore.strategy import Strategy
+from tests.generalised import any_plan, any_strategy, asked_workloads
+from tests.oracles import kron
 from tests.strategies import domains, workloads
 
 DEVIATIONS = 6.8  # a normal variable is farther out with probability 1e-11
@@ -113,6 +116,76 @@ def test_the_sampler_is_asked_for_exactly_the_plans_noise(monkeypatch):
     assert all(type(gamma_squared) is Fraction for _, gamma_squared in asked)
 
 
+def integer_matrices(found: Plan, places) -> list[np.ndarray]:
+    """Ξ's factor for each attribute, in Python integers."""
+    factors = []
+    for place in places:
+        strategy, n = found.closure.strategies.get(place), int(found.closure.sizes[place])
+        factor = n * np.eye(n, dtype=int) - 1 if strategy is None else strategy.integers
+        factors.append(factor.astype(object))
+    return factors
+
+
+@settings(max_examples=40, deadline=None)
+@given(asked_workloads(max_attributes=3), st.integers(0, 2**32), st.integers(0, 50))
+def test_without_noise_the_integer_matrices_are_measured(workload, seed, n_records):
+    found, asked = any_plan(workload, seed, rho="1/3"), []
+    records = records_of(workload.domain, n_records, seed)
+
+    def spy(size, gamma_squared):
+        asked.append((size, gamma_squared))
+        return np.zeros(size, dtype=np.int64)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rpexplore.measurement.discrete_gaussian", spy)
+        for residual in range(len(found.closure)):
+            places = found.closure.attributes(residual)
+            factors = integer_matrices(found, places)
+            drawn = measured(found, residual, records)
+            assert drawn.dtype == np.int64
+            assert drawn.shape == tuple(len(factor) for factor in factors)
+            expected = kron(factors) @ records.counts(places).ravel()
+            assert drawn.ravel().tolist() == expected.tolist()
+            # The cost of exactly this noise on exactly these integers is the plan's.
+            size, gamma_squared = asked[-1]
+            assert size == drawn.size
+            longest = max(
+                (sum(x * x for x in column) for column in kron(factors).T.tolist()), default=1
+            )
+            cost = float(longest / gamma_squared)
+            stated = found.closure.privacy_cost_factor[residual]
+            assert cost == pytest.approx(stated / found.sigma_squared.floats[residual], rel=1e-13)
+            assert type(gamma_squared) is Fraction
+
+
+@settings(max_examples=40, deadline=None)
+@given(asked_workloads(max_attributes=3), st.integers(0, 2**32))
+def test_what_all_residuals_cost_together_is_within_the_budget(workload, seed):
+    """In exact rationals, for the record for whom it is largest."""
+    found, scales = any_plan(workload, seed, rho="1/3"), []
+    records = records_of(workload.domain, 0)
+
+    def spy(size, gamma_squared):
+        scales.append(gamma_squared)
+        return np.zeros(size, dtype=np.int64)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rpexplore.measurement.discrete_gaussian", spy)
+        for residual in range(len(found.closure)):
+            measured(found, residual, records)
+    sizes, costs = workload.domain.sizes.tolist(), []
+    for cell in np.ndindex(*sizes):
+        cost = Fraction(0)
+        for residual, gamma_squared in enumerate(scales):
+            places = found.closure.attributes(residual)
+            for place, factor in zip(places, integer_matrices(found, places), strict=True):
+                gamma_squared /= int(np.sum(factor[:, cell[place]] ** 2))
+            cost += 1 / gamma_squared
+        costs.append(cost)
+    assert max(costs) <= found.exact_privacy_cost <= Fraction(2, 3)
+    assert max(costs) >= found.exact_privacy_cost * (1 - Fraction(1, 10**9))
+
+
 def test_every_residual_has_noise_of_its_own():
     found = plan_of([2] * 6, rho="1e-6")
     records = records_of(found.workload.domain, 10)
@@ -181,6 +254,95 @@ def test_as_many_records_as_are_allowed_do_not_overflow(sizes, monkeypatch):
             assert np.array_equal(drawn.astype(object), expected)
 
 
+@dataclass
+class Together:
+    """Stands in for records: all alike, where each integer matrix has its largest number."""
+
+    n_records: int
+    strategies: dict[int, Strategy]
+    sizes: tuple[int, ...]
+
+    def counts(self, places):
+        cell = []
+        for place in places:
+            strategy = self.strategies.get(place)
+            largest = 0 if strategy is None else np.argmax(np.abs(strategy.integers).max(axis=0))
+            cell.append(int(largest))
+        counts = np.zeros([self.sizes[place] for place in places], dtype=np.int64)
+        counts[tuple(cell)] = self.n_records
+        return counts
+
+
+def largest_integers(n: int) -> Strategy:
+    """A row of ±2^20 whose first half adds up, and single values as often."""
+    signs = np.where(np.arange(n) < n / 2, 1, -1)
+    return Strategy(np.vstack([signs, np.eye(n, dtype=int)[1:-1]]) * 2**20, 0)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "asked"), [([2], 1), ([3, 4], 2), ([5, 4, 30], 2), ([6, 6], 1), ([300, 3], 1)]
+)
+def test_as_many_records_as_are_allowed_do_not_overflow_strategies(sizes, asked, monkeypatch):
+    """At the border, for counts and noise that push the same way: against Python's integers."""
+    domain = Domain.from_sizes({f"a{i}": n for i, n in enumerate(sizes)})
+    workload = Workload.of(domain, [domain.names]).asked(
+        {name: Ranges() for name in domain.names[:asked]}
+    )
+    strategies = {place: largest_integers(sizes[place]) for place in range(asked)}
+    if sizes[0] > 100:
+        strategies = {0: any_strategy(sizes[0], 1)}
+    found = any_plan(workload, 1)
+    closure = found.closure.measured_by(workload, strategies)
+    found = replace(found, closure=closure)
+    largest = 1
+    for place, n in enumerate(sizes):
+        largest *= int(np.abs(strategies[place].integers).max()) if place in strategies else n
+    most = (2**61 - 1) // largest
+    check_countable(found, Counts(most - most // 10**9))
+    with pytest.raises(ReleaseError, match="too many records"):
+        check_countable(found, Counts(most + most // 10**9 + 1))
+    records = Together(most, strategies, tuple(sizes))
+    for noise in (2**55, -(2**55)):  # beyond what the sampler can return
+        monkeypatch.setattr(
+            "rpexplore.measurement.discrete_gaussian",
+            lambda size, gamma_squared, noise=noise: np.full(size, noise, dtype=np.int64),
+        )
+        for residual in range(len(closure)):
+            places = closure.attributes(residual)
+            drawn = measured(found, residual, records)
+            expected = records.counts(places).astype(object)
+            for axis, factor in enumerate(integer_matrices(found, places)):
+                expected = np.moveaxis(np.tensordot(factor, expected, (1, axis)), 0, axis)
+            assert np.array_equal(expected + noise, drawn.astype(object))
+            if len(places) == len(sizes) == asked:
+                assert np.max(np.abs(expected)) > 2**60  # the border is where it should be
+
+
+def test_partial_sums_at_the_border_do_not_overflow(exact):
+    """Records that add up to nothing in the end, but to half of the limit on the way."""
+    n = 6
+    workload = Workload.of(Domain.from_sizes({"a0": n}), ["a0"]).asked({"a0": Prefix()})
+    found = any_plan(workload, 1)
+    strategy = largest_integers(n)
+    found = replace(found, closure=found.closure.measured_by(workload, {0: strategy}))
+    most = (2**61 - 1) // 2**20
+    check_countable(found, Counts(most - most // 10**9))
+    counts = np.full(n, most // n)
+    sums = np.cumsum(strategy.integers[0].astype(object) * counts.astype(object))
+    assert sums.max() > 2**59
+    assert sums[-1] == 0
+
+    class Many:
+        n_records = most
+
+        def counts(self, places):
+            return counts if places else np.array(counts.sum())
+
+    drawn = measured(found, 1, Many())
+    expected = strategy.integers.astype(object) @ counts.astype(object)
+    assert drawn.tolist() == expected.tolist()
+
+
 def test_the_refusal_of_too_many_records_does_not_say_how_many():
     with pytest.raises(ReleaseError) as caught:
         check_countable(plan_of([5, 4]), Counts(2**60 + 12345))
@@ -193,6 +355,27 @@ def test_a_table_that_is_too_large_is_refused():
     with pytest.raises(ReleaseError, match=r"\(a0, a1\).* 50,010,000 cells.* 50,000,000"):
         check_measurable(found)
     check_measurable(plan_of([10_000, 5_000], tables=[("a0", "a1"), ("a0",)]))
+
+
+def test_tables_of_many_answers_are_refused_by_their_answers():
+    """500 values are 125,250 ranges; two such attributes are 250,000 counts, but 2^34 answers."""
+    domain = Domain.from_sizes({"a": 500, "b": 500})
+    tables = Workload.of(domain, [("a", "b"), "a"])
+    check_measurable(any_plan(tables.asked({"a": Prefix(), "b": Prefix()}), 1))
+    too_many = any_plan(tables.asked({"a": Ranges(), "b": Ranges()}), 1)
+    with pytest.raises(ReleaseError, match=r"\(a, b\) has 15,687,562,500 cells"):
+        check_measurable(too_many)
+
+
+def test_the_noise_on_integers_is_limited_by_their_power_of_two():
+    domain = Domain.from_sizes({"a": 4, "b": 4})
+    workload = Workload.all_up_to(domain, 2).asked({"a": Prefix(), "b": Prefix()})
+    found = any_plan(workload, 1)  # 2^10 · R of each attribute
+    residual = found.closure.find((0, 1))
+    limit = LARGEST_GAMMA // 2**20
+    check_measurable(with_sigma_squared(found, residual, str(int(limit**2 * 0.9999))))
+    with pytest.raises(ReleaseError, match=r"noise .* \(a, b\) is too large"):
+        check_measurable(with_sigma_squared(found, residual, str(int(limit**2 * 1.0001))))
 
 
 def with_sigma_squared(found: Plan, residual: int, text: str) -> Plan:

@@ -15,6 +15,7 @@ import pytest
 import rpexplore as rp
 from rpexplore import privacy
 from rpexplore.errors import PlanError
+from tests.generalised import any_plan
 
 COLUMNS = [
     "attributes",
@@ -23,6 +24,8 @@ COLUMNS = [
     "mean_variance",
     "max_variance",
     "standard_error",
+    "worst_standard_error",
+    "best_standard_error",
     "weight",
     "target",
     "shadow_price",
@@ -84,6 +87,8 @@ def test_tables(plan):
     np.testing.assert_array_equal(tables["mean_variance"], plan.variances)
     np.testing.assert_array_equal(tables["max_variance"], plan.variances)
     np.testing.assert_allclose(tables["standard_error"] ** 2, plan.variances, rtol=1e-15)
+    for name in ("worst_standard_error", "best_standard_error"):
+        np.testing.assert_array_equal(tables[name], tables["standard_error"])
     np.testing.assert_array_equal(tables["shadow_price"], plan.certificate.shadow_prices)
 
 
@@ -254,3 +259,57 @@ def test_what_is_printed_starts_with_the_stated_delta_and_tells_of_targets():
     assert "so ε = 1 at δ = 1e-5 and ε = " in str(plan)
     assert "Targets    1 of 2 met; furthest off: (age), " in str(plan)
     assert "with ε = 1 at δ = 1e-5, ε = " in rp.verify(plan).guarantee
+
+
+# ---- attributes that are asked other than by single values
+
+
+@pytest.fixture
+def asked():
+    domain = rp.Domain.from_sizes({"age": 8, "sex": 2})
+    workload = rp.Workload.all_up_to(domain, 2).asked({"age": rp.Prefix()})
+    return any_plan(workload, 3, loss=rp.MaxVariance())
+
+
+def test_tables_whose_cells_differ_state_all_three_errors(asked):
+    tables = asked.tables
+    assert tables["cells"].tolist() == [1, 8, 2, 16]
+    for position, table in enumerate(asked.workload.tables):
+        errors = asked.cell_standard_errors(table)
+        assert errors.shape == ((), (8,), (2,), (8, 2))[position]
+        assert tables["standard_error"][position] == pytest.approx(np.mean(errors**2) ** 0.5)
+        assert tables["worst_standard_error"][position] == pytest.approx(errors.max())
+        assert tables["best_standard_error"][position] == pytest.approx(errors.min())
+        assert asked.worst_standard_errors[position] == tables["worst_standard_error"][position]
+        assert tables["max_variance"][position] == asked.table_variances.worst[position]
+    assert tables["worst_standard_error"][1] > 1.01 * tables["standard_error"][1]
+    assert tables["best_standard_error"][1] < 0.99 * tables["standard_error"][1]
+
+
+def test_a_target_is_met_by_the_least_accurate_cell(asked):
+    worst, mean = asked.worst_standard_errors[1], asked.standard_errors[1]
+    between = float((worst + mean) / 2)
+    for target, met in ((between, 0), (float(worst) * 1.01, 1)):
+        workload = asked.workload.with_targets({"age": target})
+        plan = any_plan(workload, 3, loss=rp.MaxVariance())
+        assert f"Targets    {met} of 1 met" in str(plan)
+    assert f"{worst:.4g} for a target of" in str(plan)
+
+
+def test_margins_are_those_of_the_least_accurate_cell(asked):
+    worst = asked.worst_standard_errors[1]
+    assert asked.margin_of_error("age") == pytest.approx(1.959964 * worst)
+    up_to = [1, 1, 1, 0, 0, 0, 0, 0]
+    error = asked.cell_standard_errors("age")[2]
+    assert asked.margin_of_error("age", query={"age": up_to}) == pytest.approx(1.959964 * error)
+
+
+def test_a_plan_of_asked_tables_comes_back_from_its_file(asked, tmp_path):
+    asked.save(tmp_path / "plan.json")
+    again = rp.Plan.load(tmp_path / "plan.json")
+    assert again.text == asked.text
+    assert rp.verify(again).holds
+    for table in asked.workload.tables:
+        np.testing.assert_array_equal(
+            again.cell_standard_errors(table), asked.cell_standard_errors(table)
+        )

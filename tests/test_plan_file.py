@@ -23,7 +23,7 @@ def make_plan(loss=None):
             rp.Attribute("sex", rp.Categories(("1", "2"), ("women", "men")), "Sex"),
             rp.Attribute("age", rp.Integers(0, 99, 5)),
             rp.Attribute("income", rp.Bins((0, 0.5, 10))),
-            rp.Attribute("country", rp.Categories(("here",))),
+            rp.Attribute("country", rp.Categories(("here",)), groups=(("world", "near"),)),
         )
     )
     workload = rp.Workload.of(
@@ -143,7 +143,8 @@ def test_missing_parts_are_refused_and_invalid(plan, path):
 # (path, value, what the message says beyond the file's name)
 UNUSABLE = [
     (("format",), "other-plan", r'"format" must be "rpexplore-plan"'),
-    (("format_version",), 2, r"format version 2, .* reads version 1"),
+    (("format_version",), 3, r"format version 3, .* reads versions 1 and 2"),
+    (("format_version",), 2, r"the plan must hold exactly .*bases"),
     (("format_version",), "1", r"format version '1'"),
     (("format_version",), True, r"format version True"),
     (("library_version",), 3, r""),

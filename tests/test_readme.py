@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rpexplore.basis import Hierarchy, Prefix, Windows
 from rpexplore.release import Release
 
 ROOT = Path(__file__).parents[1]
@@ -23,15 +24,30 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_five_commands(folder):
-    commands = re.findall(r"^    (rpexplore .*)$", README, re.MULTILINE)
-    assert [command.split()[1] for command in commands] == [
-        *("schema", "plan", "show", "verify", "release")
-    ]
+def section(heading: str) -> str:
+    (text,) = re.findall(rf"^## {heading}\n(.*?)^## ", README, re.MULTILINE | re.DOTALL)
+    return text
+
+
+def run_commands(heading: str) -> list[str]:
+    """Run the commands of a section, in their order; returns their verbs."""
+    text = section(heading).replace("\\\n", " ")
+    commands = re.findall(r"^    (rpexplore .*)$", text, re.MULTILINE)
     for command in commands:
         program, *arguments = command.split()
         run = [str(Path(sys.executable).parent / program), *arguments]
         subprocess.run(run, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    return [command.split()[1] for command in commands]
+
+
+def run_python(heading: str) -> None:
+    (code,) = re.findall(r"^```python\n(.*?)^```", section(heading), re.MULTILINE | re.DOTALL)
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_the_five_commands(folder):
+    verbs = run_commands("The whole way in five commands")
+    assert verbs == ["schema", "plan", "show", "verify", "release"]
     release = Release.load(folder / "household-release")
     people = release.table(())
     assert len(people) == 1
@@ -39,9 +55,22 @@ def test_the_five_commands(folder):
 
 
 def test_the_python_code(folder):
-    (code,) = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+    run_python("From Python")
     assert (folder / "all-three-way.json").exists()
+
+
+def test_ranges_and_groups(folder):
+    verbs = run_commands("Ranges, running totals and groups")
+    assert verbs == ["plan", "show", "release", "answer"]
+    released = Release.load(folder / "asked-release")
+    bases = dict(
+        zip(released.plan.workload.domain.names, released.plan.workload.bases, strict=True)
+    )
+    assert bases["age"] == (Prefix(), Windows(5))
+    assert bases["region"] == (Hierarchy(),)
+    everybody = released.table("region").iloc[0]  # the first node of a hierarchy
+    assert abs(everybody["value"] - 50_001) < 7 * everybody["standard_error"]
+    run_python("Ranges, running totals and groups")
 
 
 def test_the_codebook_is_one(folder):

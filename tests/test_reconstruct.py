@@ -4,12 +4,23 @@ from functools import reduce
 from itertools import chain, combinations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rpexplore.reconstruct import contribution, marginal
+from rpexplore import reconstruct
+from rpexplore.reconstruct import answers, asked_by
+from tests.generalised import any_strategies, asked_workloads, question_matrix, shape_of
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
+
+
+def contribution(measured) -> np.ndarray:
+    """Of attributes without strategies."""
+    return reconstruct.contribution(measured, range(np.ndim(measured)), {})
+
+
+def marginal(places, sizes, contributions) -> np.ndarray:
+    return reconstruct.marginal(places, sizes, contributions, {})
 
 
 def sub(n: int) -> np.ndarray:
@@ -106,3 +117,77 @@ def test_the_measurements_are_left_as_they_were():
     before = measured.copy()
     contribution(measured)
     assert np.array_equal(measured, before)
+
+
+# ---- attributes with strategies
+
+
+def decoding(strategy) -> tuple[np.ndarray, np.ndarray]:
+    """(z, D / 2^b) by a dense inverse of [1ᵀ; integers]."""
+    n = strategy.size
+    inverse = np.linalg.inv(np.vstack([np.ones(n), strategy.integers]))
+    return inverse[:, :1], inverse[:, 1:]
+
+
+@given(asked_workloads(), st.integers(0, 2**32))
+@settings(deadline=None, max_examples=60)
+def test_answers_are_the_dense_sum_over_residuals(workload, seed):
+    """For any measured integers: Σ ⊗ (V_i or Sub⁺Sub/n in the residual, ν_i or W1/n outside)."""
+    strategies, sizes = any_strategies(workload, seed), workload.domain.sizes
+    asked = asked_by(workload)
+    for position in range(len(workload)):
+        places = workload.places(position)
+        kept = [place for place in places if sizes[place] > 1]
+        expected, contributions = 0, {}
+        for number, subset in enumerate(subsets(kept)):
+            shape = [int(sizes[place]) - (place in strategies) for place in subset]
+            measured = integers(shape, seed + number)
+            contributions[subset] = reconstruct.contribution(measured, subset, strategies)
+            assert contributions[subset].shape == tuple(sizes[place] for place in subset)
+            factors = []
+            for place in places:
+                n, attribute = int(sizes[place]), workload.domain.attributes[place]
+                w = question_matrix(workload.basis_of(position, place), attribute)
+                if place in strategies:
+                    inside, outside = decoding(strategies[place])[::-1]
+                else:
+                    inside = sub_inverse(n) @ sub(n) / n if n > 1 else np.ones((1, 1))
+                    outside = np.full((n, 1), 1 / n)
+                factors.append(w @ (inside if place in subset else outside))
+            expected = expected + kron(factors) @ measured.ravel()
+        before = {subset: part.copy() for subset, part in contributions.items()}
+        values = reconstruct.marginal(places, sizes, contributions, strategies)
+        found = answers(values, [asked[q] for q in workload.asks[position, : len(places)]])
+        assert found.shape == shape_of(workload, position)
+        scale = np.max(np.abs(expected))
+        np.testing.assert_allclose(found.ravel(), expected, rtol=1e-9, atol=1e-9 * scale)
+        for subset, part in before.items():
+            np.testing.assert_array_equal(contributions[subset], part)
+
+
+@given(asked_workloads(), st.integers(0, 2**32), st.integers(0, 6))
+@settings(deadline=None, max_examples=40)
+def test_exact_measurements_give_exact_answers(workload, seed, digits):
+    strategies, sizes = any_strategies(workload, seed), workload.domain.sizes.tolist()
+    asked = asked_by(workload)
+    counts = np.random.default_rng(seed).integers(0, 10**digits + 1, sizes)
+    for position in range(len(workload)):
+        places = workload.places(position)
+        contributions = {}
+        for subset in subsets([place for place in places if sizes[place] > 1]):
+            exact = counts.sum(axis=tuple(i for i in range(len(sizes)) if i not in subset))
+            for axis, place in enumerate(subset):
+                matrix = sizes[place] * np.eye(sizes[place], dtype=int) - 1
+                if place in strategies:
+                    matrix = strategies[place].integers
+                exact = np.moveaxis(np.tensordot(matrix, exact, (1, axis)), 0, axis)
+            contributions[subset] = reconstruct.contribution(exact, subset, strategies)
+        values = reconstruct.marginal(places, np.array(sizes), contributions, strategies)
+        found = answers(values, [asked[q] for q in workload.asks[position, : len(places)]])
+        table = counts.sum(axis=tuple(i for i in range(len(sizes)) if i not in places))
+        w = kron(
+            question_matrix(workload.basis_of(position, i), workload.domain.attributes[i])
+            for i in places
+        )
+        expected = w @ table.ravel()
+        assert np.max(np.abs(found.ravel() - expected)) <= 1e-9 * max(np.abs(expected).max(), 1)

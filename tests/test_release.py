@@ -29,7 +29,10 @@ from rpexplore import (
     Budget,
     Categories,
     Domain,
+    Hierarchy,
     Integers,
+    Prefix,
+    Ranges,
     RpexploreError,
     SumOfVariances,
     Workload,
@@ -48,6 +51,8 @@ from rpexplore.errors import (
 from rpexplore.ledger import Ledger
 from rpexplore.plan import Plan
 from rpexplore.release import Release, release
+from tests.generalised import any_plan, asked_workloads, question_matrix
+from tests.oracles import kron
 from tests.strategies import workloads
 
 DEVIATIONS = 6.8  # a normal variable is farther out with probability 1e-11
@@ -192,6 +197,149 @@ def test_marginals_inside_a_table_can_be_rebuilt(data, output, without_noise):
         apart.rebuilt(["nobody"])
     with pytest.raises(WorkloadError):
         done.table(["age"])  # only listed tables are files
+
+
+# --- attributes asked other than by single values
+
+
+@settings(max_examples=25, deadline=None)
+@given(asked_workloads(max_attributes=3), st.integers(0, 2**32), st.integers(0, 40))
+def test_without_noise_every_answer_is_exact(tmp_path_factory, workload, seed, n_records):
+    """Each table is W applied to the true counts, row by row as the labels say."""
+    folder, domain = tmp_path_factory.mktemp("release"), workload.domain
+    rng = np.random.default_rng(seed)
+    codes = {i: rng.integers(0, n, n_records) for i, n in enumerate(domain.sizes)}
+    truth = Records(codes, n_records, domain.sizes)
+    frame = pd.DataFrame({name: codes[i] for i, name in enumerate(domain.names)})
+    frame.to_csv(folder / "records.csv", index=False)
+    found = any_plan(workload, seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rpexplore.measurement.discrete_gaussian", no_noise)
+        done = release(found, folder / "records.csv", folder / "out")
+    for position, table in enumerate(workload.tables):
+        places = workload.places(position)
+        counts = truth.counts(places)
+        ways = [workload.basis_of(position, place) for place in places]
+        matrices = [
+            question_matrix(basis, domain.attributes[place])
+            for basis, place in zip(ways, places, strict=True)
+        ]
+        expected = kron(matrices) @ counts.ravel()
+        cells = done.table(table)
+        error = np.abs(cells["value"] - expected)
+        assert np.max(error) <= 1e-9 * max(np.max(np.abs(expected)), 1)
+        assert np.allclose(cells["standard_error"], found.cell_standard_errors(table).ravel())
+        for axis, (place, basis) in enumerate(zip(places, ways, strict=True)):
+            index = np.indices([len(matrix) for matrix in matrices])[axis].ravel()
+            labels = rpexplore.questions.questions(basis, domain.attributes[place]).labels()
+            assert cells.iloc[:, axis].tolist() == [labels[i] for i in index]
+        rebuilt = done.rebuilt(table)
+        assert np.max(np.abs(rebuilt["value"] - counts.ravel())) < 1e-9 * max(counts.sum(), 1)
+        variances = found.marginal_variances(places).ravel()
+        assert np.allclose(rebuilt["standard_error"] ** 2, variances)
+
+
+@settings(max_examples=15, deadline=None)
+@given(asked_workloads(max_attributes=3), st.integers(0, 2**32))
+def test_released_tables_agree_and_any_query_can_be_answered(tmp_path_factory, workload, seed):
+    """With noise: rows follow from the rebuilt marginal, and `answer` from both."""
+    folder, domain = tmp_path_factory.mktemp("release"), workload.domain
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({a.name: rng.integers(0, a.size, 30) for a in domain})
+    frame.to_csv(folder / "records.csv", index=False)
+    found = any_plan(workload, seed)
+    done = Release.load(release(found, folder / "records.csv", folder / "out").folder)
+    for position, table in enumerate(workload.tables):
+        places = workload.places(position)
+        matrices = [
+            question_matrix(workload.basis_of(position, place), domain.attributes[place])
+            for place in places
+        ]
+        released, values = done.table(table), done.rebuilt(table)["value"].to_numpy()
+        scale = max(float(np.max(np.abs(kron(matrices)) @ np.abs(values))), 1.0)
+        assert np.max(np.abs(kron(matrices) @ values - released["value"])) < 1e-9 * scale
+        # A row of the table by itself, …
+        rows = [int(rng.integers(len(matrix))) for matrix in matrices]
+        row = np.ravel_multi_index(rows, [len(m) for m in matrices]) if rows else 0
+        query = {name: m[r] for name, m, r in zip(table, matrices, rows, strict=True)}
+        value, error = done.answer(table, query)
+        assert value == pytest.approx(released["value"][row], abs=1e-9 * scale)
+        assert error == pytest.approx(released["standard_error"][row], rel=1e-6)
+        # … and sums of them, with the covariances between them.
+        weights = [rng.normal(size=len(matrix)) for matrix in matrices]
+        query = {name: w @ m for name, w, m in zip(table, weights, matrices, strict=True)}
+        value, error = done.answer(table, query)
+        summed = kron([w[None] for w in weights])[0]
+        tolerance = 1e-9 * np.sum(np.abs(summed)) * scale
+        assert value == pytest.approx(summed @ released["value"], abs=tolerance)
+        assert error == pytest.approx(found.query_variance(table, query) ** 0.5, rel=1e-12)
+        # Tables within it answer the same.
+        for place in range(len(table)):
+            smaller = tuple(name for name in table if name != table[place])
+            everyone = {**query, table[place]: np.ones(domain[table[place]].size)}
+            one = done.answer(table, everyone)
+            other = done.answer(smaller, {name: query[name] for name in smaller})
+            assert one[0] == pytest.approx(other[0], abs=tolerance)
+            assert one[1] == pytest.approx(other[1], rel=1e-6)
+
+
+ASKED = WORKLOAD.asked({"age": Ranges()}).asked({"age": Prefix()}, tables=["age"])
+
+
+def test_questions_to_a_release_that_are_refused(data, output):
+    found = plan(ASKED, loss=SumOfVariances(), budget=Budget(rho=1))
+    done = release(found, data, output)
+    table = ["sex", "age"]
+    right = {"sex": [1, 0], "age": [0, 1, 1]}
+    assert len(done.answer(table, right)) == 2
+    assert done.answer(["age", "sex"], right) == done.answer(table, right)
+    assert done.answer([], {})[0] == pytest.approx(done.table([])["value"][0])
+    for query in ({"sex": [1, 0]}, {**right, "one": [1]}, {}, {"sex": [1, 0], "nobody": [1]}):
+        with pytest.raises(ReleaseError, match=r"table \(sex, age\) must give a vector for each"):
+            done.answer(table, query)
+    for vector in ([1, 0], [[1, 0, 0]], [1, 0, float("nan")], ["x", 0, 0], 1, [1, 0, 0, 0]):
+        with pytest.raises(WorkloadError, match="'age' must be 3 finite numbers"):
+            done.answer(table, {**right, "age": vector})
+    with pytest.raises(DomainError, match="no attribute 'nobody'"):
+        done.answer(["nobody"], {"nobody": [1]})
+    # A single value adds nothing, so that it is as if a table had it.
+    assert done.answer(["sex", "age", "one"], {**right, "one": [1]}) == done.answer(table, right)
+    apart = plan(
+        Workload.of(DOMAIN, ["sex", "age"]).asked({"age": Ranges()}),
+        loss=SumOfVariances(),
+        budget=Budget(rho=1),
+    )
+    done = release(apart, data, output.with_name("apart"))
+    with pytest.raises(WorkloadError, match="no table with these attributes together"):
+        done.answer(table, right)
+
+
+def test_ranges_and_totals_are_where_their_labels_say(data, output, without_noise):
+    found = plan(ASKED, loss=SumOfVariances(), budget=Budget(rho=1))
+    done = release(found, data, output)
+    cells = done.table(["sex", "age"])
+    assert cells.columns.tolist()[:3] == ["sex", "sex label", "age"]
+    named = {(row.iloc[0], row.iloc[2]): round(row["value"], 9) for _, row in cells.iterrows()}
+    assert named == {
+        **{("f", "0 to 2"): 2, ("f", "0 to 5"): 2, ("f", "0 to 8"): 3},
+        **{("f", "3 to 5"): 0, ("f", "3 to 8"): 1, ("f", "6 to 8"): 1},
+        **{("m", "0 to 2"): 0, ("m", "0 to 5"): 2, ("m", "0 to 8"): 2},
+        **{("m", "3 to 5"): 2, ("m", "3 to 8"): 2, ("m", "6 to 8"): 0},
+    }
+    assert np.allclose(done.table("age")["value"], [2, 4, 5])
+    assert done.answer(["sex", "age"], {"sex": [0, 1], "age": [0, 1, 1]})[0] == pytest.approx(2)
+
+
+def test_a_plan_of_asked_tables_is_released_from_its_file(data, output, tmp_path):
+    found = plan(
+        WORKLOAD.asked({"age": Hierarchy((2,))}), loss=SumOfVariances(), budget=Budget(rho=1)
+    )
+    found.save(tmp_path / "plan.json")
+    done = release(Plan.load(tmp_path / "plan.json"), data, output)
+    (run,) = runs(data)
+    assert run.record_rho == found.record_rho
+    errors = found.cell_standard_errors(["sex", "age"]).ravel()
+    assert np.allclose(done.table(["sex", "age"])["standard_error"], errors)
 
 
 def test_csv_and_parquet_give_the_same_release(data, output, without_noise):

@@ -18,13 +18,19 @@ from rpexplore import (
     Budget,
     Categories,
     Domain,
+    Hierarchy,
     Integers,
+    Own,
+    Prefix,
+    Ranges,
     SumOfVariances,
+    Windows,
     Workload,
     plan,
 )
 from rpexplore.errors import ReleaseError
 from rpexplore.plan import Plan
+from rpexplore.questions import questions
 from rpexplore.release import Release, release
 from rpexplore.release_folder import check_new, new_folder, table_path
 
@@ -196,6 +202,133 @@ def test_the_interval_has_the_normal_width(done):
 
 def test_a_finished_release_can_be_read_by_others(done):
     assert done.folder.stat().st_mode & 0o777 == 0o755
+
+
+# --- attributes asked other than by single values
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory) -> Release:
+    """Four ways to ask, one attribute in two of them."""
+    letters = Categories(tuple("abc"), ("the letter a", "the letter b", "the letter c"))
+    domain = domain_of(
+        Attribute("letter", letters, groups=(("vowel",), ("other",), ("other",))),
+        Attribute("digit", Integers(0, 9, 2)),
+        Attribute("size", Bins((0, 0.5, 2))),
+        Attribute("plain", Categories(("k", "l"))),
+    )
+    workload = Workload.all_up_to(domain, 2).asked(
+        {"letter": Hierarchy(), "digit": Ranges(), "size": Own([[1, 0], [0.5, 1]], ("low", "mix"))}
+    )
+    workload = workload.asked({"digit": Prefix()}, tables=["digit", ("digit", "size")])
+    folder = tmp_path_factory.mktemp("asked")
+    frame = pd.DataFrame(
+        {
+            "letter": list("abbc"),
+            "digit": [0, 4, 9, 8],
+            "size": [0.25, 0.5, 2, 1],
+            "plain": list("klkl"),
+        }
+    )
+    frame.to_csv(folder / "records.csv", index=False)
+    found = plan(workload, loss=SumOfVariances(), budget=Budget(rho="1/2"))
+    return release(found, folder / "records.csv", folder / "release")
+
+
+def test_a_row_is_an_answer(asked):
+    assert asked.table("letter")["letter"].tolist() == [
+        *("all", "other", "the letter a", "the letter b", "the letter c")
+    ]
+    assert asked.table("digit")["digit"].tolist() == ["≤ 1", "≤ 3", "≤ 5", "≤ 7", "≤ 9"]
+    assert asked.table("size")["size"].tolist() == ["low", "mix"]
+    cells = asked.table(["letter", "digit"])
+    assert len(cells) == 5 * 15
+    assert cells["digit"].tolist()[:3] == ["0 to 1", "0 to 3", "0 to 5"]
+    # What has no basis keeps its values and labels.
+    assert asked.table(["digit", "plain"])["plain"].tolist()[:2] == ["k", "l"]
+    for position, table in enumerate(asked.plan.workload.tables):
+        cells = asked.table(table)
+        assert len(cells) == int(asked.plan.workload.exact_cells[position])
+        errors = asked.plan.cell_standard_errors(table).ravel()
+        assert np.allclose(cells["standard_error"], errors, rtol=1e-12)
+        margin = 1.959963984540054 * errors
+        assert np.allclose(cells["upper_95"] - cells["value"], margin)
+        assert np.allclose(cells["value"] - cells["lower_95"], margin)
+        path = asked.folder / f"{table_path(asked.plan, position)}.csv"
+        texts = pd.read_csv(path, keep_default_na=False, dtype=str)
+        for name in table:
+            assert texts[name].tolist() == cells[name].tolist()
+        assert np.allclose(texts["value"].astype(float), cells["value"], rtol=0, atol=0)
+    assert len(set(asked.table(["letter", "digit"])["standard_error"].round(9))) > 5
+
+
+def test_residuals_of_strategies_have_a_row_of_the_matrix_each(asked):
+    stored = pq.read_table(asked.folder / "residuals.parquet").to_pandas()
+    assert stored["measured"].dtype == np.int64
+    sizes = [2, 4, 1, 2]  # n − 1 where there is a strategy
+    for residual in range(len(asked.plan.closure)):
+        places = asked.plan.closure.attributes(residual)
+        rows = int(np.prod([sizes[place] for place in places], dtype=int))
+        cells = stored["cell"][stored["residual"] == residual].tolist()
+        assert cells == list(range(rows))
+
+
+def test_the_readme_says_what_a_row_counts(asked, done):
+    text = (asked.folder / "README.md").read_text()
+    assert "## What a row counts" in text
+    for line in (
+        '- `letter`, groups and single values; 5 rows, such as "the letter a"\n',
+        '- `digit` (in 2 of the tables), cumulative: up to each value; 5 rows, such as "≤ 5"\n',
+        "- `digit` (in 2 of the tables), every range of values; 15 rows, such as ",
+        '- `size`, own questions; 2 rows, such as "mix"\n',
+    ):
+        assert line in text
+    assert "`plain`" not in text
+    assert "name, weighted by the numbers in\n`plan.json` where own questions are asked" in text
+    assert ".answer(table, query)" in text
+    assert "one measurement for each row of their matrix in\n`plan.json`" in text
+    assert all(len(line) <= 100 for line in text.splitlines() if "zCDP" not in line)
+    plain = (done.folder / "README.md").read_text()
+    assert "What a row counts" not in plain
+    assert "cells add up to the totals of smaller tables" in plain
+    assert "the noisy count. Unbiased" in plain
+
+
+def test_one_attribute_of_rolling_sums_is_explained(tmp_path):
+    domain = domain_of(Attribute("day", Integers(0, 5)))
+    workload = Workload.all_up_to(domain, 1).asked({"day": Windows(3)})
+    pd.DataFrame({"day": [0, 5]}).to_csv(tmp_path / "records.csv", index=False)
+    found = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
+    text = (
+        release(found, tmp_path / "records.csv", tmp_path / "out").folder / "README.md"
+    ).read_text()
+    assert '- `day`, rolling sums of 3 values; 6 rows, such as "1 to 3"' in text
+    assert "weighted" not in text
+
+
+def test_nothing_but_noisy_figures_and_the_plan(asked):
+    """Every number of the folder follows from the plan and the measured integers."""
+    again = Release.load(asked.folder)
+    files = {p.name for p in asked.folder.iterdir()}
+    assert files == {"README.md", "manifest.json", "plan.json", "residuals.parquet", "tables"}
+    workload = again.plan.workload
+    assert len(list((asked.folder / "tables").iterdir())) == 2 * len(workload)
+    for table in workload.tables:
+        values = again.rebuilt(table)["value"].to_numpy()
+        released = again.table(table)["value"].to_numpy()
+        shape = [workload.domain[name].size for name in table]
+        asks = [
+            asked_questions(workload, workload.position(table), place)
+            for place in workload.domain.positions(table)
+        ]
+        expected = values.reshape(shape)
+        for axis, each in enumerate(asks):
+            expected = each.of(expected, axis)
+        assert np.allclose(released, expected.ravel(), rtol=1e-9, atol=1e-9)
+
+
+def asked_questions(workload, position, place):
+    return questions(workload.basis_of(position, place), workload.domain.attributes[place])
 
 
 # --- names and labels

@@ -2,11 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
+from rpexplore.asking import Asking
 from rpexplore.closure import MAX_INCIDENCES, MAX_LARGEST_ORDER
 from rpexplore.errors import PlanError, ReleaseError
 from rpexplore.measurement import MAX_CELLS, MAX_TABLE_CELLS, check_measurable
@@ -14,6 +16,7 @@ from rpexplore.release_folder import BYTES_PER_CELL
 from rpexplore.release_size import Fit, ReleaseSize, computer_memory
 from rpexplore.request import WorkloadRequest
 from rpexplore.workload import Workload
+from tests.generalised import any_plan, asked_workloads
 from tests.strategies import workloads
 
 ROOM = {"free_disk": 1e15, "memory": 1e12}
@@ -146,6 +149,73 @@ def test_the_remedy_helps_and_drops_no_more_than_it_says(sizes, free_disk, memor
     next_size = min(cells for cells in workload.cells if cells > max(smaller.cells))
     larger = request.within(most_cells=math.ceil(next_size)).workload(domain)
     assert Fit.of(larger, free_disk=free_disk, memory=memory).obstacles
+
+
+# ---- attributes asked other than by single values
+
+
+def asked_in_ranges(*sizes, order):
+    domain = domain_of(*sizes)
+    tables = Workload.all_up_to(domain, order)
+    return tables, tables.asked({name: rp.Ranges() for name in domain.names})
+
+
+def test_answers_take_disk_and_counts_take_memory():
+    plain, asked = asked_in_ranges(10, 10, 10, order=3)
+    assert asked.cells[-1] == 55**3
+    assert asked.counted_cells[-1] == 10**3
+    before, after = ReleaseSize.of(plain), ReleaseSize.of(asked)
+    assert after.disk == BYTES_PER_CELL * float(asked.cells.sum())
+    assert after.disk > 100 * before.disk
+    assert after.seconds > before.seconds
+    # What is kept is as much as before; only the largest table is larger while it is written.
+    assert after.memory - before.memory == pytest.approx(70 * (55**3 - 10**3))
+
+
+@given(asked_workloads())
+def test_no_way_of_asking_has_fewer_answers_than_values(workload):
+    """So that what is measured for a table is never larger than the table."""
+    assert np.all(workload.cells >= workload.counted_cells)
+    assert ReleaseSize.of(workload).disk == BYTES_PER_CELL * sum(workload.exact_cells)
+
+
+def test_a_table_of_too_many_answers_is_told_and_refused():
+    _, asked = asked_in_ranges(500, 500, order=2)
+    fit = Fit.of(asked, **ROOM)
+    assert "a00 × a01, has about 16 billion cells" in fit.obstacles[0]
+    assert (fit.remedy.most_cells, fit.remedy.dropped) == (1_000, 1)
+    assert fit.remedy.limit == "1,000 cells of single values"
+    with pytest.raises(ReleaseError, match="15,687,562,500 cells"):
+        check_measurable(any_plan(asked, 1))
+
+
+@given(
+    st.lists(st.integers(1, 40), min_size=1, max_size=4),
+    st.integers(0, 15),
+    st.floats(1e5, 1e9),
+    st.floats(2.001e8, 1e9),
+)
+def test_the_remedy_helps_whatever_is_asked(sizes, in_ranges, free_disk, memory):
+    domain = domain_of(*sizes)
+    asked = [name for place, name in enumerate(domain.names) if in_ranges >> place & 1]
+    asking = tuple(Asking(name, rp.Ranges()) for name in asked)
+    request = WorkloadRequest("up_to", order=4, asking=asking)
+    workload = request.workload(domain)
+    fit = Fit.of(workload, free_disk=free_disk, memory=memory)
+    if fit.remedy is None:
+        return
+    smaller = request.within(most_cells=fit.remedy.most_cells).workload(domain)
+    assert Fit.of(smaller, free_disk=free_disk, memory=memory).obstacles == ()
+    assert len(workload) - len(smaller) == fit.remedy.dropped > 0
+
+
+def test_many_tables_of_few_answers_are_limited_by_what_is_measured():
+    """Single values of 20 attributes, all measured; the words say what is counted."""
+    domain = domain_of(*[300] * 20)
+    workload = Workload.all_of_order(domain, 3).asked({"a00": rp.Prefix()})
+    fit = Fit.of(workload, **ROOM)
+    assert "counts of single values in all" in fit.obstacles[0]
+    assert f"about {MAX_CELLS:,}" in fit.obstacles[0]
 
 
 def test_this_computer_has_memory():

@@ -106,6 +106,18 @@ def test_labels_stand_only_where_they_differ_from_values(fields):
         assert len({pair["label"] for pair in pairs}) == len(pairs)
 
 
+def test_regions_lie_in_parts_of_the_country_in_both_codebooks(fields):
+    paths = fields["region"]["groups"]
+    assert len(paths) == 12
+    assert {name for (name,) in paths} == {"North", "Centre", "East", "South"}
+    with open(SAMPLE / "household-codebook.csv", encoding="utf-8", newline="") as file:
+        groups = {row["value"]: row["group"] for row in csv.DictReader(file) if row["group"]}
+    assert groups == {
+        value: name
+        for value, (name,) in zip(fields["region"]["constraints"]["enum"], paths, strict=True)
+    }
+
+
 def test_true_zeros(people):
     assert set(people.loc[people["age"] < 18, "marital_status"]) == {"Single"}
     assert (people.loc[people["age"] < 16, "income"] == 0).all()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.exact import exact_text
-from tests.strategies import budgets, domains, losses, workloads
+from tests.strategies import asked_workloads, budgets, domains, losses, workloads
 
 
 @given(
@@ -259,4 +259,141 @@ def test_a_bound_above_what_is_proven_is_found(plan):
     certificate = content["certificate"]
     certificate["lower_bound"] = certificate["loss"] * (1 + 1e-12)
     certificate["gap"] = 0.0
+    assert failed(content) == {"optimality"}
+
+
+# ---- plans that ask attributes other than by single values
+
+
+def make_asked(loss) -> rp.Plan:
+    domain = rp.Domain.from_sizes({"a": 5, "b": 3})
+    workload = rp.Workload.of(domain, [("a", "b"), ("b",), ("a",), ()], targets=[4, 3, 2, 6])
+    workload = workload.asked({"a": rp.Prefix(), "b": rp.Hierarchy((2,))})
+    workload = workload.asked({"a": rp.Identity()}, tables=["a"])
+    return rp.plan(workload, loss=loss, budget=rp.Budget(rho=1))
+
+
+ASKED = {"sum": make_asked(rp.SumOfVariances()), "max": make_asked(rp.MaxVariance("target"))}
+
+
+@pytest.fixture(params=ASKED)
+def asked(request) -> rp.Plan:
+    return ASKED[request.param]
+
+
+@given(
+    asked_workloads(workloads(domains(max_attributes=3, max_size=4), max_tables=3)),
+    losses(),
+    budgets(least=1e-6),
+)
+@settings(deadline=None, max_examples=25)
+def test_honest_plans_hold_however_attributes_are_asked(workload, loss, budget):
+    plan = rp.plan(workload, loss=loss, budget=budget)
+    for held in (plan, rp.Plan.parse(plan.text)):
+        verification = rp.verify(held)
+        assert verification.holds, str(verification)
+
+
+def change_entry(content, by):
+    """Change the largest entry of a strategy."""
+    matrix = content["strategies"][0]["matrix"]
+    largest = max((abs(entry), r, c) for r, row in enumerate(matrix) for c, entry in enumerate(row))
+    matrix[largest[1]][largest[2]] *= by
+
+
+def turn_entry(content):
+    """Swap two entries of a column: the cost stays, what is decoded does not."""
+    matrix = content["strategies"][0]["matrix"]
+    column = next(c for c in range(len(matrix[0])) if matrix[0][c] != matrix[1][c])
+    matrix[0][column], matrix[1][column] = matrix[1][column], matrix[0][column]
+
+
+# What is done to the content: (how, the checks of which one must fail, of a sum, of a maximum)
+TAMPERED_ASKED = {
+    "a strategy's largest entry up": (lambda c: change_entry(c, 1.0625), {"privacy cost"}),
+    "a strategy's largest entry down": (
+        lambda c: change_entry(c, 0.9375),
+        {"privacy cost", "variances"},
+    ),
+    "two entries of a strategy swapped": (turn_entry, {"variances"}),
+    "a strategy of twice the size": (
+        lambda c: c["strategies"][0].update(bits=c["strategies"][0]["bits"] - 1),
+        {"privacy cost"},
+    ),
+    "a strategy of half the size": (
+        lambda c: c["strategies"][0].update(bits=c["strategies"][0]["bits"] + 1),
+        {"variances"},
+    ),
+    "mean variance higher": (lambda c: scaled(c, 1 + 1e-7, "tables", 1, "variance"), {"variances"}),
+    "worst variance lower": (
+        lambda c: scaled(c, 1 - 1e-7, "tables", 1, "worst_variance"),
+        {"variances"},
+    ),
+    "worst variance higher": (
+        lambda c: scaled(c, 2, "tables", 3, "worst_variance"),
+        {"variances"},
+    ),
+    "best variance lower": (
+        lambda c: scaled(c, 1 - 1e-7, "tables", 2, "best_variance"),
+        {"variances"},
+    ),
+    "worst and best exchanged": (
+        lambda c: c["tables"][3].update(
+            worst_variance=c["tables"][3]["best_variance"],
+            best_variance=c["tables"][3]["worst_variance"],
+        ),
+        {"variances"},
+    ),
+    "σ² of a residual halved": (
+        lambda c: change_sigma_squared(c, -1, Fraction(1, 2)),
+        {"privacy cost"},
+    ),
+    "σ² of a residual doubled": (lambda c: change_sigma_squared(c, -1, 2), {"variances"}),
+    "lower bound raised": (lambda c: claim(c, lower_bound=1 + 1e-6), {"optimality"}),
+    "loss lower": (lambda c: claim(c, loss=1 - 1e-7), {"loss"}),
+    "another way of asking": (
+        lambda c: c["bases"][0]["ways"].__setitem__(1, {"kind": "windows", "width": 2}),
+        {"variances"},
+    ),
+    "a table asked in the other way": (
+        lambda c: c["tables"][3].update(ways=[0, 0]),
+        {"variances"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("tamper", "checks"), TAMPERED_ASKED.values(), ids=TAMPERED_ASKED)
+def test_tampered_claims_about_strategies_are_found(asked, tamper, checks):
+    content = json.loads(asked.text)
+    assert failed(content) == set()
+    tamper(content)
+    for strategy in content["strategies"]:
+        strategy["matrix"] = [[round(entry) for entry in row] for row in strategy["matrix"]]
+    found = failed(content)
+    assert found is None or found, "accepted"
+    assert found is None or found & checks
+
+
+def test_cells_that_prove_the_bound_are_looked_at():
+    content = json.loads(ASKED["max"].text)
+    assert content["cells"]
+    scaled(content, 0.5, "cells", 0, "shadow_price")
+    assert failed(content) == {"optimality"}
+    content = json.loads(ASKED["max"].text)
+    content["cells"] = []
+    assert failed(content) == {"optimality"}
+    content = json.loads(ASKED["max"].text)
+    most = max(content["cells"], key=lambda cell: cell["shadow_price"])
+    most["rows"] = [0] * len(most["rows"])
+    assert failed(content) == {"optimality"}
+
+
+def test_a_table_claims_no_more_with_its_cells_than_with_itself():
+    """A table's price is what its cells' prices add up to."""
+    content = json.loads(ASKED["max"].text)
+    tables = content["tables"]
+    dear = max(range(4), key=lambda row: tables[row]["shadow_price"])
+    other = (dear + 1) % 4
+    tables[other]["shadow_price"] += tables[dear]["shadow_price"]
+    tables[dear]["shadow_price"] = 0
     assert failed(content) == {"optimality"}

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rpexplore import Domain, Workload
+from rpexplore import Domain, Hierarchy, Identity, Own, Prefix, Ranges, Windows, Workload
 from rpexplore.errors import DomainError, WorkloadError
+from tests.generalised import asked_workloads, question_matrix
 from tests.strategies import domains, workloads
 
 SIZES = {"age": 100, "sex": 2, "region": 16, "one": 1}
@@ -195,7 +196,7 @@ all_with_at_most(domain, cells=8)
 SCRIPT = f"""
 import pathlib
 import re
-from rpexplore import Domain, Workload
+from rpexplore import Domain, Hierarchy, Identity, Own, Prefix, Ranges, Windows, Workload
 from rpexplore.errors import WorkloadError
 
 domain = Domain.from_sizes({{f"a{{i}}": 2 for i in range(1300)}})
@@ -282,3 +283,119 @@ def test_builders_are_narrowed(domain):
         (name,) for name in domain.names if domain[name].size <= 2
     ]
     assert Workload.all_with_at_most(domain, cells=1, only=()).tables == [()]
+
+
+# ---- how attributes are asked
+
+
+def test_marginals_are_asked_by_single_values(domain):
+    workload = Workload.of(domain, ["age", ("age", "sex")])
+    assert workload.is_pure
+    assert workload.bases == ((Identity(),), (Identity(),), (), ())
+    assert workload.ways.tolist() == [[0, -1], [0, 0]]
+    assert workload.questions == ((0, Identity()), (1, Identity()))
+    assert workload.question_rows == [100, 2]
+    np.testing.assert_array_equal(workload.cells, workload.counted_cells)
+
+
+def test_attributes_are_asked_in_all_tables_or_in_some(domain):
+    plain = Workload.of(domain, [(), "age", ("age", "sex"), ("age", "region")])
+    asked = plain.asked({"age": Ranges()}).asked({"age": Prefix()}, tables=["age"])
+    assert plain.is_pure
+    assert not asked.is_pure
+    assert asked.bases == ((Prefix(), Ranges()), (Identity(),), (Identity(),), ())
+    assert [asked.basis_of(row, 0) for row in (1, 2, 3)] == [Prefix(), Ranges(), Ranges()]
+    assert asked.basis_of(2, 1) == Identity()
+    assert asked.cells.tolist() == [1, 100, 5050 * 2, 5050 * 16]
+    assert asked.exact_cells.tolist() == [1, 100, 10_100, 80_800]
+    assert asked.counted_cells.tolist() == [1, 100, 200, 1600]
+    assert asked.asks.tolist() == [[-1, -1], [0, -1], [1, 2], [1, 3]]
+    # What no table asks any more is forgotten, and single values come back.
+    again = asked.asked({"age": Identity()})
+    assert again.is_pure
+    assert again.has_tables_of(plain)
+    assert not asked.has_tables_of(plain)
+
+
+@given(asked_workloads(), st.randoms(use_true_random=False))
+@settings(deadline=None, max_examples=60)
+def test_the_order_in_which_ways_were_given_does_not_matter(workload, shuffled):
+    """Asked table by table, in any order, from a union of its tables in any order."""
+    tables = list(enumerate(workload.tables))
+    shuffled.shuffle(tables)
+    again = None
+    for row, table in tables:
+        one = Workload.of(workload.domain, [table], weights=[float(workload.weights[row])])
+        names = list(table)
+        shuffled.shuffle(names)
+        for name in names:
+            place = workload.domain.position(name)
+            one = one.asked({name: workload.basis_of(row, place)})
+        again = one if again is None else again | one
+    for name in ("members", "weights", "ways", "asks", "cells"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(workload, name))
+    assert again.bases == workload.bases
+    assert again.has_tables_of(workload)
+
+
+@given(asked_workloads())
+@settings(deadline=None, max_examples=60)
+def test_ways_say_what_each_table_asks(workload):
+    for row in range(len(workload)):
+        cells = 1
+        for column, place in enumerate(workload.places(row)):
+            basis = workload.basis_of(row, place)
+            assert workload.questions[workload.asks[row, column]] == (place, basis)
+            assert workload.bases[place][workload.ways[row, column]] == basis
+            cells *= len(question_matrix(basis, workload.domain.attributes[place]))
+        assert workload.exact_cells[row] == cells == workload.cells[row]
+        assert np.all(workload.ways[row, len(workload.places(row)) :] == -1)
+    rows = workload.question_rows
+    assert rows == [
+        len(question_matrix(basis, workload.domain.attributes[place]))
+        for place, basis in workload.questions
+    ]
+    for name in ("ways", "members"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(workload, name)[0] = 0
+    changed = workload.with_weights({workload.tables[0]: 7.0})
+    assert changed.has_tables_of(workload)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda w: w.asked({"age": "ranges"}), r"'age' must be one of .* got str"),
+        (lambda w: w.asked({"age": Ranges}), r"'age' must be one of .* got "),
+        (lambda w: w.asked({"sex": Own([[1, 0, 1]])}), r"'sex'"),
+        (lambda w: w.asked({"age": Hierarchy()}), r"'age' must have groups"),
+        (lambda w: w.asked({"age": Hierarchy((100,))}), r"below the 100 values"),
+        (lambda w: w.asked({"age": Prefix()}, tables=["sex"]), r"\(sex\) does not have .* 'age'"),
+        (lambda w: w.asked({"age": Prefix()}, tables=["region"]), r"\(region\) is not in the"),
+    ],
+)
+def test_ways_that_are_refused(domain, make, message):
+    with pytest.raises(WorkloadError, match=message):
+        make(Workload.of(domain, ["age", "sex", ("age", "sex")]))
+
+
+def test_unknown_attributes_are_not_asked(domain):
+    with pytest.raises(DomainError, match="no attribute 'income'"):
+        Workload.all_up_to(domain, 1).asked({"income": Prefix()})
+
+
+def test_one_table_cannot_be_asked_in_two_ways(domain):
+    one = Workload.of(domain, ["age"])
+    with pytest.raises(WorkloadError, match="twice"):
+        _ = one | one.asked({"age": Windows(7)})
+
+
+def test_ways_that_are_not_listed_are_refused(domain):
+    members = np.array([[0], [1]])
+    numbers = np.ones(2), np.full(2, np.nan)
+    bases = ((Prefix(),), (Identity(),), (), ())
+    for ways in ([[1], [0]], [[-1], [0]], [[0]]):
+        with pytest.raises(WorkloadError):
+            Workload(domain, members, *numbers, bases, np.array(ways))
+    with pytest.raises(WorkloadError):
+        Workload(domain, members, *numbers, bases[:2], np.array([[0], [0]]))

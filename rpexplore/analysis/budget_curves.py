@@ -13,13 +13,14 @@ import numpy as np
 import pandas as pd
 
 from rpexplore import privacy
-from rpexplore.analysis.alike import are_same
+from rpexplore.analysis.alike import are_same, cells_differ
 from rpexplore.analysis.budgets import plain, stated_delta
 from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.analysis.standard_errors import titles
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, as_epsilon
 from rpexplore.budget import Budget
 from rpexplore.optimum import Optimum
+from rpexplore.table_variances import CELLS
 from rpexplore.words import rounded
 
 # The round budgets of each decade: ten steps, about equally far apart.
@@ -50,27 +51,34 @@ class Curve:
 
 
 def quantile_curves(optimum: Optimum) -> list[Curve]:
-    """The worst table, the median, and the best table; one curve where they are the same."""
-    variances = optimum.variances
-    worst, best = int(np.argmax(variances)), int(np.argmin(variances))
-    if len(variances) == 1:
-        return [table_curve(optimum, 0)]
-    if are_same(math.sqrt(variances[best]), math.sqrt(variances[worst])):
-        return [Curve("every table", float(variances[worst]))]
+    """The worst table, the median, and the best table; one curve where they are the same.
+
+    Where the cells of tables differ: the worst cell, a typical cell of the median table, and the
+    best cell.
+    """
+    found, differ = optimum.table_variances, cells_differ(optimum.table_variances)
+    worst, best = int(np.argmax(found.worst)), int(np.argmin(found.best))
+    lowest, highest = float(found.best[best]), float(found.worst[worst])
+    if len(found.mean) == 1:
+        return table_curves(optimum, 0)
+    if are_same(math.sqrt(lowest), math.sqrt(highest)):
+        return [Curve("every table", highest)]
     titled = titles(optimum.workload, np.array([worst, best]))
+    of = "cell" if differ else "table"
     return [
-        Curve("worst table", float(variances[worst]), titled[0]),
-        Curve("median table", float(np.median(variances))),
-        Curve("best table", float(variances[best]), titled[1]),
+        Curve(f"worst {of}", highest, titled[0]),
+        Curve("median table", float(np.median(found.mean))),
+        Curve(f"best {of}", lowest, titled[1]),
     ]
 
 
 def order_curves(optimum: Optimum, *, worst: bool) -> list[Curve]:
-    """The worst or the median table of each number of attributes."""
+    """The worst cell or the median table of each number of attributes."""
     groups, curves = order_groups(optimum.workload), []
+    found = optimum.table_variances.worst if worst else optimum.variances
     for group in np.unique(groups).tolist():
         places = np.flatnonzero(groups == group)
-        variances, name = optimum.variances[places], group_name(group, optimum.workload)
+        variances, name = found[places], group_name(group, optimum.workload)
         if worst and len(places) > 1:
             at = int(np.argmax(variances))
             table = titles(optimum.workload, places[[at]])[0]
@@ -80,10 +88,17 @@ def order_curves(optimum: Optimum, *, worst: bool) -> list[Curve]:
     return curves
 
 
-def table_curve(optimum: Optimum, place: int) -> Curve:
-    """One table's."""
+def table_curves(optimum: Optimum, place: int) -> list[Curve]:
+    """One table's; two where its cells differ, of a typical and of its least accurate cell."""
     (name,) = titles(optimum.workload, np.array([place]))
-    return Curve(name, float(optimum.variances[place]), name)
+    found = optimum.table_variances
+    mean, worst = float(found.mean[place]), float(found.worst[place])
+    if are_same(math.sqrt(mean), math.sqrt(worst)):
+        return [Curve(name, mean, name)]
+    return [
+        Curve(f"{name}, {CELLS['mean']}", mean, name),
+        Curve(f"{name}, {CELLS['worst']}", worst, name),
+    ]
 
 
 def errors_by_budget(

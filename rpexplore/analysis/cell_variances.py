@@ -24,7 +24,7 @@ _TREND = 0.5
 
 def points(forecasts: Sequence[Forecast], places: np.ndarray | None = None) -> pd.DataFrame:
     """One row for each plan and table: plan, group, attributes, table, cells, variance,
-    standard_error.
+    standard_error; where cells differ also best_standard_error and worst_standard_error.
 
     places: of the tables wanted; without it all of them. group, attributes: of `orders`.
     """
@@ -40,7 +40,7 @@ def points(forecasts: Sequence[Forecast], places: np.ndarray | None = None) -> p
     parts = []
     for forecast in forecasts:
         errors = forecast.standard_errors[places]
-        own = {"variance": errors**2, "standard_error": errors}
+        own = {"variance": errors**2, "standard_error": errors} | forecast.extremes(places)
         parts.append(pd.DataFrame({"plan": forecast.name, **shared, **own}))
     return pd.concat(parts, ignore_index=True)
 

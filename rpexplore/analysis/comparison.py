@@ -7,13 +7,14 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.alike import SAME
+from rpexplore.analysis.alike import SAME, cells_differ
 from rpexplore.analysis.budgets import DELTAS, in_unit, stated_delta
 from rpexplore.analysis.standard_errors import headline
+from rpexplore.analysis.table_titles import in_short, titles
 from rpexplore.plan import Plan
 from rpexplore.scenario import Scenario
-from rpexplore.table_lists import title
-from rpexplore.words import count_in_words, plural, rounded
+from rpexplore.words import capitalised, count_in_words, plural, rounded
+from rpexplore.workload import Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,7 @@ def inputs(scenarios: Sequence[Scenario]) -> SideBySide:
         "Values in all": lambda each: f"{sum(each.domain.sizes.tolist()):,}",
         "Tables asked for": lambda each: each.request.words,
         "Tables": lambda each: f"{len(each.workload):,}",
+        "Attributes are asked": _asked_in_words,
         "Importance": _importance_in_words,
         "Targets": _targets_in_words,
         "Aim": lambda each: each.loss.aim,
@@ -54,10 +56,14 @@ def inputs(scenarios: Sequence[Scenario]) -> SideBySide:
     keys = {
         "Attributes": lambda each: each.domain,
         "Tables": lambda each: each.workload.tables,
+        "Attributes are asked": lambda each: _ways_of(each.workload),
         "Importance": lambda each: _settings_of(each, each.workload.weights, 1.0),
         "Targets": lambda each: _settings_of(each, each.workload.targets, np.nan),
         "Budget": lambda each: each.budget.privacy_cost,
     }
+    if all(each.workload.is_pure for each in scenarios):
+        del words["Attributes are asked"]
+        del keys["Attributes are asked"]
     return SideBySide.of(
         {name: [tell(each) for each in scenarios] for name, tell in words.items()},
         {name: [key(each) for each in scenarios] for name, key in keys.items()},
@@ -68,12 +74,14 @@ def outcomes(scenarios: Sequence[Scenario], plans: Sequence[Plan]) -> SideBySide
     """What comes of the scenarios; they differ where the digits shown do."""
     heads = [headline(plan) for plan in plans]
     pairs = list(zip(scenarios, heads, strict=True))
+    # Of one row in the words that hold for all.
+    whose = next((head for head in heads if head.cells_differ), heads[0])
     deltas = dict.fromkeys([*(stated_delta(plan.budget) for plan in plans), *DELTAS])
     rows = {
-        "A cell of a typical table, 95 % of the time": [
+        f"{capitalised(whose.typical_in_words)}, 95 % of the time": [
             f"±{rounded(head.median_margin, 3)} {each.counted}" for each, head in pairs
         ],
-        "A cell of the worst table, 95 % of the time": [
+        f"{capitalised(whose.worst_in_words)}, 95 % of the time": [
             f"±{rounded(head.worst_margin, 3)} {each.counted}" for each, head in pairs
         ],
         "Worst table": [head.worst_table for head in heads],
@@ -101,27 +109,36 @@ def common_noun(scenarios: Sequence[Scenario]) -> str:
 
 
 def table_differences(left: Plan, right: Plan) -> pd.DataFrame:
-    """Tables that both plans have (by attribute names), the one that changes most first.
+    """Tables that both plans have, by attribute names and how they are asked, the one that changes
+    most first.
 
-    Columns: table, order, left, right (standard errors), change (right over left, minus 1).
+    Columns: table, order, left, right (standard errors), change (right over left, minus 1). Where
+    the cells of a table differ these are those of typical cells, and left_worst and right_worst
+    are those of the least accurate ones.
     """
-    at_right = {frozenset(table): place for place, table in enumerate(right.workload.tables)}
+    at_right = {table: place for place, table in enumerate(_tables_as_asked(right.workload))}
     pairs = [
-        (place, at_right[frozenset(table)])
-        for place, table in enumerate(left.workload.tables)
-        if frozenset(table) in at_right
+        (place, at_right[table])
+        for place, table in enumerate(_tables_as_asked(left.workload))
+        if table in at_right
     ]
     lefts, rights = np.array(pairs, dtype=np.int64).reshape(len(pairs), 2).T
     before, after = left.standard_errors[lefts], right.standard_errors[rights]
     ratio = after / before
     order = np.argsort(-np.abs(np.log(ratio)), kind="stable")
-    names = left.workload.tables
+    worst = {}
+    if any(cells_differ(plan.table_variances) for plan in (left, right)):
+        worst = {
+            "left_worst": left.worst_standard_errors[lefts[order]],
+            "right_worst": right.worst_standard_errors[rights[order]],
+        }
     return pd.DataFrame(
         {
-            "table": [title(names[place]) for place in lefts[order].tolist()],
+            "table": titles(left.workload, lefts[order]),
             "order": left.workload.orders[lefts[order]],
             "left": before[order],
             "right": after[order],
+            **worst,
             "change": ratio[order] - 1,
         }
     )
@@ -150,6 +167,36 @@ def _attributes_in_words(names: Sequence[str], most: int = 4) -> str:
     """ "age, sex", "11: age, sex, region, income, …"."""
     listed = ", ".join(names[:most])
     return listed if len(names) <= most else f"{len(names):,}: {listed}, …"
+
+
+def _tables_as_asked(workload: Workload) -> list[frozenset]:
+    """Each table as its attribute names, with how they are asked where not by single values."""
+    if workload.is_pure:
+        return [frozenset(table) for table in workload.tables]
+    names, asked = workload.domain.names, []
+    for place, basis in workload.questions:
+        asked.append(names[place] if basis.is_identity else (names[place], basis))
+    rows = workload.asks.tolist()
+    return [frozenset(asked[question] for question in row if question >= 0) for row in rows]
+
+
+def _ways_of(workload: Workload) -> list[object]:
+    """What is asked of attributes other than their single values, and where if not everywhere."""
+    names = workload.domain.names
+    several = any(len(listed) > 1 for listed in workload.bases)
+    ways = [(names[place], basis) for place, basis in workload.questions if not basis.is_identity]
+    return [*ways, *(_tables_as_asked(workload) if several else [])]
+
+
+def _asked_in_words(scenario: Scenario) -> str:
+    """ "age: cumulative; region: groups; others: single values"."""
+    workload, attributes = scenario.workload, scenario.domain.attributes
+    listed = [
+        f"{attributes[place].name}: {in_short(basis, attributes[place])}"
+        for place, basis in workload.questions
+        if not basis.is_identity
+    ]
+    return "; ".join(listed) or "by single values"
 
 
 def _settings_of(scenario: Scenario, values: np.ndarray, plain: float) -> dict[Any, float]:
@@ -183,8 +230,9 @@ def _count(count: int) -> str:
 
 
 def _spread(plan: Plan) -> float:
-    """Largest standard error over the smallest."""
-    return float(np.max(plan.standard_errors) / np.min(plan.standard_errors))
+    """Largest standard error of a cell over the smallest."""
+    best = plan.table_variances.standard_errors("best")
+    return float(np.max(plan.worst_standard_errors) / np.min(best))
 
 
 def _percent(change: float) -> str:

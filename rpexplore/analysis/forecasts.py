@@ -4,13 +4,17 @@ Analyses take forecasts, so that plans, schemes and scenarios are compared by th
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from rpexplore.analysis.alike import cells_differ
 from rpexplore.budget import Budget
+from rpexplore.cells import Cells
 from rpexplore.losses import WEIGHTINGS, Loss, MaxVariance, SumOfVariances
 from rpexplore.optimum import Optimum
 from rpexplore.plan import Plan
+from rpexplore.table_variances import CELLS, TableVariances
 from rpexplore.workload import Workload
 
 # The ways of weighing tables that RP+ compares in its Figures 1 to 3, by what they give.
@@ -39,25 +43,93 @@ def scheme_of(loss: Loss, workload: Workload) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Forecast:
-    """Accuracy of the tables of a workload.
+class Noise:
+    """What the accuracy of every cell of a forecast's tables follows from.
 
-    standard_errors  float64[n_tables]: of a cell of each table
+    cells          of the workload, as measured
+    sigma_squared  float64[n_residuals]
+    variances      of each table: mean, worst and best cell
+    """
+
+    cells: Cells
+    sigma_squared: np.ndarray
+    variances: TableVariances
+
+    def cell_standard_errors(self, table: int) -> np.ndarray:
+        """Standard error of every cell of a table, one axis an attribute."""
+        return np.sqrt(self.cells.variances_of(table, self.sigma_squared))
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """Accuracy of the tables of a workload, seen at one cell of each.
+
+    standard_errors  float64[n_tables]: of that cell of each table
     shadow_prices    float64[n_tables], sum 1: how much of the loss each table holds up
+    cell             which cell that is, of `table_variances.CELLS`
+    noise            behind the standard errors; without it all cells of a table are taken as alike
     """
 
     name: str
     workload: Workload
     standard_errors: np.ndarray
     shadow_prices: np.ndarray
+    cell: str = "mean"
+    noise: Noise | None = None
 
     @classmethod
     def of_plan(cls, name: str, plan: Plan) -> "Forecast":
-        """What a plan gives."""
-        return cls(name, plan.workload, plan.standard_errors, plan.certificate.shadow_prices)
+        """What a plan gives, seen at a typical cell."""
+        cells = Cells(plan.workload, plan.closure)
+        noise = Noise(cells, plan.sigma_squared.floats, plan.table_variances)
+        prices = plan.certificate.shadow_prices
+        return cls(name, plan.workload, plan.standard_errors, prices, noise=noise)
 
     @classmethod
     def of_optimum(cls, name: str, optimum: Optimum, budget: Budget) -> "Forecast":
         """What the plan at this budget would give, without making it."""
         errors = optimum.standard_errors(budget)
-        return cls(name, optimum.workload, errors, optimum.solution.shadow_prices)
+        cost, found = float(budget.record_privacy_cost), optimum.table_variances
+        mean = found.mean / cost
+        variances = TableVariances(mean, mean, mean)
+        if found.worst is not found.best:
+            variances = TableVariances(mean, found.worst / cost, found.best / cost)
+        cells = Cells(optimum.workload, optimum.closure)
+        noise = Noise(cells, optimum.solution.sigma_squared / cost, variances)
+        prices = optimum.solution.shadow_prices
+        return cls(name, optimum.workload, errors, prices, noise=noise)
+
+    def cell_standard_errors(self, table: int) -> np.ndarray:
+        """Standard error of every cell of a table, one axis an attribute."""
+        if self.noise is None:
+            rows = [self.workload.question_rows[each] for each in self.workload.asks[table]]
+            return np.full(rows[: self.workload.orders[table]], self.standard_errors[table])
+        return self.noise.cell_standard_errors(table)
+
+    def seen_at(self, cell: str) -> "Forecast":
+        """The same tables seen at another cell of each: one of `table_variances.CELLS`."""
+        if self.noise is None or cell == self.cell:
+            return self
+        return replace(self, standard_errors=self.noise.variances.standard_errors(cell), cell=cell)
+
+    @cached_property
+    def cells_differ(self) -> bool:
+        """Whether some table's cells differ noticeably in accuracy."""
+        return self.noise is not None and cells_differ(self.noise.variances)
+
+    def extremes(self, places: np.ndarray) -> dict[str, np.ndarray]:
+        """Columns for the tables at these places: their best and worst cell, where cells differ."""
+        if self.noise is None or not self.cells_differ:
+            return {}
+        return {
+            f"{cell}_standard_error": self.noise.variances.standard_errors(cell)[places]
+            for cell in ("best", "worst")
+        }
+
+    @property
+    def seen_in_words(self) -> str:
+        """Which cell is looked at, in a sentence; "" where all cells are alike."""
+        if not self.cells_differ:
+            return ""
+        how = " (the root of the mean variance)" if self.cell == "mean" else ""
+        return f"Of each table, {CELLS[self.cell]} is looked at{how}."

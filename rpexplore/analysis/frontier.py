@@ -16,12 +16,14 @@ import pandas as pd
 from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.wishes import refuse_long
 from rpexplore.budget import Budget
+from rpexplore.cells import Cells
 from rpexplore.losses import Loss, MaxVariance, SumOfVariances
 from rpexplore.optimum import Optimum
 from rpexplore.scenario import Scenario
 from rpexplore.settings import TableSetting
-from rpexplore.solvers.max_variance import minimise_maximum
 from rpexplore.solvers.solution import Solution
+from rpexplore.solvers.worst_cell import minimise_worst_cell
+from rpexplore.table_variances import TableVariances
 from rpexplore.words import rounded
 from rpexplore.workload import Workload
 
@@ -116,7 +118,7 @@ def frontier(
 
 def point_of(optimum: Optimum, average: SumOfVariances, worst: MaxVariance) -> tuple[float, float]:
     """(S, M) of any plan at privacy cost 1 of one record."""
-    return _values(optimum.workload, optimum.variances, average, worst)
+    return _values(optimum.workload, optimum.table_variances, average, worst)
 
 
 def errors_of(found: Frontier, point: tuple[float, float], budget: Budget) -> tuple[float, float]:
@@ -220,10 +222,11 @@ def _bought(row: dict) -> str:
 
 
 def _values(
-    workload: Workload, variances: np.ndarray, average: Loss, worst: MaxVariance
+    workload: Workload, variances: TableVariances, average: Loss, worst: MaxVariance
 ) -> tuple[float, float]:
-    """(S, M) of variances [n_tables]."""
-    return average.value(variances, workload), worst.value(variances, workload)
+    """(S, M): S of the tables' mean variances, M of their worst cells."""
+    total = average.value(variances.of_loss(average), workload)
+    return total, worst.value(variances.of_loss(worst), workload)
 
 
 def _sums(point: Point) -> tuple[float, float]:
@@ -231,7 +234,7 @@ def _sums(point: Point) -> tuple[float, float]:
 
 
 def _end(share: float, optimum: Optimum, average: Loss, worst: MaxVariance) -> Point:
-    total, largest = _values(optimum.workload, optimum.variances, average, worst)
+    total, largest = _values(optimum.workload, optimum.table_variances, average, worst)
     value = largest if share else total
     return Point(share, total, largest, max(value / optimum.solution.lower_bound - 1, 0.0))
 
@@ -242,7 +245,8 @@ def _between(
     """The point at θ = share."""
     _, _, solution = _solved(found, share, tolerance, note)
     workload, unit = found.best_average.workload, found.unit
-    variances = found.best_average.closure.variances(solution.sigma_squared)
+    closure = found.best_average.closure
+    variances = TableVariances.of(workload, closure, solution.sigma_squared)
     total, largest = _values(workload, variances, found.average, found.worst)
     value = (1 - share) * total / unit[0] + share * largest / unit[1]
     return Point(share, total, largest, max(value / solution.lower_bound - 1, 0.0))
@@ -258,7 +262,14 @@ def _solved(
     workload, closure = found.best_average.workload, found.best_average.closure
     fixed = (1 - share) / found.unit[0] * found.average.table_weights(workload)
     in_largest = share / found.unit[1] * found.worst.table_weights(workload)
-    solution = minimise_maximum(closure, in_largest, 1.0, tolerance, fixed_weights=fixed, note=note)
+    solution = minimise_worst_cell(
+        Cells(workload, closure),
+        in_largest,
+        1.0,
+        tolerance,
+        fixed_weights=closure.residual_weights(fixed),
+        note=note,
+    )
     return fixed, in_largest, solution
 
 

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import pandas as pd
 
 from rpexplore.analysis.bins import as_bins, bins_of_texts, edge_texts
 from rpexplore.analysis.unfinished import TO_COMPLETE, is_unfinished
-from rpexplore.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.attribute import LEVELS, Attribute, Bins, Categories, Integers
 from rpexplore.domain import Domain
 from rpexplore.errors import DomainError
 
@@ -104,11 +105,13 @@ def with_new_attribute(domain: Domain) -> Domain:
 
 
 def values_of(attribute: Attribute, most: int = MAX_LISTED) -> pd.DataFrame:
-    """The first values of an attribute, as they stand in the records, and what they are called."""
+    """The first values of an attribute: as they stand in the records, what they are called, and
+    the group they lie in ("South > East"; "" for none): columns value, label, group."""
     count = min(attribute.size, most)
     labels = [attribute.values.label(index) for index in range(count)]
     stored = attribute.values.values[:count] if isinstance(attribute.values, Categories) else labels
-    return pd.DataFrame({"value": list(stored), "label": labels})
+    groups = [LEVELS.join(path) for path in attribute.groups[:count]] or [""] * count
+    return pd.DataFrame({"value": list(stored), "label": labels, "group": groups})
 
 
 def categories_from_text(text: str) -> Categories:
@@ -122,31 +125,73 @@ def categories_from_text(text: str) -> Categories:
 
 
 def domain_with_values(domain: Domain, name: str, values: Categories | Integers | Bins) -> Domain:
-    """The domain in which an attribute has these values."""
-    attributes = list(domain.attributes)
-    place = domain.position(name)
-    attributes[place] = replace(attributes[place], values=values)
-    return Domain(tuple(attributes))
+    """The domain in which an attribute has these values; one that stays keeps its group."""
+    attribute = domain[name]
+    kept = _groups_by_value(attribute, values)
+    return _domain_with(domain, replace(attribute, values=values, groups=kept))
 
 
 def domain_with_labels(
     domain: Domain, name: str, changes: Mapping[int, Mapping[str, Any]]
 ) -> EditedDomain:
-    """The domain after changes {row: {"label": text}} to the values of one attribute.
+    """The domain after changes {row: {"label": text, "group": text}} to an attribute's values.
 
-    An emptied label is the value itself. Labels that cannot be used are refused one by one.
+    An emptied label is the value itself; only categories have labels of their own. Groups are
+    paths, "South > East"; an emptied one is none. What cannot be used is refused one by one.
     """
     refused: list[str] = []
-    values = domain[name].values
-    assert isinstance(values, Categories)  # others have no labels of their own
+    attribute = domain[name]
     for row, change in changes.items():
-        labels = list(values.labels)
-        labels[row] = str(change.get("label") or "").strip() or values.values[row]
-        try:
-            values = Categories(values.values, tuple(labels))
-        except DomainError as error:
-            refused.append(f"Attribute {name!r}: {error}")
-    return EditedDomain(domain_with_values(domain, name, values), {}, tuple(refused))
+        for column, with_text in (("label", _with_label), ("group", _with_group)):
+            if column in change:
+                try:
+                    attribute = with_text(attribute, row, str(change[column] or "").strip())
+                except DomainError as error:
+                    refused.append(str(error))
+    return EditedDomain(_domain_with(domain, attribute), {}, tuple(refused))
+
+
+def _with_label(attribute: Attribute, row: int, text: str) -> Attribute:
+    values = attribute.values
+    assert isinstance(values, Categories)
+    labels = list(values.labels)
+    labels[row] = text or values.values[row]
+    try:
+        return replace(attribute, values=Categories(values.values, tuple(labels)))
+    except DomainError as error:
+        raise DomainError(f"Attribute {attribute.name!r}: {error}") from None
+
+
+def _with_group(attribute: Attribute, row: int, text: str) -> Attribute:
+    groups = list(attribute.groups or ((),) * attribute.size)
+    groups[row] = tuple(text.split(LEVELS)) if text else ()
+    return replace(attribute, groups=tuple(groups))
+
+
+def _domain_with(domain: Domain, attribute: Attribute) -> Domain:
+    """The domain with this in place of its attribute of that name."""
+    attributes = list(domain.attributes)
+    attributes[domain.position(attribute.name)] = attribute
+    return Domain(tuple(attributes))
+
+
+def _groups_by_value(
+    attribute: Attribute, values: Categories | Integers | Bins
+) -> tuple[tuple[str, ...], ...]:
+    """The groups of an attribute after it has these values: each value that stays keeps its own."""
+    if not attribute.groups:
+        return ()
+    group_of = dict(zip(_keys(attribute.values), attribute.groups, strict=True))
+    return tuple(group_of.get(key, ()) for key in _keys(values))
+
+
+def _keys(values: Categories | Integers | Bins) -> list[Any]:
+    """What tells each value from others before and after a change."""
+    if isinstance(values, Categories):
+        return list(values.values)
+    if isinstance(values, Bins):  # the label of the last one says so
+        return list(pairwise(values.edges))
+    return [values.label(index) for index in range(values.size)]
 
 
 def _row(attribute: Attribute) -> dict[str, Any]:
@@ -190,7 +235,10 @@ def _edited(attribute: Attribute, change: Mapping[str, Any]) -> Attribute:
             values = _edited_values(attribute.values, change)
     except DomainError as error:
         raise DomainError(f"Attribute {attribute.name!r}: {error}") from None
-    return Attribute(name, values, label)
+    # Another kind starts with as many values, in the same places.
+    alike = kind != _kind(attribute.values) and values.size == attribute.size
+    groups = attribute.groups if alike else _groups_by_value(attribute, values)
+    return Attribute(name, values, label, groups)
 
 
 def _completed(kind: str, change: Mapping[str, Any]) -> Categories | Integers | Bins:

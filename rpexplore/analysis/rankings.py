@@ -32,7 +32,8 @@ def all_titles(workload: Workload) -> np.ndarray:
 
 def ranking(forecast: Forecast, names: np.ndarray) -> pd.DataFrame:
     """All tables, the worst off first: table, order, cells, standard_error, margin_95 and
-    times_median, how many times the median standard error that is.
+    times_median, how many times the median standard error that is; where cells differ also
+    best_standard_error and worst_standard_error, of the table's most and least accurate cell.
 
     names: `all_titles` of the workload
     """
@@ -53,4 +54,5 @@ def _rows(
             "margin_95": errors * MARGIN,
             "times_median": errors / np.median(forecast.standard_errors),
         }
+        | forecast.extremes(places)
     )

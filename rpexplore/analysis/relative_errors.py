@@ -2,99 +2,24 @@
 
 The coefficient of variation of a cell is the standard error of its noise over its expected count.
 A cell is publishable at a wanted coefficient if it has no larger one.
-
-Every cell of a table has one standard error, and its expected count is a cell of the margin
-summed over the attributes that the table does not have, divided evenly over the values of those
-that the margin does not have. So tables with the same attributes of the margin share one sorted
-list of counts, and a binary search in it tells how many cells of a table are publishable: exact
-for any number of tables and cells.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.errors import WorkloadError
-from rpexplore.expected import ExpectedCounts
+from rpexplore.questions import questions
 from rpexplore.words import count_in_words, plural, share_in_words
-from rpexplore.workload import Workload
 
 # The coefficients of variation of a curve.
 CURVE = np.geomspace(0.01, 2, 40)
 
 MOST_LISTED = 100_000  # cells of one table
-
-
-@dataclass(frozen=True, eq=False)
-class _Group:
-    """Tables with the same attributes of the margin.
-
-    tables  int64[n]: their places in the workload
-    spread  float64[n]: over how many cells of the table each count of the margin is spread
-    counts  float64[n_counts]: of the margin of these attributes, ascending
-    """
-
-    tables: np.ndarray
-    spread: np.ndarray
-    counts: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class ExpectedCells:
-    """The expected counts of all cells of all tables of a workload."""
-
-    workload: Workload
-    expected: ExpectedCounts
-    groups: tuple[_Group, ...]
-
-    @classmethod
-    def of(cls, expected: ExpectedCounts, workload: Workload) -> "ExpectedCells":
-        """Raises `WorkloadError` if the counts do not fit the workload's schema."""
-        domain, expected = workload.domain, expected.fitted(workload.domain)
-        bits = np.zeros(len(domain) + 1, dtype=np.int64)  # the last for the −1 of the padding
-        for axis, name in enumerate(expected.attributes):
-            bits[domain.position(name)] = 1 << axis
-        masks, group_of = np.unique(bits[workload.members].sum(axis=1), return_inverse=True)
-        order = np.argsort(group_of, kind="stable")
-        groups = []
-        for mask, tables in zip(
-            masks.tolist(), np.split(order, np.cumsum(np.bincount(group_of))[:-1]), strict=True
-        ):
-            axes = range(len(expected.attributes))
-            missing = tuple(axis for axis in axes if not mask >> axis & 1)
-            counts = np.sort(expected.margin.sum(axis=missing), axis=None)
-            groups.append(_Group(tables, workload.cells[tables] / counts.size, counts))
-        return cls(workload, expected, tuple(groups))
-
-    def medians(self) -> np.ndarray:
-        """Expected count of a typical cell (the median) of each table, float64[n_tables]."""
-        medians = np.empty(len(self.workload))
-        for group in self.groups:
-            medians[group.tables] = np.median(group.counts) / group.spread
-        return medians
-
-    def shares(self, errors: np.ndarray, coefficient: float) -> np.ndarray:
-        """Share of each table's cells that are publishable, float64[n_tables].
-
-        errors: standard error of a cell of each table
-        """
-        shares = np.empty(len(self.workload))
-        for group in self.groups:
-            least = _least_count(errors[group.tables], group.spread, coefficient)
-            below = np.searchsorted(group.counts, least)
-            shares[group.tables] = 1 - below / len(group.counts)
-        return shares
-
-
-def _least_count(
-    errors: np.ndarray | float, spread: np.ndarray | float, coefficient: float
-) -> np.ndarray | float:
-    """The smallest count of the margin whose cells are publishable."""
-    return errors * spread / coefficient
 
 
 def of_tables(
@@ -107,10 +32,10 @@ def of_tables(
     names: `rankings.all_titles` of the workload
     """
     workload, errors = forecast.workload, forecast.standard_errors
-    shares, medians = cells.shares(errors, coefficient), cells.medians()
-    with np.errstate(divide="ignore"):
-        relative = errors / medians
+    shares, medians = cells.shares(forecast, coefficient), cells.medians()
+    relative = cells.typical_relative_errors(forecast)
     places = np.lexsort((relative, -shares))
+    places = places[cells.held[places]]
     return pd.DataFrame(
         {
             "table": names[places],
@@ -129,11 +54,12 @@ def by_order(forecast: Forecast, cells: ExpectedCells, coefficient: float) -> pd
     """One row a group of orders, and one for all: attributes, tables, whole (tables with every
     cell publishable), none (tables without one), cells, publishable, share (of the cells)."""
     workload = forecast.workload
-    shares = cells.shares(forecast.standard_errors, coefficient)
+    shares, held = cells.shares(forecast, coefficient), cells.held
     groups = order_groups(workload)
-    kinds = [(group_name(g, workload), groups == g) for g in np.unique(groups).tolist()]
+    found = np.unique(groups[held]).tolist()
+    kinds = [(group_name(g, workload), held & (groups == g)) for g in found]
     rows = []
-    for name, chosen in [*kinds, ("all tables", np.ones(len(workload), dtype=bool))]:
+    for name, chosen in [*kinds, ("all tables", held)]:
         counts = workload.cells[chosen]
         publishable = float(np.sum(shares[chosen] * counts))  # all cells if all shares are 1
         rows.append(
@@ -166,12 +92,12 @@ def curves(forecast: Forecast, cells: ExpectedCells) -> pd.DataFrame:
 
     Columns: series, group, coefficient, share.
     """
-    workload, errors = forecast.workload, forecast.standard_errors
-    groups = order_groups(workload)
-    totals = np.bincount(groups, workload.cells)
+    workload, looked_at = forecast.workload, cells.held
+    groups, counts = order_groups(workload)[looked_at], workload.cells[looked_at]
+    totals = np.bincount(groups, counts)
     held = np.array(
         [
-            np.bincount(groups, cells.shares(errors, coefficient) * workload.cells)
+            np.bincount(groups, cells.shares(forecast, coefficient)[looked_at] * counts)
             for coefficient in CURVE.tolist()
         ]
     )
@@ -197,38 +123,35 @@ def of_cells(
 
     table: its place in the workload. Raises `WorkloadError` for a table of too many cells.
     """
-    workload, error = forecast.workload, float(forecast.standard_errors[table])
-    domain, places = workload.domain, workload.places(table)
-    sizes = tuple(domain.sizes[list(places)].tolist())
+    workload, domain = forecast.workload, forecast.workload.domain
     if workload.cells[table] > MOST_LISTED:
         raise WorkloadError(
             f"The table {workload.describe(table)} has "
             f"{count_in_words(int(workload.exact_cells[table]))} cells; at most {MOST_LISTED:,} "
             "are listed."
         )
-    names = [domain.names[place] for place in places]
-    kept = [name for name in names if name in cells.expected.attributes]
-    missing = tuple(axis for axis, name in enumerate(cells.expected.attributes) if name not in kept)
-    margin = cells.expected.margin.sum(axis=missing)
-    shape = tuple(size if name in kept else 1 for name, size in zip(names, sizes, strict=True))
-    margin = np.broadcast_to(margin.reshape(shape), sizes).ravel()
-    spread = float(workload.cells[table]) / np.prod(shape)
-    expected = margin / spread
+    answers = cells.answers(table)
+    errors = np.full(answers.shape, forecast.standard_errors[table])
+    if table in cells.unequal or table in cells.left_out:
+        errors = forecast.cell_standard_errors(table)
+    expected, errors = answers.ravel(), errors.ravel()
     with np.errstate(divide="ignore"):
-        relative = error / expected
-    indices = np.indices(sizes).reshape(len(places), margin.size)
+        relative = errors / np.abs(expected)
+    places = workload.places(table)
+    indices = np.indices(answers.shape).reshape(len(places), answers.size)
     columns: dict[str, object] = {}
-    for name, index in zip(names, indices, strict=True):
-        labels = np.array(domain[name].labels(), dtype=object)
+    for place, index in zip(places, indices, strict=True):
+        name = domain.names[place]
+        asked = questions(workload.basis_of(table, place), domain.attributes[place])
+        labels = np.array(asked.labels(), dtype=object)
         columns[name if name not in OF_CELLS else f"{name} (attribute)"] = labels[index]
-    least = _least_count(error, spread, coefficient)
     columns |= {
         "expected": expected,
-        "standard_error": error,
+        "standard_error": errors,
         "relative_error": relative,
-        "accurate": np.where(margin >= least, "yes", "no"),
+        "accurate": np.where(relative <= coefficient, "yes", "no"),
     }
-    return pd.DataFrame(columns, index=range(margin.size))
+    return pd.DataFrame(columns, index=range(answers.size))
 
 
 OF_CELLS = ("expected", "standard_error", "relative_error", "accurate")

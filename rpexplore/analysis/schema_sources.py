@@ -59,12 +59,14 @@ def domain_from_lines(text: str) -> Domain:
 
 
 def loaded_in_words(scenario: Scenario, what: str) -> str:
-    """What was loaded as the schema, and which settings of tables are still there."""
+    """What was loaded as the schema, and what is still asked of tables and attributes."""
     domain = scenario.domain
     values = plural(values_in_all(domain), "value")
     words = f"Loaded {what}: {plural(len(domain), 'attribute')}, {values}."
     kept = [setting.attributes for setting in scenario.request.settings]
-    return f"{words} Kept: importance or target of {titles_in_words(kept)}." if kept else words
+    asked = [(name,) for name in dict.fromkeys(each.attribute for each in scenario.request.asking)]
+    words += f" Kept: importance or target of {titles_in_words(kept)}." if kept else ""
+    return words + f" Kept: how these are asked: {titles_in_words(asked)}." * bool(asked)
 
 
 def domain_of_columns(

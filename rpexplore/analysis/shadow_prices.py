@@ -51,7 +51,10 @@ def holders(forecast: Forecast) -> Holders:
 
 
 def by_table(forecast: Forecast, most: int | None = 10) -> pd.DataFrame:
-    """The tables with the largest shares: table, order, cells, share, standard_error."""
+    """The tables with the largest shares: table, order, cells, share, standard_error.
+
+    Where cells differ, also best_standard_error and worst_standard_error.
+    """
     workload = forecast.workload
     places = np.argsort(-forecast.shadow_prices, kind="stable")[:most]
     return pd.DataFrame(
@@ -62,6 +65,7 @@ def by_table(forecast: Forecast, most: int | None = 10) -> pd.DataFrame:
             "share": forecast.shadow_prices[places],
             "standard_error": forecast.standard_errors[places],
         }
+        | forecast.extremes(places)
     )
 
 

@@ -7,14 +7,16 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.accuracy import normal_quantile
-from rpexplore.analysis.alike import are_same
+from rpexplore.analysis.alike import are_same, cells_differ
+from rpexplore.analysis.table_titles import titles
 from rpexplore.plan import Plan
-from rpexplore.table_lists import texts_of_tables, title
+from rpexplore.table_lists import texts_of_tables
 from rpexplore.words import plural, rounded
-from rpexplore.workload import Workload
 
 CONFIDENCE = 0.95
 MARGIN = normal_quantile(CONFIDENCE)  # standard errors to either side, 1.96
+
+_OF_TYPICAL, _OF_WORST = "a cell of a typical table", "a cell of the worst table"
 
 # A target is met up to rounding of the noise scales, which is far below what anybody would notice.
 MET = 1 + 1e-9
@@ -22,7 +24,13 @@ MET = 1 + 1e-9
 
 @dataclass(frozen=True)
 class Headline:
-    """The accuracy of a whole plan in a few numbers; margins are half 95 % intervals of a cell."""
+    """The accuracy of a whole plan in a few numbers; margins are half 95 % intervals of a cell.
+
+    median_error   of a typical cell of a typical table
+    worst_error    of the least accurate cell of any table, which is one of worst_table
+    cells_differ   whether some table's cells differ noticeably in accuracy
+    targets_met    tables whose least accurate cell is as accurate as wanted
+    """
 
     tables: int
     median_error: float
@@ -30,23 +38,35 @@ class Headline:
     worst_error: float
     worst_margin: float
     worst_table: str
+    cells_differ: bool
     targets: int
     targets_met: int
+
+    @property
+    def typical_in_words(self) -> str:
+        """Whose the median is: "a cell of a typical table"."""
+        return "a typical cell of a typical table" if self.cells_differ else _OF_TYPICAL
+
+    @property
+    def worst_in_words(self) -> str:
+        """Whose the largest error is: "a cell of the worst table"."""
+        return "the least accurate cell of all tables" if self.cells_differ else _OF_WORST
 
 
 def headline(plan: Plan) -> Headline:
     """The accuracy of a plan in a few numbers."""
-    errors, worst = plan.standard_errors, int(np.argmax(plan.standard_errors))
-    targets = plan.workload.targets
+    errors, worst_errors = plan.standard_errors, plan.worst_standard_errors
+    worst, targets = int(np.argmax(worst_errors)), plan.workload.targets
     return Headline(
         tables=len(errors),
         median_error=float(np.median(errors)),
         median_margin=float(np.median(errors)) * MARGIN,
-        worst_error=float(errors[worst]),
-        worst_margin=float(errors[worst]) * MARGIN,
+        worst_error=float(worst_errors[worst]),
+        worst_margin=float(worst_errors[worst]) * MARGIN,
         worst_table=_title(plan, worst),
+        cells_differ=cells_differ(plan.table_variances),
         targets=int(np.count_nonzero(~np.isnan(targets))),
-        targets_met=int(np.count_nonzero(errors <= targets * MET)),
+        targets_met=int(np.count_nonzero(worst_errors <= targets * MET)),
     )
 
 
@@ -54,38 +74,45 @@ def by_order(plan: Plan) -> pd.DataFrame:
     """Standard error of a cell over the tables of each order, one row an order.
 
     Columns: order, tables, smallest, lower_quartile, median, upper_quartile, largest, best_table,
-    worst_table. However many tables there are, this is all a chart needs.
+    worst_table. However many tables there are, this is all a chart needs. Where the cells of a
+    table differ, quartiles and median are those of typical cells, smallest and largest of the most
+    and the least accurate cell of any of the tables.
     """
+    lowest, highest = plan.table_variances.standard_errors("best"), plan.worst_standard_errors
     rows = []
     for order in np.unique(plan.workload.orders).tolist():
         places = np.flatnonzero(plan.workload.orders == order)
-        errors = plan.standard_errors[places]
-        smallest, lower, median, upper, largest = np.quantile(errors, [0, 0.25, 0.5, 0.75, 1])
+        best, worst = places[np.argmin(lowest[places])], places[np.argmax(highest[places])]
+        lower, median, upper = np.quantile(plan.standard_errors[places], [0.25, 0.5, 0.75])
         rows.append(
             {
                 "order": order,
                 "tables": len(places),
-                "smallest": smallest,
+                "smallest": lowest[best],
                 "lower_quartile": lower,
                 "median": median,
                 "upper_quartile": upper,
-                "largest": largest,
-                "best_table": _title(plan, places[np.argmin(errors)]),
-                "worst_table": _title(plan, places[np.argmax(errors)]),
+                "largest": highest[worst],
+                "best_table": _title(plan, best),
+                "worst_table": _title(plan, worst),
             }
         )
     return pd.DataFrame(rows)
 
 
-def by_order_in_words(frame: pd.DataFrame, counted: str) -> str:
-    """What `by_order` shows, in one or two sentences: a chart's caption and alternative text."""
+def by_order_in_words(frame: pd.DataFrame, counted: str, *, cells_differ: bool = False) -> str:
+    """What `by_order` shows, in one or two sentences: a chart's caption and alternative text.
+
+    cells_differ: whether some table's cells differ in accuracy, as in `Headline`
+    """
     rows = frame.to_dict("records")
     best = min(rows, key=lambda row: row["median"])
     worst = max(rows, key=lambda row: row["median"])
     if are_same(best["median"], worst["median"]):
         several = ", however many attributes it has" if len(rows) > 1 else ""
         typical = f"{_as_in_chart(worst['median'])} {counted}"
-        middle = f"A typical table has a standard error of {typical}{several}."
+        whose = "A typical cell of a typical table" if cells_differ else "A typical table"
+        middle = f"{whose} has a standard error of {typical}{several}."
     else:
         middle = (
             f"Typical (median) standard errors run from {_as_in_chart(best['median'])} {counted} "
@@ -95,10 +122,23 @@ def by_order_in_words(frame: pd.DataFrame, counted: str) -> str:
     extreme = max(rows, key=lambda row: row["largest"])
     if are_same(min(row["smallest"] for row in rows), extreme["largest"]):
         return f"{middle} All tables are equally accurate."
+    which = "cell is one of" if cells_differ else "table is"
     return (
-        f"{middle} The least accurate table is {extreme['worst_table']}, at "
+        f"{middle} The least accurate {which} {extreme['worst_table']}, at "
         f"{_as_in_chart(extreme['largest'])}."
     )
+
+
+def boxes_in_words(frame: pd.DataFrame, *, cells_differ: bool = False) -> str:
+    """How to read the boxes of the chart of `by_order`; "" where there are none."""
+    if not differ_within_orders(frame):
+        return ""
+    if cells_differ:
+        return (
+            "Boxes hold the middle half of the tables, each by its typical cell; whiskers reach "
+            "the most and the least accurate cell of all."
+        )
+    return "Boxes hold the middle half of the tables; whiskers reach the best and the worst."
 
 
 def differ_within_orders(frame: pd.DataFrame) -> bool:
@@ -125,13 +165,20 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
     """One row for each table that has all of these attributes, the least accurate first.
 
     Columns: table ("age × sex"), order, cells, standard_error, margin_95, weight, target, and met
-    ("yes", "no", or "" where there is no target).
+    ("yes", "no", or "" where there is no target). Where the cells of some table differ, standard
+    error and margin are those of a typical cell, and best_standard_error and worst_standard_error
+    stand behind them; tables are then ordered, and compared with targets, by their worst cell.
     """
     workload = plan.workload
     places = workload.containing(containing)
-    places = places[np.argsort(-plan.standard_errors[places], kind="stable")]
-    errors, targets = plan.standard_errors[places], workload.targets[places]
-    met = np.where(errors <= targets * MET, "yes", "no")
+    places = places[np.argsort(-plan.worst_standard_errors[places], kind="stable")]
+    errors, worst = plan.standard_errors[places], plan.worst_standard_errors[places]
+    targets = workload.targets[places]
+    met = np.where(worst <= targets * MET, "yes", "no")
+    extremes = {}
+    if cells_differ(plan.table_variances):
+        best = plan.table_variances.standard_errors("best")[places]
+        extremes = {"best_standard_error": best, "worst_standard_error": worst}
     return pd.DataFrame(
         {
             "table": titles(workload, places),
@@ -139,6 +186,7 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
             "cells": workload.cells[places],
             "standard_error": errors,
             "margin_95": errors * MARGIN,
+            **extremes,
             "weight": workload.weights[places],
             "target": targets,
             "met": np.where(np.isnan(targets), "", met),
@@ -147,18 +195,19 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
 
 
 def csv_of_tables(plan: Plan) -> str:
-    """All tables of a plan as CSV; `table_lists.workload_from_csv` reads it as a workload."""
+    """All tables of a plan as CSV; `table_lists.workload_from_csv` reads its tables again.
+
+    How a table asks its attributes, and its best and worst cell, are there where some table asks
+    other than by single values.
+    """
     frame = plan.tables
     workload = plan.workload
     frame["attributes"] = list(texts_of_tables(workload.domain, workload.tables))
+    if workload.is_pure:
+        frame = frame.drop(columns=["worst_standard_error", "best_standard_error"])
+    else:
+        frame.insert(1, "asked", titles(workload, np.arange(len(workload))))
     return frame.to_csv(index=False, lineterminator="\n")
-
-
-def titles(workload: Workload, places: np.ndarray) -> list[str]:
-    """What to call the tables at these places."""
-    names = workload.domain.names
-    rows = workload.members[places].tolist()
-    return [title(tuple(names[i] for i in row if i >= 0)) for row in rows]
 
 
 def _as_in_chart(error: float) -> str:

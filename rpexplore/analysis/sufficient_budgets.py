@@ -62,10 +62,13 @@ def as_epsilon(rho: str | Fraction, delta: str = USUAL_DELTA) -> str:
 
 
 def needed_rho(optimum: Optimum, budget: Budget) -> np.ndarray:
-    """ρ at which each table meets its target, float64[n_tables]; NaN where it has none."""
+    """ρ at which each table meets its target, float64[n_tables]; NaN where it has none.
+
+    A table meets it when its least accurate cell does.
+    """
     targets = optimum.workload.targets
     with np.errstate(over="ignore"):
-        return _rho(budget, optimum.variances / targets / targets)
+        return _rho(budget, optimum.table_variances.worst / targets / targets)
 
 
 def smallest_budget(optimum: Optimum, budget: Budget) -> SufficientBudget:

@@ -31,7 +31,8 @@ class Outlook:
     """The targets of a workload at the present budget, and what meeting all of them takes.
 
     last, second  the tables that need the largest budgets, "" where there are not so many
-    last_error    standard error of the last one now; last_target: the wanted one
+    last_error    standard error of the last one now (of its least accurate cell); last_target: the
+                  wanted one
     enough        the smallest budget at which the plan with the present aim meets all
     aimed         the same of a plan aimed at the targets; None if that is the present aim, or not
                   every table has a target
@@ -81,13 +82,14 @@ def met_by_budget(aims: Mapping[str, Optimum], budget: Budget) -> pd.DataFrame:
 def last_to_be_met(optimum: Optimum, budget: Budget) -> pd.DataFrame:
     """The tables with a target, the one that needs the largest budget first.
 
-    Columns: table, target, standard_error (now), met ("yes" or "no"), needed_rho, times (needed
-    over present).
+    Columns: table, target, standard_error (now, of the least accurate cell), met ("yes" or "no"),
+    needed_rho, times (needed over present).
     """
     needs = needed_rho(optimum, budget)
     places = np.flatnonzero(~np.isnan(needs))
     places = places[np.argsort(-needs[places], kind="stable")]
-    errors, targets = optimum.standard_errors(budget)[places], optimum.workload.targets[places]
+    errors = optimum.standard_errors(budget, "worst")[places]
+    targets = optimum.workload.targets[places]
     return pd.DataFrame(
         {
             "table": titles(optimum.workload, places),
@@ -109,8 +111,10 @@ def outlook(optimum: Optimum, aimed: Optimum | None, budget: Budget) -> Outlook:
     needs = needed_rho(optimum, budget)
     places = np.argsort(-np.nan_to_num(needs, nan=-1.0), kind="stable")[:2]
     names = [*titles(optimum.workload, places[~np.isnan(needs[places])]), ""]
-    errors, targets = optimum.standard_errors(budget), optimum.workload.targets
+    errors, targets = optimum.standard_errors(budget, "worst"), optimum.workload.targets
     best = optimum if optimum.loss == AIM else aimed
+    if not optimum.workload.is_pure:
+        best = None  # its bound is that of what it measures, and other measuring may do with less
     bound = 0.0 if best is None else rho_below_no_plan_can(best, budget)
     return Outlook(
         targets=int(np.count_nonzero(~np.isnan(targets))),

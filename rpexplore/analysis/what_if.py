@@ -34,6 +34,8 @@ _LEAST_CHANGE = 0.05  # per cent: less than that is told as none
 class Moves:
     """Standard errors before and after a change, at privacy cost 1 of one record.
 
+    Those of a typical cell, where the cells of a table differ.
+
     workload   the tables there were, with those that were added
     concerned  bool[n_tables]: the tables that the wish is about
     before     float64[n_tables]; infinite where it was not to be had
@@ -60,7 +62,7 @@ def moves(before: Optimum, after: Optimum, wish: Wish) -> Moves:
     else:
         concerned = np.zeros(len(workload), dtype=bool)
         concerned[rows_of(workload, wish)] = True
-    errors = (np.sqrt(_variances(each, larger.closure)) for each in (before, after))
+    errors = (np.sqrt(_variances(each, larger)) for each in (before, after))
     return Moves(wish, workload, concerned, *errors)
 
 
@@ -198,14 +200,27 @@ def _of_concerned(found: Moves, budget: Budget, counted: str) -> str:
     return f"{some} can still be computed from the others, with errors {_spread(changes)}."
 
 
-def _variances(optimum: Optimum, closure: Closure) -> np.ndarray:
-    """Variances of the tables of a closure by an optimum that may measure fewer residuals."""
-    if optimum.closure is closure:
+def _variances(optimum: Optimum, larger: Optimum) -> np.ndarray:
+    """Mean cell variances of the tables of the larger workload by either of the two optima."""
+    if optimum is larger:
         return optimum.variances
-    sigma_squared = np.full(len(closure), np.inf)
-    places = places_of(optimum.closure.members, closure.members)
-    sigma_squared[places] = optimum.solution.sigma_squared
-    return closure.variances(sigma_squared)
+    variances = np.full(len(larger.workload), np.inf)
+    if _measures_alike(optimum, larger.closure):
+        sigma_squared = np.full(len(larger.closure), np.inf)
+        places = places_of(optimum.closure.members, larger.closure.members)
+        sigma_squared[places] = optimum.solution.sigma_squared
+        variances = larger.closure.variances(sigma_squared)
+    variances[places_of(optimum.workload.members, larger.workload.members)] = optimum.variances
+    return variances
+
+
+def _measures_alike(optimum: Optimum, closure: Closure) -> bool:
+    """Whether the attributes that an optimum measures are measured as in the closure."""
+    own = optimum.closure.strategies
+    return all(
+        own.get(place) is strategy or place not in optimum.workload.used
+        for place, strategy in closure.strategies.items()
+    )
 
 
 def _changes(before: np.ndarray, after: np.ndarray) -> np.ndarray:

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rpexplore.analysis.table_titles import titles
 from rpexplore.attribute_sets import attribute_sets
 from rpexplore.errors import WorkloadError
 from rpexplore.losses import MaxVariance
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import Scenario
 from rpexplore.settings import GroupSetting, TableSetting
-from rpexplore.table_lists import Table, title
+from rpexplore.table_lists import Table
 from rpexplore.words import plural
 from rpexplore.workload import Workload
 
@@ -65,8 +66,14 @@ def changed_workload(scenario: Scenario, wish: Wish) -> Workload:
         raise WorkloadError("That would leave no table; leave out fewer.")
     members = np.delete(workload.members, rows, axis=0)
     width = int(np.max(np.count_nonzero(members >= 0, axis=1)))  # the largest tables may be gone
-    weights, targets = np.delete(workload.weights, rows), np.delete(workload.targets, rows)
-    return Workload(workload.domain, members[:, :width], weights, targets)
+    return Workload(
+        workload.domain,
+        members[:, :width],
+        np.delete(workload.weights, rows),
+        np.delete(workload.targets, rows),
+        workload.bases,
+        np.delete(workload.ways, rows, axis=0)[:, :width],
+    )
 
 
 def changed_scenario(scenario: Scenario, wish: Wish, workload: Workload) -> Scenario:
@@ -92,8 +99,8 @@ def tables_in_words(workload: Workload, wish: Wish) -> str:
     """The tables that a wish is about: "the 45 tables with region", "the table age × sex"."""
     rows = rows_of(workload, wish)
     if len(rows) == 1:
-        names = _names(workload, int(rows[0]))
-        return f"the table {title(names)}" if names else "the total"
+        (name,) = titles(workload, rows)
+        return f"the table {name}" if workload.orders[rows[0]] else "the total"
     which = f" with {' and '.join(wish.containing)}" if wish.containing else ""
     size = "" if wish.order is None else f" of {plural(wish.order, 'attribute')}"
     return f"the {len(rows):,} tables{size}{which}"
@@ -136,7 +143,7 @@ def _added(scenario: Scenario, wish: Wish) -> Workload:
     if len(members) == 0:
         raise WorkloadError("The workload has all of these tables already.")
     bare = Workload(domain, members, np.ones(len(members)), np.full(len(members), np.nan))
-    return scenario.request.settled(bare)
+    return scenario.request.settled(scenario.request.asked(bare))
 
 
 def _boosted(scenario: Scenario, wish: Wish, workload: Workload) -> Scenario:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.standard_errors import titles
+from rpexplore.analysis.table_titles import titles
 from rpexplore.errors import WorkloadError
 from rpexplore.plan import Plan
 from rpexplore.scenario import Scenario

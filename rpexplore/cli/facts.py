@@ -11,13 +11,17 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.standard_errors import of_tables
+from rpexplore.analysis.table_titles import titles
+from rpexplore.asking import askings_of
 from rpexplore.cli.output import one_line, text_table
 from rpexplore.domain import Domain
 from rpexplore.exact import exact_text
 from rpexplore.ledger import Account, Run, text_of_path
 from rpexplore.plan import Plan
-from rpexplore.table_lists import texts_of_tables
+from rpexplore.scenario import has_even_totals
+from rpexplore.table_lists import texts_of_tables, titles_in_words
 from rpexplore.words import rounded
+from rpexplore.workload import Workload
 
 DELTAS = ("1e-6", "1e-9", "1e-12")
 _KINDS = {"Categories": "categories", "Integers": "whole numbers", "Bins": "bins"}
@@ -64,6 +68,45 @@ def plan_facts(plan: Plan) -> dict[str, Any]:
         "loss": {"description": plan.loss.description, "value": certificate.loss_value},
         "lower_bound": certificate.lower_bound,
         "gap": certificate.gap,
+        "asked": asked_facts(plan.workload),
+        "even_totals": has_even_totals(plan),
+    }
+
+
+def asked_facts(workload: Workload) -> list[dict[str, Any]]:
+    """How attributes are asked that are asked other than by single values, in plain values.
+
+    tables: those in which it is so; None for all that have the attribute and are not listed.
+    """
+    return [
+        {
+            "attribute": asking.attribute,
+            "way": asking.basis.kind,
+            "words": asking.basis.words(workload.domain[asking.attribute]),
+            "tables": [list(table) for table in asking.tables] or None,
+        }
+        for asking in askings_of(workload)
+    ]
+
+
+def asked_text(plan: Plan) -> str:
+    """How attributes are asked, for reading; single values where nothing is said."""
+    rows = [
+        f"  {one_line(fact['attribute'])}: {one_line(fact['words'])}"
+        + (f", in {one_line(titles_in_words(fact['tables']))}" if fact["tables"] else "")
+        for fact in asked_facts(plan.workload)
+    ]
+    spread = ["  Totals are spread evenly (ResidualPlanner+)"] if has_even_totals(plan) else []
+    return "\n".join(["Asked other than by single values", *rows, *spread])
+
+
+def answer_facts(value: float, error: float, quantile: float) -> dict[str, float]:
+    """An answer with its accuracy, in plain values."""
+    return {
+        "value": value,
+        "standard_error": error,
+        "lower_95": value - quantile * error,
+        "upper_95": value + quantile * error,
     }
 
 
@@ -78,15 +121,22 @@ def table_facts(tables: pd.DataFrame) -> list[dict[str, Any]]:
 def accuracy_table(plan: Plan, count: int) -> str:
     """So many of a plan's tables as a text table, the least accurate first.
 
-    Weights and targets are shown where there are any.
+    Weights and targets are shown where there are any, and the least accurate cell where cells of a
+    table differ.
     """
     tables = of_tables(plan).head(count)
+    differ = "worst_standard_error" in tables
     columns = {
         "table": tables["table"].tolist(),
         "cells": [f"{cells:,.0f}" for cells in tables["cells"]],
-        "standard error": [rounded(error, 4, zeros=True) for error in tables["standard_error"]],
+        "typical standard error" if differ else "standard error": [
+            rounded(error, 4, zeros=True) for error in tables["standard_error"]
+        ],
         "95 % within ±": [rounded(margin, 4, zeros=True) for margin in tables["margin_95"]],
     }
+    if differ:
+        worst = tables["worst_standard_error"]
+        columns["worst cell"] = [rounded(error, 4, zeros=True) for error in worst]
     if np.any(plan.workload.weights != 1):
         columns["weight"] = [f"{weight:g}" for weight in tables["weight"]]
     if not np.all(np.isnan(plan.workload.targets)):
@@ -97,10 +147,18 @@ def accuracy_table(plan: Plan, count: int) -> str:
     return text_table(rows, "<" + ">" * (len(columns) - 1))
 
 
-def csv_of_tables(domain: Domain, tables: pd.DataFrame) -> str:
-    """Rows of `Plan.tables` as CSV, which `table_lists.workload_from_csv` reads as a workload."""
-    texts = list(texts_of_tables(domain, tables["attributes"]))
-    return tables.assign(attributes=texts).to_csv(index=False, lineterminator="\n")
+def csv_of_tables(plan: Plan, tables: pd.DataFrame) -> str:
+    """Rows of `Plan.tables` as CSV, which `table_lists.workload_from_csv` reads as a workload.
+
+    How they are asked, and their best and worst cell, are there where cells of a table can differ.
+    """
+    texts = list(texts_of_tables(plan.workload.domain, tables["attributes"]))
+    frame = tables.assign(attributes=texts)
+    if plan.workload.is_pure:
+        frame = frame.drop(columns=["worst_standard_error", "best_standard_error"])
+    else:
+        frame.insert(1, "asked", titles(plan.workload, tables.index.to_numpy()))
+    return frame.to_csv(index=False, lineterminator="\n")
 
 
 def amount(rho: Fraction, mode: str = "up") -> str:

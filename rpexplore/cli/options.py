@@ -10,9 +10,11 @@ import typer
 from rpexplore.errors import BudgetError, DomainError, RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
+    from rpexplore.attribute import Attribute
     from rpexplore.budget import Budget
     from rpexplore.domain import Domain
     from rpexplore.losses import Loss
+    from rpexplore.own_questions import Own
     from rpexplore.workload import AttributeSet, Workload
 
 _ONE_TABLE = (
@@ -30,6 +32,17 @@ _WEIGHTING = (
 _RELATIVE_TO = (
     "With --loss max: variances count by importance (the default), or relative to each table's "
     "target."
+)
+_ASK = (
+    "How an attribute is asked, other than by each value: prefix (all up to each value), ranges "
+    "(every range of values), windows:5 (rolling sums of 5 values), hierarchy (the groups of its "
+    "values), hierarchy:5,20 (groups of 5 and of 20 values), own:FILE (a matrix, .csv or .npy, one "
+    "row a question), identity (each value). With @ and a table, in that table only: "
+    "age=prefix@age,sex. Repeat it for more."
+)
+_EVEN_TOTALS = (
+    "Measure attributes that are asked otherwise as classical ResidualPlanner+ does: totals are "
+    "spread evenly over the values, which is less accurate."
 )
 _PERSON = (
     "Protect a person with at most M records, rather than one record. Larger M = less accurate "
@@ -82,6 +95,8 @@ Weight = Annotated[
 Target = Annotated[
     list[str] | None, _option("A,B=S", "Wanted standard error of the cells of a table.")
 ]
+Ask = Annotated[list[str] | None, _option("A=WAY", _ASK)]
+EvenTotals = Annotated[bool, typer.Option("--even-totals", help=_EVEN_TOTALS)]
 TheLoss = Annotated[
     LossKind, typer.Option(help="What to make small: the sum of all variances, or the largest.")
 ]
@@ -108,6 +123,15 @@ ReportNote = Annotated[str, _option("TEXT", "A remark to print in the report.")]
 Counted = Annotated[str, _option("WORD", "What one record stands for, in the plural: people, say.")]
 
 Data = Annotated[Path, _argument("DATA", "The records, .csv or .parquet, one row a record.")]
+ReleaseFolder = Annotated[Path, _argument("RELEASE", "The folder of a release.")]
+Chosen = Annotated[
+    list[str] | None,
+    _argument(
+        "A=VALUES",
+        "The values of an attribute that count: one by its label (sex=Female), a range "
+        "(age=18..24, age=65..), a group of values, or several of these separated by commas.",
+    ),
+]
 Folder = Annotated[Path, _option("FOLDER", "A new folder for the tables.")]
 Other = Annotated[
     list[str] | None,
@@ -170,8 +194,10 @@ def workload_from_options(
     tables: Path | None,
     weight: Sequence[str],
     target: Sequence[str],
+    ask: Sequence[str],
 ) -> "Workload":
-    """The union of all tables that are asked for in any way, with weights and targets."""
+    """The union of all tables that are asked for in any way, with weights, targets and askings."""
+    from rpexplore.asking_text import asked_as_listed, asking_from_text
     from rpexplore.table_lists import table_from_text, workload_from_csv
     from rpexplore.workload import Workload
 
@@ -193,24 +219,41 @@ def workload_from_options(
     for part in parts[1:]:
         united |= part
     united = united.with_weights(_numbers_by_table(domain, weight, "weight"))
-    return united.with_targets(_numbers_by_table(domain, target, "target"))
+    united = united.with_targets(_numbers_by_table(domain, target, "target"))
+    return asked_as_listed(united, [asking_from_text(domain, text, _own_of) for text in ask])
+
+
+def chosen_from_options(domain: "Domain", options: Sequence[str]) -> "dict[str, list[float]]":
+    """{attribute: question} of options such as age=18..24; either may hold an equals sign."""
+    from rpexplore.selection import chosen
+
+    texts = _by_attribute(
+        domain, options, "A question", "the values that count, such as age=18..24"
+    )
+    return {name: chosen(domain[name], text) for name, text in texts.items()}
 
 
 def other_from_options(domain: "Domain", options: Sequence[str]) -> Mapping[str, str]:
     """{attribute: value} of options such as region=R12; either may hold an equals sign."""
+    return _by_attribute(
+        domain, options, "--other", "the value that takes the rest, such as region=R12"
+    )
+
+
+def _by_attribute(
+    domain: "Domain", options: Sequence[str], option: str, what: str
+) -> dict[str, str]:
+    """{attribute: text} of options such as region=R12; either may hold an equals sign."""
     found: dict[str, str] = {}
     for text in options:
         parts = text.split("=")
         splits = [("=".join(parts[:i]), "=".join(parts[i:])) for i in range(1, len(parts))]
         known = [(name, value) for name, value in splits if name in domain.names]
         if not known:
-            raise DomainError(
-                f"--other {text!r} must be an attribute of the plan, =, and the value that takes "
-                "the rest, such as region=R12."
-            )
+            raise DomainError(f"{option} {text!r} must be an attribute of the plan, =, and {what}.")
         name, value = known[0]
         if name in found:
-            raise DomainError(f"--other names {name!r} twice; give it one value.")
+            raise DomainError(f"{option} names {name!r} twice; name it once.")
         found[name] = value
     return found
 
@@ -235,12 +278,24 @@ def _numbers_by_table(
     return found
 
 
+def _own_of(path: Path, attribute: "Attribute") -> "Own":
+    """The own questions of a file."""
+    from rpexplore.basis_file import own_from_bytes
+
+    return own_from_bytes(_bytes_of(path), path.name, attribute)
+
+
 def _text_of(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return _bytes_of(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise RpexploreError(f"{path.name} is not UTF-8 text; save it as UTF-8.") from None
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
     except OSError as error:
         raise RpexploreError(
             f"The file {str(path)!r} cannot be read ({error.strerror}); check the path."
         ) from None
-    except UnicodeDecodeError:
-        raise RpexploreError(f"{path.name} is not UTF-8 text; save it as UTF-8.") from None

@@ -16,6 +16,7 @@ from rpexplore.cli.output import (
     write_new,
 )
 from rpexplore.errors import RpexploreError
+from rpexplore.words import rounded
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
@@ -40,7 +41,7 @@ def program(
 ) -> None:
     """Plan, inspect and run the release of noisy tables under differential privacy.
 
-    The way: schema, plan, show, verify, report, release. Only release reads records.
+    The way: schema, plan, show, verify, report, release, answer. Only release reads records.
     """
     if version:
         from importlib.metadata import version as installed
@@ -89,6 +90,8 @@ def plan(
     tables: options.TablesFile = None,
     weight: options.Weight = None,
     target: options.Target = None,
+    ask: options.Ask = None,
+    even_totals: options.EvenTotals = False,
     weighting: options.TheWeighting = None,
     relative_to: options.TheRelativeTo = None,
     rho: options.Rho = None,
@@ -102,8 +105,9 @@ def plan(
 ) -> None:
     """Find the most accurate plan within a privacy budget, and save it.
 
-    Say which tables in one way or several; a table that is asked for twice is an error. Give the
-    budget in one way; its numbers are exact: 0.1 and 1/3 mean just that. No records are needed.
+    Say which tables in one way or several; a table that is asked for twice is an error. Their
+    attributes are asked by each value, or as --ask says; limits by cells count single values. Give
+    the budget in one way; its numbers are exact: 0.1 and 1/3 mean just that. No records are needed.
     """
     from rpexplore import planner
     from rpexplore.cli.facts import plan_facts
@@ -125,9 +129,18 @@ def plan(
             tables=tables,
             weight=weight or [],
             target=target or [],
+            ask=ask or [],
         )
-    with progress(f"Planning {len(workload):,} tables"):
-        made = planner.plan(workload, loss=objective, budget=budget)
+    doing = f"Planning {len(workload):,} tables"
+    with progress(doing) as tell:
+        found = planner.optimum(
+            workload,
+            loss=objective,
+            even_totals=even_totals,
+            note_strategies=lambda share: tell("Looking for what to measure", share),
+            note=lambda gap: tell(doing, 1.0),
+        )
+        made = found.at(budget)
         refuse_existing(out, force)
         made.save(out)
     if as_json:
@@ -148,7 +161,13 @@ def show(
 ) -> None:
     """Show what a plan promises, table by table. Refuses a plan that `verify` finds wrong."""
     from rpexplore import verification
-    from rpexplore.cli.facts import accuracy_table, csv_of_tables, plan_facts, table_facts
+    from rpexplore.cli.facts import (
+        accuracy_table,
+        asked_text,
+        csv_of_tables,
+        plan_facts,
+        table_facts,
+    )
     from rpexplore.plan import Plan
 
     if csv is not None:
@@ -160,14 +179,16 @@ def show(
                 f"The plan {str(plan_file)!r} does not hold what it claims; see "
                 "`rpexplore verify` for what is wrong, and make it again."
             )
-        rows = loaded.tables.sort_values("standard_error", ascending=False, kind="stable")
+        rows = loaded.tables.sort_values("worst_standard_error", ascending=False, kind="stable")
         if csv is not None:
-            write_new(csv, csv_of_tables(loaded.workload.domain, rows), force)
+            write_new(csv, csv_of_tables(loaded, rows), force)
     if as_json:
         listed = table_facts(rows if tables is None else rows.head(tables))
         say_json({**plan_facts(loaded), "tables": listed, "csv": csv and str(csv)})
         return
     say(str(loaded))
+    if not loaded.workload.is_pure:
+        say(f"\n{asked_text(loaded)}")
     shown = min(len(rows), 20 if tables is None else tables)
     if shown:
         say(f"\n{accuracy_table(loaded, shown)}")
@@ -291,6 +312,35 @@ def release(
     say(f"\nThe {len(loaded.workload):,} noisy tables are in {done.folder}")
     spent = amount(after.spent_record_rho * factor)
     say(f"Charged {amount(charged)}; spent on this data so far: {spent}")
+
+
+@cli.command()
+def answer(
+    release_folder: options.ReleaseFolder,
+    chosen: options.Chosen = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Answer a question from a release, with its margin.
+
+    Say which values count: age=18..24 sex=Female asks how many are both. Attributes that are not
+    named are summed over; some table of the release must have those that are. The standard error is
+    exact, with all covariances of what is added up. Costs no privacy.
+    """
+    from rpexplore.accuracy import normal_quantile
+    from rpexplore.cli.facts import answer_facts
+    from rpexplore.release import Release
+
+    with progress("Reading the release"):
+        opened = Release.load(release_folder)
+        query = options.chosen_from_options(opened.plan.workload.domain, chosen or [])
+        value, error = opened.answer(tuple(query), query)
+    facts = answer_facts(value, error, normal_quantile(0.95))
+    if as_json:
+        say_json({"question": chosen or [], **facts})
+        return
+    say(f"Value            {value:,.2f}")
+    say(f"Standard error   {rounded(error, 4, zeros=True)}")
+    say(f"95 % interval    {facts['lower_95']:,.2f} to {facts['upper_95']:,.2f}")
 
 
 @cli.command(name="ledger")

@@ -4,12 +4,13 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis import standard_errors, workload_grids
+from rpexplore.analysis.alike import cells_differ
 from rpexplore.analysis.standard_errors import csv_of_tables
 from rpexplore.export.section import Attachment, Chart, Numbers, Section, counts
 from rpexplore.figures.by_order import standard_errors_by_order
 from rpexplore.losses import MaxVariance
 from rpexplore.plan import Plan
-from rpexplore.words import count_in_words, plural, rounded
+from rpexplore.words import capitalised, count_in_words, plural, rounded
 
 WORST = 20
 MOST_ATTACHED = 5_000  # tables in the list that a report carries
@@ -27,11 +28,18 @@ def tables_asked_for(plan: Plan) -> Section:
             f"in all. The largest is {totals.largest_table}, with "
             f"{count_in_words(totals.largest_cells)} cells.",
             f"They are made from {plural(len(plan.closure), 'residual')}: the parts that tables "
-            "share, each measured once. So tables agree with each other: the cells of a table add "
-            "up to those of every smaller table that is contained in it.",
+            f"share, each measured once. So tables agree with each other: {_adding_up(plan)}",
         ),
         (_sizes(plan), *_weights(plan)),
     )
+
+
+def _adding_up(plan: Plan) -> str:
+    if plan.workload.is_pure:
+        return (
+            "the cells of a table add up to those of every smaller table that is contained in it."
+        )
+    return "an answer that several tables give is the same in all of them."
 
 
 def _sizes(plan: Plan) -> Numbers:
@@ -88,28 +96,39 @@ def accuracy(plan: Plan, counted: str) -> Section:
     return Section(
         "Accuracy",
         (
-            f"The plan makes {plan.loss.description} as small as the budget allows. All cells of "
-            "a table have the same standard error. It is that of the privacy noise, and does not "
-            "depend on the counts.",
-            f"A cell of a typical table is within ±{rounded(top.median_margin)} {counted} of the "
-            f"count in the records, 95 % of the time (standard error σ = "
-            f"{rounded(top.median_error, 3)}); a cell of the least accurate table, "
-            f"{top.worst_table}, within ±{rounded(top.worst_margin)} (σ = "
-            f"{rounded(top.worst_error, 3)}).",
+            f"The plan makes {plan.loss.description} as small as the budget allows. "
+            f"{_of_cells(top)} It is that of the privacy noise, and does not depend on the counts.",
+            f"{capitalised(top.typical_in_words)} is within ±{rounded(top.median_margin)} "
+            f"{counted} of the count in the records, 95 % of the time (standard error σ = "
+            f"{rounded(top.median_error, 3)}); {_worst_in_words(top)}, within "
+            f"±{rounded(top.worst_margin)} (σ = {rounded(top.worst_error, 3)}).",
         ),
         (accuracy_chart(plan, counted), _worst(plan), list_of_tables(plan)),
     )
 
 
+def _of_cells(top: standard_errors.Headline) -> str:
+    if top.cells_differ:
+        return (
+            "The cells of a table do not all have the same standard error: for each table that of "
+            "a typical cell (the root of the mean variance) is given, and those of its most and "
+            "its least accurate cell."
+        )
+    return "All cells of a table have the same standard error."
+
+
+def _worst_in_words(top: standard_errors.Headline) -> str:
+    if top.cells_differ:
+        return f"{top.worst_in_words}, one of {top.worst_table}"
+    return f"a cell of the least accurate table, {top.worst_table}"
+
+
 def accuracy_chart(plan: Plan, counted: str) -> Chart:
     """The standard error by number of attributes."""
     frame = standard_errors.by_order(plan)
-    sentence = standard_errors.by_order_in_words(frame, counted)
-    boxes = (
-        " Boxes hold the middle half of the tables; whiskers reach the best and the worst."
-        if standard_errors.differ_within_orders(frame)
-        else ""
-    )
+    differ = cells_differ(plan.table_variances)
+    sentence = standard_errors.by_order_in_words(frame, counted, cells_differ=differ)
+    boxes = standard_errors.boxes_in_words(frame, cells_differ=differ)
     words = {
         "order": "attributes",
         "tables": "tables",
@@ -123,7 +142,7 @@ def accuracy_chart(plan: Plan, counted: str) -> Chart:
     }
     return Chart(
         standard_errors_by_order(frame, counted),
-        caption=sentence + boxes,
+        caption=f"{sentence} {boxes}".strip(),
         alt=f"Standard error of a cell by number of attributes. {sentence}",
         numbers=Numbers(frame, words, "Standard error of a cell by number of attributes"),
         file="standard_errors_by_order.csv",
@@ -138,6 +157,11 @@ def _worst(plan: Plan) -> Numbers:
         "standard_error": "standard error σ",
         "margin_95": "± 95 % of the time",
     }
+    if "worst_standard_error" in frame:
+        words |= {
+            "best_standard_error": "most accurate cell σ",
+            "worst_standard_error": "least accurate cell σ",
+        }
     if np.any(plan.workload.weights != 1):
         words["weight"] = "importance"
     if not np.all(np.isnan(plan.workload.targets)):

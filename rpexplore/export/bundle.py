@@ -6,6 +6,7 @@ import zipfile
 from rpexplore.analysis.provenance import except_found
 from rpexplore.analysis.standard_errors import csv_of_tables
 from rpexplore.export.command import command_lines
+from rpexplore.export.own_files import own_files
 from rpexplore.export.report import Report, html, report
 from rpexplore.export.script import printable, python_script
 from rpexplore.plan import Plan
@@ -27,7 +28,7 @@ _README = """\
 #   plan.py        makes the plan again in Python, checks it, and can run the release
 #   scenario.json  the choices behind the plan; the app can open it
 #   commands.txt   this file: the same from a command line, in this folder
-#
+{more}#
 # Nothing here was made from records{but}.
 
 """
@@ -42,7 +43,8 @@ def bundle(plan: Plan, scenario: Scenario) -> bytes:
         "codebook.json": plan.workload.domain.text("codebook.json"),
         "plan.py": script_of(plan, scenario),
         "scenario.json": scenario.text(),
-        "commands.txt": _readme(scenario) + commands_of(plan, scenario),
+        "commands.txt": _readme(plan, scenario) + commands_of(plan, scenario),
+        **dict(own_files(plan.workload).values()),
     }
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
@@ -72,7 +74,13 @@ def report_of(plan: Plan, scenario: Scenario) -> str:
 
 def script_of(plan: Plan, scenario: Scenario) -> str:
     """The script of a scenario's plan."""
-    return python_script(plan, scenario.request, name=scenario.name, note=scenario.note)
+    return python_script(
+        plan,
+        scenario.request,
+        even_totals=scenario.even_totals,
+        name=scenario.name,
+        note=scenario.note,
+    )
 
 
 def commands_of(plan: Plan, scenario: Scenario) -> str:
@@ -80,12 +88,15 @@ def commands_of(plan: Plan, scenario: Scenario) -> str:
     return command_lines(
         plan,
         scenario.request,
+        even_totals=scenario.even_totals,
         name=scenario.name,
         note=scenario.note,
         counted=scenario.counted,
     )
 
 
-def _readme(scenario: Scenario) -> str:
+def _readme(plan: Plan, scenario: Scenario) -> str:
     title, but = " ".join(scenario.name.split()), except_found(scenario.domain)
-    return _README.format(title=printable(title), but=printable(but))
+    names = [name for name, _ in own_files(plan.workload).values()]
+    more = "".join(f"#   {name:<14} own questions about an attribute\n" for name in names)
+    return _README.format(title=printable(title), but=printable(but), more=more)

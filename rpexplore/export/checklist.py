@@ -8,7 +8,8 @@ data collection at the bottom. The points below follow that order in this projec
 
 from rpexplore.analysis.budgets import HIGH_EPSILON
 from rpexplore.analysis.provenance import except_found, found_in_words
-from rpexplore.analysis.standard_errors import headline
+from rpexplore.analysis.standard_errors import Headline, headline
+from rpexplore.export.label import mechanism
 from rpexplore.export.section import Checklist, Section
 from rpexplore.plan import Plan
 from rpexplore.words import plural, rounded, small
@@ -118,16 +119,15 @@ def _algorithm(plan: Plan) -> Rows:
     return [
         (
             "Mechanism and its correctness",
-            "ResidualPlanner (Xiao, He, Zhang, Kifer, NeurIPS 2023), open source, tested against "
-            "published results and other libraries. Privacy cost and accuracy of this plan were "
-            "recomputed for this report; “rpexplore verify” repeats that anywhere.",
+            f"{_source(plan)}, open source, tested against published results and other libraries. "
+            "Privacy cost and accuracy of this plan were recomputed for this report; “rpexplore "
+            "verify” repeats that anywhere.",
             "Have somebody verify plan.json on another machine, and keep its SHA-256 with the "
             "approval.",
         ),
         (
             "Sensitivity",
-            "Counts only: a record changes one cell of each table by one. What is measured are "
-            "whole numbers, so their sensitivity is exact; nothing has to be clipped.",
+            f"{_sensitivity(plan)} so their sensitivity is exact; nothing has to be clipped.",
             "None, as long as each row of the data is one record.",
         ),
         (
@@ -150,22 +150,49 @@ def _algorithm(plan: Plan) -> Rows:
     ]
 
 
+def _source(plan: Plan) -> str:
+    if plan.workload.is_pure:
+        return f"{mechanism(plan)} (Xiao, He, Zhang, Kifer, NeurIPS 2023)"
+    return f"{mechanism(plan)} (He, Xiao, Toksoz, Ding, Zhang, Kifer, VLDB Journal)"
+
+
+def _sensitivity(plan: Plan) -> str:
+    if plan.workload.is_pure:
+        return (
+            "Counts only: a record changes one cell of each table by one. What is measured are "
+            "whole numbers,"
+        )
+    return (
+        "Counts only: a record changes one count of single values by one, and each answer is a sum "
+        "of such counts. What is measured are whole numbers, by matrices of whole numbers,"
+    )
+
+
+def _worst_in_words(top: Headline) -> str:
+    return top.worst_in_words if top.cells_differ else "of the least accurate one"
+
+
+def _noise_in_words(top: Headline) -> str:
+    if top.cells_differ:
+        return "The noise of a cell does not depend on its count, so"
+    return "Every cell of a table gets noise of the same size, so"
+
+
 def _use(plan: Plan, counted: str) -> Rows:
     top = headline(plan)
     return [
         (
             "Utility",
-            f"The accuracy of every table is known before the run: a cell of a typical table is "
-            f"within ±{rounded(top.median_margin)} {counted} 95 % of the time, of the least "
-            f"accurate one within ±{rounded(top.worst_margin)}. The plan is proven to be the best "
-            "for its aim, up to the gap given with it.",
+            "The accuracy of every table is known before the run: "
+            f"{top.typical_in_words} is within ±{rounded(top.median_margin)} {counted} 95 % of "
+            f"the time, {_worst_in_words(top)} within ±{rounded(top.worst_margin)}. The plan is "
+            "proven to be the best for its aim, up to the gap given with it.",
             "Compare these figures with the counts you expect, and decide which tables are worth "
             "publishing. Publish the standard errors with the tables.",
         ),
         (
             "Systemic bias",
-            "Every cell of a table gets noise of the same size, so small groups have the larger "
-            "relative error.",
+            f"{_noise_in_words(top)} small groups have the larger relative error.",
             "Look at the tables of small groups and at the least accurate tables; give them more "
             "importance or a target, or coarser categories.",
         ),

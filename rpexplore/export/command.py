@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rpexplore.asking_text import text_of_asking
 from rpexplore.export.recipe import Recipe, budget_texts
 from rpexplore.losses import SumOfVariances
 from rpexplore.plan import Plan
@@ -20,6 +21,7 @@ def command_lines(
     plan: Plan,
     request: WorkloadRequest | None = None,
     *,
+    even_totals: bool | None = None,
     name: str = "",
     note: str = "",
     counted: str = _COUNTED,
@@ -28,9 +30,12 @@ def command_lines(
 ) -> str:
     """The verbs for this plan, in the folder of codebook.json and tables.csv, ready for a shell.
 
+    Own questions are in files there as well, as `Recipe.own_files` has them.
+
+    even_totals: as in the scenario, where that is known
     made: the file for the plan that is made again, beside the exported plan.json
     """
-    recipe = Recipe.of(plan, request)
+    recipe = Recipe.of(plan, request, even_totals)
     report = ["rpexplore", "report", "plan.json", "--out", "made.html"]
     for option, text in (("--name", name), ("--note", note)):
         report += [option, text] if text.strip() else []
@@ -58,7 +63,7 @@ def command_lines(
 def _options(recipe: Recipe) -> list[list[str]]:
     """The options of `rpexplore plan` for this plan, each with its value."""
     plan = recipe.plan
-    options = [*_tables(recipe), *_loss(plan)]
+    options = [*_tables(recipe), *_asking(recipe), *_loss(plan)]
     for name, text in budget_texts(plan.budget).items():
         options.append([f"--{name.replace('_', '-')}", text])
     if plan.budget.max_records_per_person is not None:
@@ -97,6 +102,18 @@ def _tables(recipe: Recipe) -> list[list[str]]:
         *([f"--weight={named[row]}={float(workload.weights[row])!r}"] for row in weighted),
         *([f"--target={named[row]}={float(workload.targets[row])!r}"] for row in targeted),
     ]
+
+
+def _asking(recipe: Recipe) -> list[list[str]]:
+    """Options that say how attributes are asked."""
+    asked = [
+        [f"--ask={text}"]
+        for each in recipe.asking
+        for text in text_of_asking(
+            each, list(texts_of_tables(recipe.domain, each.tables)), recipe.file_of(each)
+        )
+    ]
+    return [*asked, *([["--even-totals"]] if recipe.even_totals else [])]
 
 
 def _loss(plan: Plan) -> list[list[str]]:

@@ -15,9 +15,12 @@ from rpexplore.export.section import Chart, Numbers, Points, Section, counts
 from rpexplore.figures import attributes as attribute_figures
 from rpexplore.figures import cell_variances as size_figures
 from rpexplore.figures import curves, shares
+from rpexplore.losses import Loss
+from rpexplore.optimum import Optimum
 from rpexplore.plan import Plan
 from rpexplore.planner import optimum
 from rpexplore.words import plural, share_in_words
+from rpexplore.workload import Workload
 
 OWN = "This plan"
 MOST_LINES = 30  # of attributes, before only the ends are drawn
@@ -46,6 +49,7 @@ def fairness_section(plan: Plan, counted: str) -> Section:
         (
             fairness.unevenness_in_words(fairness.unevenness(own), counted),
             _comparison_in_words(plan),
+            *([own.seen_in_words] if own.cells_differ else []),
         ),
         (
             _by_size([own, *schemes], counted),
@@ -63,11 +67,17 @@ def forecasts(plan: Plan) -> list[Forecast]:
     """The plan, and for the same tables and budget each scheme that is another one."""
     own, bare = scheme_of(plan.loss, plan.workload), plain(plan.workload)
     others = [
-        Forecast.of_optimum(name, optimum(bare, loss=loss, closure=plan.closure), plan.budget)
+        Forecast.of_optimum(name, _scheme(plan, bare, loss), plan.budget)
         for name, loss in SCHEMES.items()
         if name != own
     ]
     return [Forecast.of_plan(OWN, plan), *others]
+
+
+def _scheme(plan: Plan, bare: Workload, loss: Loss) -> Optimum:
+    """The optimum for another loss, with attributes measured as in the plan."""
+    strategies = None if bare.is_pure else plan.closure.strategies
+    return optimum(bare, loss=loss, closure=plan.closure, strategies=strategies)
 
 
 def _comparison_in_words(plan: Plan) -> str:
@@ -75,7 +85,12 @@ def _comparison_in_words(plan: Plan) -> str:
     own = f"This plan is the one named “{name}”. The others" if name else "The other plans"
     return (
         f"{own} compared here are for the same tables and the same budget, with all tables equally "
-        "important and another rule for what counts. Each is the best plan for its rule."
+        "important and another rule for what counts. "
+        + (
+            "Each is the best plan for its rule."
+            if plan.workload.is_pure
+            else "Each is the best plan for its rule that measures attributes as this one does."
+        )
     )
 
 
@@ -206,6 +221,7 @@ def _holders(plan: Plan, own: Forecast) -> Chart:
         "share": "shadow price",
         "standard_error": "standard error σ",
     }
+    words |= _extremes(own)
     return Chart(
         shares.bars(frame, "table", what),
         caption=sentence,
@@ -214,6 +230,16 @@ def _holders(plan: Plan, own: Forecast) -> Chart:
         file="shadow_prices.csv",
         title="Which tables decide",
     )
+
+
+def _extremes(own: Forecast) -> dict[str, str]:
+    """The columns of the most and the least accurate cell, where cells differ."""
+    if not own.cells_differ:
+        return {}
+    return {
+        "best_standard_error": "most accurate cell σ",
+        "worst_standard_error": "least accurate cell σ",
+    }
 
 
 def _best_off(own: Forecast) -> Numbers:
@@ -226,5 +252,6 @@ def _best_off(own: Forecast) -> Numbers:
         "margin_95": "± 95 % of the time",
         "times_median": "times the median σ",
     }
+    words |= _extremes(own)
     note = "The least accurate tables are listed under Accuracy."
     return Numbers(frame, words, "The most accurate tables", note)

@@ -6,6 +6,7 @@ from fractions import Fraction
 import pandas as pd
 
 from rpexplore import privacy
+from rpexplore.analysis.alike import cells_differ
 from rpexplore.analysis.budgets import plain
 from rpexplore.analysis.detection import most_detected
 from rpexplore.analysis.provenance import found_in_words
@@ -114,8 +115,8 @@ def _promise(plan: Plan) -> Facts:
             (
                 "Mechanism",
                 (
-                    "ResidualPlanner, a Gaussian mechanism for sets of tables. Whoever holds the "
-                    "records adds the noise (central model).",
+                    f"{mechanism(plan)}, a Gaussian mechanism for sets of tables. Whoever holds "
+                    "the records adds the noise (central model).",
                 ),
             ),
             (
@@ -134,6 +135,11 @@ def _promise(plan: Plan) -> Facts:
             ),
         )
     )
+
+
+def mechanism(plan: Plan) -> str:
+    """The mechanism's name: that of marginals, or of tables asked in other ways as well."""
+    return "ResidualPlanner" if plan.workload.is_pure else "ResidualPlanner+"
 
 
 def _stated(plan: Plan) -> str:
@@ -180,11 +186,13 @@ def _exact() -> list[str]:
 def _approximate(plan: Plan) -> list[str]:
     """What the intervals are worth."""
     sentences = ["The 95 % intervals: 1.96 standard errors to each side, as for normal noise."]
-    coarse = int((plan.standard_errors < COARSE).sum())
+    best = plan.table_variances.standard_errors("best")
+    coarse = int((best < COARSE).sum())
+    some = "cells of " if cells_differ(plan.table_variances) else ""
     if coarse:
         sentences.append(
-            f"Where the standard error is below {COARSE:g} ({coarse:,} of "
-            f"{plural(len(plan.standard_errors), 'table')}), noise in whole steps makes 95 % a "
+            f"Where the standard error is below {COARSE:g} ({some}{coarse:,} of "
+            f"{plural(len(best), 'table')}), noise in whole steps makes 95 % a "
             "rough figure, and the true standard error may be smaller than stated."
         )
     return sentences

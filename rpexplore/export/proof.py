@@ -20,6 +20,11 @@ _SOURCES = (
     "Guarantees, NIST SP 800-226, 2025.",
 )
 
+_SOURCE_OF_BASES = (
+    "Ranges, running totals, groups: He, Xiao, Toksoz, Ding, Zhang, Kifer: ResidualPlanner+: a "
+    "scalable matrix mechanism for marginals and beyond, VLDB Journal."
+)
+
 
 def proof(plan: Plan, verified: Verification) -> Section:
     """The certificate in words and numbers, and what was recomputed."""
@@ -40,13 +45,19 @@ def proof(plan: Plan, verified: Verification) -> Section:
     return Section(
         "Proof",
         (
-            certificate.sentence,
+            plan.proven,
             "The bound is a dual bound: it follows from the tables, the aim and the budget, and "
-            "holds for every choice of Gaussian noise on the residuals. Anybody can recompute it "
-            "with “rpexplore verify plan.json”.",
+            f"holds for every choice of Gaussian noise on the residuals{_as_measured(plan)}. "
+            "Anybody can recompute it with “rpexplore verify plan.json”.",
         ),
         (facts, checks),
     )
+
+
+def _as_measured(plan: Plan) -> str:
+    if plan.workload.is_pure:
+        return ""
+    return ", with attributes measured as they are here"
 
 
 def versions(plan: Plan) -> Section:
@@ -62,7 +73,7 @@ def versions(plan: Plan) -> Section:
         ("Schema", (f"SHA-256 {_sha256(codebook)} (codebook.json)",)),
         ("Plan made by", (f"rpexplore {plan.version}",)),
         ("Report made by", (", ".join(programs),)),
-        ("Methods", _SOURCES),
+        ("Methods", _SOURCES if plan.workload.is_pure else (*_SOURCES, _SOURCE_OF_BASES)),
     )
     return Section("Versions and hashes", (), (Facts(facts),))
 

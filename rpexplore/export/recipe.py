@@ -1,32 +1,47 @@
 """The recipe of a plan: how its tables were asked for, for programs that make it again."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from rpexplore.analysis.budgets import plain
+from rpexplore.asking import Asking
 from rpexplore.budget import Budget
 from rpexplore.domain import Domain
 from rpexplore.errors import RpexploreError
+from rpexplore.export.own_files import OwnFiles, own_files
 from rpexplore.plan import Plan
 from rpexplore.request import WorkloadRequest
+from rpexplore.scenario import has_even_totals
 from rpexplore.settings import TableSetting
 from rpexplore.workload import Workload
 
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """A plan, and a request that gives exactly its tables, importances and targets."""
+    """A plan, and a request that gives exactly its tables, and what is asked of them.
+
+    even_totals: whether it was made with totals spread evenly, as `Scenario.even_totals` says
+    """
 
     plan: Plan
     request: WorkloadRequest
+    even_totals: bool = False
 
     @classmethod
-    def of(cls, plan: Plan, request: WorkloadRequest | None = None) -> "Recipe":
-        """By this request if it gives the plan's workload, else by one read off the workload."""
+    def of(
+        cls, plan: Plan, request: WorkloadRequest | None = None, even_totals: bool | None = None
+    ) -> "Recipe":
+        """By this request if it gives the plan's workload, else by one read off the workload.
+
+        Where it is not known how totals are spread, the plan's strategies tell.
+        """
         if request is None or not _gives(request, plan.workload):
             request = WorkloadRequest.of(plan.workload)
-        return cls(plan, request)
+        if even_totals is None or plan.workload.is_pure:
+            even_totals = has_even_totals(plan)
+        return cls(plan, request, even_totals)
 
     @property
     def domain(self) -> Domain:
@@ -47,6 +62,32 @@ class Recipe:
             if workload.find(self.domain.positions(setting.attributes)) is not None
         ]
 
+    @property
+    def asking(self) -> list[Asking]:
+        """How attributes are asked that are in the plan; in some tables: those in the plan."""
+        workload, found = self.plan.workload, []
+        for asking in self.request.asking:
+            there = tuple(
+                table
+                for table in asking.tables
+                if workload.find(self.domain.positions(table)) is not None
+            )
+            if there or (not asking.tables and self._place(asking) in workload.used):
+                found.append(replace(asking, tables=there))
+        return found
+
+    @cached_property
+    def own_files(self) -> OwnFiles:
+        """The files that hold own questions."""
+        return own_files(self.plan.workload)
+
+    def file_of(self, asking: Asking) -> str:
+        """The name of the file with what is asked, if that is own questions; else ""."""
+        return self.own_files.get((self._place(asking), asking.basis), ("", ""))[0]
+
+    def _place(self, asking: Asking) -> int:
+        return self.domain.position(asking.attribute)
+
 
 def _gives(request: WorkloadRequest, workload: Workload) -> bool:
     try:
@@ -57,6 +98,8 @@ def _gives(request: WorkloadRequest, workload: Workload) -> bool:
         np.array_equal(made.members, workload.members)
         and np.array_equal(made.weights, workload.weights)
         and np.array_equal(made.targets, workload.targets, equal_nan=True)
+        and made.bases == workload.bases
+        and np.array_equal(made.ways, workload.ways)
     )
 
 

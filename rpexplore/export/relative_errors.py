@@ -20,6 +20,8 @@ def relative_errors_section(plan: Plan, expected: ExpectedCounts) -> Section:
         cells = relative.ExpectedCells.of(expected, plan.workload)
     except WorkloadError as error:
         return Section(title, (f"The expected counts do not fit the plan: {error}",))
+    if not cells.held.any():
+        return Section(title, (cells.left_out_in_words,))
     frame = relative.by_order(forecast, cells, WANTED)
     numbers = frame.assign(
         cells=counts(frame["cells"]),
@@ -42,6 +44,7 @@ def relative_errors_section(plan: Plan, expected: ExpectedCounts) -> Section:
             "record was looked at for them; the plan does not depend on them.",
             "The coefficient of variation of a cell is its standard error, of the privacy noise "
             "alone, divided by its expected count.",
+            *([cells.left_out_in_words] if cells.left_out else []),
         ),
         (
             Chart(

@@ -27,7 +27,7 @@ from rpexplore.export.fairness import fairness_section
 from rpexplore.export.label import label
 from rpexplore.export.proof import proof, versions
 from rpexplore.export.relative_errors import relative_errors_section
-from rpexplore.export.schema import all_values, schema
+from rpexplore.export.schema import all_values, asked, schema
 from rpexplore.export.section import Attachment, Chart, Part, Section
 from rpexplore.export.targets import targets
 from rpexplore.plan import Plan
@@ -105,6 +105,7 @@ def report(
         label=label(plan),
         sections=(
             schema(domain),
+            *asked(plan),
             tables_asked_for(plan),
             accuracy(plan, counted),
             fairness_section(plan, counted),

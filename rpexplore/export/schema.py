@@ -1,14 +1,21 @@
 """What a report tells about the schema: the attributes, and all of their values."""
 
+import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.provenance import found_in_words
 from rpexplore.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.basis import Basis
 from rpexplore.domain import Domain
 from rpexplore.export.section import Facts, Numbers, Section
+from rpexplore.plan import Plan
+from rpexplore.questions import Questions, questions
+from rpexplore.strategy import Strategy
 from rpexplore.words import plural
+from rpexplore.workload import Workload
 
 FIRST_VALUES = 4
+_EVEN = 0.01  # relative
 MOST_VALUES = 5_000  # in the appendix, over all attributes
 
 
@@ -37,6 +44,70 @@ def schema(domain: Domain) -> Section:
         ),
         (Numbers(pd.DataFrame(rows), words),),
     )
+
+
+def asked(plan: Plan) -> list[Section]:
+    """How attributes are asked and measured, where not all are by their single values."""
+    workload, strategies = plan.workload, plan.closure.strategies
+    if workload.is_pure:
+        return []
+    rows = []
+    for place, listed in enumerate(workload.bases):
+        attribute = workload.domain.attributes[place]
+        for basis in listed:
+            found = questions(basis, attribute)
+            rows.append(
+                {
+                    "name": attribute.name,
+                    "asked": basis.words(attribute),
+                    "questions": basis.n_rows(attribute),
+                    "such": _first_and_last(found),
+                    "tables": _tables_that_ask(workload, place, basis),
+                    "measured": _measured(strategies.get(place)),
+                }
+            )
+    words = {
+        "name": "attribute",
+        "asked": "is asked by",
+        "questions": "questions",
+        "such": "from … to",
+        "tables": "in tables",
+        "measured": "and measured",
+    }
+    return [
+        Section(
+            "How attributes are asked",
+            (
+                "A table answers every combination of the questions about its attributes.",
+                "What is measured of an attribute decides which questions are answered how "
+                "accurately. It was chosen for the tables and the aim of this plan, from the "
+                "schema alone. “Spread evenly” means that where nothing else is measured, a total "
+                "is divided evenly over the values (classical ResidualPlanner+); “spread as suits "
+                "the tables best” that it is divided by weights that were optimised as well. "
+                "Neither makes any answer wrong on average.",
+            ),
+            (Numbers(pd.DataFrame(rows), words),),
+        )
+    ]
+
+
+def _tables_that_ask(workload: Workload, place: int, basis: Basis) -> int:
+    return int(np.count_nonzero(workload.asks == workload.questions.index((place, basis))))
+
+
+def _first_and_last(found: Questions) -> str:
+    first, last = found.label(0), found.label(found.n_rows - 1)
+    return first if found.n_rows == 1 else f"{first} … {last}"
+
+
+def _measured(strategy: Strategy | None) -> str:
+    """How an attribute is measured, in words."""
+    if strategy is None:
+        return "value by value"
+    # But for the rounding of the matrix, which is made of whole numbers.
+    even = np.allclose(strategy.reference, 1 / strategy.size, rtol=_EVEN)
+    how = "evenly" if even else "as suits the tables best"
+    return f"by an optimised matrix; totals spread {how}"
 
 
 def all_values(domain: Domain) -> Section:

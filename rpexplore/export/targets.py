@@ -11,12 +11,14 @@ from rpexplore.losses import MaxVariance
 from rpexplore.plan import Plan
 
 MOST_MISSED = 20
+_OF_WORST_CELLS = "A target is met when the least accurate cell of its table meets it."
 
 
 def targets(plan: Plan) -> Section:
     """Which targets are met, and the budget that would meet all of them."""
     wanted = plan.workload.targets
-    ratios = plan.standard_errors / wanted
+    errors = plan.worst_standard_errors
+    ratios = errors / wanted
     asked = np.flatnonzero(~np.isnan(ratios))
     if not len(asked):
         return Section("Targets", ("No table was given a target for its standard error.",))
@@ -25,6 +27,7 @@ def targets(plan: Plan) -> Section:
     missed = missed[np.argsort(-ratios[missed], kind="stable")]
     sentences = [
         standard_errors.targets_met_in_words(top.targets_met, top.targets),
+        *([_OF_WORST_CELLS] if top.cells_differ else []),
         *_what_it_takes(plan, float(np.max(ratios[asked])) ** 2, top.targets),
     ]
     if not len(missed):
@@ -34,14 +37,14 @@ def targets(plan: Plan) -> Section:
         {
             "table": standard_errors.titles(plan.workload, shown),
             "target": [f"{target:g}" for target in wanted[shown].tolist()],
-            "standard_error": plan.standard_errors[shown],
+            "standard_error": errors[shown],
             "ratio": ratios[shown],
         }
     )
     words = {
         "table": "table",
         "target": "target σ",
-        "standard_error": "standard error σ",
+        "standard_error": "least accurate cell σ" if top.cells_differ else "standard error σ",
         "ratio": "times the target",
     }
     note = ""

@@ -70,9 +70,10 @@ def standard_errors_by_order(frame: pd.DataFrame, counted: str) -> go.Figure:
 def _labels(row: dict, span: float) -> list[tuple[float, str]]:
     """(where, text) of the numbers beside a box, those that stand clear of the median's."""
     median = row["median"]
-    if row["tables"] == 1:
+    if row["tables"] == 1 and row["smallest"] == row["largest"]:
         return [(median, rounded(median, 3, zeros=True))]
-    labels = [(median, f"median {rounded(median, 3, zeros=True)}")]
+    middle = "median" if row["tables"] > 1 else "typical"
+    labels = [(median, f"{middle} {rounded(median, 3, zeros=True)}")]
     for name, value in (("worst", row["largest"]), ("best", row["smallest"])):
         if abs(math.log(value / median)) > 0.05 * span:
             labels.append((value, f"{name} {rounded(value, 3, zeros=True)}"))
@@ -81,7 +82,13 @@ def _labels(row: dict, span: float) -> list[tuple[float, str]]:
 
 def _hover(row: dict) -> str:
     if row["tables"] == 1:
-        return f"{plotly_text(row['worst_table'])}: {rounded(row['median'], 3)}"
+        table = f"{plotly_text(row['worst_table'])}: {rounded(row['median'], 3)}"
+        if row["smallest"] == row["largest"]:
+            return table
+        return (
+            f"{table}<br>worst cell {rounded(row['largest'], 3)}<br>"
+            f"best cell {rounded(row['smallest'], 3)}"
+        )
     return (
         f"{plural(row['tables'], 'table')}<br>"
         f"worst {rounded(row['largest'], 3)}: {plotly_text(row['worst_table'])}<br>"

@@ -7,11 +7,11 @@ time. Two plain steps tell how fast log y moves and how fast it slows down; the 
 (Varadhan and Roland 2008, scheme S3) extrapolates from them, and is taken back towards the plain
 step while it does not raise f. On 166,751 tables it needs about half the rounds.
 
-The same holds when a weighted sum of variances with fixed weights v₀ is added to the maximum: the
-best response is to the weights v₀ + y·w, and the step is y ← y·g², scaled to sum to 1. It raises
-f, because by Cauchy and Schwarz √(Σ_j a_j) ≥ Σ_j √(q_j a_j) for the present shares q (with
-equality at present): the terms of f's root are minorised by const + Σ_A √y_A · √(y_A at present)
-· g_A / 2, which is largest on the simplex at that step.
+The same holds when a weighted sum of variances with fixed weights v₀ = Bᵀw₀ on the noise scales is
+added to the maximum: the best response is to the weights v₀ + Bᵀ(y·w), and the step is y ← y·g²,
+scaled to sum to 1. It raises f, because by Cauchy and Schwarz √(Σ_j a_j) ≥ Σ_j √(q_j a_j) for the
+present shares q (with equality at present): the terms of f's root are minorised by
+const + Σ_A √y_A · √(y_A at present) · g_A / 2, which is largest on the simplex at that step.
 """
 
 from collections.abc import Callable
@@ -34,20 +34,23 @@ def minimise_maximum(
     tolerance: float = TOLERANCE,
     *,
     fixed_weights: np.ndarray | None = None,
+    start: np.ndarray | None = None,
     max_rounds: int = 5000,
     note: Callable[[float], None] = lambda gap: None,
 ) -> Solution:
     """The σ² that minimise max_A table_weights[A] · Var_A at this privacy cost.
 
-    With fixed_weights, float64[n_tables] ≥ 0, what is minimised is that maximum plus
-    Σ_A fixed_weights[A] · Var_A; the shadow prices are then the shares of the maximum alone.
+    With fixed_weights, float64[n_residuals] ≥ 0, what is minimised is that maximum plus
+    Σ fixed_weights · σ²; the shadow prices are then the shares of the maximum alone. The rows of
+    the map may also be single cells instead of tables. start: shadow prices to begin with.
 
     Stops when value/lower bound − 1 ≤ tolerance, or after max_rounds evaluations (never seen in
     tests up to weight ratios of 1e12); either way the best plan found comes with its true bound.
     `note` is told the gap after every few evaluations.
     """
     search = _Search(variance_map, table_weights, privacy_cost, fixed_weights)
-    log_y = search.visit(np.zeros(len(table_weights)))
+    begin = np.ones(len(table_weights)) if start is None else start
+    log_y = search.visit(np.log(np.maximum(begin, 1e-250)))
     while search.gap > tolerance and search.rounds < max_rounds:
         note(search.gap)
         start, y = log_y, search.y
@@ -98,11 +101,13 @@ class _Search:
         total = np.sum(y)
         y /= total
         self.y = y
-        in_sum = y * self._weights if self._fixed is None else self._fixed + y * self._weights
-        sigma_squared, self.bound = best_response(self._map, in_sum, self._cost)
-        variances = self._map.variances(sigma_squared)
-        weighted = self._weights * variances
-        fixed = 0.0 if self._fixed is None else float(np.sum(self._fixed * variances))
+        in_sum = self._map.residual_weights(y * self._weights)
+        if self._fixed is not None:
+            in_sum = in_sum + self._fixed
+        costs = self._map.privacy_cost_factor
+        sigma_squared, self.bound = best_response(costs, in_sum, self._cost)
+        weighted = self._weights * self._map.variances(sigma_squared)
+        fixed = 0.0 if self._fixed is None else float(np.sum(self._fixed * sigma_squared))
         value = fixed + float(np.max(weighted))
         # The mean of `weighted` by y; without a fixed part that is the bound itself.
         mean = self.bound if self._fixed is None else float(np.sum(y * weighted))

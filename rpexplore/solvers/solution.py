@@ -18,11 +18,11 @@ class VarianceMap(Protocol):
         """p: privacy cost of each residual at σ² = 1, float64[n_residuals]."""
         ...
 
-    def variances(self, sigma_squared: np.ndarray) -> np.ndarray:
+    def variances(self, sigma_squared: np.ndarray, /) -> np.ndarray:
         """B s: variance of each table, float64[n_tables]."""
         ...
 
-    def residual_weights(self, table_weights: np.ndarray) -> np.ndarray:
+    def residual_weights(self, table_weights: np.ndarray, /) -> np.ndarray:
         """Bᵀ w: weight of each σ², float64[n_residuals]."""
         ...
 
@@ -35,11 +35,32 @@ class Solution:
     lower_bound    no plan within the budget has a smaller loss (Lagrangian dual)
     shadow_prices  float64[n_tables], sum 1: elasticity of the optimal loss in a table's weight;
                    they are the dual variables that give the lower bound
+    cells          where the loss looks at the worst cell of each table: how the shadow prices are
+                   made up
     """
 
     sigma_squared: np.ndarray
     lower_bound: float
     shadow_prices: np.ndarray
+    cells: "CellPrices | None" = None
+
+
+@dataclass(frozen=True, eq=False)
+class CellPrices:
+    """Shadow prices of single cells, those above 0.
+
+    tables  int64[m]: the table of each cell, ascending
+    rows    int64[m, max_order]: the row of each of the table's attributes; 0 behind
+    prices  float64[m], sum 1
+    """
+
+    tables: np.ndarray
+    rows: np.ndarray
+    prices: np.ndarray
+
+    def __post_init__(self) -> None:
+        for array in (self.tables, self.rows, self.prices):
+            array.setflags(write=False)
 
 
 def share_done(gap: float, tolerance: float = TOLERANCE) -> float:
@@ -57,22 +78,20 @@ def rounding_allowance(n_tables: int) -> float:
     return 2.0**-50 * (n_tables + 100)
 
 
-def dual_bound(variance_map: VarianceMap, table_weights: np.ndarray, privacy_cost: float) -> float:
-    """(Σ√(v p))² / c with v = Bᵀ w: up to rounding, no plan's Σ_A w_A Var_A is below it."""
-    v = variance_map.residual_weights(table_weights)
-    root_sum = float(np.sum(np.sqrt(v * variance_map.privacy_cost_factor)))
+def dual_bound(p: np.ndarray, v: np.ndarray, privacy_cost: float) -> float:
+    """(Σ√(v p))² / c: up to rounding, no plan's Σ v σ² is below it.
+
+    p, v: privacy cost of each residual at σ² = 1, and its weight, float64[n_residuals].
+    """
+    root_sum = float(np.sum(np.sqrt(v * p)))
     return root_sum * root_sum / privacy_cost
 
 
-def best_response(
-    variance_map: VarianceMap, table_weights: np.ndarray, privacy_cost: float
-) -> tuple[np.ndarray, float]:
-    """The σ² minimising Σ_A w_A Var_A at this privacy cost, and that minimum (RP+ Lemma 2).
+def best_response(p: np.ndarray, v: np.ndarray, privacy_cost: float) -> tuple[np.ndarray, float]:
+    """The σ² minimising Σ v σ² at this privacy cost, and that minimum (RP+ Lemma 2).
 
-    σ² = √(p/v) · Σ√(v p) / c and minimum (Σ√(v p))² / c, with v = Bᵀ w > 0.
+    σ² = √(p/v) · Σ√(v p) / c and minimum (Σ√(v p))² / c; v = Bᵀ w > 0 for weights w on tables.
     """
-    p = variance_map.privacy_cost_factor
-    v = variance_map.residual_weights(table_weights)
     roots = np.sqrt(v * p)
     root_sum = float(np.sum(roots))
     return p / roots * (root_sum / privacy_cost), root_sum * root_sum / privacy_cost

@@ -19,7 +19,9 @@ def minimise_sum(
 
     The bound is Cauchy–Schwarz: (Σ v σ²)(Σ p/σ²) ≥ (Σ√(v p))² for all σ².
     """
-    sigma_squared, minimum = best_response(variance_map, table_weights, privacy_cost)
+    weights = variance_map.residual_weights(table_weights)
+    costs = variance_map.privacy_cost_factor
+    sigma_squared, minimum = best_response(costs, weights, privacy_cost)
     shares = table_weights * variance_map.variances(sigma_squared)
     return Solution(
         sigma_squared=sigma_squared,

@@ -22,7 +22,7 @@ LOSSES = [rp.SumOfVariances("cells"), rp.MaxVariance()]
 def test_curves_are_what_planning_anew_gives(loss, workload, person):
     present = rp.Budget(rho="0.1", max_records_per_person=person)
     solved = optimum(workload, loss=loss)
-    chosen = [curves.table_curve(solved, row) for row in range(len(workload))]
+    chosen = [curve for row in range(len(workload)) for curve in curves.table_curves(solved, row)]
     frame = curves.errors_by_budget(chosen, present)
     for rho in ("0.01", "0.05", "0.1", "1"):
         plan = rp.plan(

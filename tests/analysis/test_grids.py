@@ -189,7 +189,11 @@ def test_long_lists_are_left_out_of_the_grid_and_stay_as_they_are():
 
 def test_values_with_their_labels():
     frame = grids.values_of(DOMAIN["sex"])
-    assert frame.to_dict("list") == {"value": ["F", "M"], "label": ["Female", "Male"]}
+    assert frame.to_dict("list") == {
+        "value": ["F", "M"],
+        "label": ["Female", "Male"],
+        "group": ["", ""],
+    }
 
 
 def test_new_attributes_get_new_names():
@@ -208,3 +212,70 @@ def test_labels_are_changed_and_bad_ones_refused():
     result = grids.domain_with_labels(DOMAIN, "sex", {0: {"label": "Male"}, 1: {"label": None}})
     assert result.domain["sex"].values == Categories(("F", "M"), ("Female", "M"))
     assert "'Male' stands for two" in result.refused[0]
+
+
+# ---- groups
+
+REGION = Attribute(
+    "region",
+    Categories(("a", "b", "c"), ("Alton", "Bury", "Cork")),
+    groups=(("North", "Coast"), ("North",), ()),
+)
+GROUPED = rp.Domain(
+    (
+        REGION,
+        Attribute("age", Integers(0, 9, 5), groups=(("young",), ("old",))),
+        Attribute("income", Bins((0, 500, 1000)), groups=(("low",), ("high",))),
+    )
+)
+
+
+def test_groups_stand_beside_values():
+    assert grids.values_of(REGION)["group"].tolist() == ["North > Coast", "North", ""]
+    assert grids.values_of(REGION, 2)["group"].tolist() == ["North > Coast", "North"]
+
+
+def test_groups_are_typed_and_bad_ones_refused():
+    changes = {
+        0: {"group": " South > Hills "},
+        1: {"group": None},
+        2: {"group": " > ", "label": "Cove"},
+    }
+    result = grids.domain_with_labels(GROUPED, "region", changes)
+    assert result.domain["region"].groups == (("South", "Hills"), (), ())
+    assert result.domain["region"].values.labels == ("Alton", "Bury", "Cove")
+    (reason,) = result.refused
+    assert "groups of attribute 'region'" in reason
+    assert result.domain.attributes[1:] == GROUPED.attributes[1:]
+    numbers = grids.domain_with_labels(GROUPED, "age", {1: {"group": "Adults"}}).domain["age"]
+    assert numbers.groups == (("young",), ("Adults",))
+
+
+def test_the_last_group_to_go_leaves_none():
+    changes = {0: {"group": ""}, 1: {"group": ""}}
+    assert grids.domain_with_labels(GROUPED, "region", changes).domain["region"].groups == ()
+
+
+@pytest.mark.parametrize(
+    ("row", "change", "groups"),
+    [
+        (0, {"name": "place", "label": "Place"}, REGION.groups),
+        (0, {"values": ["c", "a", "new"]}, ((), ("North", "Coast"), ())),
+        (0, {"values": ["x", "y"]}, ()),
+        (0, {"kind": grids.INTEGERS}, REGION.groups),
+        (1, {"maximum": 14}, (("young",), ("old",), ())),
+        (1, {"step": 2}, ()),
+        (1, {"kind": grids.CATEGORIES}, (("young",), ("old",))),
+        (2, {"values": ["0", "500", "1000", "2000"]}, (("low",), ("high",), ())),
+        (2, {"values": ["0", "250", "500", "1000"]}, ((), (), ("high",))),
+    ],
+)
+def test_values_that_stay_keep_their_groups(row, change, groups):
+    assert edited({row: change}, GROUPED).attributes[row].groups == groups
+
+
+def test_values_that_take_the_place_of_others_may_be_more_or_fewer():
+    fewer = grids.domain_with_values(GROUPED, "region", Categories(("b",)))["region"]
+    assert (fewer.size, fewer.groups) == (1, (("North",),))
+    more = grids.domain_with_values(GROUPED, "region", Categories(("z", "b", "a", "y")))["region"]
+    assert more.groups == ((), ("North",), ("North", "Coast"), ())

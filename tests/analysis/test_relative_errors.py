@@ -10,12 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
+from rpexplore.analysis import expected_cells
 from rpexplore.analysis import relative_errors as relative
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.rankings import all_titles
 from rpexplore.errors import WorkloadError
 from rpexplore.expected import ExpectedCounts, values_of
+from rpexplore.questions import questions
 from rpexplore.table_lists import title
+from tests.analysis import bases
 from tests.analysis.schemes import forecast_of, of_schemes
 from tests.strategies import workloads
 
@@ -247,3 +250,90 @@ def test_words():
     some = words(0.1)
     assert some.startswith("At a wanted coefficient of variation of 10 %, ")
     assert "all cells of 4 of 7 tables, some of 3, none of 0." in some
+
+
+# ---- tables whose cells are not equally accurate
+
+
+@pytest.fixture(scope="module")
+def asked():
+    """(plan of tables asked in many ways, expected counts by age and sex)."""
+    plan = bases.scenario().plan()
+    counts = np.arange(14.0) * 3
+    return plan, margin(bases.DOMAIN, ("age", "sex"), counts.tolist())
+
+
+def answers_by_brute_force(expected, workload, position):
+    """W put to the expected counts of single values, as a dense matrix."""
+    names, places = workload.tables[position], workload.places(position)
+    singles = rp.Workload.of(workload.domain, [names])
+    matrix = np.ones((1, 1))
+    for place in places:
+        attribute = workload.domain.attributes[place]
+        asked = questions(workload.basis_of(position, place), attribute)
+        matrix = np.kron(matrix, asked.of(np.eye(attribute.size), 0))
+    return matrix @ cells_by_brute_force(expected, singles, 0)
+
+
+def test_unequal_cells_are_judged_one_by_one(asked):
+    plan, expected = asked
+    forecast, workload = Forecast.of_plan("this", plan), plan.workload
+    cells = relative.ExpectedCells.of(expected, workload)
+    assert len(cells.unequal) == len(workload) - 2  # all but the total and sex
+    frame = of_tables(forecast, cells, 0.5).set_index("table")
+    names = all_titles(workload)
+    for position in range(len(workload)):
+        answers = answers_by_brute_force(expected, workload, position)
+        errors = np.sqrt(bases.dense_cell_variances(plan, position))
+        with np.errstate(divide="ignore"):
+            ratios = errors / answers
+        row = frame.loc[names[position]]
+        assert row["share"] == pytest.approx(np.mean(ratios <= 0.5))
+        assert row["typical_count"] == pytest.approx(np.median(answers))
+        if position in cells.unequal and np.isfinite(ratios).all():
+            assert row["typical_relative_error"] == pytest.approx(np.median(ratios), rel=1e-6)
+        listed = relative.of_cells(forecast, cells, position, 0.5)
+        np.testing.assert_allclose(listed["expected"], answers, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(listed["standard_error"], errors, rtol=1e-6)
+        assert (listed["accurate"] == "yes").tolist() == (ratios <= 0.5).tolist()
+    total = relative.by_order(forecast, cells, 0.5).iloc[-1]
+    assert total["publishable"] == pytest.approx(frame["publishable"].sum())
+    curve = relative.curves(forecast, cells)
+    assert np.all(np.diff(curve.loc[curve["series"] == "1 attribute", "share"]) >= 0)
+    # Each cell has its own error, at whichever one looks.
+    seen = relative.by_order(forecast.seen_at("worst"), cells, 0.5)
+    assert (
+        seen["publishable"].tolist()
+        == relative.by_order(forecast, cells, 0.5)["publishable"].tolist()
+    )
+
+
+def test_cells_of_a_table_are_labelled_by_their_questions(asked):
+    plan, expected = asked
+    cells = relative.ExpectedCells.of(expected, plan.workload)
+    place = plan.workload.position(("age", "sex"))
+    frame = relative.of_cells(Forecast.of_plan("this", plan), cells, place, 0.2)
+    assert frame["age"].tolist()[:3] == ["≤ 0", "≤ 0", "≤ 1"]
+    assert frame["sex"].tolist()[:3] == ["F", "M", "F"]
+
+
+def test_too_many_unequal_cells_are_left_out_and_named(asked, monkeypatch):
+    plan, expected = asked
+    monkeypatch.setattr(expected_cells, "MOST_GONE_THROUGH", 60)
+    cells = relative.ExpectedCells.of(expected, plan.workload)
+    left = [plan.workload.tables[place] for place in cells.left_out]
+    assert ("age", "income") in left
+    assert ("age",) not in left
+    forecast = Forecast.of_plan("this", plan)
+    frame = of_tables(forecast, cells, 0.2)
+    assert len(frame) == len(plan.workload) - len(left)
+    assert not frame.isna().any().any()
+    row = relative.by_order(forecast, cells, 0.2).iloc[-1]
+    assert row["tables"] == len(frame)
+    assert row["cells"] == frame["cells"].sum()
+    assert not relative.curves(forecast, cells).isna().any().any()
+    words = cells.left_out_in_words
+    assert words.startswith(f"{len(left)} tables, such as ")
+    assert "60 in all" in words
+    monkeypatch.setattr(expected_cells, "MOST_GONE_THROUGH", 10**6)
+    assert relative.ExpectedCells.of(expected, plan.workload).left_out_in_words == ""

@@ -1,5 +1,6 @@
 """What if: the moves of all tables against plans of both workloads."""
 
+import itertools
 import math
 
 import numpy as np
@@ -10,12 +11,16 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import what_if
+from rpexplore.analysis.measured_alike import optimum_measured_as
+from rpexplore.analysis.table_titles import titles
 from rpexplore.analysis.wishes import ADD, BOOST, LEAVE_OUT, Wish, changed_workload
 from rpexplore.errors import RpexploreError
 from rpexplore.planner import optimum
+from rpexplore.questions import questions
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import Scenario
 from rpexplore.table_lists import title
+from tests.analysis import bases
 
 BUDGET = rp.Budget(rho="0.2", max_records_per_person=2)
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "one": 1, "income": 7})
@@ -212,3 +217,61 @@ def test_nothing_to_compare_with_and_nothing_that_moves():
 )
 def test_changes_in_words(change, words):
     assert what_if.change_in_words(change) == words
+
+
+# ---- tables that ask otherwise than by single values
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize(
+    "wish",
+    [
+        Wish(LEAVE_OUT, ("region",)),
+        Wish(LEAVE_OUT, (), 1),
+        Wish(LEAVE_OUT, (), 2),
+        Wish(BOOST, ("age",), factor=4.0),
+        Wish(ADD, (), 3),
+    ],
+    ids=str,
+)
+def test_moves_of_tables_asked_in_any_way(wish, loss):
+    asked = bases.scenario(loss=loss)
+    changed = changed_workload(asked, wish)
+    solved = optimum(asked.workload, loss=loss)
+    after = optimum_measured_as(solved, changed, loss)
+    found = what_if.moves(solved, after, wish)
+    plans = [each.at(BUDGET) for each in (solved, after)]
+    assert after.closure.strategies == solved.closure.strategies  # what is measured stays
+    larger = found.workload
+    frame = what_if.of_tables(found, BUDGET).set_index("table")
+    names = titles(larger, np.arange(len(larger)))
+    for position, name in enumerate(names):
+        for column, plan in zip(("before", "after"), plans, strict=True):
+            error = frame.loc[name, column]
+            rows = rows_of_table(larger, position)
+            try:
+                variances = [plan.query_variance(larger.tables[position], row) for row in rows]
+            except RpexploreError:
+                assert math.isnan(error)
+            else:
+                assert error == pytest.approx(math.sqrt(np.mean(variances)), rel=1e-6)
+
+
+def rows_of_table(workload, position):
+    """The questions that make the cells of a table: a vector for each of its attributes."""
+    attributes = workload.domain.attributes
+    asked = {
+        attributes[place].name: questions(workload.basis_of(position, place), attributes[place])
+        for place in workload.places(position)
+    }
+    for cell in itertools.product(*(range(each.n_rows) for each in asked.values())):
+        yield {name: each.row(row) for (name, each), row in zip(asked.items(), cell, strict=True)}
+
+
+def test_what_is_added_is_asked_as_the_scenario_asks():
+    asked = bases.scenario()
+    added = changed_workload(asked, Wish(ADD, ("age", "income"), 3))
+    table = added.position(("age", "sex", "income"))
+    assert titles(added, np.array([table])) == ["age (cumulative) × sex × income (ranges)"]
+    left = changed_workload(asked, Wish(LEAVE_OUT, ("income",)))
+    assert titles(left, np.array([1])) == ["age (cumulative)"]

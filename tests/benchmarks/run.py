@@ -8,16 +8,13 @@ Exit code 1 if a row misses its limit.
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -29,39 +26,16 @@ from rpexplore.optimum import Optimum
 from rpexplore.planner import optimum
 from rpexplore.sampling import discrete_gaussian
 from rpexplore.scenario import Scenario
-from tests.benchmarks import app
+from tests.benchmarks import app, generalised
+from tests.benchmarks.measure import REPEATS, Row, best_of_three, peak_gigabytes
 from tests.published import figures
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT.parent / "shared" / "data"
-REPEATS = 3
 HEADING = (
     "Times: the named call alone (imports and inputs made before), best of "
     f"{REPEATS} in a process of its own. Peaks: that whole process."
 )
-
-Row = tuple[str, float, str, float]  # what, measured, "<=" or ">=", limit; the unit is in `what`
-
-
-def best_of_three(
-    call: Callable[[Any], Any], fresh: Callable[[], Any] = lambda: None
-) -> tuple[float, Any]:
-    """(seconds of the fastest call, what the last one returned).
-
-    `fresh` makes the input of each call, outside the time: nothing remembers an earlier call.
-    """
-    seconds = []
-    for _ in range(REPEATS):
-        given = fresh()
-        start = time.perf_counter()
-        found = call(given)
-        seconds.append(time.perf_counter() - start)
-    return min(seconds), found
-
-
-def peak_gigabytes() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # kB, but bytes on macOS
-    return peak * (1 if sys.platform == "darwin" else 1024) / 1e9
 
 
 def hundred_attributes() -> rp.Workload:
@@ -241,6 +215,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         report_on_many_tables,
         app_adult,
         app_hundred,
+        *generalised.CASES,
     )
 }
 HOLDS = {

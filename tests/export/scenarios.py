@@ -1,6 +1,7 @@
 """Scenarios that ask for their tables in every way, and with every kind of name."""
 
 import rpexplore as rp
+from rpexplore.asking import Asking
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import Scenario
 from rpexplore.settings import GroupSetting, TableSetting
@@ -119,4 +120,73 @@ def scenarios() -> dict[str, Scenario]:
     }
 
 
-SCENARIOS = scenarios()
+def grouped() -> rp.Domain:
+    regions = rp.Attribute(
+        "region",
+        rp.Categories(tuple(f"R{i}" for i in range(6))),
+        groups=(("North", "A"), ("North", "A"), ("North", "B"), ("South",), ("South",), ()),
+    )
+    return rp.Domain((rp.Attribute("age", rp.Integers(0, 9)), regions, *survey().attributes[3:]))
+
+
+def hostile_questions() -> rp.Own:
+    """Labels and a name that CSV, a shell or a file name would read as something else."""
+    size = len(HOSTILE_VALUES)
+    rows = [[float(row <= column) for column in range(size)] for row in range(size)]
+    labels = tuple(f" {value}" for value in HOSTILE_VALUES)
+    return rp.Own([*rows, [0.1] * size], (*labels, "3"), "../$(rm) 'x'")
+
+
+def asked() -> dict[str, Scenario]:
+    """Scenarios that ask attributes in every way."""
+    bands = rp.Own([[1] * 5 + [0] * 5, [0] * 5 + [1] * 5, *map(list, _UNITS)], name="young and old")
+    own = Asking("age", bands), Asking("age", rp.Own(_UNITS, name="tables"), (("age", "income"),))
+    return {
+        "prefix": Scenario(
+            grouped(),
+            WorkloadRequest(
+                "up_to",
+                order=2,
+                asking=(
+                    Asking("age", rp.Prefix()),
+                    Asking("age", rp.Identity(), (("age", "region"), ("age", "one"))),
+                    Asking("region", rp.Hierarchy()),
+                    Asking("income", rp.Ranges(), (("income",), ("age", "region", "income"))),
+                    Asking("one", rp.Windows(2)),
+                ),
+                settings=(TableSetting(("age",), 2.0, 9.5),),
+            ),
+        ),
+        "even totals": Scenario(
+            grouped(),
+            WorkloadRequest("of_order", order=1, asking=(Asking("age", rp.Windows(3)),)),
+            rp.MaxVariance(),
+            even_totals=True,
+        ),
+        "own": Scenario(grouped(), WorkloadRequest("up_to", 2, only=("age", "income"), asking=own)),
+        "hostile askings": Scenario(
+            hostile_domain(),
+            WorkloadRequest(
+                "listed",
+                listed=((), ("total",), ("a", "b"), ("a,b",), (HOSTILE[0], HOSTILE[1])),
+                asking=(
+                    Asking("a,b", rp.Hierarchy((2, 4))),
+                    Asking(HOSTILE[0], rp.Prefix(), ((HOSTILE[0], HOSTILE[1]),)),
+                    Asking("total", hostile_questions()),
+                ),
+            ),
+        ),
+        "long list, asked": Scenario(
+            rp.Domain.from_sizes({f"a{i:02}": 3 for i in range(10)}),
+            WorkloadRequest(
+                "of_order",
+                3,
+                groups=(GroupSetting(("a01",), target=8.0),),
+                asking=(Asking("a01", rp.Prefix(), (("a00", "a01", "a02"),)),),
+            ),
+        ),
+    }
+
+
+_UNITS = [[int(row == column) for column in range(10)] for row in range(10)]
+SCENARIOS = scenarios() | asked()

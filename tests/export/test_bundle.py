@@ -11,6 +11,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.export.bundle import bundle
+from rpexplore.export.own_files import own_files
 from rpexplore.scenario import Scenario
 from rpexplore.table_lists import workload_from_csv
 from tests.export.scenarios import SCENARIOS
@@ -34,7 +35,7 @@ def unpacked(scenario: Scenario) -> dict[str, str]:
 
 def test_every_piece_belongs_to_the_same_plan(scenario):
     files = unpacked(scenario)
-    assert list(files) == NAMES
+    assert list(files) == NAMES + [name for name, _ in own_files(scenario.workload).values()]
     plan = rp.Plan.parse(files["plan.json"])
     assert plan.text == scenario.plan().text
     assert rp.verify(plan).holds
@@ -45,11 +46,11 @@ def test_every_piece_belongs_to_the_same_plan(scenario):
     assert Scenario.parse(files["scenario.json"]).plan().sha256 == plan.sha256
     for name in ("plan.py", "report.html", "commands.txt"):
         assert plan.sha256 in files[name]
-    for name in NAMES:
+    for name in files:
         assert f"#   {name} " in files["commands.txt"]
 
 
-@pytest.mark.parametrize("name", ["groups", "hostile"])
+@pytest.mark.parametrize("name", ["groups", "hostile", "own"])
 def test_it_is_the_same_to_the_byte_every_time(name):
     scenario = SCENARIOS[name]
     first = bundle(scenario.plan(), scenario)
@@ -58,7 +59,7 @@ def test_it_is_the_same_to_the_byte_every_time(name):
         assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
 
 
-@pytest.mark.parametrize("name", ["at most cells", "hostile"])
+@pytest.mark.parametrize("name", ["at most cells", "hostile", "hostile askings", "own"])
 def test_all_of_it_works_where_it_is_unpacked(name, tmp_path):
     for file, text in unpacked(SCENARIOS[name]).items():
         (tmp_path / file).write_bytes(text.encode())

@@ -12,6 +12,7 @@ import rpexplore as rp
 from rpexplore.analysis.standard_errors import csv_of_tables
 from rpexplore.cli import cli
 from rpexplore.export.command import command_lines
+from rpexplore.export.own_files import own_files
 from rpexplore.release import Release
 from rpexplore.scenario import Scenario
 from tests.export.scenarios import SCENARIOS
@@ -21,6 +22,7 @@ def lines_of(plan: rp.Plan, scenario: Scenario, **more: str) -> str:
     return command_lines(
         plan,
         scenario.request,
+        even_totals=scenario.even_totals,
         name=scenario.name,
         note=scenario.note,
         counted=scenario.counted,
@@ -32,6 +34,8 @@ def export_to(folder: Path, plan: rp.Plan) -> None:
     plan.save(folder / "plan.json")
     plan.workload.domain.save(folder / "codebook.json")
     (folder / "tables.csv").write_text(csv_of_tables(plan), encoding="utf-8")
+    for file, text in own_files(plan.workload).values():
+        (folder / file).write_bytes(text.encode())
 
 
 def verb(text: str, name: str) -> list[str]:
@@ -50,7 +54,7 @@ def test_the_plan_is_made_again_to_the_byte(scenario, tmp_path, monkeypatch):
     assert Path("made.json").read_bytes() == plan.text.encode()
 
 
-@pytest.mark.parametrize("name", ["hostile", "at most cells"])
+@pytest.mark.parametrize("name", ["hostile", "at most cells", "hostile askings"])
 def test_a_shell_runs_them_all(name, tmp_path):
     scenario = SCENARIOS[name]
     plan = scenario.plan()
@@ -108,6 +112,18 @@ def test_short_wishes_are_options_and_long_ones_a_file():
     for name in ("groups", "long list"):
         assert plan_line(name)[2:4] == ["--tables", "tables.csv"]
     assert plan_line("of order")[-4:-2] == ["--rho", "1/3"]
+    asked = [word.removeprefix("--ask=") for word in plan_line("prefix") if "--ask=" in word]
+    assert asked == [
+        "age=prefix",
+        "age=identity@age,region",
+        "age=identity@age,one",
+        "region=hierarchy",
+        "income=ranges@income",
+        "one=windows:2",
+    ]
+    assert "--even-totals" in plan_line("even totals")
+    assert "--ask=age=own:young and old.csv" in plan_line("own")
+    assert "--ask=age=own:questions-1.json@age,income" in plan_line("own")
 
 
 def test_the_lines_name_the_plan_they_make():

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis.standard_errors import csv_of_tables
+from rpexplore.asking import Asking
 from rpexplore.export.recipe import Recipe
 from rpexplore.request import WorkloadRequest
 from rpexplore.table_lists import table_from_text, texts_of_tables, workload_from_csv
@@ -20,7 +21,7 @@ def test_every_request_gives_its_own_plan(scenario):
 
 def test_a_request_for_another_workload_is_not_believed():
     plan = SCENARIOS["up to"].plan()
-    for other in ("of order", "groups", "hostile", "narrowed"):
+    for other in ("of order", "groups", "hostile", "narrowed", "prefix"):
         recipe = Recipe.of(plan, SCENARIOS[other].request)
         assert recipe.request == WorkloadRequest("up_to", order=2)
 
@@ -33,6 +34,17 @@ def test_settings_of_tables_that_are_not_asked_for_are_left_out():
     )
     recipe = Recipe.of(scenario.plan(), scenario.request)
     assert [setting.attributes for setting in recipe.settings] == [()]
+
+
+def test_askings_of_tables_that_are_not_asked_for_are_left_out():
+    asking = (
+        Asking("age", rp.Prefix(), (("age",), ("age", "sex", "region"))),
+        Asking("region", rp.Ranges(), (("sex", "region", "one"),)),
+    )
+    scenario = SCENARIOS["up to"].with_request(asking=asking)
+    recipe = Recipe.of(scenario.plan(), scenario.request)
+    assert recipe.request is scenario.request
+    assert recipe.asking == [Asking("age", rp.Prefix(), (("age",),))]
 
 
 def test_the_csv_of_tables_is_read_back_exactly(scenario):

@@ -22,6 +22,7 @@ from rpexplore.expected import ExpectedCounts
 from rpexplore.export.report import Report, html, report
 from rpexplore.export.section import Facts, Numbers
 from rpexplore.table_lists import workload_from_csv
+from rpexplore.table_variances import TableVariances
 from tests.export.scenarios import HOSTILE, SCENARIOS, survey
 
 VOID = {"meta", "link", "img", "br", "wbr", "hr", "input"}
@@ -153,7 +154,8 @@ def test_what_verify_finds_is_in_it(groups):
 
 def test_a_plan_that_does_not_hold_is_not_reported_on():
     plan = SCENARIOS["up to"].plan()
-    wrong = replace(plan, variances=plan.variances * 0.5)
+    half = plan.variances * 0.5
+    wrong = replace(plan, table_variances=TableVariances(half, half, half))
     with pytest.raises(PlanError, match="does not hold what it claims"):
         report(wrong)
 

@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis.standard_errors import csv_of_tables
+from rpexplore.export.bundle import script_of
+from rpexplore.export.own_files import own_files
 from rpexplore.export.recipe import Recipe
-from rpexplore.export.script import needs_tables_csv, python_script
+from rpexplore.export.script import python_script
+from rpexplore.export.script_tables import needs_tables_csv
 from rpexplore.release import Release
 from rpexplore.scenario import Scenario
 from tests import strategies
@@ -22,10 +25,11 @@ from tests.export.scenarios import SCENARIOS, survey
 def exported(folder: Path, scenario: Scenario) -> tuple[rp.Plan, Path]:
     """The plan of a scenario, and its script, with what it needs beside it."""
     plan, path = scenario.plan(), folder / "plan.py"
-    text = python_script(plan, scenario.request, name=scenario.name, note=scenario.note)
-    path.write_text(text, encoding="utf-8")
+    path.write_text(script_of(plan, scenario), encoding="utf-8")
     if needs_tables_csv(Recipe.of(plan, scenario.request)):
         (folder / "tables.csv").write_text(csv_of_tables(plan), encoding="utf-8")
+    for file, text in own_files(plan.workload).values():
+        (folder / file).write_bytes(text.encode())
     return plan, path
 
 
@@ -51,7 +55,7 @@ def test_every_script_makes_its_plan_to_the_byte(scenario, tmp_path):
     assert made_by(path).text == plan.text
 
 
-@pytest.mark.parametrize("name", ["groups", "long list", "hostile", "targets"])
+@pytest.mark.parametrize("name", ["groups", "long list", "hostile", "targets", "own"])
 def test_a_script_runs_by_itself(name, tmp_path):
     plan, path = exported(tmp_path, SCENARIOS[name])
     done = run(path, "--save", "made.json")
@@ -139,7 +143,7 @@ def test_another_plan_is_not_passed_off_as_the_exported_one(tmp_path, old, new, 
 def test_builders_stand_in_the_script_as_they_were_asked_for():
     def script(name: str) -> str:
         scenario = SCENARIOS[name]
-        return python_script(scenario.plan(), scenario.request)
+        return python_script(scenario.plan(), scenario.request, even_totals=scenario.even_totals)
 
     assert "rp.Workload.all_up_to(domain, 2)" in script("up to")
     assert "rp.Workload.all_of_order(domain, 2)" in script("of order")
@@ -154,4 +158,9 @@ def test_builders_stand_in_the_script_as_they_were_asked_for():
     )
     assert "rp.Bins((0, 500, 1000.5, 20000))" in script("up to")
     assert "tables.csv" in script("long list")
+    assert 'asked = asked.asked({"region": rp.Hierarchy()})' in script("prefix")
+    assert 'asked = asked.asked({"income": rp.Ranges()}, tables=[("income",)])' in script("prefix")
+    assert "even_totals=True," in script("even totals")
+    assert "even_totals" not in script("prefix")
+    assert '.with_name("young and old.csv")' in script("own")
     assert survey().names == SCENARIOS["up to"].domain.names

@@ -3,7 +3,11 @@
 rp_rmse.csv and rp_maxvar.csv hold rows of printed tables (column source; RP+ is He, Xiao, Toksoz,
 Ding, Zhang, Kifer: ResidualPlanner+, VLDB Journal), all at privacy cost 1: `published` as printed,
 `ceiling`, where there is one, what the algorithm gave when it was first tried. k is the order of
-the tables ("<=3": the total and all tables of 1, 2 and 3 attributes). domains.csv: the sizes.
+the tables ("<=3": the total and all tables of 1, 2 and 3 attributes). domains.csv: the sizes, and
+how many attributes, from the first on, are numerical: those are asked in prefix sums in
+rpplus_prefix_rmse.csv (columns published: RP+, published_hdmm; ceiling: even totals) and
+prefix_maxvar_bounds.csv (bound: below it is no Gaussian mechanism). In rpplus_crossover.csv all
+attributes have one size and are asked in prefix sums.
 """
 
 import csv
@@ -32,12 +36,35 @@ def workload(dataset: str, k: str) -> rp.Workload:
     return rp.Workload.all_of_order(domain(dataset), int(k))
 
 
+def prefix_workload(dataset: str, k: str) -> rp.Workload:
+    """The numerical attributes asked in prefix sums."""
+    numerical = {row["dataset"]: row["numerical"] for row in rows("domains.csv")}[dataset]
+    asked = {f"a{i}": rp.Prefix() for i in range(int(numerical))}
+    return workload(dataset, k).asked(asked)
+
+
+def crossover_workload(row: dict[str, str]) -> rp.Workload:
+    names = [f"a{i}" for i in range(int(row["attributes"]))]
+    domain = rp.Domain.from_sizes(dict.fromkeys(names, int(row["size"])))
+    asked = rp.Workload.all_of_order(domain, int(row["k"]))
+    assert len(asked) == int(row["tables"])
+    return asked.asked(dict.fromkeys(names, rp.Prefix()))
+
+
+def smallest_error(asked: rp.Workload, *, even_totals: bool = False) -> tuple[float, rp.Plan]:
+    """√(sum of the variances of all cells / number of cells), as small as it can be."""
+    plan = rp.plan(
+        asked,
+        loss=rp.SumOfVariances(weighting="cells"),
+        budget=rp.Budget(privacy_cost=1),
+        even_totals=even_totals,
+    )
+    return float(np.sqrt(asked.cells @ plan.variances / np.sum(asked.cells))), plan
+
+
 def root_mean_squared_error(row: dict[str, str]) -> tuple[float, rp.Plan]:
     """√(sum of the variances of all cells / number of cells), as small as it can be."""
-    asked = workload(row["dataset"], row["k"])
-    loss, budget = rp.SumOfVariances(weighting="cells"), rp.Budget(privacy_cost=1)
-    plan = rp.plan(asked, loss=loss, budget=budget)
-    return float(np.sqrt(asked.cells @ plan.variances / np.sum(asked.cells))), plan
+    return smallest_error(workload(row["dataset"], row["k"]))
 
 
 def largest_variance(row: dict[str, str]) -> tuple[float, rp.Plan]:

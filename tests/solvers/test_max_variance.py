@@ -113,7 +113,8 @@ def test_with_fixed_weights_it_equals_the_convex_optimum(seed, share):
     closure = Closure.of(workload)
     fixed = (1 - share) * workload.cells / np.sum(workload.cells)
     weights = share * workload.weights
-    solution = minimise_maximum(closure, weights, 0.3, fixed_weights=fixed)
+    held = closure.residual_weights(fixed)
+    solution = minimise_maximum(closure, weights, 0.3, fixed_weights=held)
     found = mixed_value(workload, closure.variances(solution.sigma_squared), fixed, weights)
     optimum = convex_optimum_of_mix(workload, fixed, weights, 0.3)
     solver = 1e-7  # how well CVXPY knows its own optimum
@@ -128,7 +129,8 @@ def test_with_fixed_weights_it_equals_the_convex_optimum(seed, share):
 def test_the_bound_with_fixed_weights_holds_for_any_noise_scales(workload, share, seed):
     closure = Closure.of(workload)
     fixed, weights = (1 - share) * workload.cells, share * workload.weights + 1e-9
-    solution = minimise_maximum(closure, weights, 2.0, fixed_weights=fixed)
+    held = closure.residual_weights(fixed)
+    solution = minimise_maximum(closure, weights, 2.0, fixed_weights=held)
     other = np.random.default_rng(seed).lognormal(0, 2, len(closure))
     other *= np.sum(closure.privacy_cost_factor / other) / 2.0  # at the same privacy cost
     value = mixed_value(workload, closure.variances(other), fixed, weights)
@@ -141,10 +143,11 @@ def test_fixed_weights_of_nothing_change_nothing():
     workload = random_workload(3)
     closure = Closure.of(workload)
     alone = minimise_maximum(closure, workload.weights, 1.0)
-    beside = minimise_maximum(closure, workload.weights, 1.0, fixed_weights=np.zeros(len(workload)))
+    beside = minimise_maximum(closure, workload.weights, 1.0, fixed_weights=np.zeros(len(closure)))
     np.testing.assert_allclose(alone.sigma_squared, beside.sigma_squared, rtol=1e-6)
     assert beside.lower_bound == pytest.approx(alone.lower_bound, rel=1e-6)
-    both = minimise_maximum(closure, 1e-9 * workload.weights, 1.0, fixed_weights=workload.weights)
+    held = closure.residual_weights(workload.weights)
+    both = minimise_maximum(closure, 1e-9 * workload.weights, 1.0, fixed_weights=held)
     assert both.lower_bound == pytest.approx(
         minimise_sum(closure, workload.weights, 1.0).lower_bound, rel=1e-6
     )

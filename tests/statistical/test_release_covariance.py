@@ -62,9 +62,12 @@ class Stock:
     def __init__(self, plan: Plan) -> None:
         self.left: defaultdict[tuple, list] = defaultdict(list)
         for residual in range(len(plan.closure)):
-            shape = [int(plan.closure.sizes[i]) for i in plan.closure.attributes(residual)]
-            size = int(np.prod(shape, dtype=int))
-            gamma_squared = plan.sigma_squared.fraction(residual) * size**2
+            size = scale = 1
+            for place in plan.closure.attributes(residual):
+                n, strategy = int(plan.closure.sizes[place]), plan.closure.strategies.get(place)
+                size *= n if strategy is None else n - 1
+                scale *= n if strategy is None else 2**strategy.bits
+            gamma_squared = plan.sigma_squared.fraction(residual) * scale**2
             assert gamma_squared > 100
             drawn = discrete_gaussian(RELEASES * size, gamma_squared)
             self.left[size, gamma_squared].extend(drawn.reshape(RELEASES, size))

@@ -1,0 +1,147 @@
+"""The least accurate cell of each block of a table's cells, without going through the cells.
+
+The variance of a cell is multilinear in the pairs (N, T) of its rows, with nonnegative
+coefficients (math.md §4). So of the rows of a block only those can hold its least accurate cell
+whose pair is on the upper right hull of all pairs (`cells.hull`): a handful of hundreds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from rpexplore.analysis.forecasts import Noise
+from rpexplore.strategy import Moments, hull
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The rows of a question in blocks.
+
+    rows   int64[n_rows]: all rows, block by block
+    start  int64[n_blocks]: where each block begins among them; ascending
+    """
+
+    rows: np.ndarray
+    start: np.ndarray
+
+    @classmethod
+    def even(cls, n_rows: int, most: int) -> "Blocks":
+        """At most so many blocks of neighbouring rows, as even as can be."""
+        count = min(n_rows, most)
+        return cls(np.arange(n_rows), np.arange(count) * n_rows // count)
+
+    @classmethod
+    def of_keys(cls, keys: np.ndarray) -> "Blocks":
+        """Rows with the same key make a block, by ascending key; keys: int64[n_rows]."""
+        rows = np.argsort(keys, kind="stable")
+        return cls(rows, np.flatnonzero(np.diff(keys[rows], prepend=-1)))
+
+    def bounds(self) -> list[tuple[int, int]]:
+        """(first row, last row) of each block."""
+        ends = np.append(self.start[1:], len(self.rows)) - 1
+        return list(zip(self.rows[self.start].tolist(), self.rows[ends].tolist(), strict=True))
+
+    def hulls(self, of: Moments) -> np.ndarray:
+        """The rows that can hold a block's least accurate cell, int64[n_blocks, width]: the last
+        is repeated to fill up."""
+        found = []
+        for part in np.split(self.rows, self.start[1:]):
+            part = part[:1] if _are_alike(of) else part
+            found.append(part[hull(of.total[part], of.spread[part], largest=True)])
+        width = max(map(len, found))
+        return np.array([np.pad(each, (0, width - len(each)), "edge") for each in found])
+
+
+@dataclass(frozen=True, eq=False)
+class TableNoise:
+    """What the variance of each cell of a table follows from.
+
+    sigma_squared  float64[2, 2, …]: of the residual with (1) or without (0) each attribute
+    moments        of each attribute, as the table asks it
+    """
+
+    sigma_squared: np.ndarray
+    moments: list[Moments]
+
+    @classmethod
+    def of(cls, noise: Noise, table: int) -> "TableNoise":
+        cells, workload = noise.cells, noise.cells.workload
+        order = int(workload.orders[table])
+        _, columns, axes = next(cells.closure.by_order(workload, np.array([table])))
+        # Attributes with a single value have no residual.
+        within = np.zeros((2,) * order)
+        where = tuple(slice(None) if axis in axes[0] else 0 for axis in range(order))
+        within[where] = noise.sigma_squared[columns[0]].reshape((2,) * axes.shape[1])
+        return cls(within, [cells.moments[each] for each in workload.asks[table, :order]])
+
+    def along(self, axis: int) -> np.ndarray:
+        """Variance by row of one attribute, of an average row of all others, float64[n_rows]."""
+        means = [np.array([[of.total_sum], [of.spread_sum]]) / len(of.total) for of in self.moments]
+        weights = self._contracted(
+            {other: means[other] for other in range(len(means)) if other != axis}
+        )
+        return weights[0, 0] * self.moments[axis].total + weights[1, 0] * self.moments[axis].spread
+
+    def largest_along(self, axis: int, blocks: Blocks, fixed: Mapping[int, int]) -> np.ndarray:
+        """The largest variance in each block of rows of one attribute, float64[n_blocks].
+
+        fixed: the row of other attributes; of those that are not in it, any
+        """
+        weights = self._contracted(self._candidates(fixed, {axis}))
+        of, largest = self.moments[axis], np.zeros(len(blocks.rows))
+        for place in hull(weights[0], weights[1], largest=True).tolist():
+            variances = weights[0, place] * of.total + weights[1, place] * of.spread
+            np.maximum(largest, variances, out=largest)
+        return np.maximum.reduceat(largest[blocks.rows], blocks.start)
+
+    def largest_across(
+        self, axes: tuple[int, int], blocks: tuple[Blocks, Blocks], fixed: Mapping[int, int]
+    ) -> np.ndarray:
+        """The largest variance in each block of rows of two attributes, float64[n_down, n_across].
+
+        fixed: as of `largest_along`
+        """
+        weights = self._contracted(self._candidates(fixed, set(axes)))
+        if axes[0] > axes[1]:
+            weights = weights.swapaxes(0, 1)
+        down, across = (
+            each.hulls(self.moments[axis]) for axis, each in zip(axes, blocks, strict=True)
+        )
+        pairs = _pairs(self.moments[axes[1]], across.ravel())
+        largest = np.zeros((len(down), across.size))
+        for block, rows in enumerate(down.tolist()):
+            for pair in _pairs(self.moments[axes[0]], np.array(sorted(set(rows)))):
+                left = np.tensordot(pair, weights, axes=1)
+                left = left[:, hull(left[0], left[1], largest=True)]
+                largest[block] = np.maximum(largest[block], np.max(pairs @ left, axis=1))
+        return largest.reshape(len(down), *across.shape).max(axis=2)
+
+    def _candidates(self, fixed: Mapping[int, int], spread_out: set[int]) -> dict[int, np.ndarray]:
+        """{attribute: pairs [2, m] of the rows it may have} of those that are not spread out."""
+        found = {}
+        for axis, of in enumerate(self.moments):
+            if axis not in spread_out:
+                row = fixed.get(axis)
+                rows = hull(of.total, of.spread, largest=True) if row is None else np.array([row])
+                found[axis] = _pairs(of, rows).T
+        return found
+
+    def _contracted(self, pairs: Mapping[int, np.ndarray]) -> np.ndarray:
+        """What is left of σ² when these attributes have these pairs: [2, …, all combinations]."""
+        kept = [axis for axis in range(self.sigma_squared.ndim) if axis not in pairs]
+        within = np.transpose(self.sigma_squared, [*pairs, *kept])
+        combined = reduce(
+            lambda left, pair: np.tensordot(left, pair, axes=(0, 0)), pairs.values(), within
+        )
+        return combined.reshape(*(2,) * len(kept), -1)
+
+
+def _pairs(of: Moments, rows: np.ndarray) -> np.ndarray:
+    """(N, T) of rows, float64[len(rows), 2]."""
+    return np.column_stack([of.total[rows], of.spread[rows]])
+
+
+def _are_alike(of: Moments) -> bool:
+    return of.total.strides == of.spread.strides == (0,)

@@ -1,0 +1,183 @@
+"""The expected counts of all cells of a workload's tables, and which are publishable.
+
+Every cell of a marginal has one standard error, and its expected count is a cell of the margin
+summed over the attributes that the table does not have, divided evenly over the values of those
+that the margin does not have. So tables with the same attributes of the margin share one sorted
+list of counts, and a binary search in it tells how many cells of a table are publishable: exact
+for any number of tables and cells. Tables with an attribute that is asked in ranges, groups and
+the like are gone through cell by cell: the expected answers are those questions put to the
+expected marginal, and each cell has its own standard error.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from rpexplore.analysis.forecasts import Forecast
+from rpexplore.analysis.table_titles import titles
+from rpexplore.expected import ExpectedCounts
+from rpexplore.questions import questions
+from rpexplore.words import plural
+from rpexplore.workload import Workload
+
+MOST_GONE_THROUGH = 1_000_000  # cells of all tables whose cells are not equally accurate
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Tables with the same attributes of the margin.
+
+    tables  int64[n]: their places in the workload
+    spread  float64[n]: over how many cells of the table each count of the margin is spread
+    counts  float64[n_counts]: of the margin of these attributes, ascending
+    """
+
+    tables: np.ndarray
+    spread: np.ndarray
+    counts: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedCells:
+    """The expected counts of all cells of all tables of a workload.
+
+    groups    tables whose cells are equally accurate
+    unequal   places of the tables whose cells are gone through one by one, ascending
+    left_out  places of those that have too many cells for that
+    """
+
+    workload: Workload
+    expected: ExpectedCounts
+    groups: tuple[_Group, ...]
+    unequal: tuple[int, ...] = ()
+    left_out: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, expected: ExpectedCounts, workload: Workload) -> "ExpectedCells":
+        """Raises `WorkloadError` if the counts do not fit the workload's schema."""
+        domain, expected = workload.domain, expected.fitted(workload.domain)
+        bits = np.zeros(len(domain) + 1, dtype=np.int64)  # the last for the −1 of the padding
+        for axis, name in enumerate(expected.attributes):
+            bits[domain.position(name)] = 1 << axis
+        unequal, left_out = _gone_through(workload)
+        alike = np.ones(len(workload), dtype=bool)
+        alike[[*unequal, *left_out]] = False
+        places = np.flatnonzero(alike)
+        masks, group_of = np.unique(bits[workload.members[places]].sum(axis=1), return_inverse=True)
+        order = places[np.argsort(group_of, kind="stable")]
+        groups = []
+        for mask, tables in zip(
+            masks.tolist(), np.split(order, np.cumsum(np.bincount(group_of))[:-1]), strict=True
+        ):
+            axes = range(len(expected.attributes))
+            missing = tuple(axis for axis in axes if not mask >> axis & 1)
+            counts = np.sort(expected.margin.sum(axis=missing), axis=None)
+            groups.append(_Group(tables, workload.cells[tables] / counts.size, counts))
+        return cls(workload, expected, tuple(groups), unequal, left_out)
+
+    @property
+    def held(self) -> np.ndarray:
+        """Which tables are looked at: all but those left out, bool[n_tables]."""
+        held = np.ones(len(self.workload), dtype=bool)
+        held[list(self.left_out)] = False
+        return held
+
+    @property
+    def left_out_in_words(self) -> str:
+        """Which tables are not looked at, in a sentence; "" if all are."""
+        if not self.left_out:
+            return ""
+        first = titles(self.workload, np.array(self.left_out[:1]))[0]
+        such = f", such as {first}," if len(self.left_out) > 1 else f" ({first})"
+        are = "is" if len(self.left_out) == 1 else "are"
+        return (
+            f"{plural(len(self.left_out), 'table')}{such} {are} left out here: the cells are not "
+            f"equally accurate, and with more than {MOST_GONE_THROUGH:,} in all too many to go "
+            "through one by one."
+        )
+
+    def answers(self, table: int) -> np.ndarray:
+        """The expected answer to each cell of a table, one axis an attribute."""
+        workload, domain = self.workload, self.workload.domain
+        places = workload.places(table)
+        names = [domain.names[place] for place in places]
+        sizes = tuple(domain.sizes[list(places)].tolist())
+        listed = enumerate(self.expected.attributes)
+        missing = tuple(axis for axis, name in listed if name not in names)
+        kept = set(self.expected.attributes)
+        shape = tuple(size if name in kept else 1 for name, size in zip(names, sizes, strict=True))
+        spread = float(workload.counted_cells[table]) / math.prod(shape)
+        margin = self.expected.margin.sum(axis=missing).reshape(shape)
+        found = np.broadcast_to(margin, sizes) / spread
+        for axis, place in enumerate(places):
+            asked = questions(workload.basis_of(table, place), domain.attributes[place])
+            found = asked.of(found, axis)
+        return found
+
+    def medians(self) -> np.ndarray:
+        """Expected count of a typical cell (the median) of each table, float64[n_tables].
+
+        NaN for tables that are left out.
+        """
+        medians = np.full(len(self.workload), np.nan)
+        for group in self.groups:
+            medians[group.tables] = np.median(group.counts) / group.spread
+        for table in self.unequal:
+            medians[table] = np.median(np.abs(self.answers(table)))
+        return medians
+
+    def typical_relative_errors(self, forecast: Forecast) -> np.ndarray:
+        """Relative error of a typical cell (the median) of each table, float64[n_tables]."""
+        with np.errstate(divide="ignore"):
+            relative = forecast.standard_errors / self.medians()
+        for table, ratios in zip(self.unequal, _ratios(self, forecast), strict=True):
+            relative[table] = np.median(ratios)
+        return relative
+
+    def shares(self, forecast: Forecast, coefficient: float) -> np.ndarray:
+        """Share of each table's cells that are publishable, float64[n_tables].
+
+        NaN for tables that are left out.
+        """
+        errors, shares = forecast.standard_errors, np.full(len(self.workload), np.nan)
+        for group in self.groups:
+            least = _least_count(errors[group.tables], group.spread, coefficient)
+            below = np.searchsorted(group.counts, least)
+            shares[group.tables] = 1 - below / len(group.counts)
+        for table, ratios in zip(self.unequal, _ratios(self, forecast), strict=True):
+            shares[table] = np.searchsorted(ratios, coefficient, side="right") / len(ratios)
+        return shares
+
+
+def _gone_through(workload: Workload) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(tables whose cells differ in accuracy and are gone through, those that are too many).
+
+    Cells differ in tables with an attribute that some table asks other than by single values.
+    """
+    measured = [any(not basis.is_identity for basis in listed) for listed in (*workload.bases, ())]
+    places = np.flatnonzero(np.any(np.array(measured)[workload.members], axis=1))
+    work = np.maximum(workload.cells, workload.counted_cells)[places]
+    smallest = np.argsort(work, kind="stable")
+    few = np.cumsum(work[smallest]) <= MOST_GONE_THROUGH
+    through, left = (np.sort(places[smallest[which]]).tolist() for which in (few, ~few))
+    return tuple(through), tuple(left)
+
+
+@lru_cache(maxsize=6)
+def _ratios(cells: ExpectedCells, forecast: Forecast) -> list[np.ndarray]:
+    """Of each of `cells.unequal`, the relative errors of its cells, ascending."""
+    found = []
+    with np.errstate(divide="ignore"):
+        for table in cells.unequal:
+            errors = forecast.cell_standard_errors(table)
+            found.append(np.sort(errors / np.abs(cells.answers(table)), axis=None))
+    return found
+
+
+def _least_count(
+    errors: np.ndarray | float, spread: np.ndarray | float, coefficient: float
+) -> np.ndarray | float:
+    """The smallest count of the margin whose cells are publishable."""
+    return errors * spread / coefficient

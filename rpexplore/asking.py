@@ -1,0 +1,139 @@
+"""Asking: how an attribute is asked, in all tables or in some, so that it outlives a schema."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rpexplore.basis import Basis, Identity, from_json, to_json
+from rpexplore.errors import WorkloadError
+from rpexplore.settings import names_of
+from rpexplore.table_lists import Table, title
+from rpexplore.workload import Workload
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A way in which a curator asks an attribute: cumulatively, in ranges, in groups, …
+
+    tables  those in which it is asked so, on top of how it is asked elsewhere; (): all tables that
+            have it
+
+    Raises `WorkloadError` for a basis that is none, and a table without the attribute.
+    """
+
+    attribute: str
+    basis: Basis
+    tables: tuple[Table, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.basis, Basis):
+            raise WorkloadError(
+                f"The basis of {self.attribute!r} must be one of the library's, such as Prefix(), "
+                f"got {type(self.basis).__name__}."
+            )
+        for table in self.tables:
+            if self.attribute not in table:
+                raise WorkloadError(
+                    f"The table {title(table)} does not have the attribute {self.attribute!r}; "
+                    "name it for tables that do."
+                )
+
+    def to_json(self) -> dict[str, Any]:
+        """The asking as JSON values; `from_json` undoes it."""
+        some = {"tables": self.tables} if self.tables else {}
+        return {"attribute": self.attribute, "basis": to_json(self.basis), **some}
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> "Asking":
+        """Raises KeyError, TypeError or `WorkloadError` for what it cannot be."""
+        (name,) = names_of([content["attribute"]])
+        tables = tuple(names_of(names) for names in content.get("tables", ()))
+        if "tables" in content and not tables:
+            raise WorkloadError(
+                f"The tables in which {name!r} is asked must be a filled list; leave them out for "
+                "all tables that have it."
+            )
+        return cls(name, from_json(content["basis"]), tables)
+
+
+def check_askings(askings: Iterable[Asking]) -> None:
+    """Raise `WorkloadError` for an attribute that is asked in two ways in the same place."""
+    seen: set[tuple[str, Table | None]] = set()
+    for asking in askings:
+        for table in asking.tables or (None,):
+            if (asking.attribute, table) in seen:
+                where = "all tables" if table is None else f"the table {title(table)}"
+                raise WorkloadError(
+                    f"The attribute {asking.attribute!r} is asked twice in {where}; keep one way."
+                )
+            seen.add((asking.attribute, table))
+
+
+def askings_with(
+    askings: Iterable[Asking], attribute: str, basis: Basis, tables: Sequence[Table] = ()
+) -> tuple[Asking, ...]:
+    """Askings after an attribute was asked in this way, in all tables or in these.
+
+    Ways of single tables stay where all are asked. None is kept that changes nothing.
+    """
+    kept: list[Asking] = []
+    for each in askings:
+        if each.attribute != attribute:
+            kept.append(each)
+        elif tables and each.tables:
+            left = tuple(table for table in each.tables if table not in tables)
+            if each.basis == basis:
+                tables = (*left, *tables)
+            elif left:
+                kept.append(replace(each, tables=left))
+        elif bool(tables) != bool(each.tables):
+            kept.append(each)
+    return without_needless([*kept, Asking(attribute, basis, tuple(tables))])
+
+
+def without_needless(askings: Iterable[Asking]) -> tuple[Asking, ...]:
+    """Those that change how something is asked: not to single values, or to what all tables do."""
+    askings = tuple(askings)
+    general = {each.attribute: each.basis for each in askings if not each.tables}
+    return tuple(
+        each
+        for each in askings
+        if each.basis != (general.get(each.attribute, Identity()) if each.tables else Identity())
+    )
+
+
+def asked(workload: Workload, askings: Sequence[Asking]) -> Workload:
+    """These tables, asked in these ways and in no others; tables that are not there count for none.
+
+    Raises `WorkloadError` or `DomainError` for a way in which an attribute cannot be asked.
+    """
+    if not workload.is_pure:
+        workload = replace(workload, bases=(), ways=np.empty((0, 0), dtype=np.int32))
+    general = {each.attribute: each.basis for each in askings if not each.tables}
+    if general:
+        workload = workload.asked(general)
+    positions = workload.domain.positions
+    for each in askings:
+        there = [table for table in each.tables if workload.find(positions(table)) is not None]
+        if there:
+            workload = workload.asked({each.attribute: each.basis}, tables=there)
+    return workload
+
+
+def askings_of(workload: Workload) -> tuple[Asking, ...]:
+    """The askings with which `asked` gives these tables their ways."""
+    found: list[Asking] = []
+    for place, listed in enumerate(workload.bases):
+        if all(basis.is_identity for basis in listed):
+            continue
+        name, where = workload.domain.names[place], workload.members == place
+        counts = np.bincount(workload.ways[where], minlength=len(listed))
+        general = int(np.argmax(counts))
+        found.append(Asking(name, listed[general]))
+        for way, basis in enumerate(listed):
+            if way != general:
+                rows = np.flatnonzero(np.any(where & (workload.ways == way), axis=1)).tolist()
+                found.append(Asking(name, basis, tuple(workload.tables[row] for row in rows)))
+    return without_needless(found)

@@ -1,0 +1,181 @@
+"""Best strategies: those with which a loss can be smallest, and how far others could go.
+
+For a sum of variances the search is that of `strategy_search`. For the largest variance the weights
+on the cells are themselves looked for (math.md §4.3): they are a product of one for each table and
+one for each row of each question, and rows (and tables) whose variance is above the mean get more.
+For tables of one attribute that is every weighting there is.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from functools import cache
+
+import numpy as np
+
+from rpexplore.basis import to_json
+from rpexplore.closure import Closure
+from rpexplore.errors import PlanError
+from rpexplore.solvers.integer_strategies import bits_for, integer_matrix
+from rpexplore.strategy import Strategy, measured_places
+from rpexplore.strategy_cache import StrategyCache
+from rpexplore.strategy_search import Note, StrategySearch
+from rpexplore.threads import in_one_thread
+from rpexplore.workload import Workload
+
+_VERSION = 1  # of the search: what another one found is not taken over
+_STILL = 1e-9  # a sweep that lowers the sum by less (relative) is the last one
+_MOST_SWEEPS = 20
+_ROUNDS = 200  # of new weights, for the largest variance
+_STEADY = 1e-6  # rounds end when the weighted value grows by less (relative)
+
+
+@in_one_thread
+def best_strategies(
+    workload: Workload,
+    closure: Closure,
+    table_weights: np.ndarray,
+    *,
+    largest: bool = False,
+    even: bool = False,
+    note: Note = lambda share: None,
+) -> dict[int, Strategy]:
+    """The strategies with which a weighted sum, or maximum, of variances can be smallest.
+
+    table_weights  float64[n_tables]: on the mean variance of a table's cells, or with `largest` on
+                   that of its worst cell
+    even           spread totals evenly, as ResidualPlanner+ does (z = 1/n)
+    note           told the share that is done; what it raises ends the search
+
+    By place of the attribute, for each that needs one. What was found before, in this process or by
+    another one of the same user, is not searched for again.
+    """
+    key = _key(workload, table_weights, largest, even)
+    kept = _cache().get(key)
+    if kept is not None and (found := _strategies_of(kept, workload)) is not None:
+        return found
+    search = StrategySearch(workload, closure, table_weights, keep_references=even)
+    search.start({})
+    if largest:
+        _find_for_largest(search, note)
+    else:
+        _find(search, note)
+    strategies = _rounded(search)
+    _cache().put(key, _arrays_of(strategies))
+    return strategies
+
+
+@in_one_thread
+def strategy_bound(
+    workload: Workload, closure: Closure, table_weights: np.ndarray, *, largest: bool = False
+) -> float:
+    """Below it is no weighted loss at privacy cost 1, whatever is measured of each attribute.
+
+    Of all plans with the reference distributions of the closure's strategies: with other matrices R
+    and other noise scales. Each √(βτ) is at least the bound of `best_matrix` (math.md §4.1), and
+    the loss grows with every one of them. A largest variance is at least every mean of variances;
+    the weights of that mean are looked for.
+    """
+    search = StrategySearch(workload, closure, table_weights, keep_references=True)
+    search.start({place: each.reference for place, each in closure.strategies.items()})
+    if largest:
+        _find_for_largest(search, lambda share: None)
+    return search.least_value() ** 2
+
+
+@cache
+def _cache() -> StrategyCache:
+    return StrategyCache.of_user()
+
+
+def _key(workload: Workload, table_weights: np.ndarray, largest: bool, even: bool) -> str:
+    """What the search depends on, and no more: neither names nor labels, nor the budget."""
+    domain = workload.domain
+    asked = [
+        (
+            [to_json(basis) for basis in listed],
+            domain.attributes[place].groups
+            if any(basis.kind == "hierarchy" for basis in listed)
+            else (),
+        )
+        for place, listed in enumerate(workload.bases)
+    ]
+    parts = [_VERSION, domain.sizes.tolist(), asked, workload.members.shape, largest, even]
+    digest = hashlib.sha256(json.dumps(parts).encode())
+    for array in (workload.members, workload.ways, table_weights):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _arrays_of(strategies: Mapping[int, Strategy]) -> dict[str, np.ndarray]:
+    """Strategies as a cache keeps them; those that several attributes share once."""
+    first: dict[int, int] = {}
+    arrays: dict[str, np.ndarray] = {}
+    for place, strategy in strategies.items():
+        if id(strategy) not in first:
+            first[id(strategy)] = place
+            arrays[f"matrix {place}"] = strategy.integers
+        arrays[f"place {place}"] = np.array([first[id(strategy)], strategy.bits])
+    return arrays
+
+
+def _strategies_of(
+    arrays: Mapping[str, np.ndarray], workload: Workload
+) -> dict[int, Strategy] | None:
+    """The strategies that a cache kept; None where they do not fit, whatever they are."""
+    made: dict[int, Strategy] = {}
+    strategies = {}
+    try:
+        for place in measured_places(workload):
+            first, bits = arrays[f"place {place}"].tolist()
+            if first not in made:
+                made[first] = Strategy(arrays[f"matrix {first}"], bits)
+            strategies[place] = made[first]
+            if made[first].size != workload.domain.sizes[place]:
+                return None
+    except (KeyError, ValueError, TypeError, PlanError):
+        return None
+    return strategies
+
+
+def _find(search: StrategySearch, note: Note) -> None:
+    """Improve all attributes in turn until nothing is gained."""
+    before = search.value()
+    for sweep in range(_MOST_SWEEPS):
+        search.sweep(lambda share, sweep=sweep: note((sweep + share) / (sweep + 2)))
+        now = search.value()
+        if now >= before * (1 - _STILL):
+            return
+        before = now
+
+
+def _find_for_largest(search: StrategySearch, note: Note) -> None:
+    """Look for the weights as well: y on the tables, of sum 1, and those on the rows."""
+    importance, before = search.table_weights, 0.0
+    search.table_weights = importance / len(search.workload)
+    for round_ in range(_ROUNDS):
+        search.sweep(lambda share: None)
+        now = search.value()
+        note(round_ / _ROUNDS)
+        if round_ > 5 and now <= before * (1 + _STEADY):
+            return
+        before = now
+        search.reweigh(importance)
+
+
+def _rounded(search: StrategySearch) -> dict[int, Strategy]:
+    """The strategies in integers."""
+    has = np.isin(search.workload.members, search.places)
+    bits = bits_for(max(int(np.max(np.count_nonzero(has, axis=1))), 1))
+    done: dict[int, Strategy] = {}  # attributes that were solved together stay alike
+    strategies = {}
+    for place in search.places:
+        found = search.measuring[place]
+        if id(found) not in done:
+            problem = search.problem(place)
+            even = search.keep_references
+            matrix = integer_matrix(found, bits, problem.gram, problem.worth, even=even)
+            done[id(found)] = Strategy(matrix, math.ceil(bits))
+        strategies[place] = done[id(found)]
+    return strategies

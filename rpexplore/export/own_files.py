@@ -1,0 +1,47 @@
+"""Own questions of a plan as files, so that programs can load them again exactly."""
+
+import json
+import re
+
+from rpexplore.attribute import Attribute
+from rpexplore.basis import Basis, to_json
+from rpexplore.basis_file import csv_from_own, own_from_csv
+from rpexplore.errors import WorkloadError
+from rpexplore.own_questions import Own
+from rpexplore.workload import Workload
+
+# What else stands in the folder, as lower-case stems.
+_TAKEN = {"plan", "report", "tables", "codebook", "scenario", "commands", "made", "records"}
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _-]{0,59}(?<! )")
+
+OwnFiles = dict[tuple[int, Basis], tuple[str, str]]
+
+
+def own_files(workload: Workload) -> OwnFiles:
+    """(place of the attribute, its own questions) -> (name of a file, its text), `{}` without any.
+
+    As CSV under their name where that says all, otherwise as JSON.
+    """
+    found: OwnFiles = {}
+    taken = set(_TAKEN)
+    for place, basis in workload.questions:
+        if isinstance(basis, Own):
+            attribute = workload.domain.attributes[place]
+            name, text = _file(basis, attribute, taken)
+            taken.add(name.rpartition(".")[0].lower())
+            found[place, basis] = name, text
+    return found
+
+
+def _file(own: Own, attribute: Attribute, taken: set[str]) -> tuple[str, str]:
+    if _PLAIN.fullmatch(own.name) and own.name.lower() not in taken:
+        name, text = f"{own.name}.csv", csv_from_own(own, attribute)
+        try:
+            if own_from_csv(text, name, attribute) == own:
+                return name, text
+        except WorkloadError:  # labels that CSV cannot tell from something else
+            pass
+    number = 1
+    while f"questions-{number}" in taken:
+        number += 1
+    return f"questions-{number}.json", json.dumps(to_json(own), ensure_ascii=False) + "\n"

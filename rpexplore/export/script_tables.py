@@ -1,0 +1,110 @@
+"""The part of a script that makes a plan's tables, and says how they are asked."""
+
+from collections.abc import Mapping
+
+from rpexplore.asking import Asking
+from rpexplore.basis import Hierarchy, Windows
+from rpexplore.export.literals import call, literal
+from rpexplore.export.recipe import Recipe
+from rpexplore.own_questions import Own
+from rpexplore.request import WorkloadRequest
+from rpexplore.table_lists import Table
+
+# A list of more tables, or of more importances and targets, is read from tables.csv.
+MOST_LINES = 200
+
+
+def needs_tables_csv(recipe: Recipe) -> bool:
+    """Whether the script reads its tables from tables.csv, being too many to write down."""
+    listed = len(recipe.request.listed) if recipe.request.kind == "listed" else 0
+    return listed + len(recipe.settings) > MOST_LINES
+
+
+def workload_source(recipe: Recipe) -> str:
+    """The body of a function of a domain that returns the workload."""
+    if needs_tables_csv(recipe):
+        lines = [
+            'file = Path(__file__).with_name("tables.csv")  # exported along with this script',
+            'asked = workload_from_csv(domain, file.read_text(encoding="utf-8"), file.name)',
+        ]
+    else:
+        lines = [*_tables(recipe), *_groups(recipe.request), *_singles(recipe)]
+    return "\n".join([*lines, *_asking(recipe), "return asked"])
+
+
+def _tables(recipe: Recipe) -> list[str]:
+    request = recipe.request
+    if request.kind == "listed":
+        listed = [f"    {literal(table)}," for table in request.listed]
+        return ["tables = [", *listed, "]", "asked = rp.Workload.of(domain, tables)"]
+    builder = {
+        "up_to": f"all_up_to(domain, {recipe.order}",
+        "of_order": f"all_of_order(domain, {recipe.order}",
+        "at_most_cells": f"all_with_at_most(domain, cells={request.cells}",
+    }[request.kind]
+    narrowed = {
+        "only": request.only or None,
+        "containing": request.containing or None,
+        "cells": request.most_cells if request.kind != "at_most_cells" else None,
+    }
+    more = [f", {key}={literal(value)}" for key, value in narrowed.items() if value is not None]
+    return [f"asked = rp.Workload.{builder}{''.join(more)})"]
+
+
+def _groups(request: WorkloadRequest) -> list[str]:
+    """Importances and targets of all tables that have certain attributes."""
+    lines = []
+    for group in request.groups:
+        rows = f"asked.containing({literal(group.containing)}).tolist()"
+        lines.append(f"tables = [asked.tables[row] for row in {rows}]")
+        if group.weight is not None:
+            weights = f"dict.fromkeys(tables, {literal(group.weight)})"
+            lines.append(f"asked = asked.with_weights({weights})")
+        if group.factor is not None:
+            rows = "weights = dict(zip(asked.tables, asked.weights.tolist()))"
+            product = f"{{table: {literal(group.factor)} * weights[table] for table in tables}}"
+            lines += [rows, f"asked = asked.with_weights({product})"]
+        if group.target is not None:
+            wanted = f"dict.fromkeys(tables, {literal(group.target)})"
+            lines.append(f"asked = asked.with_targets({wanted})")
+    return lines
+
+
+def _singles(recipe: Recipe) -> list[str]:
+    """Importances and targets of single tables."""
+    weights = {each.attributes: each.weight for each in recipe.settings if each.weight is not None}
+    targets = {each.attributes: each.target for each in recipe.settings if each.target is not None}
+    return [*_given("weights", weights), *_given("targets", targets)]
+
+
+def _given(noun: str, values: Mapping[Table, float]) -> list[str]:
+    if not values:
+        return []
+    rows = [f"        {literal(table)}: {value!r}," for table, value in values.items()]
+    return [f"asked = asked.with_{noun}(", "    {", *rows, "    }", ")"]
+
+
+def _asking(recipe: Recipe) -> list[str]:
+    """How attributes are asked other than by single values: everywhere, then in some tables."""
+    lines = []
+    for each in sorted(recipe.asking, key=lambda each: bool(each.tables)):
+        file = recipe.file_of(each)
+        if file:
+            lines.append(f"file = Path(__file__).with_name({literal(file)})")
+        basis = _basis(each, file)
+        tables = [f"tables=[{', '.join(map(literal, each.tables))}]"] if each.tables else []
+        ways = f"{{{literal(each.attribute)}: {basis}}}"
+        lines.append(f"asked = {call('asked.asked', [ways, *tables])}")
+    return lines
+
+
+def _basis(asking: Asking, file: str) -> str:
+    match asking.basis:
+        case Windows():
+            return f"rp.Windows({asking.basis.width})"
+        case Hierarchy() if asking.basis.widths:
+            return f"rp.Hierarchy({literal(asking.basis.widths)})"
+        case Own():
+            attribute = f"domain[{literal(asking.attribute)}]"
+            return f"rp.own_from_bytes(file.read_bytes(), file.name, {attribute})"
+    return f"rp.{type(asking.basis).__name__}()"

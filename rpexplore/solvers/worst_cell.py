@@ -1,0 +1,149 @@
+"""Largest weighted variance of any cell, where the cells of a table differ (math.md §4.3).
+
+The certified algorithm of `max_variance` on single cells: those that can be worst are few, but
+their combinations over a table's attributes may be many. So the search begins with the worst cell
+of each table, and takes in what has become worse than the bound until nothing has. To these is
+added a trace of the mean over all cells, so that no noise scale is without a weight: too little to
+matter to any digit of the bound.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from rpexplore.cells import CellMap, Cells
+from rpexplore.solvers.interior_point import MOST_CELLS, central_prices
+from rpexplore.solvers.max_variance import minimise_maximum
+from rpexplore.solvers.solution import TOLERANCE, CellPrices, Solution, best_response
+
+_MOST_PASSES = 200
+_TRACE = 1e-24  # the bound holds its root
+_NO_INFLUENCE = 1e-9  # prices below it need not be kept for the next pass
+_ROUNDS, _ROUNDS_OF_MANY = 150, 5000  # of multiplicative steps
+
+
+def minimise_worst_cell(
+    cells: Cells,
+    table_weights: np.ndarray,
+    privacy_cost: float,
+    tolerance: float = TOLERANCE,
+    *,
+    fixed_weights: np.ndarray | None = None,
+    note: Callable[[float], None] = lambda gap: None,
+) -> Solution:
+    """The σ² that minimise max_A table_weights[A] · (variance of A's worst cell).
+
+    fixed_weights, note: as for `minimise_maximum`. The bound holds for all cells, because a
+    maximum over some of them is never above that over all. Where all cells of each table are alike
+    this is `minimise_maximum`, and the solution names no cells.
+    """
+    closure = cells.closure
+    if cells.workload.is_pure:
+        return minimise_maximum(
+            closure,
+            table_weights,
+            privacy_cost,
+            tolerance,
+            fixed_weights=fixed_weights,
+            note=note,
+        )
+    weights = closure.residual_weights(table_weights)
+    sigma_squared, _ = best_response(closure.privacy_cost_factor, weights, privacy_cost)
+    worst = cells.worst(sigma_squared)
+    tables, rows = np.arange(len(table_weights)), worst.rows
+    trace = weights * (_TRACE / len(tables))
+    fixed_weights = trace if fixed_weights is None else fixed_weights + trace
+    best, best_tables, best_rows = None, tables, rows
+    best_value, gap, start = np.inf, 1.0, None
+    for _ in range(_MOST_PASSES):
+        found = _of_cells(
+            cells.map(tables, rows),
+            table_weights[tables],
+            privacy_cost,
+            max(tolerance / 2, min(gap, 0.1) / 30),  # the cells are not yet the right ones
+            fixed_weights,
+            start,
+        )
+        worst = cells.worst(found.sigma_squared)
+        weighted = table_weights * worst.variances
+        fixed = float(fixed_weights @ found.sigma_squared)
+        value = float(np.max(weighted)) + fixed
+        bound = found.lower_bound
+        if best is None or value < best_value:
+            best_value, sigma_squared = value, found.sigma_squared
+        if best is None or bound >= best.lower_bound:
+            best, best_tables, best_rows = found, tables, rows
+        before, gap = gap, best_value / best.lower_bound - 1
+        note(gap)
+        new = np.flatnonzero(weighted + fixed > best.lower_bound * (1 + tolerance / 4))
+        new = new[~_are_in(tables, rows, new, worst.rows[new])]
+        if gap <= tolerance or (len(new) == 0 and gap >= before):
+            break
+        # What has no influence is left behind, so that the cells stay few.
+        keep = found.shadow_prices > _NO_INFLUENCE
+        start = np.append(found.shadow_prices[keep], np.full(len(new), 1e-3 / max(len(new), 1)))
+        tables = np.append(tables[keep], new)
+        rows = np.concatenate([rows[keep], worst.rows[new]])
+    assert best is not None
+    prices = _prices(best_tables, best_rows, best.shadow_prices)
+    of_tables = np.bincount(prices.tables, prices.prices, len(table_weights))
+    return replace(best, sigma_squared=sigma_squared, shadow_prices=of_tables, cells=prices)
+
+
+def _of_cells(
+    of_cells: CellMap,
+    weights: np.ndarray,
+    privacy_cost: float,
+    tolerance: float,
+    fixed_weights: np.ndarray,
+    start: np.ndarray | None,
+) -> Solution:
+    """The solution for these cells alone: by multiplicative steps, then by Newton's if need be."""
+
+    def solved(start: np.ndarray | None, most: int) -> Solution:
+        return minimise_maximum(
+            of_cells,
+            weights,
+            privacy_cost,
+            tolerance,
+            fixed_weights=fixed_weights,
+            start=start,
+            max_rounds=most,
+        )
+
+    few = len(weights) <= MOST_CELLS
+    found = solved(start, _ROUNDS if few else _ROUNDS_OF_MANY)
+    value = np.max(weights * of_cells.variances(found.sigma_squared))
+    value += fixed_weights @ found.sigma_squared
+    if not few or value <= found.lower_bound * (1 + tolerance):
+        return found
+    weighted = sparse.csr_array(of_cells.matrix.multiply(weights[:, None]))
+    gap = value / found.lower_bound - 1
+    prices = central_prices(
+        weighted,
+        of_cells.privacy_cost_factor,
+        fixed_weights,
+        found.shadow_prices,
+        gap=gap,
+        tolerance=tolerance,
+    )
+    return solved(prices, 1)
+
+
+def _are_in(
+    tables: np.ndarray, rows: np.ndarray, new: np.ndarray, new_rows: np.ndarray
+) -> np.ndarray:
+    """Whether each new cell is among the old ones, bool[len(new)]."""
+    asked = np.isin(tables, new)  # only these need looking at
+    there = set(map(tuple, np.column_stack([tables[asked], rows[asked]]).tolist()))
+    cells = np.column_stack([new, new_rows]).tolist()
+    return np.array([tuple(cell) in there for cell in cells], dtype=bool)
+
+
+def _prices(tables: np.ndarray, rows: np.ndarray, prices: np.ndarray) -> CellPrices:
+    """By table and row, without cells of no influence."""
+    kept = np.flatnonzero(prices > _TRACE)
+    kept = kept[np.lexsort((*rows[kept].T[::-1], tables[kept]))]
+    return CellPrices(tables[kept], rows[kept], prices[kept])

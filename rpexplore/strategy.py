@@ -1,0 +1,215 @@
+"""Strategy: what is measured for an attribute that is asked other than by its single values.
+
+Table answers are linear in x, the counts of an attribute's n values. Measured are the total 1ᵀx and
+R x, with R of n − 1 rows and [1ᵀ; R] invertible; with [z, D] its inverse, x = z·1ᵀx + D·R x, so
+that questions W are answered as ν·1ᵀx + V·R x, ν = W z and V = W D (math.md §4). z, the vector
+with R z = 0 and 1ᵀz = 1, says how the total is spread where nothing else is known; it is even in
+ResidualPlanner+, and may be any here (math.md §4.2).
+
+R is an integer matrix over a power of two: its sensitivity is exact, and the noise it is measured
+with is discrete (math.md §4.4).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from rpexplore.basis import Basis
+from rpexplore.errors import PlanError
+from rpexplore.questions import Questions, questions
+from rpexplore.threads import one_thread
+from rpexplore.workload import Workload
+
+MOST_BITS = 20
+# The computed inverse times [1ᵀ; R] may be off the identity by so much; answers are then unbiased
+# to as many digits.
+INVERSE_TOLERANCE = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """R = integers / 2^bits, int64[n − 1, n].
+
+    Raises `PlanError` unless [1ᵀ; R] is invertible, and well enough to compute with.
+    """
+
+    integers: np.ndarray
+    bits: int
+
+    def __post_init__(self) -> None:
+        integers = np.ascontiguousarray(self.integers, dtype=np.int64)
+        rows, n = integers.shape
+        if rows != n - 1 or n < 2:
+            raise PlanError(f"A strategy for {n} values must have {n - 1} rows, got {rows}.")
+        if not 0 <= self.bits <= MOST_BITS or np.any(np.abs(integers) > 2**MOST_BITS):
+            raise PlanError(
+                f"A strategy's numbers must lie within ±2^{MOST_BITS}, over a power of two of at "
+                "most that."
+            )
+        integers.setflags(write=False)
+        object.__setattr__(self, "integers", integers)
+        _ = self._inverse
+
+    @property
+    def size(self) -> int:
+        """Number of values of the attribute, n."""
+        return self.integers.shape[1]
+
+    @cached_property
+    def squared_sensitivity(self) -> int:
+        """Largest squared column norm of the integer matrix: exact."""
+        # At most n · 2^40, so that 64 bits hold it for every size there can be.
+        return int(np.max(np.sum(self.integers * self.integers, axis=0)))
+
+    @property
+    def cost_factor(self) -> Fraction:
+        """β: largest squared column norm of R, exact."""
+        return Fraction(self.squared_sensitivity, 4**self.bits)
+
+    @cached_property
+    def matrix(self) -> np.ndarray:
+        """R, float64[n − 1, n], exact."""
+        return self.integers / float(2**self.bits)
+
+    @cached_property
+    def _inverse(self) -> np.ndarray:
+        """[z, D], float64[n, n]."""
+        n = self.size
+        stacked = np.vstack([np.ones(n), self.matrix])
+        try:
+            with one_thread():
+                inverse = np.linalg.inv(stacked)
+        except np.linalg.LinAlgError:
+            inverse = np.full((n, n), np.inf)
+        with np.errstate(invalid="ignore", over="ignore"):
+            off = np.max(np.abs(inverse @ stacked - np.eye(n)))
+        if not off < INVERSE_TOLERANCE:
+            raise PlanError(
+                "A strategy must tell all values of its attribute apart: with a row of ones its "
+                "matrix must be invertible."
+            )
+        inverse.setflags(write=False)
+        return inverse
+
+    @property
+    def reference(self) -> np.ndarray:
+        """z, the reference distribution: float64[n], sum 1."""
+        return self._inverse[:, 0]
+
+    @property
+    def decoding(self) -> np.ndarray:
+        """D, float64[n, n − 1]."""
+        return self._inverse[:, 1:]
+
+    @cached_property
+    def decoded_covariance(self) -> np.ndarray:
+        """D Dᵀ, float64[n, n]: covariance of the decoded values for noise of variance 1 on R x."""
+        with one_thread():
+            return self.decoding @ self.decoding.T
+
+    def moments(self, asked: Questions) -> "Moments":
+        """T and N of questions about the attribute."""
+        with one_thread():
+            spread = np.maximum(asked.row_quadratics(self.decoded_covariance), 0.0)
+        total = asked.of(self.reference, 0) ** 2
+        return Moments(spread, total, float(np.sum(spread)), float(np.sum(total)))
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Of each question r about an attribute: how noise on its residual and on the total gets in.
+
+    spread      float64[n_rows]: T(r) = ‖row r of V‖²
+    total       float64[n_rows]: N(r) = ν(r)²
+    spread_sum  τ = Σ_r T(r)
+    total_sum   η = Σ_r N(r)
+    """
+
+    spread: np.ndarray
+    total: np.ndarray
+    spread_sum: float
+    total_sum: float
+
+    def extreme_rows(self, *, largest: bool) -> np.ndarray:
+        """Rows that can be the least (or most) accurate, whatever the noise: `hull`, int64[m]."""
+        return self._least_accurate if largest else self._most_accurate
+
+    @cached_property
+    def _least_accurate(self) -> np.ndarray:
+        return hull(self.total, self.spread, largest=True)
+
+    @cached_property
+    def _most_accurate(self) -> np.ndarray:
+        return hull(self.total, self.spread, largest=False)
+
+    @classmethod
+    def of_values(cls, strategy: Strategy) -> "Moments":
+        """Those of the single values of an attribute with a strategy."""
+        spread = np.diag(strategy.decoded_covariance)
+        total = strategy.reference**2
+        return cls(spread, total, float(np.sum(spread)), float(np.sum(total)))
+
+    @classmethod
+    def of_single_values(cls, size: int) -> "Moments":
+        """Those of all n single values, measured as in math.md §2; costs nothing to hold."""
+        spread, total = (np.broadcast_to(each, size) for each in ((size - 1) / size, 1 / size**2))
+        return cls(spread, total, size - 1.0, 1 / size)
+
+
+def moments(
+    workload: Workload, place: int, basis: Basis, strategies: Mapping[int, Strategy]
+) -> Moments:
+    """T and N of the questions that a basis asks about the attribute at `place`."""
+    attribute = workload.domain.attributes[place]
+    strategy = strategies.get(place)
+    if strategy is not None:
+        return strategy.moments(questions(basis, attribute))
+    if basis.is_identity:
+        return Moments.of_single_values(attribute.size)
+    if attribute.size > 1:
+        raise PlanError(
+            f"The attribute {attribute.name!r} is asked other than by single values and has no "
+            "strategy; make the plan again."
+        )
+    total = questions(basis, attribute).of(np.ones(1), 0) ** 2
+    return Moments(np.zeros_like(total), total, 0.0, float(np.sum(total)))
+
+
+def measured_places(workload: Workload) -> list[int]:
+    """Places of the attributes that need a strategy, ascending."""
+    return [
+        place
+        for place, listed in enumerate(workload.bases)
+        if workload.domain.sizes[place] > 1 and not all(basis.is_identity for basis in listed)
+    ]
+
+
+def hull(x: np.ndarray, y: np.ndarray, *, largest: bool) -> np.ndarray:
+    """Places of points at which some a·x + b·y, a, b ≥ 0, is largest (or smallest), int64[m].
+
+    The vertices of that side of the convex hull, by descending (ascending) x.
+    """
+    if x.strides == y.strides == (0,):  # all alike, however many
+        return np.zeros(1, dtype=np.int64)
+    if not largest:
+        x, y = -x, -y
+    order = np.lexsort((-y, -x))  # by descending x, then y
+    # Only points with a larger y than all of larger x are on this side.
+    highest = np.maximum.accumulate(y[order])
+    rising = np.append(True, y[order][1:] > highest[:-1])
+    kept: list[int] = []
+    for place in order[rising].tolist():
+        while len(kept) >= 2 and _is_within(x, y, kept[-2], kept[-1], place):
+            kept.pop()
+        kept.append(place)
+    return np.array(kept, dtype=np.int64)
+
+
+def _is_within(x: np.ndarray, y: np.ndarray, first: int, middle: int, last: int) -> bool:
+    """Whether the middle one of three points by descending x is not beyond the others' line."""
+    across = (x[middle] - x[first]) * (y[last] - y[first])
+    along = (y[middle] - y[first]) * (x[last] - x[first])
+    return along >= across

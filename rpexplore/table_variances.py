@@ -1,0 +1,64 @@
+"""Table variances: how accurate the cells of each table are, on the whole and at the extremes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpexplore.cells import Cells
+from rpexplore.closure import Closure
+from rpexplore.losses import Loss
+from rpexplore.workload import Workload
+
+# Which cell of a table is looked at, in words.
+CELLS = {
+    "mean": "a typical cell",
+    "worst": "the least accurate cell",
+    "best": "the most accurate cell",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class TableVariances:
+    """Variance of the cells of each table, float64[n_tables] each, read-only.
+
+    mean   over the cells of the table
+    worst  of its least accurate cell
+    best   of its most accurate cell
+
+    The three are the same for a marginal.
+    """
+
+    mean: np.ndarray
+    worst: np.ndarray
+    best: np.ndarray
+
+    def __post_init__(self) -> None:
+        for array in (self.mean, self.worst, self.best):
+            array.setflags(write=False)
+
+    @classmethod
+    def of(
+        cls, workload: Workload, closure: Closure, sigma_squared: np.ndarray
+    ) -> "TableVariances":
+        """From the noise scales, float64[n_residuals]."""
+        mean = closure.variances(sigma_squared)
+        if workload.is_pure:
+            return cls(mean, mean, mean)
+        cells = Cells(workload, closure)
+        worst, best = cells.worst(sigma_squared).variances, cells.best(sigma_squared).variances
+        # Rounding must not put a mean outside its extremes where all cells are alike.
+        return cls(mean, np.maximum(worst, mean), np.minimum(best, mean))
+
+    def at(self, cell: str) -> np.ndarray:
+        """The variances of one of `CELLS`."""
+        return {"mean": self.mean, "worst": self.worst, "best": self.best}[cell]
+
+    def of_loss(self, loss: Loss) -> np.ndarray:
+        """Those that a loss looks at."""
+        return self.worst if loss.looks_at_worst_cells else self.mean
+
+    def standard_errors(self, cell: str) -> np.ndarray:
+        """The roots of the variances of one of `CELLS`."""
+        errors = np.sqrt(self.at(cell))
+        errors.setflags(write=False)
+        return errors

@@ -1,0 +1,63 @@
+"""Small tables with every kind of question, and the accuracy of their cells by dense matrices."""
+
+import numpy as np
+
+import rpexplore as rp
+from rpexplore.basis import Hierarchy, Prefix, Ranges
+from rpexplore.questions import questions
+from rpexplore.request import WorkloadRequest
+from rpexplore.scenario import Scenario
+from tests.oracles import kron, sub
+
+GROUPS = (("North",), ("North",), ("South",), ("South",))
+DOMAIN = rp.Domain(
+    (
+        rp.Attribute("age", rp.Integers(0, 6)),
+        rp.Attribute("sex", rp.Categories(("F", "M"))),
+        rp.Attribute("region", rp.Categories(tuple("abcd")), groups=GROUPS),
+        rp.Attribute("income", rp.Integers(0, 4)),
+    )
+)
+BASES = {"age": Prefix(), "region": Hierarchy(), "income": Ranges()}
+BUDGET = rp.Budget(rho="0.2", max_records_per_person=2)
+
+
+def scenario(order: int = 2, **changes) -> Scenario:
+    """All tables of up to `order` attributes, of which only sex is asked by its values."""
+    request = WorkloadRequest(order=order)
+    for name, basis in BASES.items():
+        request = request.with_asking(name, basis)
+    return Scenario(DOMAIN, request, budget=BUDGET, counted="people").replaced(**changes)
+
+
+def dense_cell_variances(plan: rp.Plan, position: int) -> np.ndarray:
+    """Variance of every cell of a table by the best linear unbiased estimate, row-major."""
+    workload = plan.workload
+    sizes, places = workload.domain.sizes.tolist(), workload.places(position)
+    precision = np.zeros((np.prod(sizes), np.prod(sizes)))
+    for residual, sigma_squared in enumerate(plan.sigma_squared.floats):
+        members = plan.closure.attributes(residual)
+        factors, covariances = [], []
+        for place, size in enumerate(sizes):
+            strategy = plan.closure.strategies.get(place)
+            if place not in members:
+                factors.append(np.ones((1, size)))
+            elif strategy is None:
+                factors.append(sub(size))
+                covariances.append(sub(size) @ sub(size).T)
+            else:
+                factors.append(strategy.matrix)
+                covariances.append(np.eye(size - 1))
+        matrix, covariance = kron(factors), kron(covariances) * sigma_squared
+        precision += matrix.T @ np.linalg.solve(covariance, matrix)
+    asked = kron(
+        _matrix(workload, position, place) if place in places else np.ones((1, size))
+        for place, size in enumerate(sizes)
+    )
+    inverse = np.linalg.pinv(precision, hermitian=True, rcond=1e-11)
+    return np.einsum("ij,jk,ik->i", asked, inverse, asked)
+
+
+def _matrix(workload: rp.Workload, position: int, place: int) -> np.ndarray:
+    attribute = workload.domain.attributes[place]
+    return questions(workload.basis_of(position, place), attribute).of(np.eye(attribute.size), 0)

@@ -1,0 +1,140 @@
+"""How attributes are asked, in words."""
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.analysis import asking_words
+from rpexplore.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.basis import Hierarchy, Identity, Own, Prefix, Ranges, Windows
+from rpexplore.errors import WorkloadError
+from rpexplore.questions import questions
+from rpexplore.words import rounded
+
+AGE = Attribute("age", Integers(0, 99))
+SEX = Attribute("sex", Categories(("F", "M"), ("Female", "Male")))
+REGION = Attribute(
+    "region", Categories(("a", "b", "c", "d")), groups=(("N",), ("N",), ("S",), ("S",))
+)
+INCOME = Attribute("income", Bins((0, 1, 5, 10)))
+DOMAIN = rp.Domain((AGE, SEX, REGION, INCOME))
+
+
+@pytest.mark.parametrize("attribute", DOMAIN.attributes, ids=DOMAIN.names)
+@pytest.mark.parametrize("way", asking_words.WAYS)
+def test_what_is_offered_can_be_asked_and_nothing_else_is_refused(way, attribute):
+    basis = asking_words.first_basis(way, attribute)
+    if basis is None or asking_words.why_not(way, attribute):
+        return
+    basis.check(attribute)
+    assert basis.kind == way
+    labels = questions(basis, attribute).labels()
+    told = asking_words.examples(basis, attribute)
+    assert 1 <= len(told) <= 3
+    assert set(told) <= set(labels)
+    assert len(set(told)) == len(told)
+    assert f"{len(labels):,} questions" in asking_words.questions_in_words(basis, attribute)
+
+
+@pytest.mark.parametrize(
+    ("way", "size", "reason"),
+    [
+        ("prefix", 1, "at least 2 values"),
+        ("hierarchy", 2, "at least 3 values"),
+        ("windows", 2, "at least 3 values"),
+        ("ranges", 4001, "at most 4,000 values"),
+        ("own", 1001, "at most 1,000 values"),
+        ("identity", 10**6, ""),
+        ("hierarchy", 3, ""),
+    ],
+)
+def test_why_not(way, size, reason):
+    assert reason in (found := asking_words.why_not(way, Attribute("x", Integers(1, size))))
+    assert bool(found) == bool(reason)
+
+
+def test_refusals_are_one_sentence():
+    assert asking_words.refusals_in_words(AGE) == ""
+    assert asking_words.refusals_in_words(SEX) == (
+        "Not for these values: rolling sums of … values, groups and single values (at least 3 "
+        "values needed)."
+    )
+
+
+def test_ranges_are_the_rows_they_are_said_to_be():
+    assert asking_words.examples(Ranges(), AGE) == ["25 to 50", "0 to 33", "50 to 99"]
+
+
+def test_widths_are_typed_and_shown():
+    assert asking_words.hierarchy_of_text(" 10, 5 ") == Hierarchy((5, 10))
+    assert asking_words.text_of_hierarchy(Hierarchy((5, 10))) == "5, 10"
+    assert asking_words.hierarchy_of_text("") == Hierarchy()
+    with pytest.raises(WorkloadError, match=r"separated by commas, got '2\.5'"):
+        asking_words.hierarchy_of_text("5 2.5")
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [*DOMAIN.attributes, Attribute("odd", Categories(("all", "1", "x,y", '"')))],
+    ids=lambda attribute: attribute.name,
+)
+def test_the_template_can_be_used_as_it_is(attribute):
+    text = asking_words.template_csv(attribute)
+    own = asking_words.own_of_file("q.csv", b"\xef\xbb\xbf" + text.encode(), attribute)
+    n = attribute.size
+    assert np.array_equal(own.matrix, np.vstack([np.ones(n), np.eye(n)]))
+    assert own.name == "q"
+
+
+def test_what_a_table_answers():
+    own = Own([[1, 1, 1], [0, 1, 0], [0, 0, 1]], name="poor")
+    asked = rp.Workload.all_up_to(DOMAIN, 3).asked({"age": Prefix(), "region": Hierarchy()})
+    asked = asked.asked({"income": Ranges()}).asked({"income": own}, tables=[("income", "sex")])
+    asked = asked.asked({"income": Windows(2)}, tables=[("income",)])
+    asked = asked.asked({"age": Hierarchy((5, 10))}, tables=[("age",)])
+
+    def told(*table):
+        return asking_words.answers_in_words(asked, asked.position(table), "people")
+
+    assert told() == "people in all"
+    assert told("sex") == "people by sex"
+    assert told("age", "region") == "people with age ≤ a, by region (with its groups)"
+    assert told("age", "income", "sex") == "people with age ≤ a and income from b to c, by sex"
+    assert told("sex", "income") == "people by sex and own questions “poor” on income"
+    assert told("income") == "people with income in the 2 values up to a"
+    assert told("age") == "people by age (single values and groups of 5 and 10)"
+    assert asking_words.example_table(asked, "income", own) == asked.position(("sex", "income"))
+    assert asking_words.example_table(asked, "income", Identity()) is None
+    categories = rp.Workload.of(DOMAIN, [("sex",)]).asked({"sex": Prefix()})
+    assert asking_words.answers_in_words(categories, 0, "people") == "people with sex up to a"
+
+
+def test_categories_say_which_order_counts():
+    assert asking_words.order_in_words(Prefix(), AGE) == ""
+    assert asking_words.order_in_words(Hierarchy(), REGION) == ""
+    words = "Values count in the order of the schema: a, b, c, d."
+    assert asking_words.order_in_words(Hierarchy((2,)), REGION) == words
+
+
+def test_margins_are_those_of_the_best_and_the_worst_cell():
+    workload = rp.Workload.of(DOMAIN, [("age",), ("sex",)]).asked({"age": Prefix()})
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.01"))
+    errors = plan.cell_standard_errors(("age",))
+    low, high = (rounded(float(1.959964 * each)) for each in (errors.min(), errors.max()))
+    assert asking_words.margin_in_words(plan, ("age",), "people") == (
+        f"±{low} people (the most accurate cell) to ±{high} (the least accurate one)"
+    )
+    alike = rounded(float(1.959964 * plan.standard_errors[1]))
+    assert asking_words.margin_in_words(plan, ("sex",), "people") == f"±{alike} people"
+
+
+def test_sums_in_words():
+    chosen = {"age": range(18, 25), "sex": (), "region": (0, 1, 3)}
+    told = asking_words.sum_in_words(DOMAIN, chosen, 1234.4, 10.0, "people")
+    assert told == (
+        "people with age 18 to 24 and region a, b or d: 1,234 ±19.6, 95 % of the time (σ = 10)"
+    )
+    everybody = asking_words.sum_in_words(DOMAIN, {"age": range(100)}, 5.0, 1.0, "people")
+    assert everybody.startswith("people in all: 5 ±1.96")
+    assert asking_words.vector_of(REGION, (1, 3)) == [0, 1, 0, 1]
+    assert asking_words.vector_of(REGION, ()) == [1, 1, 1, 1]

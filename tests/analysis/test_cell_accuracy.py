@@ -1,0 +1,216 @@
+"""Accuracy over the cells of a table: the picture against every cell by dense matrices."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.analysis import cell_accuracy as cells
+from rpexplore.analysis.forecasts import Forecast
+from rpexplore.basis import Hierarchy, Identity, Own, Ranges, Windows
+from rpexplore.errors import WorkloadError
+from rpexplore.questions import questions
+from tests.analysis.bases import BUDGET, dense_cell_variances, scenario
+
+SCENARIO = scenario(3)
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return SCENARIO.plan()
+
+
+@pytest.fixture(scope="module")
+def forecast(plan):
+    return Forecast.of_plan("this", plan)
+
+
+def dense(plan, table):
+    """Standard errors of a table's cells, one axis an attribute."""
+    workload = plan.workload
+    rows = [workload.question_rows[each] for each in workload.asks[table] if each >= 0]
+    return np.sqrt(dense_cell_variances(plan, table)).reshape(rows)
+
+
+@pytest.mark.parametrize(
+    ("names", "axes"),
+    [
+        (("age",), (0,)),
+        (("region",), (0,)),
+        (("age", "sex"), (0, 1)),
+        (("age", "region"), (1, 0)),
+        (("age", "income"), (0, 1)),
+        (("age", "region"), (0,)),
+        (("age", "sex", "region"), (0, 2)),
+        (("age", "region", "income"), (0, 1)),
+        (("sex", "region", "income"), (1,)),
+    ],
+)
+def test_attributes_that_are_not_shown_are_taken_at_their_worst(plan, forecast, names, axes):
+    table = plan.workload.position(names)
+    every = dense(plan, table)
+    others = tuple(axis for axis in range(len(names)) if axis not in axes)
+    expected = every.max(axis=others)
+    found = cells.accuracy_of_cells(forecast, table, axes)
+    if axes == (1, 0):
+        expected = expected.T
+    np.testing.assert_allclose(found.errors, expected, rtol=1e-6)
+    assert found.errors[found.worst] == pytest.approx(every.max(), rel=1e-6)
+    labels = [axis.labels for axis in (found.down, found.across) if axis]
+    asked = [cells.questions_of(forecast, table)[axis] for axis in axes]
+    assert [list(each) for each in labels] == [each.labels() for each in asked]
+    assert len(found.frame) == expected.size
+    assert ("Whatever " in found.in_words("people")) == bool(others)
+
+
+def test_attributes_that_are_not_shown_can_be_fixed(plan, forecast):
+    table = plan.workload.position(("age", "region", "income"))
+    every = dense(plan, table)
+    found = cells.accuracy_of_cells(forecast, table, (0, 1), {2: 7})
+    np.testing.assert_allclose(found.errors, every[:, :, 7], rtol=1e-6)
+    label = cells.questions_of(forecast, table)[2].label(7)
+    assert f"income (ranges): {label}." in found.in_words("people")
+    line = cells.accuracy_of_cells(forecast, table, (1,), {0: 2})
+    np.testing.assert_allclose(line.errors, every[2].max(axis=1), rtol=1e-6)
+
+
+def test_all_ranges_make_a_triangle(plan, forecast):
+    table = plan.workload.position(("income",))
+    errors = dense(plan, table)
+    found = cells.accuracy_of_cells(forecast, table, (0,))
+    assert found.errors.shape == (5, 5)
+    rows = [(first, last) for first in range(5) for last in range(first, 5)]
+    for (first, last), error in zip(rows, errors, strict=True):
+        assert found.errors[first, last] == pytest.approx(error, rel=1e-6)
+    assert np.isnan(found.errors[np.tril_indices(5, -1)]).all()
+    assert list(found.frame.columns) == [
+        "income from",
+        "income to",
+        "standard_error",
+        "margin_95",
+    ]
+    assert len(found.frame) == len(errors)
+    assert found.label((1, 3)) == "1 to 3"
+    assert found.label((2, 2)) == "2"
+
+
+def test_many_cells_are_blocks_that_show_the_worst_of_each(monkeypatch, plan, forecast):
+    monkeypatch.setattr(cells, "MOST", 3)
+    monkeypatch.setattr(cells, "MOST_ALONG_A_LINE", 3)
+    table = plan.workload.position(("age", "region", "income"))
+    every = dense(plan, table).max(axis=1)  # age × income
+    found = cells.accuracy_of_cells(forecast, table, (0, 2))
+    assert found.errors.shape == (3, 3)
+    edges = [np.append(np.arange(3) * size // 3, size) for size in every.shape]
+    for i in range(3):
+        for j in range(3):
+            part = every[edges[0][i] : edges[0][i + 1], edges[1][j] : edges[1][j + 1]]
+            assert found.errors[i, j] == pytest.approx(part.max(), rel=1e-6)
+    assert "taken together" in found.in_words("people")
+    assert found.down is not None
+    assert found.down.labels[0] == "≤ 0 … ≤ 1"
+    line = cells.accuracy_of_cells(forecast, table, (0,))
+    for i in range(3):
+        part = every[edges[0][i] : edges[0][i + 1]]
+        assert line.errors[i] == pytest.approx(part.max(), rel=1e-6)
+    triangle = cells.accuracy_of_cells(forecast, plan.workload.position(("income",)), (0,))
+    assert triangle.errors.shape == (3, 3)  # of values 0, 1 to 2, 3 to 4
+    assert triangle.across.labels == ("0", "1 … 2", "3 … 4")
+    ranges = dense(plan, plan.workload.position(("income",)))
+    rows = [(first, last) for first in range(5) for last in range(first, 5)]
+    block = [0, 1, 1, 2, 2]
+    for i in range(3):
+        for j in range(i, 3):
+            inside = [(block[first], block[last]) == (i, j) for first, last in rows]
+            assert triangle.errors[i, j] == pytest.approx(ranges[inside].max(), rel=1e-6)
+
+
+def test_the_attributes_that_differ_most_are_shown_first(plan, forecast):
+    position = plan.workload.position
+    assert cells.usual_axes(forecast, position(("age",))) == (0,)
+    assert 1 not in cells.usual_axes(forecast, position(("age", "sex", "region")))
+    table = cells.least_even_table(forecast)
+    errors = dense(plan, table)
+    spans = [dense(plan, other) for other in range(len(plan.workload))]
+    assert errors.max() / errors.min() == pytest.approx(
+        max(each.max() / each.min() for each in spans), rel=1e-6
+    )
+    titled = cells.tables_with_cells(plan.workload)
+    assert 0 not in titled
+    assert titled[position(("age", "sex"))] == "age (cumulative) × sex"
+
+
+def single(basis, size=30):
+    domain = rp.Domain((rp.Attribute("age", rp.Integers(0, size - 1)),))
+    workload = rp.Workload.all_of_order(domain, 1).asked({"age": basis})
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=BUDGET, even_totals=True)
+    return cells.accuracy_of_cells(Forecast.of_plan("this", plan), 0, (0,))
+
+
+def test_the_middle_of_running_totals_is_told_to_be_the_least_accurate():
+    errors = np.array([2.2, 3.0, 4.1, 3.5, 2.5])
+    labels = tuple(f"≤ {age}" for age in (18, 30, 44, 60, 90))
+    across = cells.Axis("age (cumulative)", labels)
+    found = cells.CellAccuracy("age (cumulative)", None, across, errors, True, ", ", "")
+    assert found.in_words("people") == (
+        "The middle of age (cumulative) is least accurate: σ = 4.1 people for ≤ 44 against 2.2 "
+        "for ≤ 18."
+    )
+    rising = replace(found, errors=np.array([2.2, 3.0, 3.5, 4.0, 4.1]))
+    assert "middle" not in rising.in_words("people")
+    assert "middle" not in replace(found, is_even=False).in_words("people")
+
+
+def test_other_questions_are_told_by_their_ends():
+    groups = single(Hierarchy((5,)))
+    assert not groups.is_even
+    assert "age (groups of 5) are not equally accurate" in groups.in_words("people")
+    assert single(Windows(4)).is_even
+    assert single(Own(tuple(map(tuple, np.eye(30).tolist())))).down is None
+
+
+def test_marginals_are_level():
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "many": 500_000})
+    plan = rp.plan(rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=BUDGET)
+    forecast = Forecast.of_plan("this", plan)
+    table = plan.workload.position(("age", "many"))
+    found = cells.accuracy_of_cells(forecast, table, (0, 1))
+    assert found.errors.shape == (10, 100)
+    np.testing.assert_allclose(found.errors, plan.standard_errors[table], rtol=1e-9)
+    assert found.in_words("people").startswith("All cells of age × many are equally accurate: σ")
+
+
+def test_axes_must_be_of_the_table(plan, forecast):
+    table = plan.workload.position(("age", "sex"))
+    for axes in ((), (2,), (0, 0), (0, 1, 2)):
+        with pytest.raises(WorkloadError, match="One or two of the 2 attributes"):
+            cells.accuracy_of_cells(forecast, table, axes)
+    bare = Forecast("bare", plan.workload, plan.standard_errors, plan.certificate.shadow_prices)
+    with pytest.raises(WorkloadError, match="make it of a plan"):
+        cells.accuracy_of_cells(bare, table, (0,))
+
+
+def test_a_name_like_a_column_keeps_its_own():
+    domain = rp.Domain.from_sizes({"margin_95": 4})
+    workload = rp.Workload.all_of_order(domain, 1)
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=BUDGET)
+    frame = cells.accuracy_of_cells(Forecast.of_plan("this", plan), 0, (0,)).frame
+    assert list(frame.columns) == ["margin_95 (attribute)", "standard_error", "margin_95"]
+
+
+def test_a_value_alone_and_a_table_asked_in_two_ways():
+    domain = rp.Domain(
+        (rp.Attribute("age", rp.Integers(0, 5)), rp.Attribute("one", rp.Categories(("x",))))
+    )
+    workload = rp.Workload.all_up_to(domain, 2).asked({"age": Ranges()})
+    workload = workload.asked({"age": Identity()}, tables=[("age",)])
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=BUDGET)
+    forecast = Forecast.of_plan("this", plan)
+    table = workload.position(("age",))
+    found = cells.accuracy_of_cells(forecast, table, (0,))
+    np.testing.assert_allclose(found.errors, dense(plan, table), rtol=1e-6)
+    both = cells.accuracy_of_cells(forecast, workload.position(("age", "one")), (0, 1))
+    every = dense(plan, workload.position(("age", "one")))
+    np.testing.assert_allclose(both.errors, every, rtol=1e-6)
+    assert questions(Ranges(), domain["age"]).n_rows == len(both.errors)

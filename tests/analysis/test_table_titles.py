@@ -1,0 +1,39 @@
+"""What tables are called when their attributes are asked in certain ways."""
+
+import numpy as np
+
+import rpexplore as rp
+from rpexplore.analysis.table_titles import titles
+from rpexplore.basis import Hierarchy, Identity, Own, Prefix, Ranges, Windows
+
+DOMAIN = rp.Domain.from_sizes({"age": 6, "sex": 2})
+TABLES = rp.Workload.all_up_to(DOMAIN, 2)
+
+
+def titled(workload):
+    return titles(workload, np.arange(len(workload)))
+
+
+def test_marginals_are_called_by_their_attributes():
+    assert titled(TABLES) == ["(total)", "age", "sex", "age × sex"]
+
+
+def test_other_questions_stand_in_brackets():
+    names = {
+        Prefix(): "cumulative",
+        Ranges(): "ranges",
+        Windows(3): "rolling sums of 3",
+        Windows(6): "cumulative",
+        Hierarchy((2, 4)): "groups of 2 and 4",
+        Own(np.eye(6).tolist(), (), "bands"): "bands",
+        Own(np.eye(6).tolist()): "own questions",
+    }
+    for basis, name in names.items():
+        found = titled(TABLES.asked({"age": basis}))
+        assert found == ["(total)", f"age ({name})", "sex", f"age ({name}) × sex"]
+
+
+def test_a_table_says_how_it_asks_itself():
+    workload = TABLES.asked({"age": Prefix()}).asked({"age": Identity()}, tables=[("age", "sex")])
+    assert titled(workload) == ["(total)", "age (cumulative)", "sex", "age × sex"]
+    assert titles(workload, np.array([3, 1])) == ["age × sex", "age (cumulative)"]

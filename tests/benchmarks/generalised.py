@@ -1,0 +1,141 @@
+"""Speed where attributes are asked in ranges and running totals, against what must be reached.
+
+Cases of `tests.benchmarks.run`. What depends on the noise alone is measured with strategies that
+have nothing to do with the questions: finding the best ones is a case of its own.
+"""
+
+import numpy as np
+
+import rpexplore as rp
+from rpexplore.best_strategies import best_strategies
+from rpexplore.cells import Cells
+from rpexplore.closure import Closure
+from rpexplore.planner import optimum
+from rpexplore.questions import questions
+from rpexplore.reconstruct import answers, asked_by, contribution, marginal
+from rpexplore.solvers.strategies import best_matrix
+from rpexplore.table_variances import TableVariances
+from tests.benchmarks.measure import Row, best_of_three, once, peak_gigabytes
+from tests.generalised import any_strategies
+
+_LOSSES = {"sum": rp.SumOfVariances(), "largest": rp.MaxVariance()}
+
+
+def tables(count: int, size: int, basis: rp.Prefix | rp.Ranges) -> rp.Workload:
+    """All tables of up to three of so many attributes, all asked alike."""
+    domain = rp.Domain.from_sizes({f"a{i}": size for i in range(count)})
+    workload = rp.Workload.all_up_to(domain, 3)
+    return workload.asked(dict.fromkeys(domain.names, basis))
+
+
+def reconstruction_of_ranges() -> list[Row]:
+    workload = tables(20, 10, rp.Ranges())
+    closure = Closure.of(workload).measured_by(workload, any_strategies(workload, 1))
+    rng = np.random.default_rng(0)
+    places = [closure.attributes(residual) for residual in range(len(closure))]
+    measured = [rng.integers(-(10**6), 10**6, [9] * len(each)) for each in places]
+    sigma_squared = rng.uniform(1, 5, len(closure))
+
+    def reconstruct(_: None) -> int:
+        contributions = {
+            each: contribution(drawn, each, closure.strategies)
+            for each, drawn in zip(places, measured, strict=True)
+        }
+        cells, asked, count = Cells(workload, closure), asked_by(workload), 0
+        for position in range(len(workload)):
+            of_table = workload.places(position)
+            within = {
+                places[residual]: contributions[places[residual]]
+                for residual in closure.subsets(position).tolist()
+            }
+            values = marginal(of_table, closure.sizes, within, closure.strategies)
+            axes = [asked[question] for question in workload.asks[position, : len(of_table)]]
+            errors = np.sqrt(cells.variances_of(position, sigma_squared))
+            count += min(answers(values, axes).size, errors.size)
+        return count
+
+    seconds, count = best_of_three(reconstruct)
+    assert count == int(np.sum(workload.cells))
+    return [
+        (f"{count / 1e6:.0f} million ranges and their errors, s", seconds, "<=", 10),
+        ("  process peak, GB", peak_gigabytes(), "<", 1.0),
+    ]
+
+
+def extreme_cells() -> list[Row]:
+    workload = tables(100, 10, rp.Ranges())
+    plain, strategies = Closure.of(workload), any_strategies(workload, 1)
+    measuring, closure = best_of_three(lambda _: plain.measured_by(workload, strategies))
+    sigma_squared = np.random.default_rng(0).uniform(1, 5, len(closure))
+    worst, _ = best_of_three(lambda _: Cells(workload, closure).worst(sigma_squared))
+    best, _ = best_of_three(lambda _: Cells(workload, closure).best(sigma_squared))
+    all_three, _ = best_of_three(lambda _: TableVariances.of(workload, closure, sigma_squared))
+    return [
+        ("166,751 tables of ranges: measured by strategies, s", measuring, "<=", 0.5),
+        ("  least and most accurate cells, s", worst + best, "<=", 1.0),
+        ("  mean and extreme variances, s", all_three, "<=", 1.2),
+    ]
+
+
+def selection(count: int, limit: float) -> list[Row]:
+    workload = tables(count, 10, rp.Ranges())
+    # As the best strategies are: one for all attributes that are asked alike.
+    strategy = any_strategies(workload, 1)[0]
+    strategies = dict.fromkeys(range(count), strategy)
+    rows: list[Row] = []
+    for name, loss in _LOSSES.items():
+
+        def select(closure: Closure, loss: rp.SumOfVariances | rp.MaxVariance = loss) -> rp.Plan:
+            found = optimum(workload, loss=loss, strategies=strategies, closure=closure)
+            return found.at(rp.Budget(privacy_cost=1))
+
+        seconds, plan = best_of_three(select, lambda: Closure.of(workload))
+        rows += [
+            (
+                f"{len(workload):,} tables of ranges, noise, {name}, s",
+                seconds,
+                "<=",
+                limit,
+            ),
+            ("  gap", plan.certificate.gap, "<=", 1e-6),
+        ]
+    return rows
+
+
+def selection_of_fifty() -> list[Row]:
+    return selection(50, 1)
+
+
+def selection_of_a_hundred() -> list[Row]:
+    return selection(100, 3)
+
+
+def one_attribute() -> list[Row]:
+    rows: list[Row] = []
+    for n, limit in ((100, 1), (1_000, 60)):
+        attribute = rp.Attribute("a", rp.Integers(0, n - 1))
+        for basis in (rp.Prefix(), rp.Ranges()):
+            gram = questions(basis, attribute).gram
+            seconds, found = once(lambda gram=gram: best_matrix(gram))
+            rows += [
+                (f"best matrix of {basis.kind}, {n:,} values, s", seconds, "<=", limit),
+                ("  gap", found.gap, "<=", 1e-6),
+            ]
+    return rows
+
+
+def five_attributes() -> list[Row]:
+    workload = tables(5, 100, rp.Prefix())
+    closure, weights = Closure.of(workload), rp.SumOfVariances().table_weights(workload)
+    seconds, _ = once(lambda: best_strategies(workload, closure, weights))
+    return [("reference distributions, five attributes of size 100, s", seconds, "<=", 60)]
+
+
+CASES = (
+    reconstruction_of_ranges,
+    extreme_cells,
+    selection_of_fifty,
+    selection_of_a_hundred,
+    one_attribute,
+    five_attributes,
+)

@@ -1,0 +1,39 @@
+"""What all benchmarks measure with: rows, the best of three times, the peak of the process."""
+
+import resource
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+REPEATS = 3
+
+Row = tuple[str, float, str, float]  # what, measured, "<=" or ">=", limit; the unit is in `what`
+
+
+def best_of_three(
+    call: Callable[[Any], Any], fresh: Callable[[], Any] = lambda: None
+) -> tuple[float, Any]:
+    """(seconds of the fastest call, what the last one returned).
+
+    `fresh` makes the input of each call, outside the time: nothing remembers an earlier call.
+    """
+    seconds, found = [], None
+    for _ in range(REPEATS):
+        given = fresh()
+        start = time.perf_counter()
+        found = call(given)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds), found
+
+
+def once(call: Callable[[], Any]) -> tuple[float, Any]:
+    """(seconds, what it returned) of a call that takes too long for three."""
+    start = time.perf_counter()
+    found = call()
+    return time.perf_counter() - start, found
+
+
+def peak_gigabytes() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # kB, but bytes on macOS
+    return peak * (1 if sys.platform == "darwin" else 1024) / 1e9

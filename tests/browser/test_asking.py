@@ -1,0 +1,110 @@
+"""Age asked in running totals and region in groups, from the question to the release."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from rpexplore.basis import Hierarchy, Prefix
+from rpexplore.release import Release
+from rpexplore.webapp_location import sample_data_folder
+from tests.browser.test_accessibility import findings
+from tests.browser.test_story import fill, go_to, metric
+
+
+def pick(page: Page, label: str, option: str) -> None:
+    """Choose an option of a select box, or one more of a multiselect."""
+    box = page.get_by_role("combobox", name=re.compile(f"{label}$")).first
+    box.click()
+    box.fill(option)
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def ask(page: Page, attribute: str, way: str) -> None:
+    pick(page, "Ask an attribute differently", attribute)
+    pick(page, f"How {attribute} is asked", way)
+
+
+@pytest.fixture
+def records(tmp_path) -> Path:
+    return Path(shutil.copy(sample_data_folder() / "household.csv", tmp_path / "survey.csv"))
+
+
+def test_from_running_totals_and_groups_to_a_release(page, records, tmp_path):
+    go_to(page, "Workload")
+    ask(page, "age", "running totals: up to each value")
+    expect(page.get_by_text("100 questions, such as")).to_be_visible()
+    ask(page, "region", "groups and single values")
+    expect(page.get_by_text("17 questions, such as “all”, “North”")).to_be_visible()
+    expect(metric(page, "Cells of the largest table")).to_contain_text("1,700")
+
+    go_to(page, "Plan")
+    expect(page.get_by_text("Accuracy proven best.")).to_be_visible()
+    optimised = page.get_by_role("switch", name=re.compile("Optimise how totals are spread"))
+    expect(optimised).to_be_checked()
+    fill(page, "ρ", "0.5")
+    expect(metric(page, "Privacy")).to_contain_text("ε = 5.23")
+
+    go_to(page, "Fairness")
+    expect(page.locator(".js-plotly-plot").first).to_be_visible()
+
+    go_to(page, "Export and release")
+    page.get_by_text("A file on this computer").click()
+    fill(page, "Path of the file (.csv or .parquet)", str(records))
+    expect(metric(page, "Spent on these records")).to_contain_text("ρ = 0")
+    fill(page, "Folder for the release", str(tmp_path / "release"))
+    expect(page.get_by_text(str(tmp_path / "release"))).to_be_visible()
+    page.get_by_role("button", name="Run the release").click()
+    expect(page.get_by_text("Finished: 67 noisy tables.")).to_be_visible()
+
+    looked_at = page.get_by_role("combobox", name=re.compile("Attributes of the table"))
+    looked_at.click()
+    for _ in range(2):
+        page.keyboard.press("Backspace")
+        page.wait_for_timeout(500)
+    page.keyboard.press("Escape")
+    for name in ("age", "region"):
+        pick(page, "Attributes of the table", name)
+        page.keyboard.press("Escape")
+    expect(page.get_by_text("(the most accurate cell) to ±")).to_be_visible()
+    pick(page, "age from", "18")
+    pick(page, "age to", "24")
+    told = page.get_by_text(re.compile(r"people with age 18 to 24: [\d,]+ ±"))
+    expect(told).to_be_visible()
+
+    release = Release.load(tmp_path / "release")
+    workload = release.plan.workload
+    assert workload.bases[workload.domain.position("age")] == (Prefix(),)
+    assert workload.bases[workload.domain.position("region")] == (Hierarchy(),)
+    vectors = {"age": [float(18 <= age <= 24) for age in range(100)], "region": [1.0] * 12}
+    value, _ = release.answer(["age", "region"], vectors)
+    assert f"{value:,.0f} ±" in told.inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_finding_where_attributes_are_asked_differently(page, server, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.get_by_text("Values and labels of one attribute").click()
+    expect(page.get_by_text("Groups within groups are written")).to_be_visible()
+    assert not findings(page)
+    go_to(page, "Workload")
+    ask(page, "age", "running totals: up to each value")
+    ask(page, "education", "own questions from a file")
+    page.get_by_text("Another way in some tables").first.click()
+    expect(page.get_by_role("combobox", name=re.compile("How age is asked there"))).to_be_visible()
+    assert not findings(page)
+    go_to(page, "Plan")
+    expect(page.locator(".js-plotly-plot")).to_be_visible()
+    page.wait_for_timeout(1500)
+    assert not findings(page)
+
+
+def test_it_fits_a_narrow_screen(page):
+    go_to(page, "Workload")
+    ask(page, "age", "rolling sums of … values")
+    page.set_viewport_size({"width": 400, "height": 800})
+    expect(page.get_by_label("How many values are summed", exact=True)).to_be_visible()
+    main = page.get_by_test_id("stMain")
+    assert main.evaluate("element => element.scrollWidth <= element.clientWidth + 1")

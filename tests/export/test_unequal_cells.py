@@ -1,0 +1,80 @@
+"""What a report tells of tables that ask otherwise than by single values."""
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.expected import ExpectedCounts
+from rpexplore.export.report import html, report
+from rpexplore.export.schema import asked
+from rpexplore.export.section import Numbers
+from rpexplore.settings import TableSetting
+from tests.analysis import bases
+from tests.export.scenarios import SCENARIOS
+
+SCENARIO = bases.scenario().with_settings([TableSetting(("age",), target=0.01)])
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return SCENARIO.plan()
+
+
+@pytest.fixture(scope="module")
+def made(plan):
+    return report(plan, counted="people", expected=ExpectedCounts.of_total(5000))
+
+
+def section(made, heading):
+    return next(each for each in made.sections if each.heading == heading)
+
+
+def test_it_says_how_each_attribute_is_asked_and_measured(plan, made):
+    (numbers,) = section(made, "How attributes are asked").parts
+    rows = {row[0]: row[1:] for row in numbers.rows}
+    assert rows["age"][0] == "cumulative: up to each value"
+    assert rows["age"][2] == "≤ 0 … ≤ 6"
+    assert rows["sex"][-1] == "value by value"
+    assert rows["income"][1] == "15"
+    assert rows["age"][-1].endswith("totals spread as suits the tables best")
+    even = rp.plan(plan.workload, loss=rp.SumOfVariances(), budget=plan.budget, even_totals=True)
+    (part,) = asked(even)[0].parts
+    assert isinstance(part, Numbers)
+    assert [row[-1].endswith("spread evenly") for row in part.rows] == [True, False, True, True]
+
+
+def test_marginals_have_no_such_section():
+    made = report(SCENARIOS["up to"].plan())
+    assert "How attributes are asked" not in [each.heading for each in made.sections]
+    assert "ResidualPlanner+" not in html(made)
+    assert "least accurate cell" not in html(made)
+
+
+def test_the_label_and_the_checklist_do_not_tell_what_holds_of_marginals_only(made):
+    text = html(made)
+    assert "ResidualPlanner+, a Gaussian mechanism" in text
+    assert "All cells of a table have the same standard error" not in text
+    assert "noise of the same size" not in text
+    assert "a record changes one cell of each table by one" not in text
+    assert "with attributes measured as they are here" in text
+
+
+def test_accuracy_is_that_of_typical_best_and_worst_cells(plan, made):
+    accuracy = section(made, "Accuracy")
+    assert "the least accurate cell of all tables, one of " in " ".join(accuracy.sentences)
+    worst = accuracy.parts[1]
+    header = [heading for heading, _ in worst.header]
+    assert {"standard error σ", "most accurate cell σ", "least accurate cell σ"} <= set(header)
+    assert "age (cumulative) × income (ranges)" in [row[0] for row in worst.rows]
+    words = " ".join(section(made, "Targets").sentences)
+    assert "the least accurate cell of its table meets it" in words
+    (missed,) = section(made, "Targets").parts
+    assert missed.rows[0][0] == "age (cumulative)"
+    assert float(missed.rows[0][2]) == pytest.approx(
+        plan.worst_standard_errors[plan.workload.position(["age"])], rel=0.01
+    )
+
+
+def test_other_rules_measure_as_the_plan_does(made):
+    words = " ".join(section(made, "Fairness").sentences)
+    assert "that measures attributes as this one does" in words
+    assert "Of each table, a typical cell is looked at" in words

@@ -1,0 +1,410 @@
+"""How attributes are asked: on the Workload page, and what becomes of it on the other pages."""
+
+import io
+import shutil
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.analysis import asking_words
+from rpexplore.asking import Asking
+from rpexplore.basis import Hierarchy, Identity, Own, Prefix, Ranges, Windows
+from rpexplore.planner import optimum as solved
+from rpexplore.release import Release
+from rpexplore.webapp_location import sample_data_folder
+from rpexplore.words import rounded
+
+
+def plain(texts):
+    return " ".join(texts).replace("\\", "")
+
+
+def begin(session, name):
+    session.selectbox(key="ask differently").set_value(name).run()
+    return session
+
+
+def ask(session, name, way):
+    begin(session, name)
+    session.selectbox(key=f"way asked {name}").set_value(way).run()
+    return session
+
+
+def upload(session, name, filename, content):
+    key = next(
+        each.key for each in session.file_uploader if each.key.startswith(f"file asked {name}")
+    )
+    session.file_uploader(key=key).upload(filename, content).run()
+    return session
+
+
+# ---- the Workload page
+
+
+def test_nothing_is_listed_at_first(app, small):
+    session = app("workload", small)
+    assert session.selectbox(key="ask differently").options == ["age", "sex", "region"]
+    assert not [each for each in session.selectbox if each.key.startswith("way")]
+
+
+@pytest.mark.parametrize(
+    ("way", "basis", "cells"),
+    [
+        ("prefix", Prefix(), "98"),
+        ("ranges", Ranges(), "458"),  # 55 instead of 10 in age, age × sex and age × region
+        ("windows", Windows(5), "98"),
+        ("hierarchy", Hierarchy((2,)), "146"),  # 16
+    ],
+)
+def test_an_attribute_is_asked_differently(app, small, way, basis, cells):
+    session = ask(app("workload", small), "age", way)
+    assert session.scenario.request.asking == (Asking("age", basis),)
+    assert session.metrics()["Cells in all tables"] == cells
+    assert not session.error
+
+
+def test_what_is_asked_is_told_in_words(app, small):
+    session = ask(app("workload", small), "age", "prefix")
+    told = plain(session.texts("caption"))
+    assert "10 questions, such as “≤ 2”, “≤ 5” and “≤ 7”. A table counts people with age ≤ a, " in (
+        told
+    )
+    session.selectbox(key="way asked age").set_value("ranges").run()
+    assert "55 questions, such as “2 to 5”" in plain(session.texts("caption"))
+
+
+def test_it_is_asked_by_its_values_again(app, small):
+    session = ask(app("workload", small), "age", "prefix")
+    session.selectbox(key="way asked age").set_value("identity").run()
+    assert session.scenario == small
+    assert session.selectbox(key="way asked age").value == "identity"  # still listed
+    session.button(key="remove asked age").click().run()
+    assert "age" in session.selectbox(key="ask differently").options
+
+
+def test_widths_are_typed(app, small):
+    session = ask(app("workload", small), "age", "windows")
+    session.number_input(key="width asked age").set_value(3).run()
+    assert session.scenario.request.asking == (Asking("age", Windows(3)),)
+    session.selectbox(key="way asked age").set_value("hierarchy").run()
+    session.text_input(key="widths asked age").set_value("2, 4").run()
+    assert session.scenario.request.asking == (Asking("age", Hierarchy((2, 4))),)
+    for text, told in (
+        ("2, 3", "multiple"),
+        ("two", "whole numbers"),
+        ("20", "below"),
+        ("", "groups"),
+    ):
+        session.text_input(key="widths asked age").set_value(text).run()
+        assert told in session.error[0].value
+        assert session.scenario.request.asking == (Asking("age", Hierarchy((2, 4))),)
+        assert session.text_input(key="widths asked age").value == "2, 4"
+
+
+def test_the_groups_of_the_schema_come_first(app):
+    session = ask(app("workload"), "region", "hierarchy")
+    assert session.scenario.request.asking == (Asking("region", Hierarchy()),)
+    told = plain(session.texts("caption"))
+    assert "17 questions, such as “all”, “North” and “Northshore”" in told
+    assert "region (with its groups)" in told
+    session.text_input(key="widths asked region").set_value("3").run()
+    assert session.scenario.request.asking == (Asking("region", Hierarchy((3,))),)
+    assert "Values count in the order of the schema: Northshore" in plain(session.texts("caption"))
+
+
+def test_what_makes_no_sense_is_not_offered_and_says_why(app, small):
+    session = begin(app("workload", small), "sex")
+    offered = session.selectbox(key="way asked sex").options
+    assert len(offered) == 4
+    assert asking_words.WAYS["hierarchy"] not in offered
+    told = plain(session.texts("caption"))
+    assert "groups and single values (at least 3 values needed)" in told
+
+
+def test_own_questions_come_from_a_file(app, small):
+    session = ask(app("workload", small), "region", "own")
+    assert session.scenario == small  # until there is a file
+    assert "asked as before: each value" in plain(session.texts("caption"))
+    attribute = small.domain["region"]
+    template = asking_words.template_csv(attribute).encode()
+    upload(session, "region", "questions.csv", template)
+    (asked,) = session.scenario.request.asking
+    assert isinstance(asked.basis, Own)
+    assert len(asked.basis.rows) == 6
+    assert session.metrics()["Cells in all tables"] == str(98 + 1 * 13)
+    assert "Took the 6 questions of questions.csv" in plain(session.texts("success"))
+    matrix = io.BytesIO()
+    np.save(matrix, np.eye(5))
+    upload(session, "region", "eye.npy", matrix.getvalue())
+    assert session.scenario.request.asking[0].basis.name == "eye"
+
+
+@pytest.mark.parametrize(
+    ("filename", "content", "told"),
+    [
+        ("q.csv", b"1,1,1,1,1\n", "have rank 1"),
+        ("q.csv", b"1,1\n", "must have one column for each"),
+        ("q.csv", "é".encode("latin-1"), "not UTF-8"),
+        ("q.npy", b"nothing", "not a matrix"),
+    ],
+)
+def test_an_unusable_file_changes_nothing(app, small, filename, content, told):
+    session = ask(app("workload", small), "region", "prefix")
+    before = session.scenario
+    session.selectbox(key="way asked region").set_value("own").run()
+    upload(session, "region", filename, content)
+    assert told in plain(session.texts("error"))
+    assert "asked as before: cumulative" in plain(session.texts("error"))
+    assert session.scenario == before
+    session.selectbox(key="way asked region").set_value("ranges").run()
+    assert session.scenario.request.asking == (Asking("region", Ranges()),)
+    assert not session.file_uploader
+
+
+def test_another_way_in_some_tables(app, small):
+    session = ask(app("workload", small), "age", "prefix").unfold("some age")
+    session.multiselect(key="tables other age").set_value([("age", "sex")]).run()
+    session.selectbox(key="way other age").set_value("ranges").run()
+    assert session.scenario.request.asking == (Asking("age", Prefix()),)
+    session.press("Ask it so")
+    assert session.scenario.request.asking == (
+        Asking("age", Prefix()),
+        Asking("age", Ranges(), (("age", "sex"),)),
+    )
+    assert "In age × sex: **every range of values**" in plain(session.texts("markdown"))
+    assert session.metrics()["Cells in all tables"] == str(98 + 2 * 45)
+    assert session.multiselect(key="tables other age").value == []
+    session.button(key="remove way 1 of age").click().run()
+    assert session.scenario.request.asking == (Asking("age", Prefix()),)
+
+
+def test_the_same_way_as_elsewhere_is_no_other_way(app, small):
+    session = begin(app("workload", small), "age").unfold("some age")
+    session.multiselect(key="tables other age").set_value([("age", "sex")]).run()
+    button = next(each for each in session.button if each.label.startswith("Ask it so"))
+    assert button.disabled
+
+
+def test_a_hundred_attributes_stay_tidy(app, wide):
+    session = ask(app("workload", wide.with_request(order=2)), "a07", "prefix")
+    assert len([each for each in session.selectbox if each.key.startswith("way")]) == 1
+    assert len(session.selectbox(key="ask differently").options) == 99
+    session.unfold("some a07")
+    assert len(session.multiselect(key="tables other a07").options) == 100
+
+
+def test_hostile_names(app, hostile):
+    session = app("workload", hostile)
+    for name in hostile.domain.names:
+        ask(session, name, "prefix")
+        session.unfold(f"some {name}")
+    assert not session.exception
+    assert len(session.scenario.request.asking) == len(hostile.domain)
+
+
+def test_a_schema_without_attributes(app, small):
+    scenario, _ = small.with_domain(rp.Domain(()))
+    assert not app("workload", scenario).exception
+
+
+# ---- the Plan page
+
+
+@pytest.fixture
+def asked(small):
+    return small.with_asking("age", Prefix()).with_asking("region", Ranges())
+
+
+@pytest.fixture
+def searches(app, monkeypatch):
+    """The keywords of every search for a solution."""
+    app()
+    calls = []
+
+    def counting(workload, **more):
+        calls.append(more)
+        return solved(workload, **more)
+
+    monkeypatch.setattr(sys.modules["pages._optima"], "solved", counting)
+    return calls
+
+
+def test_totals_are_optimised_unless_switched_off(app, small, asked):
+    assert not app("plan", small).toggle
+    session = app("plan", asked)
+    assert session.toggle(key="optimise totals").value
+    optimised = session.planned
+    session.toggle(key="optimise totals").set_value(False).run()
+    assert session.scenario.even_totals
+    classical = session.planned
+    assert classical.loss_value > optimised.loss_value * 1.001
+    assert np.allclose(classical.variances, session.scenario.plan().variances)
+    assert "never on records" in plain(session.texts("caption"))
+    session.toggle(key="optimise totals").set_value(True).run()
+    assert session.planned.loss_value == pytest.approx(optimised.loss_value)
+
+
+def test_solutions_are_kept_by_how_attributes_are_asked(app, asked, searches):
+    session = app("plan", asked)
+    first = session.planned
+    assert [each["even_totals"] for each in searches] == [False]
+    session.text_input(key="typed budget").set_value("0.7").run()
+    assert session.planned.loss_value == pytest.approx(first.loss_value / 7)
+    assert len(searches) == 1  # a budget changes nothing of what is measured
+    session.toggle(key="optimise totals").set_value(False).run()
+    session.toggle(key="optimise totals").set_value(True).run()
+    assert [each["even_totals"] for each in searches] == [False, True]
+    session.open("workload")
+    session.selectbox(key="way asked age").set_value("ranges").run()
+    assert len(searches) == 3
+    workload = session.planned.workload
+    assert workload.bases[0] == (Ranges(),)
+    session.type_in_grid("workload grid", 1, "weight", 50.0)
+    assert len(searches) == 4
+    assert searches[3]["closure"] is searches[2]["closure"] is not None
+    assert session.planned.standard_errors[1] < session.planned.standard_errors[0] * 10
+
+
+def test_plans_of_single_values_do_not_depend_on_the_switch(app, small, searches):
+    session = app("plan", small)
+    session.scenario = small.replaced(even_totals=True)
+    session.run()
+    assert [each["even_totals"] for each in searches] == [False]
+
+
+def test_the_search_is_shown_and_can_be_cancelled(app, asked, monkeypatch):
+    app()
+    may_go_on, stopped = threading.Event(), threading.Event()
+
+    def slow(workload, *, note_strategies, **more):
+        note_strategies(0.25)
+        may_go_on.wait(30)
+        try:
+            note_strategies(0.5)
+        except BaseException:
+            stopped.set()
+            raise
+        return solved(workload, note_strategies=note_strategies, **more)
+
+    monkeypatch.setattr(sys.modules["pages._optima"], "solved", slow)
+    monkeypatch.setattr(sys.modules["pages._task"], "PATIENCE", 0.05)
+    session = app("plan", asked)
+    cancel = next(each for each in session.button if each.label == "Cancel")
+    told = [each.proto.text for each in session.get("progress")]
+    assert told == ["Looking for what to measure best: 25 % …"]
+    cancel.click().run()
+    may_go_on.set()
+    assert stopped.wait(30)
+    session.run()
+    assert "Cancelled" in plain(session.texts("error"))
+    session.press("Plan again")
+    for _ in range(100):
+        if session.metrics():
+            break
+        session.run()
+    assert session.planned.workload.bases[0] == (Prefix(),)
+
+
+# ---- the Schema page
+
+
+def test_groups_are_typed_and_survive_edits(app):
+    session = app("schema").unfold("one attribute")
+    session.selectbox(key="attribute shown").set_value("sex").run()
+    session.type_in_grid("labels of sex", 0, "group", "People > Women")
+    assert session.scenario.domain["sex"].groups == (("People", "Women"), ())
+    session.type_in_grid("labels of sex", 0, "label", "Women")
+    assert session.scenario.domain["sex"].groups == (("People", "Women"), ())
+    session.type_in_grid("labels of sex", 1, "group", "People > > Men")
+    assert "groups of attribute" in session.error[0].value
+    assert session.scenario.domain["sex"].groups == (("People", "Women"), ())
+    row = session.scenario.domain.names.index("region")
+    session.type_in_grid("schema grid", row, "name", "area")
+    assert session.scenario.domain["area"].groups[0] == ("North",)
+    session.selectbox(key="attribute shown").set_value("age").run()
+    session.type_in_grid("labels of age", 3, "group", "Minors")
+    assert session.scenario.domain["age"].groups[3] == ("Minors",)
+    assert session.scenario.domain["age"].groups[4] == ()
+
+
+def test_the_codebook_has_the_groups(app):
+    session = app("schema")
+    again = rp.Domain.load(sample_data_folder() / "household.json")
+    assert again["region"].groups == session.scenario.domain["region"].groups != ()
+    assert len(set(again["region"].groups)) == 4
+
+
+def test_a_way_that_no_longer_fits_is_told(app):
+    session = app("schema", None)
+    session.scenario = session.scenario.with_asking("region", Hierarchy())
+    session.open("schema")
+    row = session.scenario.domain.names.index("region")
+    session.type_in_grid("schema grid", row, "kind", "whole numbers")
+    session.type_in_grid("schema grid", row, "maximum", 1)
+    assert session.scenario.workload is not None
+    assert not session.exception
+
+
+# ---- the release
+
+
+@pytest.fixture
+def records(tmp_path) -> Path:
+    lines = (sample_data_folder() / "household.csv").read_text().splitlines(keepends=True)
+    path = tmp_path / "survey.csv"
+    path.write_text("".join(lines[:501]))
+    return path
+
+
+@pytest.mark.parametrize("even_totals", [False, True])
+def test_a_release_with_running_totals_groups_and_ranges(app, records, tmp_path, even_totals):
+    session = app("release")
+    scenario = session.scenario.with_request(only=("age", "region", "income", "sex"))
+    scenario = scenario.with_asking("age", Prefix()).with_asking("region", Hierarchy())
+    scenario = scenario.with_asking("income", Ranges()).with_asking(
+        "age", Identity(), [("age", "sex")]
+    )
+    session.scenario = replace(
+        scenario, even_totals=even_totals, budget=rp.Budget(rho=1000), counted="people"
+    )
+    session.run()
+    session.radio(key="source").set_value("A file on this computer").run()
+    session.text_input(key="data path").set_value(str(records)).run()
+    session.text_input(key="output").set_value(str(tmp_path / "out")).run()
+    session.press("Run the release")
+    session.session_state["run"].task.wait(60)
+    session.run()
+    assert session.success, plain(session.texts("error"))
+    done = Release.load(tmp_path / "out")
+    session.multiselect(key="looked at").set_value(["age", "region"]).run()
+    shown = session.dataframe[0].value
+    assert len(shown) == 100 * 17
+    assert {"≤ 24", "≤ 99"} <= set(shown["age"])
+    assert shown["standard_error"].nunique() > 10
+    words = plain(session.texts("markdown"))
+    assert "(the most accurate cell) to ±" in words
+    whole = len(records.read_text().splitlines()) - 1
+    assert shown["value"].iloc[-1] != whole  # a single region
+    # A range, with the covariances of its two ends.
+    session.selectbox(key="from age").set_value(18).run()
+    session.selectbox(key="to age from 18").set_value(24).run()
+    session.multiselect(key="summed region").set_value([0, 2]).run()
+    vectors = {
+        "age": [float(18 <= place <= 24) for place in range(100)],
+        "region": [float(place in (0, 2)) for place in range(12)],
+    }
+    value, error = done.answer(["age", "region"], vectors)
+    told = plain(session.texts("info"))
+    assert "people with age 18 to 24 and region Northshore or Eastport: " in told
+    assert f"{value:,.0f} ±{rounded(1.959964 * error, 3)}, 95 % of the time" in told
+    people = [line.split(",") for line in records.read_text().splitlines()[1:]]
+    true = sum(18 <= int(row[0]) <= 24 and row[2] in ("R01", "R03") for row in people)
+    assert abs(value - true) < 6 * error < 10
+    session.multiselect(key="looked at").set_value(["age", "sex"]).run()
+    assert len(session.dataframe[0].value) == 200
+    shutil.rmtree(tmp_path / "out")

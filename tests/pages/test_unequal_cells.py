@@ -1,0 +1,167 @@
+"""Pages for tables whose cells are not equally accurate."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from pages._fairness_cells import CELLS_VIEW
+from rpexplore.analysis.forecasts import SCHEMES
+from rpexplore.expected import ExpectedCounts
+from rpexplore.planner import optimum
+from rpexplore.settings import TableSetting
+from rpexplore.study import Study
+from tests.analysis import bases
+
+SCENARIO = bases.scenario()
+SEEN = {"mean": "a typical cell", "worst": "the least accurate cell", "best": "the most accurate"}
+
+
+@pytest.fixture(scope="module")
+def solved():
+    return optimum(SCENARIO.workload, loss=SCENARIO.loss)
+
+
+def plain(texts):
+    return " ".join(texts).replace("\\", "")
+
+
+def view(session, page, name):
+    session.test.session_state[page] = name
+    session.run()
+    assert not session.exception
+    return session
+
+
+def labels(session, kind):
+    return [element.label for element in getattr(session, kind)]
+
+
+# ---- Fairness
+
+
+@pytest.mark.parametrize("cell", list(SEEN))
+def test_one_control_says_which_cell_all_views_are_about(app, solved, cell):
+    session = app("fairness", SCENARIO)
+    session.segmented_control(key="cell_shown").set_value(cell).run()
+    assert not session.exception
+    worst = solved.standard_errors(SCENARIO.budget, cell).max()
+    assert session.metrics()["Worst-off table"] == f"σ = {worst:.3g} people"
+    for name in ("By size", "Distribution", "Attributes", "What decides"):
+        view(session, "fairness", name)
+        for chart in session.get("plotly_chart"):
+            assert SEEN[cell] in chart.proto.alt
+        assert SEEN[cell] in plain(session.texts("caption"))
+    view(session, "fairness", "Tables")
+    listed = session.dataframe[-1].value
+    (shown,) = set(listed["cell"])
+    assert SEEN[cell] in shown
+    assert listed["standard_error"].max() == pytest.approx(worst)
+    assert {"best_standard_error", "worst_standard_error"} <= set(listed.columns)
+
+
+def test_marginals_have_neither_the_control_nor_the_view(app, small):
+    session = app("fairness", small)
+    keys = {control.key for control in session.segmented_control}
+    assert "cell_shown" not in keys
+    assert CELLS_VIEW not in labels(session, "tabs")
+
+
+def test_other_rules_need_no_search(app, monkeypatch):
+    session = app("fairness", SCENARIO)
+    searched = []
+    planner = sys.modules["rpexplore.planner"]
+    search = planner.best_strategies
+
+    def counted(*args, **named):
+        searched.append(1)
+        return search(*args, **named)
+
+    monkeypatch.setattr(planner, "best_strategies", counted)
+    session.scenario = SCENARIO.with_settings([TableSetting(("age",), 3.0)])
+    session.run()
+    assert not session.exception
+    assert len(searched) == 1
+    panels = json.loads(session.get("plotly_chart")[0].proto.spec)["layout"]["annotations"]
+    assert [each["text"] for each in panels][1:] == list(SCHEMES)
+    assert "taken over from your plan" in plain(session.texts("caption"))
+
+
+def test_the_cells_of_a_table(app, solved):
+    session = view(app("fairness", SCENARIO), "fairness", CELLS_VIEW)
+    tables = session.selectbox(key="cells of")
+    assert "age (cumulative) × region (groups)" in tables.options
+    position = SCENARIO.workload.position(("age", "region"))
+    tables.set_value(position).run()
+    assert not session.exception
+    (chart,) = session.get("plotly_chart")
+    heat = json.loads(chart.proto.spec)["data"][0]
+    errors = np.array(heat["z"], dtype=float)
+    plan = solved.at(SCENARIO.budget)
+    np.testing.assert_allclose(errors, plan.cell_standard_errors(("age", "region")), rtol=1e-3)
+    captions = plain(session.texts("caption"))
+    assert chart.proto.alt.partition(". ")[2] in captions
+    assert "The table: People with age ≤ a, by region" in captions
+    assert "cells_of_a_table.csv" in plain(each.label for each in session.get("download_button"))
+    session.multiselect[0].set_value([0]).run()
+    assert not session.exception
+    line = json.loads(session.get("plotly_chart")[0].proto.spec)["data"][0]
+    np.testing.assert_allclose(line["y"], errors.max(axis=1), rtol=1e-3)
+    fixed = next(each for each in session.selectbox if each.label == "region")
+    fixed.set_value(3).run()
+    line = json.loads(session.get("plotly_chart")[0].proto.spec)["data"][0]
+    np.testing.assert_allclose(line["y"], errors[:, 2], rtol=1e-3)
+
+
+def test_relative_errors_of_unequal_cells(app):
+    expected = ExpectedCounts.of_total(2000)
+    session = app("fairness", SCENARIO.replaced(expected=expected))
+    view(session, "fairness", "Relative errors")
+    assert session.get("plotly_chart")
+    session.multiselect(key="table to list").set_value(["age"]).run()
+    assert not session.exception
+    assert session.dataframe[-1].value["age"].tolist()[0] == "≤ 0"
+
+
+# ---- Plan, Trade-offs, Scenarios
+
+
+def test_the_plan_page_tells_typical_and_least_accurate_cells(app, solved):
+    session = app("plan", SCENARIO)
+    metrics = session.metrics()
+    worst = solved.standard_errors(SCENARIO.budget, "worst").max()
+    assert metrics["The least accurate cell of all tables"].startswith("±")
+    assert f"σ = {worst:.3g}" in plain(session.texts("caption"))
+    assert "The least accurate cell is one of" in plain(session.texts("caption"))
+    listed = next(each.value for each in session.dataframe if "met" in each.value)
+    assert listed["worst_standard_error"].max() == pytest.approx(worst)
+    assert "Which cells of a table" in plain(each.proto.label for each in session.get("page_link"))
+
+
+@pytest.mark.parametrize("name", ["Smaller errors", "Targets", "A better worst case", "What if"])
+def test_trade_offs_of_unequal_cells(app, name):
+    asked = SCENARIO.with_settings([TableSetting(("age", "sex"), target=4.0)])
+    session = view(app("tradeoffs", asked), "tradeoffs", name)
+    if name == "What if":
+        session.multiselect(key="what if attributes").set_value(["region"]).run()
+        assert "How attributes are measured stays as in your plan" in plain(
+            session.texts("caption")
+        )
+    if name == "Smaller errors":
+        session.multiselect(key="tables with curves").set_value(["age"]).run()
+    assert not session.exception
+    assert not session.error
+    assert session.get("plotly_chart")
+
+
+def test_scenarios_that_ask_otherwise_stand_side_by_side(app):
+    session = app("scenarios", SCENARIO)
+    more = SCENARIO.replaced(name="more", loss=SCHEMES["Every cell alike"])
+    session.test.session_state["study"] = Study((SCENARIO, more))
+    session.run()
+    assert not session.exception
+    rows = session.dataframe[0].value["row"].tolist()
+    assert "Attributes are asked" in rows
+    differences = session.dataframe[-1].value
+    assert {"left_worst", "right_worst"} <= set(differences.columns)

@@ -1,0 +1,249 @@
+"""How attributes are asked: in workloads, requests and scenarios, in all tables or in some."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.asking import Asking, askings_of
+from rpexplore.errors import DomainError, WorkloadError
+from rpexplore.request import WorkloadRequest
+from rpexplore.scenario import Scenario, has_even_totals
+from rpexplore.settings import GroupSetting, TableSetting
+from tests.strategies import asked_workloads, bases
+
+REGION = rp.Attribute(
+    "region", rp.Categories(("a", "b", "c")), groups=(("North",), ("North",), ("South",))
+)
+DOMAIN = rp.Domain((*rp.Domain.from_sizes({"age": 10, "sex": 2}), REGION))
+SCENARIO = Scenario(DOMAIN)
+
+
+def ways(workload: rp.Workload) -> dict[tuple[str, ...], list[rp.basis.Basis]]:
+    return {
+        table: [workload.basis_of(row, place) for place in workload.places(row)]
+        for row, table in enumerate(workload.tables)
+    }
+
+
+def test_an_attribute_is_asked_everywhere_and_otherwise_in_some_tables():
+    scenario = SCENARIO.with_asking("age", rp.Prefix())
+    scenario = scenario.with_asking("age", rp.Ranges(), [("sex", "age")])
+    assert scenario.request.asking == (
+        Asking("age", rp.Prefix()),
+        Asking("age", rp.Ranges(), (("age", "sex"),)),
+    )
+    asked = ways(scenario.workload)
+    assert asked["age",] == [rp.Prefix()]
+    assert asked["age", "sex"] == [rp.Ranges(), rp.Identity()]
+    assert asked["age", "region"] == [rp.Prefix(), rp.Identity()]
+    assert asked["sex", "region"] == [rp.Identity(), rp.Identity()]
+
+
+def test_single_values_take_an_asking_away():
+    scenario = SCENARIO.with_asking("age", rp.Prefix())
+    assert scenario.with_asking("age", rp.Identity()) == SCENARIO
+    some = SCENARIO.with_asking("age", rp.Prefix(), [("age",)])
+    assert some.with_asking("age", rp.Identity(), [("age",)]) == SCENARIO
+    assert scenario.with_asking("age", rp.Ranges()).with_asking("age", rp.Prefix()) == scenario
+
+
+def test_single_values_in_one_table_stand_on_top_of_another_way_everywhere():
+    scenario = SCENARIO.with_asking("age", rp.Prefix())
+    scenario = scenario.with_asking("age", rp.Identity(), [("age", "sex")])
+    asked = ways(scenario.workload)
+    assert (asked["age",], asked["age", "sex"][0]) == ([rp.Prefix()], rp.Identity())
+    # Without the general way there is nothing left for it to stand on.
+    assert scenario.with_asking("age", rp.Identity()) == SCENARIO
+
+
+def test_ways_of_single_tables_stay_when_all_are_asked_otherwise():
+    scenario = SCENARIO.with_asking("age", rp.Ranges(), [("age",), ("age", "sex")])
+    scenario = scenario.with_asking("age", rp.Windows(3), [("age",)])
+    everywhere = scenario.with_asking("age", rp.Ranges())
+    assert ways(everywhere.workload)["age",] == [rp.Windows(3)]
+    assert everywhere.request.asking == (
+        Asking("age", rp.Ranges()),
+        Asking("age", rp.Windows(3), (("age",),)),
+    )
+
+
+def test_askings_of_tables_that_are_not_there_are_kept_aside():
+    scenario = SCENARIO.with_asking("age", rp.Prefix(), [("age", "sex"), ("age",)])
+    smaller = scenario.with_request(order=1)
+    assert ways(smaller.workload)["age",] == [rp.Prefix()]
+    assert smaller.with_request(order=2) == scenario
+    without = scenario.with_request(only=("sex", "region"))
+    assert without.workload.is_pure
+    assert without.with_request(only=()) == scenario
+
+
+def test_limits_by_cells_count_single_values():
+    request = WorkloadRequest("at_most_cells", cells=20, asking=(Asking("age", rp.Ranges()),))
+    workload = request.workload(DOMAIN)
+    assert workload.tables == WorkloadRequest("at_most_cells", cells=20).workload(DOMAIN).tables
+    assert workload.cells[workload.position(("age", "sex"))] == 110
+    assert request.words == "All tables of at most 20 cells of single values"
+
+
+def test_what_is_known_of_the_tables_stays_true():
+    """Shortcuts of `with_settings`, `with_group` and `with_asking` end where a new start would."""
+    scenario = SCENARIO
+    _ = scenario.workload
+    for change in (
+        lambda s: s.with_asking("age", rp.Prefix()),
+        lambda s: s.with_settings([TableSetting(("age",), 3.0)]),
+        lambda s: s.with_group(GroupSetting(("age",), target=4.0)),
+        lambda s: s.with_asking("region", rp.Hierarchy(), [("region",)]),
+        lambda s: s.replaced(name="Other"),
+        lambda s: s.with_asking("age", rp.Identity()),
+    ):
+        scenario = change(scenario)
+        afresh = scenario.request.workload(DOMAIN)
+        assert ways(scenario.workload) == ways(afresh)
+        assert np.array_equal(scenario.workload.weights, afresh.weights)
+        assert np.array_equal(scenario.workload.targets, afresh.targets, equal_nan=True)
+
+
+@given(asked_workloads())
+def test_a_request_reproduces_a_workload(workload):
+    again = WorkloadRequest.of(workload).workload(workload.domain)
+    assert again.bases == workload.bases
+    for name in ("members", "ways", "weights", "targets"):
+        assert np.array_equal(
+            getattr(again, name), getattr(workload, name), equal_nan=name == "targets"
+        )
+
+
+@given(asked_workloads())
+def test_askings_round_trip_through_json(workload):
+    scenario = Scenario(workload.domain, WorkloadRequest.of(workload))
+    again = Scenario.parse(scenario.text())
+    assert again == scenario
+    assert again.workload.bases == workload.bases
+
+
+def test_the_general_way_is_the_commonest():
+    workload = rp.Workload.all_up_to(DOMAIN, 2).asked({"age": rp.Prefix()})
+    workload = workload.asked({"age": rp.Identity()}, tables=[("age",)])
+    assert askings_of(workload) == (
+        Asking("age", rp.Prefix()),
+        Asking("age", rp.Identity(), (("age",),)),
+    )
+
+
+# ---- what cannot be
+
+
+def test_bases_that_do_not_fit_are_refused():
+    with pytest.raises(WorkloadError, match="'age' must have groups"):
+        SCENARIO.with_asking("age", rp.Hierarchy())
+    with pytest.raises(WorkloadError, match="one of the library's"):
+        Asking("age", "prefix")
+    with pytest.raises(WorkloadError, match="age × sex does not have the attribute 'region'"):
+        Asking("region", rp.Prefix(), (("age", "sex"),))
+    with pytest.raises(DomainError, match="no attribute 'height'"):
+        SCENARIO.with_asking("height", rp.Prefix())
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        (Asking("age", rp.Prefix()), Asking("age", rp.Ranges())),
+        (Asking("age", rp.Prefix(), (("age",),)), Asking("age", rp.Ranges(), (("age",),))),
+        (Asking("age", rp.Prefix(), (("age",), ("age",))),),
+    ],
+)
+def test_an_attribute_is_asked_in_one_way_in_one_place(asking):
+    with pytest.raises(WorkloadError, match="'age' is asked twice in"):
+        WorkloadRequest(asking=asking)
+
+
+PREFIX = {"attribute": "age", "basis": {"kind": "prefix"}}
+
+
+@pytest.mark.parametrize(
+    ("asking", "told"),
+    [
+        ("age", ""),
+        ([PREFIX, PREFIX], "asked twice in all tables"),
+        ([{**PREFIX, "tables": []}], "must be a filled list"),
+        ([{**PREFIX, "tables": [["sex"]]}], "does not have the attribute 'age'"),
+        ([{**PREFIX, "tables": ["age"]}], "list of names"),
+        ([{**PREFIX, "tables": [["age", "height"]]}], "no attribute 'height'"),
+        ([{**PREFIX, "attribute": "height"}], "no attribute 'height'"),
+        ([{**PREFIX, "attribute": 3}], "list of names"),
+        ([{"attribute": "age"}], "'basis' is missing"),
+        ([{"attribute": "age", "basis": {"kind": "median"}}], "got 'median'"),
+        ([{"attribute": "age", "basis": {"kind": "windows", "width": 0}}], "at least 1, got 0"),
+        ([{"attribute": "age", "basis": {"kind": "windows"}}], "'width' is missing"),
+        ([{"attribute": "age", "basis": {"kind": "hierarchy", "widths": []}}], "must have groups"),
+        ([{"attribute": "age", "basis": "prefix"}], ""),
+    ],
+)
+def test_unusable_askings_of_a_file_are_refused(asking, told):
+    content = json.loads(SCENARIO.text())
+    content["tables"]["asking"] = asking
+    with pytest.raises(WorkloadError, match=f"not a usable scenario: .*{told}"):
+        Scenario.parse(json.dumps(content))
+
+
+def test_an_asking_that_does_not_fit_is_refused_in_a_file_where_no_table_has_it_too():
+    content = json.loads(SCENARIO.with_request(only=("sex",)).text())
+    content["tables"]["asking"] = [
+        {"attribute": "age", "basis": {"kind": "hierarchy", "widths": [10]}}
+    ]
+    with pytest.raises(WorkloadError, match="below the 10 values of attribute 'age'"):
+        Scenario.parse(json.dumps(content))
+
+
+def test_files_without_askings_are_as_they_were():
+    content = SCENARIO.to_json()
+    assert "asking" not in content["tables"]
+    assert "even_totals" not in content
+    assert Scenario.from_json(content).request.asking == ()
+
+
+# ---- even totals
+
+
+def test_even_totals_reach_the_plan():
+    scenario = SCENARIO.with_asking("age", rp.Prefix())
+    even = scenario.replaced(even_totals=True)
+    again = Scenario.parse(even.text())
+    assert again == even
+    assert json.loads(even.text())["even_totals"] is True
+    made = rp.plan(scenario.workload, loss=scenario.loss, budget=scenario.budget, even_totals=True)
+    assert even.plan().text == made.text
+    assert even.plan().loss_value > scenario.plan().loss_value
+
+
+@pytest.mark.parametrize("value", [1, "yes", None])
+def test_even_totals_are_true_or_false(value):
+    content = SCENARIO.to_json() | {"even_totals": value}
+    with pytest.raises(WorkloadError, match="must be true or false"):
+        Scenario.from_json(content)
+
+
+def test_a_plan_tells_whether_totals_are_even():
+    scenario = SCENARIO.with_asking("age", rp.Prefix())
+    plan = scenario.plan()
+    assert not has_even_totals(plan)
+    assert not Scenario.of_plan(plan).even_totals
+    assert Scenario.of_plan(plan) == scenario
+    assert not has_even_totals(SCENARIO.replaced(even_totals=True).plan())  # it has no strategies
+    even = scenario.replaced(even_totals=True).plan()
+    assert has_even_totals(even)
+    assert Scenario.of_plan(even).plan().text == even.text
+
+
+@given(st.data())
+def test_every_basis_fits_its_attribute(data):
+    basis = data.draw(bases(REGION))
+    assert SCENARIO.with_asking("region", basis).workload.bases[2] in (
+        (basis,),
+        (rp.Identity(),),
+    )

@@ -1,0 +1,105 @@
+"""Askings as lines of text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.asking import Asking, askings_of
+from rpexplore.asking_text import asked_as_listed, asking_from_text, text_of_asking
+from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.table_lists import texts_of_tables
+from tests.strategies import asked_workloads, described_domains, workloads
+
+DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "a=b": 4, "a": 3, "x@y": 3})
+OWN = rp.Own([[1, 0, 0], [1, 1, 0], [1, 1, 1]], name="q@z")
+
+
+def no_files(path, attribute):
+    raise WorkloadError(f"The file {str(path)!r} cannot be read")
+
+
+@pytest.mark.parametrize(
+    ("text", "asking"),
+    [
+        ("age=prefix", Asking("age", rp.Prefix())),
+        (" age=prefix", None),
+        ("age= ranges ", Asking("age", rp.Ranges())),
+        ("age=identity@age", Asking("age", rp.Identity(), (("age",),))),
+        ("age=windows:5", Asking("age", rp.Windows(5))),
+        ("age=hierarchy:2,4", Asking("age", rp.Hierarchy((2, 4)))),
+        ("age=prefix@sex,age", Asking("age", rp.Prefix(), (("age", "sex"),))),
+        ("a=b=prefix", Asking("a=b", rp.Prefix())),
+        ("a=prefix", Asking("a", rp.Prefix())),
+        ("age=prefix@age,x@y", Asking("age", rp.Prefix(), (("age", "x@y"),))),
+        ("age=hierarchy", None),  # no groups
+        ("age=hierarchy:3,4", None),
+        ("age=windows", None),
+        ("age=windows:1,2", None),
+        ("age=windows:0", None),
+        ("age=cumulative", None),
+        ("age=own:none.csv", None),
+        ("age=own:", None),
+        ("age", None),
+        ("height=prefix", None),
+        ("age=prefix@sex", None),
+        ("age=prefix@", None),
+        ("age=prefix@age,height", None),
+    ],
+)
+def test_lines(text, asking):
+    if asking is None:
+        with pytest.raises(RpexploreError):
+            asking_from_text(DOMAIN, text, no_files)
+    else:
+        assert asking_from_text(DOMAIN, text, no_files) == asking
+
+
+def test_files_are_read_and_may_hold_an_at_sign(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "q@z.csv").write_text("")
+    read = []
+
+    def read_own(path, attribute):
+        read.append((path.name, attribute.name))
+        return OWN
+
+    found = asking_from_text(DOMAIN, "a=own:q@z.csv@a,x@y", read_own)
+    assert found == Asking("a", OWN, (("a", "x@y"),))
+    assert asking_from_text(DOMAIN, "a=own:q@z.csv", read_own) == Asking("a", OWN)
+    assert read == [("q@z.csv", "a")] * 2
+
+
+@given(
+    asked_workloads(workloads(max_tables=4)) | asked_workloads(workloads(described_domains())),
+    st.data(),
+)
+def test_every_asking_has_lines(workload, data):
+    for asking in askings_of(workload):
+        tables = list(texts_of_tables(workload.domain, asking.tables))
+        lines = text_of_asking(asking, tables, __file__)  # any file that is there
+        own = lambda path, attribute, asking=asking: asking.basis  # noqa: E731
+        again = [asking_from_text(workload.domain, line, own) for line in lines]
+        assert {each.basis for each in again} == {asking.basis}
+        assert tuple(table for each in again for table in each.tables) == asking.tables
+
+
+def test_a_later_line_takes_the_place_of_an_earlier_one():
+    workload = rp.Workload.all_up_to(DOMAIN, 2)
+    lines = ["age=prefix", "age=ranges@age", "age=windows:3", "age=identity@age,sex"]
+    asked = asked_as_listed(workload, [asking_from_text(DOMAIN, line, no_files) for line in lines])
+    place = DOMAIN.position("age")
+    for table, basis in (
+        ("age", rp.Ranges()),
+        (("age", "sex"), rp.Identity()),
+        (("age", "a"), rp.Windows(3)),
+    ):
+        assert asked.basis_of(asked.position(table), place) == basis
+
+
+def test_what_would_change_nothing_is_refused():
+    workload = rp.Workload.of(DOMAIN, ["age"])
+    with pytest.raises(WorkloadError, match="No table that is asked for has the attribute 'sex'"):
+        asked_as_listed(workload, [Asking("sex", rp.Prefix())])
+    with pytest.raises(WorkloadError, match=r"\(age, sex\) is not in the workload"):
+        asked_as_listed(workload, [Asking("age", rp.Prefix(), (("age", "sex"),))])

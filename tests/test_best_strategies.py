@@ -1,0 +1,190 @@
+"""The search for strategies: better with every step, serving all ways of asking, and bounded."""
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore import best_strategies as module
+from rpexplore.best_strategies import best_strategies, strategy_bound
+from rpexplore.closure import Closure
+from rpexplore.planner import optimum
+from rpexplore.strategy import Strategy
+from rpexplore.strategy_cache import StrategyCache
+from rpexplore.strategy_search import StrategySearch
+from tests.explicit_optimum import dense_queries, lower_bound
+
+SUM, LARGEST = rp.SumOfVariances("cells"), rp.MaxVariance()
+
+
+def workload(sizes, bases, order):
+    names = [f"a{i}" for i in range(len(sizes))]
+    domain = rp.Domain.from_sizes(dict(zip(names, sizes, strict=True)))
+    return rp.Workload.all_up_to(domain, order).asked(dict(zip(names, bases, strict=True)))
+
+
+MIXED = workload([6, 5, 4, 3], [rp.Prefix(), rp.Ranges(), rp.Identity(), rp.Hierarchy((2,))], 2)
+
+
+def exact_weighted_optimum(asked, table_weights):
+    """The smallest Σ weight · mean cell variance of any Gaussian mechanism at privacy cost 1."""
+    queries, tables = dense_queries(asked)
+    weights = table_weights[tables] / asked.cells[tables]
+    return lower_bound(queries.T @ (queries * weights[:, None]))
+
+
+def test_the_value_of_a_search_is_that_of_the_plan():
+    weights = SUM.table_weights(MIXED)
+    closure = Closure.of(MIXED)
+    search = StrategySearch(MIXED, closure, weights, keep_references=False)
+    search.start({})
+    before = search.value()
+    for _ in range(3):
+        search.sweep(lambda share: None)
+        assert search.value() <= before * (1 + 1e-12)
+        before = search.value()
+    found = optimum(MIXED, loss=SUM)
+    assert found.solution.lower_bound == pytest.approx(before**2, rel=2e-3)
+    assert found.solution.lower_bound >= before**2 * (1 - 1e-4)
+
+
+@pytest.mark.parametrize("weighting", ["equal", "cells", "sqrt"])
+def test_mixed_bases_come_close_to_the_exact_optimum(weighting):
+    loss = rp.SumOfVariances(weighting)
+    plan = rp.plan(MIXED, loss=loss, budget=rp.Budget(privacy_cost=1))
+    exact = exact_weighted_optimum(MIXED, loss.table_weights(MIXED))
+    assert exact * (1 - 1e-6) <= plan.loss_value <= exact * 1.02
+
+
+def test_an_optimised_reference_is_better_and_an_even_one_is_even():
+    best = rp.plan(MIXED, loss=SUM, budget=rp.Budget(privacy_cost=1))
+    even = rp.plan(MIXED, loss=SUM, budget=rp.Budget(privacy_cost=1), even_totals=True)
+    assert best.loss_value < even.loss_value * 0.995
+    for place, strategy in even.closure.strategies.items():
+        assert not np.any(strategy.integers.sum(axis=1))
+        size = MIXED.domain.sizes[place]
+        np.testing.assert_allclose(strategy.reference, 1 / size, rtol=1e-9)
+    assert any(np.any(each.integers.sum(axis=1)) for each in best.closure.strategies.values())
+
+
+def test_one_strategy_serves_all_ways_of_asking():
+    """Better for a workload that asks in two ways than a strategy made for one of them."""
+    domain = rp.Domain.from_sizes({"age": 8, "sex": 2, "region": 4})
+    both = rp.Workload.all_of_order(domain, 2).asked({"age": rp.Prefix()})
+    both = both.asked({"age": rp.Ranges()}, tables=[("age", "sex")])
+    assert [len(listed) for listed in both.bases] == [2, 1, 1]
+    found = optimum(both, loss=SUM)
+    exact = exact_weighted_optimum(both, SUM.table_weights(both))
+    assert exact * (1 - 1e-6) <= found.solution.lower_bound <= exact * 1.03
+    for basis in (rp.Prefix(), rp.Ranges()):
+        one = rp.Workload.all_of_order(domain, 2).asked({"age": basis})
+        strategies = optimum(one, loss=SUM).closure.strategies
+        other = optimum(both, loss=SUM, strategies=strategies)
+        assert found.solution.lower_bound < other.solution.lower_bound * (1 + 1e-4)
+
+
+def test_attributes_of_equal_size_and_different_bases_do_not_interact():
+    """Alone in its table, each gets what it gets with the other one asked in any way."""
+    domain = rp.Domain.from_sizes({"a": 6, "b": 6})
+    one = rp.Workload.of(domain, ["a"]).asked({"a": rp.Prefix()})
+    two = rp.Workload.of(domain, ["a", "b"]).asked({"a": rp.Prefix(), "b": rp.Ranges()})
+    swapped = rp.Workload.of(domain, ["a", "b"]).asked({"b": rp.Prefix(), "a": rp.Ranges()})
+    strategies = optimum(two, loss=SUM).closure.strategies
+    others = optimum(swapped, loss=SUM).closure.strategies
+    assert not np.array_equal(strategies[0].integers, strategies[1].integers)
+    # The same matrix up to rounding, whichever of the two places it stands at.
+    for place in (0, 1):
+        found, other = (
+            each.matrix.T @ each.matrix for each in (strategies[place], others[1 - place])
+        )
+        np.testing.assert_allclose(found, other, atol=2e-2)
+    assert one.bases == ((rp.Prefix(),), ())
+
+
+def test_attributes_that_are_alike_share_a_strategy():
+    alike = workload([6, 6, 6], [rp.Prefix()] * 3, 2)
+    strategies = best_strategies(alike, Closure.of(alike), np.ones(len(alike)))
+    assert strategies[0] is strategies[1] is strategies[2]
+    weighted = alike.with_weights({("a0",): 50.0})
+    strategies = best_strategies(weighted, Closure.of(weighted), weighted.weights)
+    assert strategies[1] is strategies[2] is not strategies[0]
+
+
+@pytest.mark.parametrize("loss", [SUM, LARGEST], ids=["sum", "largest"])
+def test_the_bound_on_other_strategies_is_close_and_holds(loss):
+    weights = loss.table_weights(MIXED)
+    plan = rp.plan(MIXED, loss=loss, budget=rp.Budget(privacy_cost=1))
+    bound = strategy_bound(MIXED, plan.closure, weights, largest=loss.looks_at_worst_cells)
+    assert bound <= plan.loss_value <= bound * (1.02 if loss is LARGEST else 1.001)
+    rng = np.random.default_rng(3)
+    for _ in range(3):
+        others = {}
+        for place, strategy in plan.closure.strategies.items():
+            # Rows mixed by integers: the same reference distribution, another matrix.
+            n = strategy.size
+            mixed = np.eye(n - 1, dtype=int) + rng.integers(0, 2, (n - 1, n - 1)) * np.tri(
+                n - 1, k=-1, dtype=int
+            )
+            others[place] = Strategy(mixed @ strategy.integers, strategy.bits)
+            np.testing.assert_allclose(others[place].reference, strategy.reference, atol=1e-9)
+        other = optimum(MIXED, loss=loss, strategies=others)
+        assert other.loss.value(other.table_variances.of_loss(loss), MIXED) >= bound
+
+
+def test_strategies_for_the_largest_variance_are_better_at_it():
+    largest = rp.plan(MIXED, loss=LARGEST, budget=rp.Budget(privacy_cost=1))
+    of_sum = optimum(MIXED, loss=SUM).closure.strategies
+    other = optimum(MIXED, loss=LARGEST, strategies=of_sum)
+    assert largest.loss_value < np.max(other.table_variances.worst) * 0.99
+
+
+def test_progress_is_told_and_may_end_the_search():
+    told = []
+    best_strategies(MIXED, Closure.of(MIXED), np.full(len(MIXED), 2.0), note=told.append)
+    assert told
+    assert all(0 <= share <= 1 for share in told)
+
+    class Stop(Exception):
+        pass
+
+    def note(share):
+        raise Stop
+
+    with pytest.raises(Stop):
+        best_strategies(MIXED, Closure.of(MIXED), np.full(len(MIXED), 3.0), note=note)
+
+
+def test_what_was_found_is_not_searched_for_again(monkeypatch):
+    weights = np.full(len(MIXED), 5.0)
+    found = best_strategies(MIXED, Closure.of(MIXED), weights)
+    monkeypatch.setattr(module, "StrategySearch", None)  # a search would fail
+    again = best_strategies(MIXED, Closure.of(MIXED), weights)
+    assert again.keys() == found.keys()
+    for place, strategy in found.items():
+        np.testing.assert_array_equal(again[place].integers, strategy.integers)
+        assert again[place].bits == strategy.bits
+    for other in (
+        {"table_weights": weights * 1.5},
+        {"table_weights": weights, "even": True},
+        {"table_weights": weights, "largest": True},
+    ):
+        with pytest.raises(TypeError):
+            best_strategies(MIXED, Closure.of(MIXED), **other)
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {},
+        {"place 0": np.array([0, 12])},
+        {"place 0": np.array([0, 12]), "matrix 0": np.zeros((5, 6), dtype=int)},
+        {"place 0": np.array([0, 12]), "matrix 0": np.eye(3, dtype=int)[1:]},
+        {"place 0": np.array([0, 12, 1]), "matrix 0": np.eye(6, dtype=int)[1:]},
+    ],
+    ids=["empty", "no matrix", "singular", "another size", "another shape"],
+)
+def test_a_cache_that_holds_something_else_is_ignored(monkeypatch, broken):
+    cache = StrategyCache(None)
+    monkeypatch.setattr(module, "_cache", lambda: cache)
+    monkeypatch.setattr(cache, "get", lambda key: broken)
+    found = best_strategies(MIXED, Closure.of(MIXED), np.ones(len(MIXED)))
+    assert sorted(found) == [0, 1, 3]

@@ -1,0 +1,210 @@
+"""Plan files of version 2: attributes asked other than by their single values."""
+
+import json
+from importlib import resources
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from jsonschema import Draft202012Validator
+
+import rpexplore as rp
+from rpexplore.errors import PlanError
+from tests.strategies import asked_workloads, domains, losses, workloads
+
+FIRST, SECOND = (
+    json.loads(resources.files("rpexplore").joinpath(f"schemas/plan-{version}.json").read_text())
+    for version in (1, 2)
+)
+VALIDATOR = Draft202012Validator(SECOND)
+
+
+def make_plan(loss) -> rp.Plan:
+    region = rp.Attribute(
+        "region", rp.Categories(("a", "b", "c")), groups=(("North",), ("North",), ("South",))
+    )
+    sizes = rp.Domain.from_sizes({"age": 4, "sex": 2, "one": 1})
+    domain = rp.Domain((*sizes.attributes, region))
+    workload = rp.Workload.of(
+        domain, [(), ("age", "sex"), ("age", "region"), ("sex", "one"), "age"], targets=[5] * 5
+    )
+    workload = workload.asked({"age": rp.Prefix(), "region": rp.Hierarchy(), "one": rp.Ranges()})
+    own = rp.Own([[1, 1, 0, 0], [0.5, 0, 0, 0], [0, 0, 1, 0], [0, 0, 1, -1]], name="mine")
+    workload = workload.asked({"age": own}, tables=["age"])
+    workload = workload.asked({"age": rp.Identity()}, tables=[("age", "sex")])
+    return rp.plan(workload, loss=loss, budget=rp.Budget(rho="1/3"))
+
+
+SUM, MAX = make_plan(rp.SumOfVariances()), make_plan(rp.MaxVariance("target"))
+
+
+@pytest.fixture(params=[SUM, MAX], ids=["sum", "max"])
+def plan(request) -> rp.Plan:
+    return request.param
+
+
+def test_the_schema_is_a_schema_with_the_parts_of_the_first():
+    Draft202012Validator.check_schema(SECOND)
+    for name in ("exact_number", "attribute_set", "residual", "field"):
+        assert SECOND["$defs"][name] == FIRST["$defs"][name]
+
+
+@given(asked_workloads(workloads(domains(max_attributes=3, max_size=4), max_tables=3)), losses())
+@settings(deadline=None, max_examples=30)
+def test_round_trip_is_exact_and_valid(workload, loss):
+    plan = rp.plan(workload, loss=loss, budget=rp.Budget(rho="0.2"))
+    again = rp.Plan.parse(plan.text)
+    assert again.text == plan.text
+    assert again.workload.has_tables_of(plan.workload)
+    assert again.closure.strategies.keys() == plan.closure.strategies.keys()
+    for place, strategy in plan.closure.strategies.items():
+        assert np.array_equal(again.closure.strategies[place].integers, strategy.integers)
+    version = 1 if workload.is_pure else 2
+    assert json.loads(plan.text)["format_version"] == version
+    Draft202012Validator(FIRST if version == 1 else SECOND).validate(json.loads(plan.text))
+
+
+def test_canonical_text(plan):
+    content = json.loads(plan.text)
+    assert list(content) == SECOND["required"], "the schema lists the keys in order"
+    assert list(content["tables"][0]) == SECOND["$defs"]["table"]["required"]
+    VALIDATOR.validate(content)
+    for text in (json.dumps(content, indent=4), json.dumps(dict(reversed(content.items())))):
+        assert rp.Plan.parse(text).sha256 == plan.sha256
+    assert rp.verify(rp.Plan.parse(plan.text)).holds
+
+
+def test_truncated_files_are_refused(plan):
+    for length in range(0, len(plan.text) - 2, 97):
+        with pytest.raises(PlanError, match=r"^p\.json "):
+            rp.Plan.parse(plan.text[:length], "p.json")
+
+
+def changed(plan: rp.Plan, path: tuple, value) -> dict:
+    """The plan's content with the value at a path replaced, or (...) taken out."""
+    content = json.loads(plan.text)
+    *above, last = path
+    at = content
+    for key in above:
+        at = at[key]
+    if value is ...:
+        del at[last]
+    elif callable(value):
+        at[last] = value(at[last])
+    else:
+        at[last] = value
+    return content
+
+
+MISSING = [
+    ("bases",),
+    ("strategies",),
+    ("cells",),
+    ("bases", 0, "attribute"),
+    ("bases", 0, "ways"),
+    ("bases", 0, "ways", 0, "kind"),
+    ("strategies", 0, "attribute"),
+    ("strategies", 0, "bits"),
+    ("strategies", 0, "matrix"),
+    ("tables", 1, "ways"),
+    ("tables", 1, "worst_variance"),
+    ("tables", 1, "best_variance"),
+    ("cells", 0, "table"),
+    ("cells", 0, "rows"),
+    ("cells", 0, "shadow_price"),
+]
+
+
+@pytest.mark.parametrize("path", MISSING, ids=lambda path: ".".join(map(str, path)))
+def test_missing_parts_are_refused_and_invalid(path):
+    content = changed(MAX, path, ...)
+    with pytest.raises(PlanError, match=r"^p\.json cannot be used: "):
+        rp.Plan.parse(json.dumps(content), "p.json")
+    assert not VALIDATOR.is_valid(content)
+
+
+# (path, value, what the message says, whether the schema can say so as well)
+UNUSABLE = [
+    (("format_version",), 1, "the plan must hold exactly", True),
+    (("bases", 0, "attribute"), "height", "no attribute 'height'", False),
+    (("bases", 0, "ways", 1), {"kind": "median"}, "got 'median'", True),
+    (("bases", 0, "ways"), lambda ways: [*ways, {"kind": "ranges"}], "each once", False),
+    (("bases", 0, "ways"), lambda ways: [*ways, ways[0]], "each once", False),
+    (("bases", 0, "ways"), lambda ways: ways[:-1], "not listed", False),
+    (("bases", 0, "ways"), lambda ways: ways[::-1], "single values first", False),
+    (("bases",), lambda rows: rows[:-1], "a way that is not listed", False),
+    (("bases", 1, "ways", 0), {"kind": "windows", "width": 0}, "at least 1, got 0", True),
+    (("bases", 1, "ways", 0), {"kind": "hierarchy", "widths": [2]}, "below the 2 values", False),
+    (("tables", 1, "ways"), [9], "not listed", False),
+    (("tables", 1, "ways"), [-1], "not listed", True),
+    (("tables", 1, "ways"), [], "one way for each", False),
+    (("tables", 1, "ways"), [0, 0], "one way for each", False),
+    (("tables", 1, "ways"), [0.0], "whole numbers", False),
+    (("tables", 1, "ways"), [True], "whole numbers", True),
+    (("tables", 1, "ways"), 0, "whole numbers", True),
+    (("tables", 1, "worst_variance"), -1, "worst must be", True),
+    (("tables", 1, "best_variance"), "3", "best must be a number", True),
+    (("strategies",), lambda rows: rows[:-1], "one strategy for each", False),
+    (("strategies",), lambda rows: rows[::-1], "one strategy for each", False),
+    (("strategies",), lambda rows: [*rows, rows[0]], "one strategy for each", False),
+    (("strategies", 0, "attribute"), "sex", "one strategy for each", False),
+    (("strategies", 0, "attribute"), "height", "no attribute 'height'", False),
+    (("strategies", 0, "bits"), 1.0, "whole numbers", False),
+    (("strategies", 0, "bits"), -1, "power of two", True),
+    (("strategies", 0, "bits"), 21, "power of two", True),
+    (("strategies", 0, "matrix", 0, 0), 1.5, "whole numbers", True),
+    (("strategies", 0, "matrix", 0, 0), 3.0, "whole numbers", False),
+    (("strategies", 0, "matrix", 0, 0), True, "whole numbers", True),
+    (("strategies", 0, "matrix", 0, 0), "3", "whole numbers", True),
+    (("strategies", 0, "matrix", 0, 0), 2**20 + 1, "within ±2", True),
+    (("strategies", 0, "matrix", 0, 0), 2**70, "whole numbers", True),
+    (("strategies", 0, "matrix"), lambda rows: rows[:-1], "3 rows of 4", False),
+    (("strategies", 0, "matrix", 0), lambda row: row[:-1], "3 rows of 4", False),
+    (("strategies", 0, "matrix"), lambda rows: [rows[0]] * 3, "must be invertible", False),
+    (("strategies", 0, "matrix"), [[1, 1, 1, 1]] * 3, "must be invertible", False),
+    (("strategies", 0, "matrix"), 5, "", True),
+    (("cells", 0, "table"), 5, "no table 5", False),
+    (("cells", 0, "table"), -1, "no table -1", True),
+    (("cells", 0, "table"), True, "no table True", True),
+    (("cells", -1, "rows"), lambda rows: [99] * len(rows), "has no cell", False),
+    (("cells", 0, "rows"), lambda rows: [*rows, 0], "has no cell", False),
+    (("cells", 0, "rows"), None, "", True),
+    (("cells", -1, "rows", 0), -1, "has no cell", True),
+    (("cells", -1, "rows", 0), 0.0, "has no cell", False),
+    (("cells", 0, "shadow_price"), -1, "shadow_price must be", True),
+    (("cells",), None, "cells must be a list", True),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "message", "in_schema"), UNUSABLE)
+def test_unusable_parts_are_refused(path, value, message, in_schema):
+    content = changed(MAX, path, value)
+    with pytest.raises(PlanError, match=r"^p\.json cannot be used: .*" + message):
+        rp.Plan.parse(json.dumps(content), "p.json")
+    assert VALIDATOR.is_valid(content) != in_schema
+
+
+def test_a_plan_of_single_values_has_no_second_version():
+    """The same plan would have two texts, and two names."""
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 4}), 1)
+    pure = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    content = json.loads(pure.text) | {
+        "format_version": 2,
+        "bases": [{"attribute": "age", "ways": [{"kind": "identity"}]}],
+        "strategies": [],
+        "cells": [],
+    }
+    for table in content["tables"]:
+        table["ways"] = [0] * len(table["attributes"])
+        table["worst_variance"] = table["best_variance"] = table["variance"]
+    with pytest.raises(PlanError, match="only single values the format version is 1"):
+        rp.Plan.parse(json.dumps(content))
+
+
+def test_numbers_json_does_not_know_are_refused(plan):
+    for number in ("NaN", "Infinity", "1e999"):
+        for key in ("worst_variance", "best_variance", "shadow_price"):
+            line = f'"{key}":{json.loads(plan.text)["tables"][2][key]!r}'
+            assert line in plan.text
+            with pytest.raises(PlanError, match=r"^p\.json "):
+                rp.Plan.parse(plan.text.replace(line, f'"{key}":{number}'), "p.json")

@@ -1,0 +1,85 @@
+"""Which values a text names."""
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.errors import DomainError
+from rpexplore.selection import chosen, selected
+
+AGE = rp.Attribute("age", rp.Integers(0, 99))
+BANDS = rp.Attribute("band", rp.Integers(10, 47, 10))  # 10 to 19, …, 40 to 47
+INCOME = rp.Attribute("income", rp.Bins((-5.5, 0, 500, 1000)))
+PLACE = rp.Attribute(
+    "place",
+    rp.Categories(("1", "2", "3", "a,b", "x..y"), ("Ash", "2..3", "Coast", "A, B", "X")),
+    groups=(("North", "Hills"), ("North", "Coast"), ("South", "Coast"), ("South",), ()),
+)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "text", "places"),
+    [
+        (AGE, "18..20", (18, 19, 20)),
+        (AGE, " 18 .. 20 ", (18, 19, 20)),
+        (AGE, "..2", (0, 1, 2)),
+        (AGE, "97..", (97, 98, 99)),
+        (AGE, "7", (7,)),
+        (AGE, "3,1,2..4", (1, 2, 3, 4)),
+        (BANDS, "10..29", (0, 1)),
+        (BANDS, "10 to 19", (0,)),
+        (BANDS, "10 to 19..30 to 39", (0, 1, 2)),
+        (BANDS, "40..47", (3,)),
+        (INCOME, "0..1000", (1, 2)),
+        (INCOME, "-5.5..0", (0,)),
+        (INCOME, "0 to under 500", (1,)),
+        (PLACE, "Ash", (0,)),
+        (PLACE, "1", (0,)),
+        (PLACE, "2", (1,)),
+        (PLACE, "2..3", (1,)),  # a label
+        (PLACE, "1..3", (0, 1, 2)),
+        (PLACE, "Ash..Coast", (0, 1, 2)),
+        (PLACE, "a,b", (3,)),
+        (PLACE, "x..y", (4,)),
+        (PLACE, "2..3..x..y", (1, 2, 3, 4)),
+        (PLACE, "North", (0, 1)),
+        (PLACE, "North > Coast", (1,)),
+        (PLACE, "South > Coast,Hills", (0, 2)),
+        (PLACE, "Coast", (2,)),  # a value before a group
+    ],
+)
+def test_texts_that_name_values(attribute, text, places):
+    assert selected(attribute, text) == places
+    vector = chosen(attribute, text)
+    assert [place for place, x in enumerate(vector) if x] == list(places)
+    assert (len(vector), sum(vector)) == (attribute.size, len(places))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "text"),
+    [
+        (AGE, ""),
+        (AGE, ".."),
+        (AGE, "20..18"),
+        (AGE, "100"),
+        (AGE, "18..100"),
+        (AGE, "18,,19"),
+        (AGE, "nan..3"),
+        (BANDS, "12..29"),
+        (BANDS, "10..25"),
+        (INCOME, "0..400"),
+        (PLACE, "East"),
+        (PLACE, "North > "),
+    ],
+)
+def test_what_names_no_value_is_refused(attribute, text):
+    with pytest.raises(DomainError) as caught:
+        selected(attribute, text)
+    assert repr(attribute.name) in str(caught.value)
+    assert repr(text) in str(caught.value)
+
+
+def test_a_name_that_two_groups_have_names_neither():
+    domain = rp.Attribute("a", rp.Categories(("x", "y")), groups=(("N", "Mid"), ("S", "Mid")))
+    with pytest.raises(DomainError, match=r"a group or a range such as x\.\.y"):
+        selected(domain, "Mid")
+    assert selected(domain, "S > Mid") == (1,)

@@ -1,0 +1,161 @@
+"""Strategies: exact costs, the inverse, and what questions see of the noise."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.errors import PlanError
+from rpexplore.questions import questions
+from rpexplore.strategy import MOST_BITS, Moments, Strategy, hull, measured_places, moments
+from tests.generalised import any_strategies, any_strategy, asked_workloads, question_matrix
+
+seeds = st.integers(0, 2**32)
+
+
+@given(st.integers(2, 12), st.integers(0, MOST_BITS), seeds)
+def test_a_strategy_is_what_its_integers_say(n, bits, seed):
+    strategy = any_strategy(n, seed)
+    strategy = Strategy(strategy.integers, bits)  # another power of two below the same integers
+    columns = strategy.integers.T.tolist()
+    largest = max(sum(entry * entry for entry in column) for column in columns)
+    assert strategy.squared_sensitivity == largest
+    assert strategy.cost_factor == Fraction(largest, 4**bits)
+    np.testing.assert_array_equal(strategy.matrix * 2.0**bits, strategy.integers)
+    z, decoding, matrix = strategy.reference, strategy.decoding, strategy.matrix
+    assert z.shape == (n,)
+    assert decoding.shape == (n, n - 1)
+    assert z.sum() == pytest.approx(1, abs=1e-10)
+    np.testing.assert_allclose(matrix @ z, 0, atol=1e-9 * np.abs(matrix).max())
+    np.testing.assert_allclose(np.outer(z, np.ones(n)) + decoding @ matrix, np.eye(n), atol=1e-9)
+    for array in (strategy.integers, z, decoding):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+
+
+def test_the_largest_sensitivity_does_not_overflow():
+    """300 numbers of 2^20; it would take 2^23 values to leave 64 bits."""
+    n = 300
+    integers = np.hstack([np.full((n - 1, 1), 2**20), np.eye(n - 1, dtype=np.int64) * 2**12])
+    assert Strategy(integers, MOST_BITS).squared_sensitivity == (n - 1) * 2**40
+
+
+@pytest.mark.parametrize(
+    ("integers", "bits", "message"),
+    [
+        ([[1, 0], [0, 1]], 3, "2 values must have 1 rows, got 2"),
+        ([[1]], 3, "1 values must have 0 rows"),
+        ([[3, 3]], 3, "must be invertible"),
+        ([[0, 0]], 3, "must be invertible"),
+        ([[1, 2, 3], [2, 4, 6]], 3, "must be invertible"),
+        ([[1, 2, 3], [2, 3, 4]], 3, "must be invertible"),  # their difference is a row of ones
+        ([[2**20 + 1, 0]], 3, "within"),
+        ([[-(2**20) - 1, 0]], 3, "within"),
+        ([[1, 0]], -1, "within"),
+        ([[1, 0]], MOST_BITS + 1, "within"),
+    ],
+)
+def test_refused(integers, bits, message):
+    with pytest.raises(PlanError, match=message):
+        Strategy(np.array(integers), bits)
+
+
+def test_what_cannot_be_decoded_in_floats_is_refused():
+    """Numbers of Fibonacci: the determinant is 1, but the inverse has to cancel 12 digits."""
+    with pytest.raises(PlanError, match="must be invertible"):
+        Strategy(np.array([[832_040, 514_229, 0], [514_229, 317_811, 0]]), 0)
+    assert Strategy(np.array([[89, 55, 0], [55, 34, 0]]), 0).size == 3
+
+
+@given(asked_workloads(), seeds)
+@settings(deadline=None, max_examples=60)
+def test_moments_against_dense_matrices(workload, seed):
+    strategies = any_strategies(workload, seed)
+    assert measured_places(workload) == sorted(strategies)
+    for place, basis in workload.questions:
+        attribute = workload.domain.attributes[place]
+        n, w = attribute.size, question_matrix(basis, attribute)
+        found = moments(workload, place, basis, strategies)
+        if place in strategies:
+            stacked = np.vstack([np.ones(n), strategies[place].integers / 2.0**10])
+            inverse = np.linalg.inv(stacked)
+        else:  # math.md §2, with noise as if n − 1 orthonormal rows were measured
+            inverse = np.column_stack([np.full(n, 1 / n), np.eye(n)[:, 1:]])
+        nu = w @ inverse[:, 0]
+        spread = np.sum((w @ inverse[:, 1:]) ** 2, axis=1)
+        if place not in strategies:
+            spread = np.sum((w @ (np.eye(n) - 1 / n)) ** 2, axis=1)
+        np.testing.assert_allclose(found.total, nu**2, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(found.spread, spread, rtol=1e-9, atol=1e-11)
+        assert np.all(found.spread >= 0)
+        assert found.total_sum == pytest.approx(np.sum(nu**2), rel=1e-9)
+        assert found.spread_sum == pytest.approx(np.sum(spread), rel=1e-9, abs=1e-11)
+
+
+def test_single_values_hold_nothing_however_many():
+    found = Moments.of_single_values(10**6)
+    assert found.spread.nbytes == found.total.nbytes == 8 * 10**6  # as if …
+    assert found.spread.strides == found.total.strides == (0,)
+    assert (found.spread_sum, found.total_sum) == (10**6 - 1, 1e-6)
+
+
+def test_single_values_of_a_strategy():
+    strategy = any_strategy(5, 3)
+    domain = rp.Domain.from_sizes({"a": 5})
+    found = Moments.of_values(strategy)
+    expected = strategy.moments(questions(rp.Identity(), domain["a"]))
+    for name in ("spread", "total", "spread_sum", "total_sum"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12)
+
+
+def test_an_attribute_without_its_strategy_is_named():
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 4}), 1).asked(
+        {"age": rp.Prefix()}
+    )
+    with pytest.raises(PlanError, match=r"'age' is asked other than by single values"):
+        moments(workload, 0, rp.Prefix(), {})
+
+
+# ---- the hull
+
+numbers = st.integers(0, 6).map(float) | st.floats(0, 10)
+
+
+@given(st.lists(st.tuples(numbers, numbers), min_size=1, max_size=30), st.booleans(), seeds)
+@settings(max_examples=300)
+def test_the_hull_holds_an_extreme_point_of_every_direction(points, largest, seed):
+    x, y = np.array(points).T
+    kept = hull(x, y, largest=largest)
+    assert len(set(kept.tolist())) == len(kept) > 0
+    assert np.all(np.diff(x[kept]) * (-1 if largest else 1) >= 0)
+    angles = np.random.default_rng(seed).uniform(0, np.pi / 2, 50)
+    for angle in (0, np.pi / 2, *angles):
+        values = np.cos(angle) * x + np.sin(angle) * y
+        every, some = (values, values[kept]) if largest else (-values, -values[kept])
+        assert some.max() == pytest.approx(every.max(), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("points", "largest", "kept"),
+    [
+        ([(1, 1)], True, [0]),
+        ([(1, 1), (1, 1), (0, 1), (1, 0)], True, [0]),
+        ([(0, 3), (3, 0), (1, 1)], True, [1, 0]),  # below the line between the others
+        ([(0, 3), (3, 0), (1, 1)], False, [0, 2, 1]),
+        ([(0, 3), (3, 0), (2, 2)], True, [1, 2, 0]),
+        ([(0, 2), (1, 1), (2, 0)], True, [2, 0]),  # on a line: the ends do
+        ([(0, 0), (5, 5), (5, 0), (0, 5)], False, [0]),
+    ],
+)
+def test_hulls(points, largest, kept):
+    x, y = np.array(points, dtype=float).T
+    assert hull(x, y, largest=largest).tolist() == kept
+
+
+def test_rows_that_are_all_alike_have_one_vertex():
+    found = Moments.of_single_values(10**6)
+    assert found.extreme_rows(largest=True).tolist() == [0]
+    assert found.extreme_rows(largest=False).tolist() == [0]
