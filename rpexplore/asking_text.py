@@ -33,6 +33,8 @@ def asking_from_text(domain: Domain, text: str, read_own: ReadOwn) -> Asking:
     for name, way in splits:
         if name in domain:
             return _asking(domain, domain[name], way, text, read_own)
+    if len(parts) == 2 and parts[0].strip():
+        domain.position(parts[0])  # names what it has, or what may be meant
     raise WorkloadError(
         f"{text!r} must be an attribute, =, and how it is asked ({WAYS}), such as age=prefix."
     )

@@ -10,7 +10,6 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from functools import cache
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from rpexplore.closure import Closure
 from rpexplore.errors import PlanError
 from rpexplore.solvers.integer_strategies import bits_for, integer_matrix
 from rpexplore.strategy import Strategy, measured_places
-from rpexplore.strategy_cache import StrategyCache
+from rpexplore.strategy_cache import user_cache
 from rpexplore.strategy_search import Note, StrategySearch
 from rpexplore.threads import in_one_thread
 from rpexplore.workload import Workload
@@ -52,17 +51,25 @@ def best_strategies(
     another one of the same user, is not searched for again.
     """
     key = _key(workload, table_weights, largest, even)
-    kept = _cache().get(key)
+    kept = user_cache().get(key)
     if kept is not None and (found := _strategies_of(kept, workload)) is not None:
         return found
-    search = StrategySearch(workload, closure, table_weights, keep_references=even)
-    search.start({})
-    if largest:
-        _find_for_largest(search, note)
-    else:
-        _find(search, note)
-    strategies = _rounded(search)
-    _cache().put(key, _arrays_of(strategies))
+    try:
+        with np.errstate(divide="ignore", invalid="ignore"):  # it shows in what comes of it
+            search = StrategySearch(workload, closure, table_weights, keep_references=even)
+            search.start({})
+            if largest:
+                _find_for_largest(search, note)
+            else:
+                _find(search, note)
+            strategies = _rounded(search)
+    except (np.linalg.LinAlgError, ValueError, FloatingPointError):
+        raise PlanError(
+            f"What to measure best could not be computed for {_own_in_words(workload)}: questions "
+            "of very different size, or nearly the same as each other, are beyond the digits of "
+            "the computer. Scale them alike, or leave out those that follow from others."
+        ) from None
+    user_cache().put(key, _arrays_of(strategies))
     return strategies
 
 
@@ -84,9 +91,15 @@ def strategy_bound(
     return search.least_value() ** 2
 
 
-@cache
-def _cache() -> StrategyCache:
-    return StrategyCache.of_user()
+def _own_in_words(workload: Workload) -> str:
+    """The attributes that are asked by a matrix of one's own, or all that need a strategy."""
+    names = workload.domain.names
+    own = [
+        names[place]
+        for place, listed in enumerate(workload.bases)
+        if any(basis.kind == "own" for basis in listed)
+    ]
+    return ", ".join(map(repr, own or [names[place] for place in measured_places(workload)]))
 
 
 def _key(workload: Workload, table_weights: np.ndarray, largest: bool, even: bool) -> str:

@@ -78,7 +78,7 @@ def check_countable(plan: Plan, records: Records) -> None:
     """
     entries = plan.closure.sizes.astype(float)
     for place, strategy in plan.closure.strategies.items():
-        entries[place] = float(np.max(np.abs(strategy.integers)))
+        entries[place] = float(max(strategy.integers.max(), -strategy.integers.min()))
     sizes = _product(plan, entries)
     largest = int(np.argmax(sizes))
     if sizes[largest] * max(records.n_records, 1) >= 2.0**61:

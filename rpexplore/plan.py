@@ -346,11 +346,13 @@ def summary(plan: Plan) -> str:
         "  Accuracy   standard error of a cell",
         f"    {'attributes':>10} {'tables':>9} {'best':>10} {'median':>10} {'worst':>10}",
     ]
+    best = plan.table_variances.standard_errors("best")
     for order in np.unique(workload.orders):
-        errors = plan.standard_errors[workload.orders == order]
+        tables = workload.orders == order
         rows.append(
-            f"    {order:>10} {len(errors):>9,} {errors.min():>10.4g} "
-            f"{np.median(errors):>10.4g} {errors.max():>10.4g}"
+            f"    {order:>10} {np.count_nonzero(tables):>9,} {best[tables].min():>10.4g} "
+            f"{np.median(plan.standard_errors[tables]):>10.4g} "
+            f"{plan.worst_standard_errors[tables].max():>10.4g}"
         )
     return "\n".join(rows)
 

@@ -227,7 +227,7 @@ def _operator(basis: Basis, n: int, groups: tuple[tuple[int, ...], ...]) -> _Ope
         case Prefix():
             return _Intervals(np.zeros_like(every), every, n)
         case Windows():
-            return _Intervals(np.maximum(every - basis.width + 1, 0), every, n)
+            return _Intervals(np.maximum(every - min(basis.width, n) + 1, 0), every, n)
         case Hierarchy():
             total = [tuple(range(n))] if n > 1 else []
             nodes = [*total, *groups, *((value,) for value in range(n))]

@@ -35,7 +35,7 @@ import pyarrow.parquet
 
 from rpexplore.accuracy import normal_quantile, residuals_within
 from rpexplore.attribute import Attribute, Categories
-from rpexplore.basis import Basis
+from rpexplore.basis import Basis, Hierarchy, Identity
 from rpexplore.cells import Cells
 from rpexplore.errors import ReleaseError
 from rpexplore.exact import exact_text
@@ -114,21 +114,24 @@ class Release:
     ) -> tuple[float, float]:
         """(value, standard error) of any product query on a table: a range, a subtotal, …
 
-        query: a vector for each attribute of the table, one number for each of its values. The
-        standard error is exact, with all covariances between what the query adds up.
+        query: a vector for attributes of the table, one number for each of its values; what is
+        left out is summed over. The standard error is exact, with all covariances between what the
+        query adds up.
         """
         domain = self.plan.workload.domain
         places = domain.positions(table)
         names = [domain.names[place] for place in places]
-        if set(query) != set(names):
+        others = [name for name in query if name not in names]
+        if others:
             raise ReleaseError(
-                f"A query on the table {domain.describe(places)} must give a vector for each of "
-                f"its attributes and for no other, got {', '.join(map(repr, query)) or 'none'}."
+                f"The table {domain.describe(places)} does not have the attribute "
+                f"{others[0]!r}; ask a table that has it."
             )
-        error = float(np.sqrt(self.plan.query_variance(table, query)))  # checks the vectors
+        whole = {name: query.get(name, [1.0] * domain[name].size) for name in names}
+        error = float(np.sqrt(self.plan.query_variance(table, whole)))  # checks the vectors
         values = self._marginal(places)
         for name in names:
-            values = np.tensordot(np.asarray(query[name], dtype=float), values, axes=(0, 0))
+            values = np.tensordot(np.asarray(whole[name], dtype=float), values, axes=(0, 0))
         return float(values), error
 
     def _marginal(self, places: Sequence[int]) -> np.ndarray:
@@ -354,15 +357,15 @@ def table_of_cells(
 
 def label_columns(attribute: Attribute, basis: Basis | None = None) -> list[tuple[str, pa.Array]]:
     """Names and contents of the columns that say what a cell counts, one row a question."""
-    if basis is not None and not basis.is_identity:
-        return [(attribute.name, pa.array(questions(basis, attribute).labels()))]
     values = attribute.values
-    if isinstance(values, Categories) and values.labels != values.values:
-        return [
-            (attribute.name, pa.array(values.values)),
-            (f"{attribute.name} label", pa.array(values.labels)),
-        ]
-    return [(attribute.name, pa.array(attribute.labels()))]
+    basis = basis or Identity()
+    labels = attribute.labels() if basis.is_identity else questions(basis, attribute).labels()
+    coded = basis.is_identity or isinstance(basis, Hierarchy)
+    if coded and isinstance(values, Categories) and values.labels != values.values:
+        # The single values come last; groups above them have no code but their name.
+        codes = [*labels[: len(labels) - values.size], *values.values]
+        return [(attribute.name, pa.array(codes)), (f"{attribute.name} label", pa.array(labels))]
+    return [(attribute.name, pa.array(labels))]
 
 
 def _sha256(path: Path) -> str:

@@ -27,6 +27,10 @@ MOST_BITS = 20
 # The computed inverse times [1ᵀ; R] may be off the identity by so much; answers are then unbiased
 # to as many digits.
 INVERSE_TOLERANCE = 1e-8
+# The largest number in the inverse times that in R may be so large, so that what is computed from
+# the inverse is exact to about as many digits.
+LARGEST_INVERSE = 1e7
+_AT_ONCE = 1 << 22  # numbers worked on together
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,15 +44,23 @@ class Strategy:
     bits: int
 
     def __post_init__(self) -> None:
-        integers = np.ascontiguousarray(self.integers, dtype=np.int64)
-        rows, n = integers.shape
-        if rows != n - 1 or n < 2:
-            raise PlanError(f"A strategy for {n} values must have {n - 1} rows, got {rows}.")
-        if not 0 <= self.bits <= MOST_BITS or np.any(np.abs(integers) > 2**MOST_BITS):
+        given = np.asarray(self.integers)
+        if given.ndim != 2 or given.shape[0] != given.shape[1] - 1 or given.shape[1] < 2:
             raise PlanError(
-                f"A strategy's numbers must lie within ±2^{MOST_BITS}, over a power of two of at "
-                "most that."
+                f"A strategy for n values must have n − 1 rows of n, got the shape {given.shape}."
             )
+        whole = np.issubdtype(given.dtype, np.integer) and type(self.bits) is int
+        # Not by absolute values: that of the least 64-bit integer is itself.
+        if (
+            not whole
+            or not 0 <= self.bits <= MOST_BITS
+            or np.any((given < -(2**MOST_BITS)) | (given > 2**MOST_BITS))
+        ):
+            raise PlanError(
+                f"A strategy's numbers must be integers within ±2^{MOST_BITS}, over a power of "
+                "two of at most that."
+            )
+        integers = np.ascontiguousarray(given, dtype=np.int64)
         integers.setflags(write=False)
         object.__setattr__(self, "integers", integers)
         _ = self._inverse
@@ -86,10 +98,11 @@ class Strategy:
             inverse = np.full((n, n), np.inf)
         with np.errstate(invalid="ignore", over="ignore"):
             off = np.max(np.abs(inverse @ stacked - np.eye(n)))
-        if not off < INVERSE_TOLERANCE:
+        exactness = np.max(np.abs(inverse)) * np.max(np.abs(stacked))
+        if not (off < INVERSE_TOLERANCE and exactness < LARGEST_INVERSE):
             raise PlanError(
                 "A strategy must tell all values of its attribute apart: with a row of ones its "
-                "matrix must be invertible."
+                "matrix must be invertible, and well enough to compute with."
             )
         inverse.setflags(write=False)
         return inverse
@@ -112,8 +125,12 @@ class Strategy:
 
     def moments(self, asked: Questions) -> "Moments":
         """T and N of questions about the attribute."""
+        # From V itself: squares of D's products would lose half of their digits where they cancel.
+        spread = np.zeros(asked.n_rows)
+        step = max(_AT_ONCE // asked.n_rows, 1)
         with one_thread():
-            spread = np.maximum(asked.row_quadratics(self.decoded_covariance), 0.0)
+            for start in range(0, self.size - 1, step):
+                spread += np.sum(asked.of(self.decoding[:, start : start + step], 0) ** 2, axis=1)
         total = asked.of(self.reference, 0) ** 2
         return Moments(spread, total, float(np.sum(spread)), float(np.sum(total)))
 

@@ -11,6 +11,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -117,3 +118,9 @@ def _file_name(key: str) -> str:
 
 def _n_bytes(arrays: Mapping[str, np.ndarray]) -> int:
     return sum(array.nbytes for array in arrays.values())
+
+
+@cache
+def user_cache() -> StrategyCache:
+    """The one cache of this process."""
+    return StrategyCache.of_user()

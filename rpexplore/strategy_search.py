@@ -8,6 +8,7 @@ improved in turn, each by `best_reference`, which sees the sum over residuals wi
 exactly (math.md §4.2). Every step lowers the sum.
 """
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -17,10 +18,30 @@ from rpexplore.closure import Closure
 from rpexplore.questions import questions
 from rpexplore.solvers.strategies import Measuring, best_matrix, best_reference
 from rpexplore.strategy import measured_places
+from rpexplore.strategy_cache import user_cache
 from rpexplore.workload import Workload
 
+_LEAST_SHARE = 1e-12  # of a table in the weights that are looked for
 _ALIKE = 1e-6  # attributes whose problems agree so far (relative) are solved once
 Note = Callable[[float], None]
+
+
+def _best_even_matrix(gram: np.ndarray) -> Measuring:
+    """The best matrix for an even spread, from the dual weights if they were found before.
+
+    These are kept for every size and basis. They are no more than a start: what follows from them
+    is certified anew, in an eigendecomposition or two.
+    """
+    n = len(gram)
+    key = f"even {hashlib.sha256((gram / np.trace(gram)).tobytes()).hexdigest()}"
+    weights = (user_cache().get(key) or {}).get("value_weights", np.empty(0))
+    usable = weights.shape == (n,) and np.all(np.isfinite(weights) & (weights > 0))
+    even = np.full(n, 1 / n)
+    start = Measuring(np.empty(0), even, weights / np.sum(weights), 0.0, 0.0) if usable else None
+    found = best_matrix(gram, even, start=start)
+    if start is None:
+        user_cache().put(key, {"value_weights": found.value_weights})
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,9 +129,10 @@ class StrategySearch:
         Where an attribute is asked in several ways, for all of them together.
         """
         for place in self.places:
-            n = int(self.closure.sizes[place])
             gram = np.sum([self.grams[q] for q in self.of_place[place]], axis=0)
-            self._take(place, best_matrix(gram, references.get(place, np.full(n, 1 / n))))
+            reference = references.get(place)
+            even = _best_even_matrix(gram) if reference is None else None
+            self._take(place, even or best_matrix(gram, reference))
 
     def weigh_rows(self, question: int, weights: np.ndarray) -> None:
         """Give the rows of a question other weights, of sum 1."""
@@ -261,9 +283,12 @@ class StrategySearch:
                 variances = spread * np.maximum(asked.row_quadratics(covariance), 0.0)
                 variances += level * asked.of(reference, 0) ** 2
                 weighed = self.row_weights[question] * variances
-                moved[question] = weighed / np.sum(weighed)
+                if np.sum(weighed) > 0:  # not if its tables no longer weigh anything
+                    moved[question] = weighed / np.sum(weighed)
         for question in (q for place in self.places for q in self.of_place[place]):
             self.weigh_rows(question, moved[question])
-        self.table_weights = of_tables / total * importance
+        # None so small that nothing can be computed with it.
+        shares = np.maximum(of_tables / total, _LEAST_SHARE)
+        self.table_weights = shares / np.sum(shares) * importance
         for place in self.places:
             self._take(place, self.measuring[place])

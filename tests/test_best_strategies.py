@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore import best_strategies as module
+from rpexplore import best_strategies as best_strategies_module
+from rpexplore import strategy_search
 from rpexplore.best_strategies import best_strategies, strategy_bound
 from rpexplore.closure import Closure
 from rpexplore.planner import optimum
+from rpexplore.questions import questions as rp_questions
+from rpexplore.solvers.strategies import best_matrix
 from rpexplore.strategy import Strategy
 from rpexplore.strategy_cache import StrategyCache
 from rpexplore.strategy_search import StrategySearch
@@ -156,7 +159,7 @@ def test_progress_is_told_and_may_end_the_search():
 def test_what_was_found_is_not_searched_for_again(monkeypatch):
     weights = np.full(len(MIXED), 5.0)
     found = best_strategies(MIXED, Closure.of(MIXED), weights)
-    monkeypatch.setattr(module, "StrategySearch", None)  # a search would fail
+    monkeypatch.setattr(best_strategies_module, "StrategySearch", None)  # a search would fail
     again = best_strategies(MIXED, Closure.of(MIXED), weights)
     assert again.keys() == found.keys()
     for place, strategy in found.items():
@@ -184,7 +187,33 @@ def test_what_was_found_is_not_searched_for_again(monkeypatch):
 )
 def test_a_cache_that_holds_something_else_is_ignored(monkeypatch, broken):
     cache = StrategyCache(None)
-    monkeypatch.setattr(module, "_cache", lambda: cache)
+    monkeypatch.setattr(best_strategies_module, "user_cache", lambda: cache)
     monkeypatch.setattr(cache, "get", lambda key: broken)
     found = best_strategies(MIXED, Closure.of(MIXED), np.ones(len(MIXED)))
     assert sorted(found) == [0, 1, 3]
+
+
+def test_the_best_matrix_of_a_basis_is_kept_as_a_start(monkeypatch):
+    """What is kept only saves time: with a wrong start, the same comes out, certified."""
+    cache = StrategyCache(None)
+    for module in (strategy_search, best_strategies_module):
+        monkeypatch.setattr(module, "user_cache", lambda: cache)
+    asked = workload([40, 3], [rp.Prefix(), rp.Identity()], 2)
+    gram = rp_questions(rp.Prefix(), asked.domain["a0"]).gram / 40
+    found = strategy_search._best_even_matrix(gram)
+    told = []
+
+    def telling(gram, reference, *, start):
+        told.append(start)
+        return best_matrix(gram, reference, start=start)
+
+    monkeypatch.setattr(strategy_search, "best_matrix", telling)
+    again = strategy_search._best_even_matrix(gram)
+    assert told[0] is not None
+    np.testing.assert_allclose(told[0].value_weights, found.value_weights)
+    assert again.root == pytest.approx(found.root, rel=1e-6)
+    key = next(iter(cache._arrays))
+    cache.put(key, {"value_weights": np.linspace(1, 9, 40)})
+    off = strategy_search._best_even_matrix(gram)
+    assert off.root == pytest.approx(found.root, rel=1e-6)
+    assert off.gap < 1e-6

@@ -84,7 +84,9 @@ def test_a_released_table_can_be_read(tmp_path):
     attributes = [DOMAIN["sex"], *(rp.Attribute(n, rp.Categories(("a", "b"))) for n in names)]
     domain = rp.Domain((*DOMAIN.attributes, *attributes[1:]))
     counts = np.arange(8.0).reshape(2, 2, 2)
-    released = table_of_cells([label_columns(each) for each in attributes], counts, 9.0)
+    released = table_of_cells(
+        [label_columns(each) for each in attributes], counts, np.full(counts.shape, 9.0)
+    )
     path = tmp_path / "table.csv"
     pyarrow.csv.write_csv(released, path)
     expected = ExpectedCounts.from_csv(domain, path.read_bytes(), path.name)

@@ -294,8 +294,11 @@ def test_questions_to_a_release_that_are_refused(data, output):
     assert len(done.answer(table, right)) == 2
     assert done.answer(["age", "sex"], right) == done.answer(table, right)
     assert done.answer([], {})[0] == pytest.approx(done.table([])["value"][0])
-    for query in ({"sex": [1, 0]}, {**right, "one": [1]}, {}, {"sex": [1, 0], "nobody": [1]}):
-        with pytest.raises(ReleaseError, match=r"table \(sex, age\) must give a vector for each"):
+    # What is left out is summed over.
+    assert done.answer(table, {"sex": [1, 0]}) == done.answer(table, {**right, "age": [1, 1, 1]})
+    assert done.answer(table, {})[0] == pytest.approx(done.answer([], {})[0])
+    for query in ({**right, "one": [1]}, {"sex": [1, 0], "nobody": [1]}):
+        with pytest.raises(ReleaseError, match=r"table \(sex, age\) does not have the attribute"):
             done.answer(table, query)
     for vector in ([1, 0], [[1, 0, 0]], [1, 0, float("nan")], ["x", 0, 0], 1, [1, 0, 0, 0]):
         with pytest.raises(WorkloadError, match="'age' must be 3 finite numbers"):

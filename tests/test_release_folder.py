@@ -236,7 +236,9 @@ def asked(tmp_path_factory) -> Release:
 
 
 def test_a_row_is_an_answer(asked):
-    assert asked.table("letter")["letter"].tolist() == [
+    letters = asked.table("letter")
+    assert letters["letter"].tolist() == ["all", "other", "a", "b", "c"]
+    assert letters["letter label"].tolist() == [
         *("all", "other", "the letter a", "the letter b", "the letter c")
     ]
     assert asked.table("digit")["digit"].tolist() == ["≤ 1", "≤ 3", "≤ 5", "≤ 7", "≤ 9"]
