@@ -140,15 +140,19 @@ def _tables(scenarios: list[Scenario], plans: list[Plan]) -> None:
     st.markdown(escaped(compared.differences_in_words(frame, one, two)))
     if frame.empty:
         return
+    whose = "typical cell σ" if "left_worst" in frame else "σ"
     numbers(
         frame,
         {
             "table": st.column_config.TextColumn("Table", width="medium"),
             "order": "Attributes",
-            "left": number(f"σ in {one}", frame["left"]),
-            "right": number(f"σ in {two}", frame["right"]),
+            "left": number(f"{whose} in {one}", frame["left"]),
+            "right": number(f"{whose} in {two}", frame["right"]),
             **_worst_columns(frame, one, two),
-            "change": st.column_config.NumberColumn("Change", format="percent"),
+            "change": st.column_config.NumberColumn(
+                "Change of the typical cell" if "left_worst" in frame else "Change",
+                format="percent",
+            ),
         },
         "differences.csv",
         f"Standard error of each table in {one} and in {two}",
@@ -160,8 +164,8 @@ def _worst_columns(frame: pd.DataFrame, one: str, two: str) -> dict[str, Any]:
     if "left_worst" not in frame:
         return {}
     return {
-        "left_worst": number(f"least accurate cell in {one}", frame["left_worst"]),
-        "right_worst": number(f"least accurate cell in {two}", frame["right_worst"]),
+        "left_worst": number(f"least accurate cell σ in {one}", frame["left_worst"]),
+        "right_worst": number(f"least accurate cell σ in {two}", frame["right_worst"]),
     }
 
 

@@ -4,10 +4,8 @@ import streamlit as st
 
 from pages._optima import optimum
 from pages._session import current, escaped, kept
-from pages._task import Note, worked_out
 from rpexplore.analysis import fairness
 from rpexplore.analysis.forecasts import SCHEMES, Forecast, plain, scheme_of
-from rpexplore.analysis.measured_alike import IN_WORDS, optimum_measured_as
 from rpexplore.errors import RpexploreError
 from rpexplore.losses import Loss
 from rpexplore.optimum import Optimum
@@ -57,33 +55,16 @@ def forecasts(scenario: Scenario) -> list[Forecast]:
 def _solved(scenario: Scenario, wanted: list[tuple[Loss, Workload]]) -> list[Optimum]:
     """The solutions; empty while they are being worked out or where there are none.
 
-    Where attributes are asked in ranges and the like, what is measured is searched for once, for
-    the curator's own plan, and all others take it over.
+    Each measures attributes as is best for itself: what is best for one rule can make another one
+    look less even than it is.
     """
-    if scenario.workload.is_pure:
-        found = []
-        for loss, workload in wanted:
-            solution = optimum(loss, scenario, workload)
-            if solution is None:
-                return []
-            found.append(solution)
-        return found
-    own = next((each for each in wanted if each[0] == scenario.loss), wanted[0])
-    first = optimum(own[0], scenario, own[1])
-    if first is None:
-        return []
-
-    def work(note: Note) -> list[Optimum]:
-        solutions = []
-        for loss, workload in wanted:
-            note(len(solutions) / len(wanted), "Planning by other rules")
-            if (loss, workload) == own:
-                solutions.append(first)
-            else:
-                solutions.append(optimum_measured_as(first, workload, loss))
-        return solutions
-
-    return worked_out("fairness schemes", (first, *wanted), work) or []
+    found = []
+    for loss, workload in wanted:
+        solution = optimum(loss, scenario, workload)
+        if solution is None:
+            return []
+        found.append(solution)
+    return found
 
 
 def own_scheme() -> str:
@@ -127,7 +108,6 @@ def looked_at(compared: list[Forecast], chosen: Forecast) -> tuple[list[Forecast
         help="Of each table; everything below is about that cell. A typical cell stands for the "
         "mean of the variances of all.",
     )
-    st.caption(IN_WORDS)
     seen = kept(
         "fairness seen",
         (cell, *compared),

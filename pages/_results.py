@@ -25,7 +25,10 @@ def headline(planned: Plan) -> None:
     privacy.caption(
         f"{further}; ρ = {rounded(planned.rho, 4, 'up')}; protects {planned.budget.unit}"
     )
-    st.markdown(f":material/verified: **Accuracy proven best.** {escaped(planned.proven)}")
+    # Measured through strategies, a plan is proven best among those that measure as it does.
+    strategies = planned.closure.strategies
+    proven = "Noise proven best for what is measured." if strategies else "Accuracy proven best."
+    st.markdown(f":material/verified: **{proven}** {escaped(planned.proven)}")
 
 
 def table_list(planned: Plan) -> None:

@@ -99,8 +99,7 @@ def _show(found: trade.Frontier, solution: Optimum) -> None:
         ),
         sentence,
         "The best averages against the best worst cases",
-        "Each mark is a plan at the present budget; none is better at both. The average is the "
-        "root of the mean variance.",
+        f"{trade.marks_in_words(found)} The average is the root of the mean variance.",
     )
     with st.expander("The numbers of this chart"):
         columns = {
@@ -117,20 +116,22 @@ def _show(found: trade.Frontier, solution: Optimum) -> None:
 def _keep(found: trade.Frontier) -> None:
     """One of the plans as a scenario of its own."""
     frame = trade.points_at(found, current().budget)
-    words = [trade.point_in_words(row) for row in frame.to_dict("records")]
+    rows = frame.to_dict("records")
+    words = [trade.point_in_words(row) for row in rows]
     place = st.selectbox(
         "A plan of the curve",
         range(len(words)),
         index=trade.bend(frame),
         format_func=words.__getitem__,
         key="point of frontier",
-        help="Between the ends, the importance of each table is set so that the plan comes out.",
+        help="Between the ends, the importance of each table is set so that the plan comes out"
+        + (", if attributes are measured as in yours." if found.is_measured_alike else "."),
     )
     point = found.points[place or 0]
 
     def scenario() -> Scenario:
         return trade.scenario_between(current(), found, point.share)
 
-    note = f"Between average and worst case: {words[place or 0]}"
+    note = trade.note_in_words(found, rows[place or 0])
     st.button("Keep it as a new scenario", on_click=keep_scenario, args=(HERE, scenario, note))
     show_messages(HERE)

@@ -217,3 +217,11 @@ def test_the_best_matrix_of_a_basis_is_kept_as_a_start(monkeypatch):
     off = strategy_search._best_even_matrix(gram)
     assert off.root == pytest.approx(found.root, rel=1e-6)
     assert off.gap < 1e-6
+
+
+def test_questions_beyond_the_digits_of_a_computer_are_refused_by_name():
+    rows = [[1, -1, 0, 0], [0, 1, -1, 0], [0, 0, 1, -1], [1e9] * 4]
+    domain = rp.Domain.from_sizes({"wide": 4, "sex": 2})
+    asked = rp.Workload.all_up_to(domain, 2).asked({"wide": rp.Own(rows)})
+    with pytest.raises(rp.RpexploreError, match=r"for 'wide': .* Scale them alike"):
+        rp.plan(asked, loss=SUM, budget=rp.Budget(privacy_cost=1))

@@ -233,3 +233,9 @@ def test_refused():
         questions(Hierarchy(), x)
     with pytest.raises(ValueError, match="axis 1 must have 4 values, got 5"):
         questions(Prefix(), x).of(np.ones((4, 5)), 1)
+
+
+def test_rolling_sums_of_more_values_than_there_are_are_running_totals():
+    attribute = Attribute("a", Integers(0, 4))
+    wide, prefix = (questions(basis, attribute) for basis in (Windows(10**30), Prefix()))
+    np.testing.assert_array_equal(wide.of(np.eye(5), 0), prefix.of(np.eye(5), 0))

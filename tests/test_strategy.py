@@ -159,3 +159,38 @@ def test_rows_that_are_all_alike_have_one_vertex():
     found = Moments.of_single_values(10**6)
     assert found.extreme_rows(largest=True).tolist() == [0]
     assert found.extreme_rows(largest=False).tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    "integers",
+    [
+        np.array([[-(2**63), 2**20]]),  # its absolute value in 64 bits is itself
+        np.array([[2**63 - 1, 1]]),
+        np.array([[2**20 + 1, 0]]),
+        np.array([[1.0, 0.0]]),
+        np.array([[2**63, 1]], dtype=np.uint64),
+    ],
+)
+def test_entries_beyond_the_limit_are_refused(integers):
+    with pytest.raises(PlanError, match="must be integers within"):
+        Strategy(integers, 4)
+
+
+def test_bits_are_a_whole_number():
+    with pytest.raises(PlanError, match="must be integers within"):
+        Strategy(np.array([[1, 0]]), np.float64(1))  # as a damaged cache may hold
+
+
+def test_what_cannot_be_decoded_exactly_is_refused():
+    nearly_alike = np.array([[-899818, -908868, 188403], [-899821, -908871, 188401]])
+    with pytest.raises(PlanError, match="well enough to compute with"):
+        Strategy(nearly_alike, 20)
+
+
+def test_a_question_that_is_the_total_has_no_part_in_the_residual():
+    """Exact to all digits, however much cancels in D Dᵀ."""
+    strategy = Strategy(np.array([[4001, 4000, 3999], [4000, 4001, 4001]]), 12)
+    attribute = rp.Attribute("a", rp.Integers(0, 2))
+    found = strategy.moments(questions(rp.Prefix(), attribute))
+    assert found.total[2] == pytest.approx(1, rel=1e-9)
+    assert found.spread[2] < 1e-12 * found.spread.max()

@@ -20,6 +20,8 @@ _BINS = 40  # along each axis, for the range of all plans together
 
 # A correlation of the logarithms from here on is told as a trend.
 _TREND = 0.5
+# Tables whose errors reach over less than this share of the range of all (logarithms) are flat.
+_FLAT = 0.1
 
 
 def points(forecasts: Sequence[Forecast], places: np.ndarray | None = None) -> pd.DataFrame:
@@ -77,7 +79,10 @@ def bins(forecasts: Sequence[Forecast]) -> pd.DataFrame:
 
 
 def in_words(forecasts: Sequence[Forecast], counted: str) -> str:
-    """How the variance of a cell goes with the number of cells under each plan."""
+    """How the variance of a cell goes with the number of cells under each plan.
+
+    Judged within the tables of one number of attributes, where these differ in size.
+    """
     return " ".join(_trend(forecast, counted) for forecast in forecasts)
 
 
@@ -88,12 +93,31 @@ def _trend(forecast: Forecast, counted: str) -> str:
         middle = rounded(float(np.median(errors)), 3)
         return f"“{forecast.name}”: σ is {middle} {counted} for every table, whatever its size."
     span = f"from {rounded(low, 3)} to {rounded(high, 3)} {counted}"
-    together = _correlation(np.log(cells), np.log(errors))
-    if together <= -_TREND:
-        return f"“{forecast.name}”: small tables are less accurate, σ goes {span}."
-    if together >= _TREND:
-        return f"“{forecast.name}”: large tables are less accurate, σ goes {span}."
-    return f"“{forecast.name}”: σ goes {span}, little of it by size."
+    orders = forecast.workload.orders
+    trend = _trend_by_size(np.log(cells), np.log(errors), orders)
+    alike = " among tables of as many attributes" if len(set(orders.tolist())) > 1 else ""
+    if abs(trend) < _TREND:
+        return f"“{forecast.name}”: σ goes {span}, little of it by size{alike}."
+    if trend * _correlation(np.log(cells), np.log(errors)) > 0:
+        alike = ""  # and so it is among all
+    sizes = "small" if trend < 0 else "large"
+    return f"“{forecast.name}”: {sizes} tables are less accurate{alike}, σ goes {span}."
+
+
+def _trend_by_size(log_cells: np.ndarray, log_errors: np.ndarray, orders: np.ndarray) -> float:
+    """Mean correlation within the tables of each order, as often as there are tables.
+
+    More attributes make more cells, so that over all orders together size cannot be told from
+    their number; it is where each order has tables of one size only.
+    """
+    flat = _FLAT * np.ptp(log_errors)
+    total = tables = 0.0
+    for order in np.unique(orders):
+        cells, errors = log_cells[orders == order], log_errors[orders == order]
+        if np.ptp(cells) > 0:
+            tables += len(cells)
+            total += len(cells) * _correlation(cells, errors) * (np.ptp(errors) > flat)
+    return float(total / tables) if tables else _correlation(log_cells, log_errors)
 
 
 def _correlation(left: np.ndarray, right: np.ndarray) -> float:

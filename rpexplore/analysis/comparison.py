@@ -16,6 +16,8 @@ from rpexplore.scenario import Scenario
 from rpexplore.words import capitalised, count_in_words, plural, rounded
 from rpexplore.workload import Workload
 
+_RATIO = "Worst divided by best"
+
 
 @dataclass(frozen=True, eq=False)
 class SideBySide:
@@ -74,18 +76,23 @@ def outcomes(scenarios: Sequence[Scenario], plans: Sequence[Plan]) -> SideBySide
     """What comes of the scenarios; they differ where the digits shown do."""
     heads = [headline(plan) for plan in plans]
     pairs = list(zip(scenarios, heads, strict=True))
-    # Of one row in the words that hold for all.
-    whose = next((head for head in heads if head.cells_differ), heads[0])
+    # Of one row in the words that hold for all; short, as a narrow column cuts them off.
+    differ = any(head.cells_differ for head in heads)
+    typical, worst, ratio = (
+        ("Typical cell of a typical table", "Least accurate cell of all", "Worst cell ÷ best cell")
+        if differ
+        else (*map(capitalised, (heads[0].typical_in_words, heads[0].worst_in_words)), _RATIO)
+    )
     deltas = dict.fromkeys([*(stated_delta(plan.budget) for plan in plans), *DELTAS])
     rows = {
-        f"{capitalised(whose.typical_in_words)}, 95 % of the time": [
+        f"{typical}, 95 % of the time": [
             f"±{rounded(head.median_margin, 3)} {each.counted}" for each, head in pairs
         ],
-        f"{capitalised(whose.worst_in_words)}, 95 % of the time": [
+        f"{worst}, 95 % of the time": [
             f"±{rounded(head.worst_margin, 3)} {each.counted}" for each, head in pairs
         ],
         "Worst table": [head.worst_table for head in heads],
-        "Worst divided by best": [rounded(_spread(plan), 3, zeros=True) for plan in plans],
+        ratio: [rounded(_spread(plan), 3, zeros=True) for plan in plans],
         "Targets met": [
             f"{head.targets_met:,} of {head.targets:,}" if head.targets else "none set"
             for head in heads
@@ -155,9 +162,10 @@ def differences_in_words(frame: pd.DataFrame, left: str, right: str) -> str:
         return f"“{left}” and “{right}” have {common}, and all are equally accurate in both."
     first = frame.iloc[0]
     have = "has" if worse == 1 else "have"
+    whose = " of a typical cell" if "left_worst" in frame else ""
     return (
         f"“{left}” and “{right}” have {common}. In “{right}” {_count(worse)} of them {have} a "
-        f"larger standard error and {_count(better)} a smaller one "
+        f"larger standard error{whose} and {_count(better)} a smaller one "
         f"(median {_percent(float(np.median(ratios)) - 1)}). The largest change is that of "
         f"{first['table']}: from {rounded(first['left'], 3)} to {rounded(first['right'], 3)}."
     )

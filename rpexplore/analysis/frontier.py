@@ -1,5 +1,8 @@
 """Average against worst case: the plans of which none is better at both.
 
+Where attributes are measured through strategies, all plans here share those of the two optima that
+the frontier is drawn between, and are compared with no others.
+
 With S the sum of variances and M the largest variance (each weighted as its loss says), S* and M*
 the smallest possible ones, a point of the frontier minimises (1 − θ) S/S* + θ M/M*. At θ = 0 and 1
 these are the plans for the two aims. Both fall as 1/budget, so one frontier serves every budget.
@@ -75,6 +78,11 @@ class Frontier:
     def unit(self) -> tuple[float, float]:
         """(S*, M*), the smallest possible ones."""
         return self.points[0].total, self.points[-1].largest
+
+    @property
+    def is_measured_alike(self) -> bool:
+        """Whether only plans are meant that measure some attributes through the same strategies."""
+        return bool(self.best_average.closure.strategies)
 
     @property
     def is_a_point(self) -> bool:
@@ -161,14 +169,17 @@ def frontier_in_words(found: Frontier, frame: pd.DataFrame, measure: str, counte
     """
     rows = frame.to_dict("records")
     first, middle, last = rows[0], rows[bend(frame)], rows[-1]
+    alike = found.is_measured_alike
+    among = " of the plans that measure attributes as yours does" if alike else ""
     start = (
-        f"The best average, {rounded(first['average'], 3)} {counted}, comes with a {measure} of "
-        f"{rounded(first['largest'], 3)}."
+        f"The best average{among}, {rounded(first['average'], 3)} {counted}, comes with a "
+        f"{measure} of {rounded(first['largest'], 3)}."
     )
     if found.is_a_point:
+        none = "None of these" if alike else "No plan"
         return (
             f"There is next to nothing to trade: one plan is as good as the best at both. {start} "
-            f"No plan brings that below {rounded(last['largest'], 3)}."
+            f"{none} brings that below {rounded(last['largest'], 3)}."
         )
     if 0 < rows.index(middle) < len(rows) - 1:
         return f"{start} From there, {_bought(middle)}; all the way, {_bought(last)}."
@@ -183,6 +194,27 @@ def point_in_words(row: dict) -> str:
     )
 
 
+def marks_in_words(found: Frontier) -> str:
+    """What the marks of the curve are, and what none of them is."""
+    alike = "among plans that measure attributes as yours does, " if found.is_measured_alike else ""
+    return f"Each mark is a plan at the present budget; {alike}none is better at both."
+
+
+def note_in_words(found: Frontier, row: dict) -> str:
+    """The note of a scenario that is made from a row of `points_at`.
+
+    Its plan is the point where all attributes are asked by single values. Elsewhere it is planned
+    with strategies of its own.
+    """
+    words = point_in_words(row)
+    if not found.is_measured_alike:
+        return f"Between average and worst case: {words}"
+    return (
+        f"On the curve: {words}, with attributes measured as in the plan it was drawn from; "
+        "planned on its own this scenario can differ."
+    )
+
+
 def worst_measure(worst: MaxVariance, importance: np.ndarray) -> str:
     """What the worst case is, in words."""
     if worst.relative_to == "target":
@@ -193,7 +225,7 @@ def worst_measure(worst: MaxVariance, importance: np.ndarray) -> str:
 
 
 def scenario_between(scenario: Scenario, found: Frontier, share: float) -> Scenario:
-    """A scenario whose plan is the point of the frontier at θ = share.
+    """A scenario whose plan is the point of the frontier at θ = share, if measured alike.
 
     Between the ends it is the plan for a weighted sum of variances, whose weights become the
     tables' importance. Raises `WorkloadError` where there are too many tables to list.

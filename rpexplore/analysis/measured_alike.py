@@ -9,10 +9,10 @@ from rpexplore.planner import optimum
 from rpexplore.strategy import measured_places
 from rpexplore.workload import Workload
 
-# What a page that shows such an optimum has to say.
+# What a page that shows such optima has to say.
 IN_WORDS = (
     "What is measured of attributes that are asked in ranges, groups and the like is taken over "
-    "from your plan. Planned on its own, each could be a little more accurate."
+    "from your plan. Planned on its own, each of these plans can come out otherwise."
 )
 
 

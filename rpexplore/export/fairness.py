@@ -19,6 +19,7 @@ from rpexplore.losses import Loss
 from rpexplore.optimum import Optimum
 from rpexplore.plan import Plan
 from rpexplore.planner import optimum
+from rpexplore.scenario import has_even_totals
 from rpexplore.words import plural, share_in_words
 from rpexplore.workload import Workload
 
@@ -66,18 +67,21 @@ def fairness_section(plan: Plan, counted: str) -> Section:
 def forecasts(plan: Plan) -> list[Forecast]:
     """The plan, and for the same tables and budget each scheme that is another one."""
     own, bare = scheme_of(plan.loss, plan.workload), plain(plan.workload)
+    even = has_even_totals(plan)
     others = [
-        Forecast.of_optimum(name, _scheme(plan, bare, loss), plan.budget)
+        Forecast.of_optimum(name, _scheme(plan, bare, loss, even), plan.budget)
         for name, loss in SCHEMES.items()
         if name != own
     ]
     return [Forecast.of_plan(OWN, plan), *others]
 
 
-def _scheme(plan: Plan, bare: Workload, loss: Loss) -> Optimum:
-    """The optimum for another loss, with attributes measured as in the plan."""
-    strategies = None if bare.is_pure else plan.closure.strategies
-    return optimum(bare, loss=loss, closure=plan.closure, strategies=strategies)
+def _scheme(plan: Plan, bare: Workload, loss: Loss, even: bool) -> Optimum:
+    """The optimum for another loss, with attributes measured as is best for that.
+
+    even: totals are spread evenly
+    """
+    return optimum(bare, loss=loss, closure=plan.closure, even_totals=even)
 
 
 def _comparison_in_words(plan: Plan) -> str:
@@ -89,7 +93,7 @@ def _comparison_in_words(plan: Plan) -> str:
         + (
             "Each is the best plan for its rule."
             if plan.workload.is_pure
-            else "Each is the best plan for its rule that measures attributes as this one does."
+            else "Each is planned on its own, and measures attributes as is best for its rule."
         )
     )
 

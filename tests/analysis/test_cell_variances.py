@@ -104,5 +104,28 @@ def test_words(small):
     assert "large tables are less accurate, σ goes from 1 to 14.5 people" in (
         cell_variances.in_words([large], "people")
     )
-    mixed = Forecast("this", workload, np.array([1, 2, 1, 2, 1, 2, 1.0]), errors)
+    mixed = Forecast("this", workload, np.array([1, 1, 1, 2, 2, 1, 1.0]), errors)
     assert "little of it by size" in cell_variances.in_words([mixed], "people")
+
+
+def test_size_is_told_from_the_number_of_attributes(small):
+    workload = small[0].workload
+
+    def words(errors):
+        forecast = Forecast("this", workload, np.array(errors, float), np.ones(7) / 7)
+        return cell_variances.in_words([forecast], "people")
+
+    # Tables: total, age (30), sex (2), region (7), age × sex, age × region, sex × region.
+    steps = words([1, 2, 2, 2, 4, 4.1, 4])
+    assert "σ goes from 1 to 4.1 people, little of it by size among tables of as many" in steps
+    against = words([1, 4, 5, 4.5, 7, 6, 8])
+    assert "small tables are less accurate among tables of as many attributes" in against
+    along = words([1, 4, 2, 3, 5, 6, 4])
+    assert "large tables are less accurate, σ goes from 1 to 6 people" in along
+
+
+def test_of_tables_of_one_size_each_order_is_a_size():
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 3, "b": 3, "c": 3}), 2)
+    errors = np.array([1, 2, 2, 2, 4, 4, 4.0])
+    words = cell_variances.in_words([Forecast("this", workload, errors, errors)], "people")
+    assert "large tables are less accurate, σ goes from 1 to 4 people" in words

@@ -136,6 +136,8 @@ def test_in_words(found):
     assert f"an average error {given_up} % larger makes the worst case {gained} % smaller" in words
     assert words.count("an average error ") == 2
     assert "all the way" in words
+    assert words.startswith("The best average, ")
+    assert trade.marks_in_words(found).endswith("budget; none is better at both.")
 
 
 @pytest.mark.parametrize("place", [0, 2, 5, -1])

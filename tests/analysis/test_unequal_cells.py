@@ -216,7 +216,9 @@ def test_the_frontier_between_plans_that_measure_alike(solved):
         optimum_measured_as(solved, solved.workload, loss)
         for loss in (rp.SumOfVariances("cells"), rp.MaxVariance())
     )
-    points = frontier(*ends, most_points=5).points
+    found = frontier(*ends, most_points=5)
+    assert found.is_measured_alike
+    points = found.points
     assert all(point.gap <= 2e-6 for point in points)
     totals, largest = ([getattr(point, name) for point in points] for name in ("total", "largest"))
     assert totals == sorted(totals)
@@ -233,7 +235,11 @@ def test_scenarios_that_ask_otherwise_differ_in_that(plan):
     assert set(found.words.index[found.differs]) == {"Attributes are asked"}
     assert "Attributes are asked" not in comparison.inputs([MARGINALS, MARGINALS]).words.index
     words = comparison.outcomes([MARGINALS, SCENARIO], [MARGINALS.plan(), plan]).words
-    assert "The least accurate cell of all tables, 95 % of the time" in words.index
+    assert words.index[:2].tolist() == [
+        "Typical cell of a typical table, 95 % of the time",
+        "Least accurate cell of all, 95 % of the time",
+    ]
+    assert "Worst cell ÷ best cell" in words.index
 
 
 def test_only_tables_asked_alike_are_compared(plan):
@@ -244,3 +250,6 @@ def test_only_tables_asked_alike_are_compared(plan):
     assert len(frame) == len(plan.workload)
     np.testing.assert_allclose(frame["change"], -0.5, rtol=1e-6)
     np.testing.assert_allclose(frame["right_worst"] / frame["left_worst"], 0.5, rtol=1e-6)
+    words = comparison.differences_in_words(frame, "a", "b")
+    assert "smaller one (median −50 %)" in words
+    assert "standard error of a typical cell" in words

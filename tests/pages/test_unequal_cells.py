@@ -12,10 +12,17 @@ from rpexplore.expected import ExpectedCounts
 from rpexplore.planner import optimum
 from rpexplore.settings import TableSetting
 from rpexplore.study import Study
+from rpexplore.words import rounded
 from tests.analysis import bases
 
 SCENARIO = bases.scenario()
 SEEN = {"mean": "a typical cell", "worst": "the least accurate cell", "best": "the most accurate"}
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """A busy machine searches for longer than a page waits before it shows how far it is."""
+    monkeypatch.setattr("pages._task.PATIENCE", 60.0)
 
 
 @pytest.fixture(scope="module")
@@ -68,24 +75,25 @@ def test_marginals_have_neither_the_control_nor_the_view(app, small):
     assert CELLS_VIEW not in labels(session, "tabs")
 
 
-def test_other_rules_need_no_search(app, monkeypatch):
-    session = app("fairness", SCENARIO)
-    searched = []
-    planner = sys.modules["rpexplore.planner"]
-    search = planner.best_strategies
-
-    def counted(*args, **named):
-        searched.append(1)
-        return search(*args, **named)
-
-    monkeypatch.setattr(planner, "best_strategies", counted)
-    session.scenario = SCENARIO.with_settings([TableSetting(("age",), 3.0)])
-    session.run()
+@pytest.mark.parametrize("even", [False, True])
+def test_other_rules_are_planned_on_their_own_and_once(app, monkeypatch, even):
+    weighed = SCENARIO.with_settings([TableSetting(("age",), 3.0)]).replaced(even_totals=even)
+    session = app("fairness", weighed)
     assert not session.exception
-    assert len(searched) == 1
     panels = json.loads(session.get("plotly_chart")[0].proto.spec)["layout"]["annotations"]
     assert [each["text"] for each in panels][1:] == list(SCHEMES)
-    assert "taken over from your plan" in plain(session.texts("caption"))
+    assert "taken over from your plan" not in plain(session.texts("caption"))
+    worst = {}
+    for name, loss in SCHEMES.items():
+        alone = optimum(SCENARIO.workload, loss=loss, even_totals=even)
+        worst[name] = alone.standard_errors(SCENARIO.budget).max()
+    # None of them is planned again to look at it.
+    monkeypatch.setattr(sys.modules["rpexplore.planner"], "best_strategies", None)
+    for name, error in worst.items():
+        session.segmented_control(key="plan_shown").set_value(name).run()
+        assert not session.exception
+        assert not session.error
+        assert session.metrics()["Worst-off table"] == f"σ = {rounded(error, 3)} people"
 
 
 def test_the_cells_of_a_table(app, solved):
@@ -132,6 +140,9 @@ def test_the_plan_page_tells_typical_and_least_accurate_cells(app, solved):
     metrics = session.metrics()
     worst = solved.standard_errors(SCENARIO.budget, "worst").max()
     assert metrics["The least accurate cell of all tables"].startswith("±")
+    proven = plain(session.texts("markdown"))
+    assert "Noise proven best for what is measured." in proven
+    assert "Accuracy proven best." not in proven
     assert f"σ = {worst:.3g}" in plain(session.texts("caption"))
     assert "The least accurate cell is one of" in plain(session.texts("caption"))
     listed = next(each.value for each in session.dataframe if "met" in each.value)
@@ -148,6 +159,13 @@ def test_trade_offs_of_unequal_cells(app, name):
         assert "How attributes are measured stays as in your plan" in plain(
             session.texts("caption")
         )
+    if name == "A better worst case":
+        said = plain(session.texts("caption"))
+        assert "The best average of the plans that measure attributes as yours does, " in said
+        assert "among plans that measure attributes as yours does, none is better at both" in said
+        session.press("Keep it as a new scenario")
+        assert session.scenario.note.startswith("On the curve: average ")
+        assert session.scenario.note.endswith("planned on its own this scenario can differ.")
     if name == "Smaller errors":
         session.multiselect(key="tables with curves").set_value(["age"]).run()
     assert not session.exception
@@ -163,5 +181,6 @@ def test_scenarios_that_ask_otherwise_stand_side_by_side(app):
     assert not session.exception
     rows = session.dataframe[0].value["row"].tolist()
     assert "Attributes are asked" in rows
+    assert "Worst cell ÷ best cell" in session.dataframe[1].value["row"].tolist()
     differences = session.dataframe[-1].value
     assert {"left_worst", "right_worst"} <= set(differences.columns)
