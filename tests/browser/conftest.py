@@ -78,6 +78,18 @@ def _wait_for(process: subprocess.Popen, health: str) -> None:
     pytest.fail(f"the app did not answer within {PATIENCE} seconds")
 
 
+def settled(page: Page) -> None:
+    """Wait until the script has run and the text colours of `pages._style` are there.
+
+    Streamlit loads each kind of element when it is first drawn; on a busy machine that style may
+    come seconds after the text whose colour it sets.
+    """
+    expect(page.locator('[data-test-script-state="notRunning"]')).to_have_count(1)
+    page.wait_for_function(
+        "[...document.querySelectorAll('style')].some(e => e.textContent.includes('light-dark('))"
+    )
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """The system's Chromium. Without one the tests are skipped, or fail where one is required."""

@@ -4,6 +4,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from tests.browser.conftest import settled
+
 PAGES = ["schema", "workload", "plan", "fairness", "tradeoffs", "scenarios", "release"]
 SERIOUS = ("serious", "critical")
 
@@ -25,7 +27,7 @@ def test_no_serious_finding(page, server, name, scheme):
     page.emulate_media(color_scheme=scheme)
     page.goto(f"{server}/{name}")
     expect(page.get_by_role("heading", level=1)).to_be_visible()
-    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+    settled(page)
     page.wait_for_timeout(1500)  # charts draw themselves after the script has ended
     found = findings(page)
     assert not found, "\n".join(found)

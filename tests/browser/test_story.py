@@ -13,6 +13,7 @@ import rpexplore as rp
 from rpexplore.ledger import Ledger
 from rpexplore.release import Release
 from rpexplore.webapp_location import sample_data_folder
+from tests.browser.conftest import settled
 
 PATHS = ["", "workload", "plan", "fairness", "tradeoffs", "scenarios", "release"]
 KEPT = ("age", "sex", "region", "settlement", "tenure")
@@ -54,7 +55,7 @@ def picture(page: Page, name: str) -> None:
     """A screenshot for the README, where RPEXPLORE_SCREENSHOTS names a folder for them."""
     folder = os.environ.get("RPEXPLORE_SCREENSHOTS")
     if folder:
-        expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+        settled(page)
         page.mouse.move(0, 0)
         page.wait_for_timeout(2500)  # charts draw themselves, and slide into place
         page.screenshot(path=Path(folder) / f"{name}.png")
@@ -74,8 +75,14 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     expect(metric(page, "Cells in all tables")).to_be_visible()
     fill(page, "Attributes in a table, at most", "3")
     expect(metric(page, "Tables to measure")).to_contain_text("26")
-    page.get_by_label("Only tables with all of these attributes").click()
-    page.get_by_role("option", name="age", exact=True).click()
+    settled(page)
+    option = page.get_by_role("option", name="age", exact=True)
+    for _ in range(20):  # until the list stays open: a redrawn page closes it
+        page.get_by_label("Only tables with all of these attributes").click()
+        page.wait_for_timeout(500)
+        if option.is_visible():
+            break
+    option.click()
     page.keyboard.press("Escape")
     fill(page, "Importance for these", "3")
     page.get_by_role("button", name=re.compile("Set for all 11 tables")).click()
@@ -196,6 +203,6 @@ def test_every_page_fits_a_narrow_screen(page, server, path):
     page.set_viewport_size({"width": 400, "height": 800})
     page.goto(f"{server}/{path}")
     expect(page.get_by_role("heading", level=1)).to_be_visible()
-    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
+    settled(page)
     main = page.get_by_test_id("stMain")
     assert main.evaluate("element => element.scrollWidth <= element.clientWidth + 1")
