@@ -27,7 +27,7 @@ _VERSION = 1  # of the search: what another one found is not taken over
 _STILL = 1e-9  # a sweep that lowers the sum by less (relative) is the last one
 _MOST_SWEEPS = 20
 _ROUNDS = 200  # of new weights, for the largest variance
-_STEADY = 1e-6  # rounds end when the weighted value grows by less (relative)
+_STEADY = 1e-5  # rounds end when the weighted value grows by less (relative)
 
 
 @in_one_thread

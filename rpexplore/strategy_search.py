@@ -185,10 +185,13 @@ class StrategySearch:
         total, slope = problem.total(problem.etas(self.measuring[place].reference))
         figures = np.array([*slope / total, np.trace(problem.gram) / total**2])
         weights = [self.row_weights[q] for q in self.of_place[place]]
-        own = () if all(each.strides == (0,) for each in weights) else (place,)
+        rows = tuple(
+            None if each.strides == (0,) else np.round(each / np.max(each) / _ALIKE).tobytes()
+            for each in weights
+        )
         rounded = np.round(np.log(np.maximum(figures, 1e-300)) / _ALIKE)
         groups = () if attribute.groups == () else attribute.groups
-        return (self.workload.bases[place], attribute.size, groups, tuple(rounded), own)
+        return (self.workload.bases[place], attribute.size, groups, tuple(rounded), rows)
 
     def problem(self, place: int) -> Problem:
         terms, weights = self._terms, self._residual_weights
