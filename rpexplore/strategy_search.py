@@ -88,6 +88,7 @@ class StrategySearch:
     measuring: dict[int, Measuring] = field(default_factory=dict)
     covariances: dict[int, np.ndarray] = field(default_factory=dict)  # of the decoded values
     _known_terms: np.ndarray | None = None
+    _known_weights: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         workload, closure = self.workload, self.closure
@@ -122,6 +123,34 @@ class StrategySearch:
             [np.repeat(chosen, columns.shape[1]) for chosen, columns, _ in self.groups]
         )
         self.columns = np.concatenate([columns.ravel() for _, columns, _ in self.groups])
+        self.inside, self.outside = self._by_question()
+
+    def _by_question(self) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
+        """Where in `columns` the tables are that ask a question, by question, int64[m] each.
+
+        First those of residuals with the question's attribute, then those of the others.
+        """
+        parts: tuple[dict[int, list[np.ndarray]], ...] = ({}, {})
+        begin = 0
+        for chosen, columns, axes in self.groups:
+            k = axes.shape[1]
+            at = begin + np.arange(columns.size).reshape(columns.shape)
+            begin += columns.size
+            asked = np.take_along_axis(self.workload.asks[chosen], axes, 1)
+            subsets = np.arange(2**k)
+            for axis in range(k):
+                has = (subsets >> (k - 1 - axis)) & 1 == 1
+                order = np.argsort(asked[:, axis], kind="stable")
+                found, first = np.unique(asked[order, axis], return_index=True)
+                rows_of = zip(found.tolist(), np.split(order, first[1:]), strict=True)
+                for question, rows in rows_of:
+                    for part, mask in zip(parts, (has, ~has), strict=True):
+                        part.setdefault(question, []).append(at[rows][:, mask].ravel())
+        inside, outside = (
+            {question: np.concatenate(listed) for question, listed in part.items()}
+            for part in parts
+        )
+        return inside, outside
 
     def start(self, references: Mapping[int, np.ndarray]) -> None:
         """Begin with the best matrices for these spreads, even ones if there are none.
@@ -197,19 +226,17 @@ class StrategySearch:
         terms, weights = self._terms, self._residual_weights
         roots = np.sqrt(self.costs * weights)
         inside = np.any(self.closure.members == place, axis=1)
-        within = inside[self.columns]
-        n = int(self.closure.sizes[place])
+        n, count = int(self.closure.sizes[place]), len(self.closure)
         gram, slopes = np.zeros((n, n)), []
         for question in self.of_place[place]:
-            asks = np.any(self.workload.asks == question, axis=1)[self.tables]
-            of_question = np.where(asks, terms, 0.0)
-            shares = float((roots / weights)[self.columns[within]] @ of_question[within])
+            with_it, without = self.inside[question], self.outside[question]
+            columns = self.columns[with_it]
+            shares = float((roots[columns] / weights[columns]) @ terms[with_it])
             gram = gram + shares / self.spread[question] * self.grams[question]
-            count = len(self.closure)
-            outside = np.bincount(self.columns[~within], of_question[~within], count)
-            slopes.append(outside / self.total[question])
+            added = np.bincount(self.columns[without], terms[without], count)
+            slopes.append(added / self.total[question])
         slopes = np.stack(slopes, axis=1)
-        held = ~inside & np.any(slopes > 0, axis=1)
+        held = np.any(slopes > 0, axis=1)
         present = np.array([self.total[question] for question in self.of_place[place]])
         rest = np.maximum(weights[held] - slopes[held] @ present, 0.0)
         gram = gram * float(np.sum(roots[inside]))
@@ -222,7 +249,7 @@ class StrategySearch:
     def _terms(self) -> np.ndarray:
         """What each (table, residual within it) adds to the residual's v."""
         if self._known_terms is None:
-            self._known_terms = self._new_terms()
+            self._known_terms, self._known_weights = self._new_terms(), None
         return self._known_terms
 
     def _new_terms(self) -> np.ndarray:
@@ -246,7 +273,10 @@ class StrategySearch:
 
     @property
     def _residual_weights(self) -> np.ndarray:
-        return np.bincount(self.columns, self._terms, len(self.closure))
+        terms = self._terms  # makes both known
+        if self._known_weights is None:
+            self._known_weights = np.bincount(self.columns, terms, len(self.closure))
+        return self._known_weights
 
     def value(self) -> float:
         """Σ√(p v): the square root of the smallest weighted sum of variances at privacy cost 1."""
@@ -276,12 +306,10 @@ class StrategySearch:
         total = float(np.sum(of_tables))
         moved = self.row_weights.copy()
         for place in self.places:
-            inside = np.any(self.closure.members == place, axis=1)[self.columns]
             covariance, reference = self.covariances[place], self.measuring[place].reference
             for question in self.of_place[place]:
-                asks = np.any(self.workload.asks == question, axis=1)[self.tables]
-                spread = float(np.sum(shares[asks & inside])) / self.spread[question]
-                level = float(np.sum(shares[asks & ~inside])) / self.total[question]
+                spread = float(np.sum(shares[self.inside[question]])) / self.spread[question]
+                level = float(np.sum(shares[self.outside[question]])) / self.total[question]
                 asked = self.asked[question]
                 variances = spread * np.maximum(asked.row_quadratics(covariance), 0.0)
                 variances += level * asked.of(reference, 0) ** 2
