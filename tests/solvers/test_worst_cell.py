@@ -24,7 +24,9 @@ def cells_of(sizes, bases, seed, order):
     rng = np.random.default_rng(seed)
     strategies = {
         place: Strategy(
-            rng.integers(-3, 4, (sizes[place] - 1, sizes[place])) + 20 * np.eye(sizes[place])[1:], 4
+            rng.integers(-3, 4, (sizes[place] - 1, sizes[place]))
+            + 20 * np.eye(sizes[place], dtype=int)[1:],
+            4,
         )
         for place in measured_places(workload)
     }
