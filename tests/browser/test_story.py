@@ -55,7 +55,8 @@ def picture(page: Page, name: str) -> None:
     """A screenshot for the README, where RPEXPLORE_SCREENSHOTS names a folder for them."""
     folder = os.environ.get("RPEXPLORE_SCREENSHOTS")
     if folder:
-        settled(page)
+        if not page.url.startswith("file:"):  # a report is no page of the app
+            settled(page)
         page.mouse.move(0, 0)
         page.wait_for_timeout(2500)  # charts draw themselves, and slide into place
         page.screenshot(path=Path(folder) / f"{name}.png")
