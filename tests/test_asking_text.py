@@ -78,7 +78,10 @@ def test_every_asking_has_lines(workload, data):
     for asking in askings_of(workload):
         tables = list(texts_of_tables(workload.domain, asking.tables))
         lines = text_of_asking(asking, tables, __file__)  # any file that is there
-        own = lambda path, attribute, asking=asking: asking.basis  # noqa: E731
+
+        def own(path, attribute, asking=asking):
+            return asking.basis
+
         again = [asking_from_text(workload.domain, line, own) for line in lines]
         assert {each.basis for each in again} == {asking.basis}
         assert tuple(table for each in again for table in each.tables) == asking.tables

@@ -7,6 +7,7 @@ anywhere: the document holds all it shows, and the renderer is given nothing els
 import base64
 import contextlib
 import ctypes
+import importlib
 from datetime import UTC, datetime
 from functools import cache
 from importlib.util import find_spec
@@ -42,7 +43,7 @@ def _has_pango() -> bool:
             ctypes.CDLL(name)
             return True
     try:
-        import weasyprint  # noqa: F401
+        importlib.import_module("weasyprint")
     except OSError:
         return False
     return True

@@ -9,6 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 
+from rpexplore.errors import ExportError
+
 TEXT = "#1b1f24"
 POINTS = 0.75  # in a pixel
 
@@ -32,8 +34,14 @@ _MARKS = {
 _STEPS = {"linear": "default", "hv": "steps-post", "vh": "steps-pre"}
 
 
-class UndrawableError(NotImplementedError):
-    """A figure holds something that is not drawn on paper yet."""
+class UndrawableError(ExportError):
+    """A figure holds something that is not drawn on paper."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"A chart of this report holds {what}, which cannot be drawn in a PDF; take "
+            "report.html, and please report this."
+        )
 
 
 def draw_trace(trace: Any, axes: Axes) -> Any:
