@@ -1,18 +1,17 @@
 """Workload: the tables a curator asks for, each with an importance weight and maybe a target."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
-from rpexplore.attribute import Attribute
 from rpexplore.attribute_sets import AttributeSet, attribute_sets, padded, refuse_too_many
-from rpexplore.basis import Basis, Identity, to_json
+from rpexplore.basis import Basis
 from rpexplore.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.exact import whole_number
+from rpexplore.ways import Bases, settled_ways
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,7 +35,7 @@ class Workload:
     members: np.ndarray
     weights: np.ndarray
     targets: np.ndarray
-    bases: tuple[tuple[Basis, ...], ...] = ()
+    bases: Bases = ()
     ways: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int32))
 
     def __post_init__(self) -> None:
@@ -59,48 +58,15 @@ class Workload:
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         self._refuse_repeated()
-        self._settle_bases(order)
+        ways = np.asarray(self.ways, dtype=np.int32)
+        if ways.shape == members.shape:  # there may be none; any other shape is refused
+            ways = ways[order]
+        bases, ways = settled_ways(self.domain, arrays["members"], self.bases, ways)
+        ways.setflags(write=False)
+        object.__setattr__(self, "bases", bases)
+        object.__setattr__(self, "ways", ways)
         self._refuse_unusable("weights", "importance weight", allow_nan=False)
         self._refuse_unusable("targets", "target standard error", allow_nan=True)
-
-    def _settle_bases(self, order: np.ndarray) -> None:
-        """Bring bases and ways into their one form: only what is asked, single values first.
-
-        order: where each table stood before they were sorted
-        """
-        members, size = self.members, len(self.domain)
-        if not any(not basis.is_identity for listed in self.bases for basis in listed):
-            ways = np.where(members < 0, -1, 0).astype(np.int32)
-            bases = tuple((Identity(),) if place in self.used else () for place in range(size))
-        else:
-            given = np.asarray(self.ways, dtype=np.int32)
-            if len(self.bases) != size or given.shape != members.shape:
-                raise WorkloadError(
-                    f"The bases must be given for each of {size} attributes, and the ways in the "
-                    f"shape of members, {members.shape}; got {len(self.bases)} and {given.shape}."
-                )
-            ways, bases = given[order].copy(), []
-            for place, listed in enumerate(self.bases):
-                where = members == place
-                asked, found = np.unique(ways[where], return_inverse=True)
-                if len(asked) and not 0 <= asked[0] <= asked[-1] < len(listed):
-                    raise WorkloadError(
-                        f"A table asks {self.domain.names[place]!r} in a way that is not listed."
-                    )
-                kept = sorted((listed[way] for way in asked.tolist()), key=_rank)
-                distinct = tuple(dict.fromkeys(kept))
-                moved = [distinct.index(listed[way]) for way in asked.tolist()]
-                ways[where] = np.array(moved, dtype=np.int32)[found]
-                bases.append(distinct)
-            ways[members < 0] = -1
-            bases = tuple(bases)
-        for attribute, listed in zip(self.domain, bases, strict=True):
-            for basis in listed:
-                if not basis.is_identity:
-                    _check(basis, attribute)
-        ways.setflags(write=False)
-        object.__setattr__(self, "ways", ways)
-        object.__setattr__(self, "bases", bases)
 
     def _refuse_misplaced(self, members: np.ndarray, padded_last: np.ndarray) -> None:
         """Raise unless rows are ascending attribute places, followed by −1."""
@@ -432,17 +398,6 @@ class Workload:
 
     def __repr__(self) -> str:
         return f"<Workload of {len(self):,} tables over {len(self.domain)} attributes>"
-
-
-def _rank(basis: Basis) -> tuple[bool, str]:
-    """Single values first, then by their description."""
-    return not basis.is_identity, json.dumps(to_json(basis), sort_keys=True)
-
-
-@lru_cache(maxsize=1000)
-def _check(basis: Basis, attribute: Attribute) -> None:
-    """`Basis.check`, once: workloads are made anew with every change of a weight."""
-    basis.check(attribute)
 
 
 def _numbers(values: Sequence[float | None], noun: str) -> np.ndarray:

@@ -24,7 +24,7 @@ GROUPS = [
     ["own_questions", "selection"],
     ["basis", "basis_file"],
     ["questions"],
-    ["attribute_sets"],
+    ["attribute_sets", "ways"],
     ["workload"],
     ["expected"],
     ["table_lists"],

@@ -1,6 +1,7 @@
 """Values that were taken from the records: every document that speaks of records names them."""
 
 import io
+import runpy
 import zipfile
 
 import pytest
@@ -66,12 +67,12 @@ def test_without_any_nothing_is_taken_back(scenario):
     assert "taken from the records and" not in "".join(files.values())
 
 
-def test_odd_names_end_no_comment_and_no_docstring():
+def test_odd_names_end_no_comment_and_no_docstring(tmp_path):
     scenario = scenario_with(ODD)
     plan = scenario.plan()
     script = script_of(plan, scenario)
-    made: dict = {"__name__": "exported"}
-    exec(compile(script, "plan.py", "exec"), made)  # noqa: S102 (that is the question)
+    (tmp_path / "plan.py").write_text(script, encoding="utf-8")
+    made = runpy.run_path(str(tmp_path / "plan.py"), run_name="exported")
     assert made["plan"]().text == plan.text
     commands = texts(scenario)["commands.txt"].removesuffix(commands_of(plan, scenario))
     assert all(line.startswith("#") or not line for line in commands.splitlines())

@@ -1,0 +1,65 @@
+"""Ways: which of its attribute's bases each table asks, in the one form that a workload keeps."""
+
+import json
+from functools import lru_cache
+
+import numpy as np
+
+from rpexplore.attribute import Attribute
+from rpexplore.basis import Basis, Identity, to_json
+from rpexplore.domain import Domain
+from rpexplore.errors import WorkloadError
+
+Bases = tuple[tuple[Basis, ...], ...]
+
+
+def settled_ways(
+    domain: Domain, members: np.ndarray, bases: Bases, ways: np.ndarray
+) -> tuple[Bases, np.ndarray]:
+    """Bases and ways with only what some table asks, single values first.
+
+    members  int32[n_tables, max_order]: attribute places of each table, −1 behind
+    bases    for each attribute, the ways it may be asked; where all are single values, or there
+             are none, the ways are not looked at
+    ways     int32[n_tables, max_order]: place of a basis in its attribute's list
+
+    Raises `WorkloadError` for shapes that do not fit, a way that is not listed, and a basis that
+    cannot be asked of its attribute.
+    """
+    size = len(domain)
+    if all(basis.is_identity for listed in bases for basis in listed):
+        used = set(np.unique(members).tolist())
+        single = tuple((Identity(),) if place in used else () for place in range(size))
+        return single, np.where(members < 0, -1, 0).astype(np.int32)
+    if len(bases) != size or ways.shape != members.shape:
+        raise WorkloadError(
+            f"The bases must be given for each of {size} attributes, and the ways in the shape of "
+            f"members, {members.shape}; got {len(bases)} and {ways.shape}."
+        )
+    settled, moved = [], np.full(members.shape, -1, dtype=np.int32)
+    for place, listed in enumerate(bases):
+        where = members == place
+        asked, found = np.unique(ways[where], return_inverse=True)
+        if len(asked) and not 0 <= asked[0] <= asked[-1] < len(listed):
+            raise WorkloadError(
+                f"A table asks {domain.names[place]!r} in a way that is not listed."
+            )
+        kept = [listed[way] for way in asked.tolist()]
+        distinct = tuple(dict.fromkeys(sorted(kept, key=_rank)))
+        moved[where] = np.array([distinct.index(basis) for basis in kept], dtype=np.int32)[found]
+        settled.append(distinct)
+    for attribute, listed in zip(domain, settled, strict=True):
+        for basis in listed:
+            _check(basis, attribute)
+    return tuple(settled), moved
+
+
+def _rank(basis: Basis) -> tuple[bool, str]:
+    """Single values first, then by their description."""
+    return not basis.is_identity, json.dumps(to_json(basis), sort_keys=True)
+
+
+@lru_cache(maxsize=1000)
+def _check(basis: Basis, attribute: Attribute) -> None:
+    """`Basis.check`, once: workloads are made anew with every change of a weight."""
+    basis.check(attribute)
