@@ -5,6 +5,7 @@ import streamlit as st
 from pages._session import change, current, escaped, revision, say
 from rpexplore.analysis import workload_grids
 from rpexplore.settings import GroupSetting
+from rpexplore.target import CV, MARGIN, UNITS, Target
 
 HERE = "settings"
 GRID = "workload grid"
@@ -12,21 +13,30 @@ TIMES, SET = "multiplied by", "set to"
 
 
 def set_group(containing: list[str]) -> None:
-    weight, target = st.session_state["weight of many"], st.session_state["target of many"]
-    if weight is None and target is None:
-        say(HERE, "info", "Type an importance or a target for these tables first.")
+    state = st.session_state
+    weight, value, must = (state[f"{name} of many"] for name in ("weight", "target", "must"))
+    if value is None and (must or weight is None):
+        words = "Type a target that is a must" if must else "Type an importance or a target"
+        say(HERE, "info", f"{words} for these tables first.")
         return
-    how = "factor" if st.session_state["how to weight"] == TIMES else "weight"
+    how = "factor" if state["how to weight"] == TIMES else "weight"
+
+    def target() -> Target | None:
+        unit, more = state["unit of many"], {}
+        if name := {MARGIN: "confidence", CV: "count"}.get(unit):
+            more[name] = state[f"{name} of many"]
+        return None if value is None else Target(value, unit, **more, must=must)
+
     done = change(
         HERE,
         lambda: current().with_group(
-            GroupSetting(tuple(containing), target=target, **{how: weight})
+            GroupSetting(tuple(containing), target=target(), **{how: weight})
         ),
     )
     if done:
         revision(GRID, step=True)
         # A second click should not multiply once more.
-        st.session_state.update({"weight of many": None, "target of many": None})
+        state.update({"weight of many": None, "target of many": None, "must of many": False})
 
 
 def drop_group(place: int) -> None:
@@ -54,6 +64,7 @@ def many_at_once(containing: list[str], found: int) -> None:
         width=150,
         placeholder="unchanged",
     )
+    line = st.container(horizontal=True, vertical_alignment="bottom")
     line.number_input(
         "Target for these",
         min_value=0.0,
@@ -63,6 +74,23 @@ def many_at_once(containing: list[str], found: int) -> None:
         width=150,
         placeholder="unchanged",
     )
+    unit = line.selectbox(
+        "Target is a", list(UNITS), format_func=UNITS.get, key="unit of many", width=230
+    )
+    if unit == MARGIN:
+        line.number_input(
+            "Confidence, %", 0.0, 100.0, 95.0, key="confidence of many", format="%g", width=150
+        )
+    if unit == CV:
+        line.number_input(
+            "Expected count of a cell",
+            min_value=0.0,
+            value=None,
+            key="count of many",
+            format="%g",
+            width=200,
+        )
+    line.checkbox("Must be met", key="must of many")
     which = "the table below" if found == 1 else f"all {found:,} tables"
     if containing and found > 1:
         which += f" with {escaped(' and '.join(containing))}"

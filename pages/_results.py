@@ -5,7 +5,7 @@ import streamlit as st
 from pages._exhibit import MOST_ROWS
 from pages._fairness_cells import CELLS_VIEW
 from pages._session import current, escaped, kept
-from rpexplore.analysis import budgets, standard_errors
+from rpexplore.analysis import budgets, standard_errors, targets_met
 from rpexplore.plan import Plan
 from rpexplore.words import capitalised, column_format, rounded
 
@@ -41,8 +41,8 @@ def table_list(planned: Plan) -> None:
     )
     frame = kept(
         "listed tables",
-        (planned, tuple(containing)),
-        lambda: standard_errors.of_tables(planned, containing),
+        (planned, tuple(containing), current().request),
+        lambda: targets_met.of_tables(planned, containing, current().request),
     )
     if frame.empty:
         st.info("No table of the workload has all of these attributes.")
@@ -50,8 +50,8 @@ def table_list(planned: Plan) -> None:
     errors = [name for name in frame if str(name).endswith("standard_error")]
     digits = column_format(frame[errors].min())
     columns = list(frame.columns)
-    if not any(frame["met"]):
-        columns = columns[:-2]
+    if not any(frame["outcome"]):
+        columns = columns[:-3]
     st.dataframe(
         frame,
         hide_index=True,
@@ -72,8 +72,9 @@ def table_list(planned: Plan) -> None:
             ),
             "margin_95": st.column_config.NumberColumn("± 95 % of the time", format=digits),
             "weight": st.column_config.NumberColumn("Importance", format="%.4g"),
-            "target": st.column_config.NumberColumn("Target σ", format="%.3g"),
-            "met": st.column_config.TextColumn("Target met"),
+            "wanted": st.column_config.TextColumn("Target"),
+            "must": st.column_config.TextColumn("Must"),
+            "outcome": st.column_config.TextColumn("Met or short by"),
         },
     )
     if len(errors) > 1:

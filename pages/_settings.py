@@ -15,6 +15,7 @@ from rpexplore.analysis import workload_grids
 from rpexplore.analysis.standard_errors import csv_of_tables
 from rpexplore.plan import Plan
 from rpexplore.table_lists import Table
+from rpexplore.target import NOTATIONS
 from rpexplore.words import column_format
 
 MOST_ROWS = 2000
@@ -52,8 +53,9 @@ def settings(planned: Plan | None) -> None:
     st.subheader("Importance and targets")
     st.markdown(
         "**Importance**: a table with 2 counts as if it were there twice; it becomes more "
-        "accurate, at the others' expense. **Target**: the standard error you want for its cells; "
-        "the plan is compared with it."
+        "accurate, at the others' expense. **Target**: how accurate you want its cells, which "
+        f"the plan is compared with; type {NOTATIONS}. **Must**: a target that has to be met, not "
+        "only as well as the others."
     )
     groups_in_effect()
     containing = st.multiselect(
@@ -62,7 +64,7 @@ def settings(planned: Plan | None) -> None:
         key="tables with",
         placeholder="all tables",
     )
-    grid, found = workload_grids.workload_grid(workload, planned, containing, MOST_ROWS)
+    grid, found = workload_grids.workload_grid(current(), planned, containing, MOST_ROWS)
     if found == 0:
         st.info("No table of the workload has all of these attributes.")
         return
@@ -87,7 +89,11 @@ def settings(planned: Plan | None) -> None:
             "table": st.column_config.TextColumn("Table", disabled=True, width="medium"),
             "cells": st.column_config.NumberColumn("Cells", disabled=True, format="localized"),
             "weight": st.column_config.NumberColumn("Importance", min_value=0.0),
-            "target": st.column_config.NumberColumn("Target standard error", min_value=0.0),
+            "target": st.column_config.TextColumn("Target", help=NOTATIONS),
+            "must": st.column_config.CheckboxColumn("Must"),
+            "outcome": st.column_config.TextColumn(
+                "Met or short by", disabled=True, help="By the least accurate cell of the table."
+            ),
             "standard_error": st.column_config.NumberColumn(whose, disabled=True, format=digits),
         },
     )

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
-from scipy.special import ndtri
 
 from rpexplore.closure import Closure
 from rpexplore.errors import WorkloadError
+from rpexplore.normal import normal_quantile as normal_quantile  # for whoever asks for it here
 
 
 def residuals_within(closure: Closure, attributes: Sequence[int]) -> dict[tuple[int, ...], int]:
@@ -64,12 +64,3 @@ def query_covariance(
             factor *= inside[place] if place in subset else outside[place]
         covariance += factor
     return float(covariance)
-
-
-def normal_quantile(confidence: float) -> float:
-    """z with P(|N(0,1)| ≤ z) = confidence; `WorkloadError` unless 0 < confidence < 1."""
-    if not 0 < confidence < 1:
-        raise WorkloadError(
-            f"The confidence must lie between 0 and 1, got {confidence}; 0.95 is usual."
-        )
-    return float(-ndtri((1 - confidence) / 2))

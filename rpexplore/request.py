@@ -25,6 +25,7 @@ from rpexplore.settings import (
     with_single,
 )
 from rpexplore.table_lists import Table
+from rpexplore.target import Target
 from rpexplore.words import plural
 from rpexplore.workload import Workload
 
@@ -81,11 +82,9 @@ class WorkloadRequest:
         # Also of tables that are not asked for now: they may be later.
         for setting in self.settings:
             _check_positive("importance", setting.weight, setting.attributes)
-            _check_positive("target", setting.target, setting.attributes)
         for group in self.groups:
             _check_positive("importance", group.weight, group.containing)
             _check_positive("factor", group.factor, group.containing)
-            _check_positive("target", group.target, group.containing)
         check_askings(self.asking)
 
     @classmethod
@@ -148,22 +147,42 @@ class WorkloadRequest:
 
         How their attributes are asked stays as it is.
         """
-        weights, targets = np.ones(len(workload)), np.full(len(workload), np.nan)
+        weights = np.ones(len(workload))
         for group in self.groups:
             rows = workload.containing(group.containing)
             if group.weight is not None:
                 weights[rows] = group.weight
             if group.factor is not None:
                 weights[rows] *= group.factor
-            if group.target is not None:
-                targets[rows] = group.target
         for setting in self.settings:
             row = workload.find(workload.domain.positions(setting.attributes))
             if row is not None and setting.weight is not None:
                 weights[row] = setting.weight
+        wanted, which = self.targets(workload)
+        return replace(
+            workload,
+            weights=weights,
+            targets=np.array([*(each.standard_error for each in wanted), np.nan])[which],
+            musts=np.array([*(each.must for each in wanted), False])[which],
+        )
+
+    def targets(self, workload: Workload) -> tuple[list[Target], np.ndarray]:
+        """The targets asked for as they were typed, and which of them each table has.
+
+        The latter as places in the list, int64[n_tables], −1 where a table has none.
+        """
+        wanted: list[Target] = []
+        which = np.full(len(workload), -1)
+        for group in self.groups:
+            if group.target is not None:
+                which[workload.containing(group.containing)] = len(wanted)
+                wanted.append(group.target)
+        for setting in self.settings:
+            row = workload.find(workload.domain.positions(setting.attributes))
             if row is not None and setting.target is not None:
-                targets[row] = setting.target
-        return replace(workload, weights=weights, targets=targets)
+                which[row] = len(wanted)
+                wanted.append(setting.target)
+        return wanted, which
 
     def _tables(self, domain: Domain) -> Workload:
         if self.kind == "listed":

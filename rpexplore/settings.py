@@ -9,6 +9,7 @@ import numpy as np
 
 from rpexplore.errors import WorkloadError
 from rpexplore.table_lists import Table
+from rpexplore.target import Target, target_of
 from rpexplore.words import rounded
 from rpexplore.workload import Workload
 
@@ -20,12 +21,23 @@ class TableSetting:
     """What a curator asks of one table beyond having it.
 
     weight  its importance; None: what its groups give it, or else 1
-    target  the wanted standard error of its cells; None: what its groups give it, or else none
+    target  the wanted accuracy of its cells, a number being a standard error; None: what its groups
+            give it, or else none
+
+    Raises `WorkloadError` for a target that is none.
     """
 
     attributes: Table
     weight: float | None = None
-    target: float | None = None
+    target: Target | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "target", target_of(self.target))
+        except WorkloadError as error:
+            names = f"({', '.join(self.attributes) or 'total'})"
+            told = str(error).removeprefix("The target")
+            raise WorkloadError(f"The target of {names}{told}") from None
 
     @property
     def is_plain(self) -> bool:
@@ -33,7 +45,11 @@ class TableSetting:
         return self.weight is None and self.target is None
 
     def to_json(self) -> dict[str, Any]:
-        return {"attributes": self.attributes, "weight": self.weight, "target": self.target}
+        return {
+            "attributes": self.attributes,
+            "weight": self.weight,
+            "target": None if self.target is None else self.target.to_json(),
+        }
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "TableSetting":
@@ -47,7 +63,7 @@ class GroupSetting:
     containing  the attributes; () for all tables
     weight      their importance, in place of what earlier groups gave
     factor      or: by how much that is multiplied
-    target      the wanted standard error of their cells
+    target      the wanted accuracy of their cells, a number being a standard error
 
     Raises `WorkloadError` for a number that is not positive.
     """
@@ -55,10 +71,11 @@ class GroupSetting:
     containing: Table
     weight: float | None = None
     factor: float | None = None
-    target: float | None = None
+    target: Target | None = None
 
     def __post_init__(self) -> None:
-        for name, noun in (("weight", "importance"), ("factor", "factor"), ("target", "target")):
+        object.__setattr__(self, "target", target_of(self.target))
+        for name, noun in (("weight", "importance"), ("factor", "factor")):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise WorkloadError(f"The {noun} must be a positive number, got {value:g}.")
@@ -72,12 +89,13 @@ class GroupSetting:
 
     @property
     def words(self) -> str:
-        """What it asks for: "All tables with region: importance × 2, target 5"."""
+        """What it asks for: "All tables with region: importance × 2, target ±50 at 95 %"."""
         whose = f"All tables with {' and '.join(self.containing)}".removesuffix(" with ")
         asked = [
             f"importance {rounded(self.weight, 6)}" if self.weight is not None else "",
             f"importance × {rounded(self.factor, 6)}" if self.factor is not None else "",
-            f"target {rounded(self.target, 6)}" if self.target is not None else "",
+            f"target {self.target.words}" if self.target is not None else "",
+            "which is a must" if self.target is not None and self.target.must else "",
         ]
         return f"{whose}: {', '.join(filter(None, asked))}"
 
@@ -86,7 +104,7 @@ class GroupSetting:
             "containing": self.containing,
             "weight": self.weight,
             "factor": self.factor,
-            "target": self.target,
+            "target": None if self.target is None else self.target.to_json(),
         }
 
     @classmethod
@@ -103,7 +121,7 @@ def with_single(
     """The settings of single tables after some have changed; what the groups give is not kept."""
     of_table = {setting.attributes: setting for setting in settings}
     for setting in changed:
-        weight, target = _given(groups, setting.attributes)
+        weight, target = given(groups, setting.attributes)
         of_table[setting.attributes] = replace(
             setting,
             weight=None if setting.weight == weight else setting.weight,
@@ -138,18 +156,21 @@ def with_group(
 
 def settings_of(workload: Workload) -> tuple[tuple[GroupSetting, ...], tuple[TableSetting, ...]]:
     """A workload's importance and targets; those of most tables as a group."""
-    weights, targets = workload.weights, workload.targets
-    weight = _commonest(weights) if np.count_nonzero(weights != 1) > _MANY else 1.0
+    weights, targets, musts = workload.weights, workload.targets, workload.musts
+    weight = float(_commonest(weights)) if np.count_nonzero(weights != 1) > _MANY else 1.0
     # A single table could not be without a target that its group has.
     all_have = len(workload) > _MANY and not np.any(np.isnan(targets))
-    target = _commonest(targets) if all_have else None
-    own_weight = weights != weight
-    own_target = ~np.isnan(targets) & (targets != (math.nan if target is None else target))
+    own_weight, own_target = weights != weight, ~np.isnan(targets)
+    target = None
+    if all_have:
+        common, is_must = _commonest(np.column_stack([targets, musts])).tolist()
+        target = Target(common, must=bool(is_must))
+        own_target = (targets != common) | (musts != target.must)
     settings = tuple(
         TableSetting(
             workload.tables[row],
             float(weights[row]) if own_weight[row] else None,
-            float(targets[row]) if own_target[row] else None,
+            Target(float(targets[row]), must=bool(musts[row])) if own_target[row] else None,
         )
         for row in np.flatnonzero(own_weight | own_target).tolist()
     )
@@ -157,12 +178,13 @@ def settings_of(workload: Workload) -> tuple[tuple[GroupSetting, ...], tuple[Tab
     return (() if group.is_plain else (group,)), settings
 
 
-def _commonest(values: np.ndarray) -> float:
-    found, counts = np.unique(values, return_counts=True)
-    return float(found[np.argmax(counts)])
+def _commonest(values: np.ndarray) -> np.ndarray:
+    """The row that there is most often."""
+    found, counts = np.unique(values, axis=0, return_counts=True)
+    return found[np.argmax(counts)]
 
 
-def _given(groups: Sequence[GroupSetting], table: Table) -> tuple[float, float | None]:
+def given(groups: Sequence[GroupSetting], table: Table) -> tuple[float, Target | None]:
     """The importance and the target that the groups give a table."""
     weight, target = 1.0, None
     for group in groups:

@@ -9,9 +9,12 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from rpexplore.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.exact import shown
+from rpexplore.target import Target, parse_target
 from rpexplore.workload import Workload
 
 Table = tuple[str, ...]  # attribute names in domain order
@@ -22,6 +25,7 @@ TOTAL = "total"
 _PASSED_OVER = {"order", "cells", "mean_variance", "max_variance", "standard_error", "shadow_price"}
 # … and of tables whose cells are not equally accurate.
 _PASSED_OVER |= {"asked", "worst_standard_error", "best_standard_error"}
+_TRUTHS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 _NAME = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>[^",;×]*))\s*(?P<end>[,;×]|$)')
 _NEEDS_QUOTES = re.compile(r'[",;×]|^\s|\s$')
 
@@ -135,9 +139,10 @@ def text_from_tables(domain: Domain, tables: Iterable[Table]) -> str:
 
 
 def workload_from_csv(domain: Domain, text: str, source: str) -> Workload:
-    """The workload of a CSV text with the columns attributes and, if wanted, weight and target.
+    """The workload of a CSV text with the columns attributes and maybe weight, target and must.
 
-    An empty weight is 1, an empty target is none. `source` is named in errors.
+    Targets are texts as `parse_target` has them, must is yes or no. An empty weight is 1, an empty
+    target is none, an empty must is what the target says. `source` is named in errors.
 
     Raises `WorkloadError` naming the line that cannot be used.
     """
@@ -145,16 +150,16 @@ def workload_from_csv(domain: Domain, text: str, source: str) -> Workload:
     delimiter = ";" if ";" in header and "," not in header else ","
     rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     columns = [column.strip().lower() for column in rows.fieldnames or []]
-    strangers = set(columns) - {"attributes", "weight", "target"} - _PASSED_OVER
+    strangers = set(columns) - {"attributes", "weight", "target", "must"} - _PASSED_OVER
     if "attributes" not in columns or strangers:
         raise WorkloadError(
-            f"{source} must have a header with the column attributes and, if wanted, weight and "
-            f"target, got {', '.join(columns) or 'no header'}."
+            f"{source} must have a header with the column attributes and, if wanted, weight, "
+            f"target and must, got {', '.join(columns) or 'no header'}."
         )
     rows.fieldnames = columns
     tables: list[tuple[str, ...]] = []
     weights: list[float] = []
-    targets: list[float | None] = []
+    targets: list[Target | None] = []
     try:
         for row in rows:
             if None in row:
@@ -164,19 +169,30 @@ def workload_from_csv(domain: Domain, text: str, source: str) -> Workload:
                 )
             tables.append(table_from_text(domain, row["attributes"] or ""))
             weights.append(number_from_text(row.get("weight") or "1", "weight"))
-            target = row.get("target")
-            targets.append(number_from_text(target, "target") if target else None)
+            targets.append(_target_of_row(row.get("target"), row.get("must")))
     except (RpexploreError, csv.Error) as error:
         raise WorkloadError(f"{source}, line {rows.line_num}: {error}") from None
     return Workload.of(domain, tables, weights=weights, targets=targets)
 
 
 def number_from_text(text: str, name: str) -> float:
-    """The number of a weight or target; `WorkloadError` for anything else."""
+    """The number of a weight; `WorkloadError` for anything else."""
     try:
         return float(text)
     except ValueError:
         raise WorkloadError(f"The {name} must be a number such as 2.5, got {text!r}.") from None
+
+
+def _target_of_row(text: str | None, must: str | None) -> Target | None:
+    target = parse_target(text) if text and text.strip() else None
+    word = (must or "").strip().lower()
+    if word not in {"", *_TRUTHS}:
+        raise WorkloadError(f"The column must says yes or no, got {shown(must)!r}.")
+    if target is None:
+        if _TRUTHS.get(word):
+            raise WorkloadError("There is no target that could be a must; give one.")
+        return None
+    return replace(target, must=_TRUTHS.get(word, target.must))
 
 
 def _is_total(text: str) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -10,8 +11,11 @@ from rpexplore.attribute_sets import AttributeSet, attribute_sets, padded, refus
 from rpexplore.basis import Basis
 from rpexplore.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.exact import whole_number
+from rpexplore.exact import shown, whole_number
+from rpexplore.target import Target
 from rpexplore.ways import Bases, settled_ways
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,10 +29,12 @@ class Workload:
     bases    for each attribute of the domain, the ways in which tables ask it; () if none does
     ways     int32[n_tables, max_order]: which of its attribute's bases a table asks, from 0; −1
              behind. Without these two all attributes are asked by their single values
+    musts    bool[n_tables]: whether a plan has to meet the target, rather than as well as the other
+             targets allow; empty where none has to
 
     Use the builders (`all_of_order`, `all_up_to`, `all_with_at_most`, `of`, `|`); the constructor
     sorts, and raises `WorkloadError` for a set twice (naming it), no tables, rows that are not
-    ascending attribute places, or a bad weight.
+    ascending attribute places, a bad weight or target, or a must without a target.
     """
 
     domain: Domain
@@ -37,6 +43,7 @@ class Workload:
     targets: np.ndarray
     bases: Bases = ()
     ways: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int32))
+    musts: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
 
     def __post_init__(self) -> None:
         members = np.asarray(self.members, dtype=np.int32)
@@ -54,6 +61,7 @@ class Workload:
         arrays = {"members": np.ascontiguousarray(members[order])}
         for name in ("weights", "targets"):
             arrays[name] = np.asarray(getattr(self, name), dtype=float)[order]
+        arrays["musts"] = self._settled_musts(len(members))[order]
         for name, array in arrays.items():
             array.setflags(write=False)
             object.__setattr__(self, name, array)
@@ -67,6 +75,23 @@ class Workload:
         object.__setattr__(self, "ways", ways)
         self._refuse_unusable("weights", "importance weight", allow_nan=False)
         self._refuse_unusable("targets", "target standard error", allow_nan=True)
+        if np.any(aimless := self.musts & np.isnan(self.targets)):
+            raise WorkloadError(
+                f"The table {self.describe(int(np.argmax(aimless)))} must meet its target but has "
+                "none; give it one, or do not make it a must."
+            )
+
+    def _settled_musts(self, count: int) -> np.ndarray:
+        """The musts as bool[count]; none where they are left out."""
+        musts = np.asarray(self.musts)
+        if musts.shape == (0,):
+            return np.zeros(count, dtype=bool)
+        if musts.shape != (count,) or musts.dtype != bool:
+            raise WorkloadError(
+                f"The musts of {count} tables must be {count} times true or false, got "
+                f"{musts.dtype} in the shape {musts.shape}."
+            )
+        return musts
 
     def _refuse_misplaced(self, members: np.ndarray, padded_last: np.ndarray) -> None:
         """Raise unless rows are ascending attribute places, followed by −1."""
@@ -177,25 +202,33 @@ class Workload:
         tables: Iterable[AttributeSet],
         *,
         weights: Sequence[float] | None = None,
-        targets: Sequence[float | None] | None = None,
+        targets: Sequence[Target | float | None] | None = None,
+        musts: Sequence[bool] | None = None,
     ) -> "Workload":
         """The listed tables, each a collection of attribute names; () is the total.
 
         A name by itself is a one-way table, so ("age", "sex") lists two of them, and
         [("age", "sex")] one two-way table.
 
-        `weights` and `targets`, where given, go along with `tables` one by one.
+        `weights`, `targets` and `musts`, where given, go along with `tables` one by one. A target
+        that is a number is a standard error; whether one is a must it says itself, unless `musts`
+        does.
         """
         sets = [domain.positions(table) for table in tables]
         refuse_too_many(len(sets))
-        for name, given in (("weights", weights), ("targets", targets)):
+        for name, given in (("weights", weights), ("targets", targets), ("musts", musts)):
             if given is not None and len(given) != len(sets):
                 raise WorkloadError(f"There are {len(sets)} tables but {len(given)} {name}.")
         return cls(
             domain,
             padded(sets),
             np.ones(len(sets)) if weights is None else _numbers(weights, "weights"),
-            np.full(len(sets), np.nan) if targets is None else _numbers(targets, "targets"),
+            np.full(len(sets), np.nan) if targets is None else _errors(targets),
+            musts=_truths(
+                [isinstance(each, Target) and each.must for each in (() if targets is None else targets)]
+                if musts is None
+                else musts
+            ),
         )
 
     def __or__(self, other: "Workload") -> "Workload":
@@ -219,6 +252,7 @@ class Workload:
             np.concatenate([self.targets, other.targets]),
             tuple(mine + theirs for mine, theirs in zip(self.bases, other.bases, strict=True)),
             ways,
+            np.concatenate([self.musts, other.musts]),
         )
 
     def asked(
@@ -256,24 +290,40 @@ class Workload:
 
     def with_weights(self, weights: Mapping[AttributeSet, float]) -> "Workload":
         """A copy in which the named tables have these importance weights."""
-        return replace(self, weights=self._changed(self.weights, weights, "weights"))
+        rows, values = self._changes(weights, "weights")
+        return replace(self, weights=_with(self.weights, rows, _numbers(values, "weights")))
 
-    def with_targets(self, targets: Mapping[AttributeSet, float | None]) -> "Workload":
-        """A copy in which the named tables have these target standard errors (None: none)."""
-        return replace(self, targets=self._changed(self.targets, targets, "targets"))
+    def with_targets(self, targets: Mapping[AttributeSet, Target | float | None]) -> "Workload":
+        """A copy in which the named tables have these targets.
 
-    def _changed(
-        self, values: np.ndarray, changes: Mapping[AttributeSet, float | None], noun: str
-    ) -> np.ndarray:
-        positions = [self.position(table) for table in changes]
-        if len(set(positions)) < len(positions):
-            twice = next(place for place in positions if positions.count(place) > 1)
+        A number is a standard error, and leaves it as it was whether the target is a must. None is
+        no target, so no must either.
+        """
+        rows, values = self._changes(targets, "targets")
+        musts = [
+            value.must if isinstance(value, Target) else value is not None and bool(self.musts[row])
+            for row, value in zip(rows, values, strict=True)
+        ]
+        return replace(
+            self,
+            targets=_with(self.targets, rows, _errors(values)),
+            musts=_with(self.musts, rows, _truths(musts)),
+        )
+
+    def with_musts(self, musts: Mapping[AttributeSet, bool]) -> "Workload":
+        """A copy in which the targets of the named tables have to be met, or need not be."""
+        rows, values = self._changes(musts, "musts")
+        return replace(self, musts=_with(self.musts, rows, _truths(values)))
+
+    def _changes(self, changes: Mapping[AttributeSet, T], noun: str) -> tuple[list[int], list[T]]:
+        """The rows of the named tables, and their new values; noun: what is refused twice."""
+        rows = [self.position(table) for table in changes]
+        if len(set(rows)) < len(rows):
+            twice = next(row for row in rows if rows.count(row) > 1)
             raise WorkloadError(
                 f"The table {self.describe(twice)} is given two {noun}; give it one."
             )
-        changed = values.copy()
-        changed[positions] = _numbers(list(changes.values()), noun)
-        return changed
+        return rows, list(changes.values())
 
     # ---- what it holds
 
@@ -406,6 +456,27 @@ def _numbers(values: Sequence[float | None], noun: str) -> np.ndarray:
         return np.array([np.nan if value is None else value for value in values], dtype=float)
     except (TypeError, ValueError) as error:
         raise WorkloadError(f"The {noun} of tables must be numbers ({error}).") from None
+
+
+def _errors(targets: Sequence[Target | float | None]) -> np.ndarray:
+    """Targets as standard errors, float64[len(targets)], None as NaN."""
+    errors = [each.standard_error if isinstance(each, Target) else each for each in targets]
+    return _numbers(errors, "targets")
+
+
+def _truths(values: Sequence[bool]) -> np.ndarray:
+    """Musts as bool[len(values)]."""
+    for value in values:
+        if not isinstance(value, bool | np.bool_):
+            raise WorkloadError(f"The musts of tables must be true or false, got {shown(value)}.")
+    return np.array(values, dtype=bool)
+
+
+def _with(values: np.ndarray, rows: list[int], new: np.ndarray) -> np.ndarray:
+    """A copy with other values in these rows."""
+    changed = values.copy()
+    changed[rows] = new
+    return changed
 
 
 def _check_order(domain: Domain, order: int) -> None:

@@ -1,7 +1,9 @@
 """Requests: narrowed questions, their words, and files of earlier versions."""
 
 import json
+from statistics import NormalDist
 
+import numpy as np
 import pytest
 
 import rpexplore as rp
@@ -152,3 +154,62 @@ def test_settings_aside_are_counted():
     assert scenario.with_request(order=1).settings_aside == 1
     assert scenario.with_request(order=0).settings_aside == 2
     assert scenario.with_request(only=("sex", "region")).settings_aside == 2
+
+
+# ---- targets in the units people use
+
+
+def test_targets_reach_the_workload_as_standard_errors_and_musts():
+    scenario = (
+        Scenario(DOMAIN, WorkloadRequest(order=1))
+        .with_group(GroupSetting((), target="±50 must"))
+        .with_settings([TableSetting(("age",), target="5 % of 1000"), TableSetting((), target=3)])
+    )
+    workload = scenario.workload
+    margin = 50 / NormalDist().inv_cdf(0.975)
+    assert workload.targets.tolist() == pytest.approx([3, 50, margin, margin, margin])
+    assert workload.musts.tolist() == [False, False, True, True, True]
+    wanted, which = scenario.request.targets(workload)
+    typed = [str(wanted[place]) for place in which.tolist()]
+    assert typed == ["3", "5 % of 1000", *["±50 at 95 % must"] * 3]
+    assert Scenario.parse(scenario.text()) == scenario
+
+
+def test_a_request_read_off_a_plan_has_its_musts():
+    scenario = Scenario(DOMAIN).with_group(GroupSetting(("age",), target="±50 must"))
+    request = WorkloadRequest.of(scenario.workload)
+    again = request.workload(DOMAIN)
+    assert again.musts.tolist() == scenario.workload.musts.tolist()
+    assert np.array_equal(again.targets, scenario.workload.targets, equal_nan=True)
+
+
+@pytest.mark.parametrize("number", ["3.0", "5", "0.3333333333333333", "1e-07", "12.5", "100000.0"])
+def test_files_with_plain_targets_stay_the_same_bytes(number):
+    text = Scenario(
+        DOMAIN,
+        WorkloadRequest(
+            groups=(GroupSetting((), target=777.0),),
+            settings=(TableSetting(("age",), target=777.0),),
+        ),
+    ).text()
+    assert text.count("777.0") == 2
+    text = text.replace("777.0", number)
+    scenario = Scenario.parse(text)
+    assert scenario.text() == text
+    assert scenario.workload.targets.tolist() == [float(number)] * 11
+
+
+def test_other_targets_are_kept_as_text():
+    request = WorkloadRequest(settings=(TableSetting(("age",), target="+-50!"),))
+    (setting,) = json.loads(Scenario(DOMAIN, request).text())["tables"]["settings"]
+    assert setting["target"] == "±50 at 95 % must"
+
+
+@pytest.mark.parametrize("target", ["lots", "", True, [5], {"value": 5}, -1, 0, 1e400])
+def test_unusable_targets_in_a_file_are_refused(target):
+    content = json.loads(Scenario(DOMAIN).text())
+    content["tables"]["settings"] = [{"attributes": ["age"], "weight": None, "target": target}]
+    with pytest.raises(
+        WorkloadError, match=r"not a usable scenario: The target of \(age\) must be"
+    ):
+        Scenario.parse(json.dumps(content))

@@ -8,26 +8,33 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
-from rpexplore.scenario import Scenario, TableSetting
+from rpexplore.scenario import Scenario, TableSetting, WorkloadRequest
 from rpexplore.settings import GroupSetting
 
 DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 3, "c": 4})
 TABLES = list(chain.from_iterable(combinations(DOMAIN.names, k) for k in range(3)))
 TABLE = st.sampled_from(TABLES)
 NUMBER = st.sampled_from([0.5, 1.0, 2.0, 4.0])
+TARGET = NUMBER | st.sampled_from(["±50 at 99 %", "5 % of 1000", "2 must", "±50 must", "0.10"])
 CHANGES = st.one_of(
-    st.builds(GroupSetting, TABLE, weight=NUMBER, target=st.none() | NUMBER),
-    st.builds(GroupSetting, TABLE, factor=NUMBER, target=st.none() | NUMBER),
-    st.builds(GroupSetting, TABLE, target=NUMBER),
-    st.builds(TableSetting, TABLE, NUMBER, st.none() | NUMBER),
+    st.builds(GroupSetting, TABLE, weight=NUMBER, target=st.none() | TARGET),
+    st.builds(GroupSetting, TABLE, factor=NUMBER, target=st.none() | TARGET),
+    st.builds(GroupSetting, TABLE, target=TARGET),
+    st.builds(TableSetting, TABLE, NUMBER, st.none() | TARGET),
 )
 
 
 def values(scenario):
+    """The importance of each table and its target: standard error and whether it is a must."""
     workload = scenario.workload
-    targets = [None if target != target else target for target in workload.targets.tolist()]
+    pairs = zip(workload.targets.tolist(), workload.musts.tolist(), strict=True)
+    targets = [None if error != error else (error, must) for error, must in pairs]
     pairs = zip(workload.weights.tolist(), targets, strict=True)
     return dict(zip(workload.tables, pairs, strict=True))
+
+
+def numbers(target):
+    return None if target is None else (target.standard_error, target.must)
 
 
 @given(st.lists(CHANGES, max_size=8))
@@ -42,7 +49,7 @@ def test_each_change_does_what_it_says_to_every_table(changes):
             scenario = scenario.with_settings([change])
             weight, target = values(scenario)[change.attributes]
             assert weight == change.weight
-            assert change.target is None or target == change.target
+            assert change.target is None or target == numbers(change.target)
             expected[change.attributes] = (weight, target)
             assert {**values(before), change.attributes: (weight, target)} == values(scenario)
             continue
@@ -51,7 +58,7 @@ def test_each_change_does_what_it_says_to_every_table(changes):
             if set(change.containing) <= set(table):
                 weight, target = expected[table]
                 weight = (weight if change.weight is None else change.weight) * (change.factor or 1)
-                expected[table] = weight, target if change.target is None else change.target
+                expected[table] = weight, numbers(change.target) or target
         assert values(scenario) == expected
     again = Scenario.parse(scenario.text())
     assert (again, values(again)) == (scenario, values(scenario))
@@ -105,6 +112,29 @@ def test_importance_is_set_or_multiplied_not_both():
 def test_words():
     assert GroupSetting(("region",), factor=2.0).words == "All tables with region: importance × 2"
     assert GroupSetting((), weight=0.5, target=1234.5).words == (
-        "All tables: importance 0.5, target 1,234.5"
+        "All tables: importance 0.5, target σ = 1,234.5"
     )
-    assert GroupSetting(("a", "b"), target=3).words == "All tables with a and b: target 3"
+    assert GroupSetting(("a", "b"), target=3).words == "All tables with a and b: target σ = 3"
+    assert GroupSetting((), target="±1 000 must").words == (
+        "All tables: target ±1,000 at 95 %, which is a must"
+    )
+
+
+def test_a_target_that_is_none_is_refused_with_the_name_of_its_table():
+    with pytest.raises(
+        WorkloadError, match=r"The target of \(a, b\) must be written like .*'much'"
+    ):
+        TableSetting(("a", "b"), target="much")
+    with pytest.raises(WorkloadError, match=r"The target of \(total\) must be a positive number"):
+        TableSetting((), target=0)
+
+
+def test_musts_of_a_plan_come_back_as_settings():
+    domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(8)})
+    # Most tables must; one of the same standard error need not, and one is left a number.
+    scenario = Scenario(domain).with_group(GroupSetting((), target="7 must"))
+    scenario = scenario.with_settings([TableSetting((), target=8), TableSetting(("a1",), target=7)])
+    again = WorkloadRequest.of(scenario.workload)
+    assert again == scenario.request
+    few = rp.Workload.of(DOMAIN, TABLES, targets=[rp.Target(3, must=True), *[None] * 6])
+    assert WorkloadRequest.of(few).settings == (TableSetting((), target="3 must"),)

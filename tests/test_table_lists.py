@@ -1,6 +1,7 @@
 """Tables as people write them, in a field and in CSV files."""
 
 import math
+from statistics import NormalDist
 
 import pytest
 from hypothesis import given
@@ -170,7 +171,10 @@ def test_csv_tables_have_weights_and_targets(text):
         ("attributes\nage,sex\n", "line 2: there are more values than columns"),
         ("attributes\nage\nheight\n", "line 3: There is no attribute 'height'"),
         ("attributes,weight\nage,much\n", "line 2: The weight must be a number"),
-        ("attributes,target\nage,1 000\n", "line 2: The target must be a number"),
+        ("attributes,target\nage,lots\n", "line 2: The target must be written like 20"),
+        ("attributes,target\nage,-4\n", "line 2: The target must be a positive number"),
+        ("attributes,target,must\nage,5,maybe\n", "line 2: The column must says yes or no"),
+        ("attributes,target,must\nage,,yes\n", "line 2: There is no target that could be a must"),
         ("attributes\nage\nage\n", r"\(age\) is in the workload twice"),
         ("attributes,weight\nage,-1\n", "must be a positive number"),
         ("attributes\n", "at least one table"),
@@ -179,3 +183,16 @@ def test_csv_tables_have_weights_and_targets(text):
 def test_csv_that_cannot_be_used_is_refused(text, told):
     with pytest.raises(WorkloadError, match=told):
         workload_from_csv(DOMAIN, text, "tables.csv")
+
+
+def test_csv_targets_are_in_any_unit_and_may_be_musts():
+    text = (
+        "attributes,target,must\nage,±50,\nsex,5 % of 1000 must,\nregion,1 000,YES\n"
+        '"age,sex","1,000 must",no\n"age,region",,no\n'
+    )
+    workload = workload_from_csv(DOMAIN, text, "tables.csv")
+    assert workload.tables[:3] == [("age",), ("sex",), ("region",)]
+    margin = 50 / NormalDist().inv_cdf(0.975)
+    assert workload.targets[:4].tolist() == pytest.approx([margin, 50, 1000, 1000])
+    assert workload.musts.tolist() == [False, True, True, False, False]
+    assert math.isnan(workload.targets[4])

@@ -4,6 +4,7 @@ import random
 import resource
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -11,7 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rpexplore import Domain, Hierarchy, Identity, Own, Prefix, Ranges, Windows, Workload
+from rpexplore import (
+    Domain,
+    Hierarchy,
+    Identity,
+    Own,
+    Prefix,
+    Ranges,
+    Target,
+    Windows,
+    Workload,
+    parse_target,
+)
 from rpexplore.errors import DomainError, WorkloadError
 from tests.generalised import asked_workloads, question_matrix
 from tests.strategies import domains, workloads
@@ -196,7 +208,18 @@ all_with_at_most(domain, cells=8)
 SCRIPT = f"""
 import pathlib
 import re
-from rpexplore import Domain, Hierarchy, Identity, Own, Prefix, Ranges, Windows, Workload
+from rpexplore import (
+    Domain,
+    Hierarchy,
+    Identity,
+    Own,
+    Prefix,
+    Ranges,
+    Target,
+    Windows,
+    Workload,
+    parse_target,
+)
 from rpexplore.errors import WorkloadError
 
 domain = Domain.from_sizes({{f"a{{i}}": 2 for i in range(1300)}})
@@ -399,3 +422,51 @@ def test_ways_that_are_not_listed_are_refused(domain):
             Workload(domain, members, *numbers, bases, np.array(ways))
     with pytest.raises(WorkloadError):
         Workload(domain, members, *numbers, bases[:2], np.array([[0], [0]]))
+
+
+# ---- musts
+
+
+def test_musts_are_sorted_along_and_united(domain):
+    workload = Workload.of(domain, [("age", "sex"), ("sex",)], targets=[5, 6], musts=[True, False])
+    assert workload.musts.tolist() == [False, True]
+    united = workload | Workload.of(domain, [()], targets=[Target(3, must=True)])
+    assert united.musts.tolist() == [True, False, True]
+    assert united.targets.tolist() == [3, 6, 5]
+    assert not Workload.all_up_to(domain, 1).musts.any()
+    assert united.asked({"age": Prefix()}).musts.tolist() == [True, False, True]
+    with pytest.raises(ValueError, match="read-only"):
+        united.musts[0] = False
+
+
+def test_targets_and_musts_are_changed(domain):
+    workload = Workload.of(domain, [(), ("age",)], targets=[Target(3, must=True), None])
+    assert workload.with_targets({(): 4}).musts.tolist() == [True, False]
+    assert workload.with_targets({(): Target(4)}).musts.tolist() == [False, False]
+    assert workload.with_targets({(): None}).musts.tolist() == [False, False]
+    margin = workload.with_targets({("age",): parse_target("±50 must")})
+    assert margin.musts.tolist() == [True, True]
+    assert margin.targets[1] == parse_target("±50").standard_error
+    assert workload.with_weights({(): 2}).musts.tolist() == [True, False]
+    assert margin.with_musts({(): False}).musts.tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (
+            lambda w: w.with_musts({("age",): True}),
+            r"table \(age\) must meet its target but has none",
+        ),
+        (lambda w: w.with_musts({(): 1}), "must be true or false, got 1"),
+        (lambda w: w.with_musts({("age",): False, "age": False}), r"\(age\) is given two musts"),
+        (lambda w: replace(w, musts=np.array([True])), "2 times true or false"),
+        (lambda w: replace(w, musts=np.array([1, 0])), "2 times true or false, got int"),
+        (lambda w: Workload.of(w.domain, [()], musts=[True]), "but has none"),
+        (lambda w: Workload.of(w.domain, [()], targets=[3], musts=[True, True]), "2 musts"),
+    ],
+)
+def test_musts_that_cannot_be_are_refused(domain, change, told):
+    workload = Workload.of(domain, [(), ("age",)], targets=[3, None])
+    with pytest.raises(WorkloadError, match=told):
+        change(workload)

@@ -13,6 +13,7 @@ from rpexplore.analysis.standard_errors import headline
 from rpexplore.analysis.table_titles import in_short, titles
 from rpexplore.plan import Plan
 from rpexplore.scenario import Scenario
+from rpexplore.target import Target
 from rpexplore.words import capitalised, count_in_words, plural, rounded
 from rpexplore.workload import Workload
 
@@ -59,8 +60,8 @@ def inputs(scenarios: Sequence[Scenario]) -> SideBySide:
         "Attributes": lambda each: each.domain,
         "Tables": lambda each: each.workload.tables,
         "Attributes are asked": lambda each: _ways_of(each.workload),
-        "Importance": lambda each: _settings_of(each, each.workload.weights, 1.0),
-        "Targets": lambda each: _settings_of(each, each.workload.targets, np.nan),
+        "Importance": _weights_of,
+        "Targets": _targets_of,
         "Budget": lambda each: each.budget.privacy_cost,
     }
     if all(each.workload.is_pure for each in scenarios):
@@ -207,11 +208,17 @@ def _asked_in_words(scenario: Scenario) -> str:
     return "; ".join(listed) or "by single values"
 
 
-def _settings_of(scenario: Scenario, values: np.ndarray, plain: float) -> dict[Any, float]:
-    """The tables with another value than the plain one, and their values."""
-    own = values != plain if plain == plain else ~np.isnan(values)
+def _weights_of(scenario: Scenario) -> dict[Any, float]:
+    """The tables of another importance than 1, and theirs."""
+    tables, weights = scenario.workload.tables, scenario.workload.weights
+    return {tables[place]: float(weights[place]) for place in np.flatnonzero(weights != 1).tolist()}
+
+
+def _targets_of(scenario: Scenario) -> dict[Any, Target]:
+    """The tables with a target, and theirs as typed."""
+    wanted, which = scenario.request.targets(scenario.workload)
     tables = scenario.workload.tables
-    return {tables[place]: float(values[place]) for place in np.flatnonzero(own).tolist()}
+    return {tables[row]: wanted[which[row]] for row in np.flatnonzero(which >= 0).tolist()}
 
 
 def _importance_in_words(scenario: Scenario) -> str:
@@ -230,7 +237,9 @@ def _targets_in_words(scenario: Scenario) -> str:
         return "none"
     low, high = float(wanted.min()), float(wanted.max())
     span = rounded(low, 3) if low == high else f"{rounded(low, 3)} to {rounded(high, 3)}"
-    return f"{plural(len(wanted), 'table')}, σ = {span}"
+    musts = int(np.count_nonzero(scenario.workload.musts))
+    having = f", {musts:,} of them {'a must' if musts == 1 else 'musts'}" if musts else ""
+    return f"{plural(len(wanted), 'table')}, σ = {span}{having}"
 
 
 def _count(count: int) -> str:

@@ -32,7 +32,8 @@ def plain(workload: Workload) -> Workload:
     if np.all(workload.weights == 1):
         return workload  # no scheme looks at targets
     count = len(workload)
-    return replace(workload, weights=np.ones(count), targets=np.full(count, np.nan))
+    none = np.zeros(count, dtype=bool)
+    return replace(workload, weights=np.ones(count), targets=np.full(count, np.nan), musts=none)
 
 
 def scheme_of(loss: Loss, workload: Workload) -> str:

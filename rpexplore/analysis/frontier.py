@@ -237,11 +237,10 @@ def scenario_between(scenario: Scenario, found: Frontier, share: float) -> Scena
     fixed, in_largest, solution = _solved(found, share, TOLERANCE)
     weights = fixed + solution.shadow_prices * in_largest
     weights /= np.mean(weights)
+    own = {setting.attributes: setting.target for setting in scenario.request.settings}
     settings = [
-        TableSetting(table, float(f"{weight:.6g}"), None if math.isnan(target) else target)
-        for table, weight, target in zip(
-            workload.tables, weights.tolist(), workload.targets.tolist(), strict=True
-        )
+        TableSetting(table, float(f"{weight:.6g}"), own.get(table))
+        for table, weight in zip(workload.tables, weights.tolist(), strict=True)
     ]
     return scenario.with_settings(settings).replaced(loss=SumOfVariances())
 

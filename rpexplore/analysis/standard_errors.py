@@ -169,9 +169,7 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
     error and margin are those of a typical cell, and best_standard_error and worst_standard_error
     stand behind them; tables are then ordered, and compared with targets, by their worst cell.
     """
-    workload = plan.workload
-    places = workload.containing(containing)
-    places = places[np.argsort(-plan.worst_standard_errors[places], kind="stable")]
+    workload, places = plan.workload, least_accurate_first(plan, containing)
     errors, worst = plan.standard_errors[places], plan.worst_standard_errors[places]
     targets = workload.targets[places]
     met = np.where(worst <= targets * MET, "yes", "no")
@@ -194,15 +192,23 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
     )
 
 
+def least_accurate_first(plan: Plan, containing: Sequence[str] = ()) -> np.ndarray:
+    """Places of the tables that have all of these attributes, by their worst cell, int64[n]."""
+    places = plan.workload.containing(containing)
+    return places[np.argsort(-plan.worst_standard_errors[places], kind="stable")]
+
+
 def csv_of_tables(plan: Plan) -> str:
     """All tables of a plan as CSV; `table_lists.workload_from_csv` reads its tables again.
 
-    How a table asks its attributes, and its best and worst cell, are there where some table asks
-    other than by single values.
+    Whether targets are musts is there where some are; how a table asks its attributes, and its best
+    and worst cell, where some table asks other than by single values.
     """
     frame = plan.tables
     workload = plan.workload
     frame["attributes"] = list(texts_of_tables(workload.domain, workload.tables))
+    if np.any(workload.musts):
+        frame["must"] = np.where(workload.musts, "yes", "no")
     if workload.is_pure:
         frame = frame.drop(columns=["worst_standard_error", "best_standard_error"])
     else:

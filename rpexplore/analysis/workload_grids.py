@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.table_titles import titles
+from rpexplore.analysis.targets_met import in_words
 from rpexplore.errors import WorkloadError
 from rpexplore.plan import Plan
 from rpexplore.scenario import Scenario
-from rpexplore.settings import GroupSetting, TableSetting
-from rpexplore.table_lists import Table
+from rpexplore.settings import GroupSetting, TableSetting, given
+from rpexplore.table_lists import Table, title
+from rpexplore.target import Target, target_of
 from rpexplore.workload import Workload
 
 
@@ -46,24 +48,29 @@ def first_list(scenario: Scenario, most: int) -> tuple[tuple[str, ...], ...]:
 
 
 def workload_grid(
-    workload: Workload,
+    scenario: Scenario,
     plan: Plan | None,
     containing: Sequence[str] = (),
     most: int | None = None,
 ) -> tuple[pd.DataFrame, int]:
     """The first `most` tables that have all of these attributes, and how many there are in all.
 
-    Columns, indexed by the table's place in the workload: table, cells, weight, target,
+    Columns, indexed by the table's place in the workload: table, cells, weight, target (as typed,
+    missing where there is none), must (bool), outcome ("met: ±38", "short by ±12", or "") and
     standard_error (missing without a plan).
     """
+    workload = scenario.workload
     places = workload.containing(containing)
     shown = places[:most]
+    told = in_words(workload, shown, plan, scenario.request)
     frame = pd.DataFrame(
         {
             "table": titles(workload, shown),
             "cells": workload.cells[shown],
             "weight": workload.weights[shown],
-            "target": workload.targets[shown],
+            "target": pd.array([text or None for text in told["wanted"]], dtype="string"),
+            "must": workload.musts[shown],
+            "outcome": told["outcome"],
             "standard_error": np.nan if plan is None else plan.standard_errors[shown],
         },
         index=pd.Index(shown, name="place"),
@@ -84,15 +91,33 @@ def settings_from_grid(
     """What is asked of the tables whose rows were changed: {row: {column: value}}.
 
     tables: the table of each row. What is emptied is what the table's groups give it, or else an
-    importance of 1 and no target.
+    importance of 1 and no target. A target that is typed anew stays a must if it was one.
+
+    Raises `WorkloadError` naming the table of a target that is none, or of a must without one.
     """
     present = {setting.attributes: setting for setting in scenario.request.settings}
     settings = []
     for row, change in changes.items():
-        setting = present.get(tables[row], TableSetting(tables[row]))
-        weight = change.get("weight", setting.weight)
-        target = change.get("target", setting.target)
-        settings.append(replace(setting, weight=weight, target=target))
+        table = tables[row]
+        setting = present.get(table, TableSetting(table))
+        setting = replace(setting, weight=change.get("weight", setting.weight))
+        _, of_groups = given(scenario.request.groups, table)
+        before = setting.target or of_groups
+        if "target" in change:
+            setting = replace(setting, target=change["target"] or None)
+            if setting.target is not None and before is not None and before.must:
+                setting = replace(setting, target=replace(setting.target, must=True))
+        if "must" in change:
+            target = setting.target or of_groups
+            if target is not None:
+                target = replace(target, must=change["must"])
+            elif change["must"]:
+                raise WorkloadError(
+                    f"Table {title(table)} must meet its target but has none; type one, or take "
+                    "the mark in Must away."
+                )
+            setting = replace(setting, target=target)
+        settings.append(setting)
     return settings
 
 
@@ -114,8 +139,9 @@ def scenario_from_grid(
         pass
     refused = []
     for row, change in changes.items():
-        for column, value in change.items():
-            cell = {row: {column: value}}
+        # The target first: it may be what a mark in Must is about.
+        for column in sorted(change, key=lambda column: column == "must"):
+            cell = {row: {column: change[column]}}
             try:
                 scenario = scenario.with_settings(settings_from_grid(scenario, tables, cell))
             except WorkloadError as error:
@@ -123,15 +149,15 @@ def scenario_from_grid(
     return EditedScenario(scenario, tuple(refused))
 
 
-def with_target_where_missing(scenario: Scenario, target: float) -> Scenario:
+def with_target_where_missing(scenario: Scenario, target: Target | float) -> Scenario:
     """This target for every table that has none: as the first group, below all the others.
 
     Raises `WorkloadError` for a target that is none.
     """
-    groups = scenario.request.groups
-    first = GroupSetting((), target=target)
+    groups, wanted = scenario.request.groups, target_of(target)
+    first = GroupSetting((), target=wanted)
     if groups and groups[0].containing == () and groups[0].target is None:
-        first, groups = replace(groups[0], target=target), groups[1:]
+        first, groups = replace(groups[0], target=wanted), groups[1:]
     return scenario.with_request(groups=(first, *groups))
 
 

@@ -64,6 +64,7 @@ def contents_of(plan: Plan, scenario: Scenario) -> Report:
         note=scenario.note,
         counted=scenario.counted,
         expected=scenario.expected,
+        request=scenario.request,
     )
 
 

@@ -98,6 +98,7 @@ def _gives(request: WorkloadRequest, workload: Workload) -> bool:
         np.array_equal(made.members, workload.members)
         and np.array_equal(made.weights, workload.weights)
         and np.array_equal(made.targets, workload.targets, equal_nan=True)
+        and np.array_equal(made.musts, workload.musts)
         and made.bases == workload.bases
         and np.array_equal(made.ways, workload.ways)
     )

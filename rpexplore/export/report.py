@@ -31,6 +31,7 @@ from rpexplore.export.schema import all_values, asked, schema
 from rpexplore.export.section import Attachment, Chart, Part, Section
 from rpexplore.export.targets import targets
 from rpexplore.plan import Plan
+from rpexplore.request import WorkloadRequest
 from rpexplore.verification import verify
 from rpexplore.words import plural
 
@@ -75,6 +76,7 @@ def report(
     note: str = "",
     counted: str = "records",
     expected: ExpectedCounts | None = None,
+    request: WorkloadRequest | None = None,
 ) -> Report:
     """The contents of the report on a plan.
 
@@ -82,6 +84,7 @@ def report(
     note      a remark of its author
     counted   what one record stands for, in the plural
     expected  public counts to judge relative errors by
+    request   what the plan was asked for, which has the targets as they were typed
 
     Raises `PlanError` for a plan that does not hold what it claims: there is nothing to report.
     """
@@ -110,7 +113,7 @@ def report(
             accuracy(plan, counted),
             fairness_section(plan, counted),
             *([] if expected is None else [relative_errors_section(plan, expected)]),
-            targets(plan),
+            targets(plan, request),
             proof(plan, verified),
             nist_checklist(plan, counted),
             versions(plan),

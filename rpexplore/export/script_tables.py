@@ -9,6 +9,7 @@ from rpexplore.export.recipe import Recipe
 from rpexplore.own_questions import Own
 from rpexplore.request import WorkloadRequest
 from rpexplore.table_lists import Table
+from rpexplore.target import Target
 
 # A list of more tables, or of more importances and targets, is read from tables.csv.
 MOST_LINES = 200
@@ -53,7 +54,7 @@ def _tables(recipe: Recipe) -> list[str]:
 
 def _groups(request: WorkloadRequest) -> list[str]:
     """Importances and targets of all tables that have certain attributes."""
-    lines = []
+    lines, with_musts = [], _has_musts(request)
     for group in request.groups:
         rows = f"asked.containing({literal(group.containing)}).tolist()"
         lines.append(f"tables = [asked.tables[row] for row in {rows}]")
@@ -65,22 +66,41 @@ def _groups(request: WorkloadRequest) -> list[str]:
             product = f"{{table: {literal(group.factor)} * weights[table] for table in tables}}"
             lines += [rows, f"asked = asked.with_weights({product})"]
         if group.target is not None:
-            wanted = f"dict.fromkeys(tables, {literal(group.target)})"
+            wanted = f"dict.fromkeys(tables, {_target(group.target, with_musts)})"
             lines.append(f"asked = asked.with_targets({wanted})")
     return lines
 
 
 def _singles(recipe: Recipe) -> list[str]:
     """Importances and targets of single tables."""
-    weights = {each.attributes: each.weight for each in recipe.settings if each.weight is not None}
-    targets = {each.attributes: each.target for each in recipe.settings if each.target is not None}
+    weights, targets, with_musts = {}, {}, _has_musts(recipe.request)
+    for each in recipe.settings:
+        if each.weight is not None:
+            weights[each.attributes] = repr(each.weight)
+        if each.target is not None:
+            targets[each.attributes] = _target(each.target, with_musts)
     return [*_given("weights", weights), *_given("targets", targets)]
 
 
-def _given(noun: str, values: Mapping[Table, float]) -> list[str]:
-    if not values:
+def _has_musts(request: WorkloadRequest) -> bool:
+    """Whether some target is a must."""
+    listed = (*request.groups, *request.settings)
+    return any(each.target is not None and each.target.must for each in listed)
+
+
+def _target(target: Target, with_musts: bool) -> str:
+    """The source of a target: a number for a standard error, or what was typed."""
+    number = target.to_json()
+    # A number leaves it as it was whether the target is a must.
+    if with_musts or isinstance(number, str):
+        return f"rp.parse_target({literal(str(target))})"
+    return repr(number)
+
+
+def _given(noun: str, sources: Mapping[Table, str]) -> list[str]:
+    if not sources:
         return []
-    rows = [f"        {literal(table)}: {value!r}," for table, value in values.items()]
+    rows = [f"        {literal(table)}: {source}," for table, source in sources.items()]
     return [f"asked = asked.with_{noun}(", "    {", *rows, "    }", ")"]
 
 

@@ -1,57 +1,53 @@
 """What a report tells about targets: which are met, and what it would take to meet all."""
 
 import numpy as np
-import pandas as pd
 
-from rpexplore.analysis import standard_errors
+from rpexplore.analysis import standard_errors, targets_met
+from rpexplore.analysis.alike import cells_differ
 from rpexplore.analysis.sufficient_budgets import sufficient
 from rpexplore.errors import BudgetError
 from rpexplore.export.section import Numbers, Section
 from rpexplore.losses import MaxVariance
 from rpexplore.plan import Plan
+from rpexplore.request import WorkloadRequest
 
-MOST_MISSED = 20
+MOST_SHOWN = 20
 _OF_WORST_CELLS = "A target is met when the least accurate cell of its table meets it."
+_MUSTS = "A must has to be met; the others are there to be met in proportion, as well as can be."
 
 
-def targets(plan: Plan) -> Section:
-    """Which targets are met, and the budget that would meet all of them."""
-    wanted = plan.workload.targets
-    errors = plan.worst_standard_errors
-    ratios = errors / wanted
-    asked = np.flatnonzero(~np.isnan(ratios))
-    if not len(asked):
-        return Section("Targets", ("No table was given a target for its standard error.",))
-    top = standard_errors.headline(plan)
-    missed = asked[ratios[asked] > standard_errors.MET]
-    missed = missed[np.argsort(-ratios[missed], kind="stable")]
+def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
+    """Which targets are met, and the budget that would meet all of them.
+
+    request: what the plan was asked for, where that is known; it has the targets as they were
+    typed, which are standard errors without it
+    """
+    ratios = plan.worst_standard_errors / plan.workload.targets
+    if np.all(np.isnan(ratios)):
+        return Section("Targets", ("No table was given a target for its accuracy.",))
+    found, differ = targets_met.target_counts(plan), cells_differ(plan.table_variances)
     sentences = [
-        standard_errors.targets_met_in_words(top.targets_met, top.targets),
-        *([_OF_WORST_CELLS] if top.cells_differ else []),
-        *_what_it_takes(plan, float(np.max(ratios[asked])) ** 2, top.targets),
+        found.words,
+        *([_MUSTS] if found.musts else []),
+        *([_OF_WORST_CELLS] if differ else []),
+        *_what_it_takes(plan, float(np.nanmax(ratios)) ** 2, found.targets),
     ]
-    if not len(missed):
-        return Section("Targets", sentences)
-    shown = missed[:MOST_MISSED]
-    frame = pd.DataFrame(
-        {
-            "table": standard_errors.titles(plan.workload, shown),
-            "target": [f"{target:g}" for target in wanted[shown].tolist()],
-            "standard_error": errors[shown],
-            "ratio": ratios[shown],
-        }
-    )
+    frame = targets_met.of_targets(plan, request, most=MOST_SHOWN)
     words = {
         "table": "table",
-        "target": "target σ",
-        "standard_error": "least accurate cell σ" if top.cells_differ else "standard error σ",
+        "wanted": "target",
+        "must": "must",
+        "now": "least accurate cell" if differ else "in the plan",
+        "outcome": "met or short by",
         "ratio": "times the target",
     }
-    note = ""
-    if len(shown) < len(missed):
-        note = f"And {len(missed) - len(shown):,} more; tables.csv has all."
-    numbers = Numbers(frame, words, "Targets that are not met, the furthest off first", note)
-    return Section("Targets", sentences, (numbers,))
+    if not found.musts:
+        del words["must"]
+    note = "A number by itself is a standard error σ."
+    if len(frame) < found.targets:
+        note += f" And {found.targets - len(frame):,} more; tables.csv has all."
+    title = "Targets, the furthest off first"
+    return Section("Targets", sentences, (Numbers(frame, words, title, note),))
 
 
 def _what_it_takes(plan: Plan, factor: float, targets: int) -> list[str]:

@@ -118,3 +118,14 @@ def test_scenarios_are_told_apart_whatever_their_names():
 def test_the_noun_is_common_or_neutral():
     assert comparison.common_noun([PLAIN, PLAIN]) == "people"
     assert comparison.common_noun([PLAIN, PLAIN.replaced(counted="households")]) == "records"
+
+
+def test_targets_differ_by_what_was_typed_and_by_musts():
+    def asked(target):
+        return PLAIN.with_settings([TableSetting(("age",), target=target)])
+
+    side = comparison.inputs([asked("20"), asked("20 must"), asked("±20")])
+    assert differing(side) == {"Targets"}
+    words = side.words.loc["Targets"].tolist()
+    assert words[:2] == ["1 table, σ = 20", "1 table, σ = 20, 1 of them a must"]
+    assert differing(comparison.inputs([asked("20"), asked(20.0)])) == set()

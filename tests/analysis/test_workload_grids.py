@@ -1,5 +1,7 @@
 """The workload as a grid, and back."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,11 +34,11 @@ def test_sizes_are_exact_however_large(sizes):
 
 
 def test_workload_grid_is_cut_and_says_how_many_there_are():
-    plan = Scenario(DOMAIN).plan()
-    grid, found = workload_grids.workload_grid(plan.workload, plan, most=3)
+    scenario, plan = Scenario(DOMAIN), Scenario(DOMAIN).plan()
+    grid, found = workload_grids.workload_grid(scenario, plan, most=3)
     assert (len(grid), found) == (3, 7)
     assert grid["table"].tolist() == ["(total)", "age", "sex"]
-    grid, found = workload_grids.workload_grid(plan.workload, plan, ["sex"])
+    grid, found = workload_grids.workload_grid(scenario, plan, ["sex"])
     assert (grid["table"].tolist(), found) == (["sex", "age × sex", "sex × income"], 3)
     assert [plan.workload.tables[place] for place in grid.index][1] == ("age", "sex")
     assert grid["standard_error"].tolist() == plan.standard_errors[grid.index].tolist()
@@ -45,7 +47,7 @@ def test_workload_grid_is_cut_and_says_how_many_there_are():
 def test_typed_importance_and_targets_become_settings():
     scenario = Scenario(DOMAIN).with_settings([TableSetting(("age",), 3.0, 9.0)])
     tables = [("age",), ("sex",)]
-    changes = {0: {"target": None}, 1: {"weight": 2.0, "target": 5.0}}
+    changes = {0: {"target": None}, 1: {"weight": 2.0, "target": "5"}}
     assert workload_grids.settings_from_grid(scenario, tables, changes) == [
         TableSetting(("age",), 3.0, None),
         TableSetting(("sex",), 2.0, 5.0),
@@ -55,14 +57,14 @@ def test_typed_importance_and_targets_become_settings():
 
 
 def test_a_grid_without_a_plan_has_no_standard_errors():
-    grid, found = workload_grids.workload_grid(Scenario(DOMAIN).workload, None)
+    grid, found = workload_grids.workload_grid(Scenario(DOMAIN), None)
     assert found == 7
     assert grid["standard_error"].isna().all()
 
 
 def test_one_unusable_importance_does_not_hold_up_the_others():
     scenario = Scenario(DOMAIN)
-    changes = {0: {"weight": 0.0, "target": 4.0}, 1: {"weight": 2.0}}
+    changes = {0: {"weight": 0.0, "target": "4"}, 1: {"weight": 2.0}}
     result = workload_grids.scenario_from_grid(scenario, [("age",), ("sex",)], changes)
     assert result.scenario.request.settings == (
         TableSetting(("age",), target=4.0),
@@ -77,9 +79,9 @@ def test_one_unusable_importance_does_not_hold_up_the_others():
 
 
 def test_a_grid_knows_the_tables_of_its_rows():
-    workload = Scenario(DOMAIN).workload
-    grid, _ = workload_grids.workload_grid(workload, None, ["sex"])
-    assert workload_grids.tables_of_rows(workload, grid) == [
+    scenario = Scenario(DOMAIN)
+    grid, _ = workload_grids.workload_grid(scenario, None, ["sex"])
+    assert workload_grids.tables_of_rows(scenario.workload, grid) == [
         ("sex",),
         ("age", "sex"),
         ("sex", "income"),
@@ -124,3 +126,73 @@ def test_first_list_is_what_is_asked_for_or_each_attribute():
     scenario = Scenario(DOMAIN, WorkloadRequest(order=1))
     assert workload_grids.first_list(scenario, 10) == ((), ("age",), ("sex",), ("income",))
     assert workload_grids.first_list(scenario, 3) == (("age",), ("sex",), ("income",))
+
+
+def edited(scenario, change, table=("age",)):
+    return workload_grids.scenario_from_grid(scenario, [table], {0: change})
+
+
+def target_of(result, table=("age",)):
+    settings = {each.attributes: each.target for each in result.scenario.request.settings}
+    return settings.get(table)
+
+
+def test_a_grid_shows_targets_as_typed_and_whether_they_are_met():
+    scenario = Scenario(DOMAIN, WorkloadRequest(order=1)).with_settings(
+        [
+            TableSetting((), target="±1 000 must"),
+            TableSetting(("age",), target="0.50"),
+            TableSetting(("sex",), target="1000 % of 1000"),
+        ]
+    )
+    grid, _ = workload_grids.workload_grid(scenario, scenario.plan())
+    assert grid["target"].tolist()[:3] == ["±1000 at 95 %", "0.50", "1000 % of 1000"]
+    assert grid["target"].isna().tolist() == [False, False, False, True]
+    assert grid["must"].tolist() == [True, False, False, False]
+    total, age, sex, income = grid["outcome"]
+    assert total.startswith("met: ±")
+    assert age.startswith("short by ")
+    assert sex.startswith("met: ")
+    assert sex.endswith(" %")
+    assert income == ""
+    unplanned, _ = workload_grids.workload_grid(scenario, None)
+    assert unplanned["target"].equals(grid["target"])
+    assert set(unplanned["outcome"]) == {""}
+
+
+def test_a_must_is_marked_and_unmarked():
+    scenario = Scenario(DOMAIN).with_group(GroupSetting((), target="±50"))
+    marked = edited(scenario, {"must": True})
+    assert target_of(marked) == rp.parse_target("±50 must")
+    assert edited(marked.scenario, {"must": False}).scenario == scenario
+    # Typed anew it stays one, unless the mark is taken away as well; both are typed over and over.
+    anew = edited(marked.scenario, {"target": "30"})
+    assert target_of(anew) == rp.parse_target("30 must")
+    assert edited(anew.scenario, {"target": "30"}) == anew
+    both = edited(marked.scenario, {"target": "30", "must": False})
+    assert target_of(both) == rp.parse_target("30")
+    assert edited(both.scenario, {"must": False, "target": "30"}) == both
+    assert target_of(edited(scenario, {"target": "! 30"})) == rp.parse_target("30 must")
+
+
+def test_a_group_of_musts_lets_one_table_off():
+    scenario = Scenario(DOMAIN).with_group(GroupSetting((), target="30 must"))
+    off = edited(scenario, {"must": False}).scenario
+    assert off.workload.musts.tolist() == [True, False, *[True] * 5]
+    assert edited(off, {"target": None}).scenario == scenario
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"target": "lots", "weight": 2.0}, r"The target of \(age\) must be written like 20"),
+        ({"target": "5 %", "weight": 2.0}, r"\(age\) must be written like .*5 % of 1000"),
+        ({"target": "-1", "weight": 2.0}, r"\(age\) must be a positive number, got -1"),
+        ({"must": True, "weight": 2.0}, "Table age must meet its target but has none; type one"),
+    ],
+)
+def test_an_unusable_target_is_refused_and_nothing_else(change, told):
+    result = edited(Scenario(DOMAIN), change)
+    (reason,) = result.refused
+    assert re.search(told, reason)
+    assert result.scenario.request.settings == (TableSetting(("age",), 2.0),)

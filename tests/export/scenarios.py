@@ -78,6 +78,21 @@ def scenarios() -> dict[str, Scenario]:
             rp.MaxVariance("target"),
             rp.Budget(privacy_cost="0.02"),
         ),
+        "units": Scenario(
+            domain,
+            WorkloadRequest(
+                "up_to",
+                order=2,
+                groups=(
+                    GroupSetting(("age",), target="±50 must"),
+                    GroupSetting(("age", "sex"), target=30),
+                ),
+                settings=(
+                    TableSetting(("sex",), target="5 % of 1000"),
+                    TableSetting(("region",), target="12.50 must"),
+                ),
+            ),
+        ),
         "groups": Scenario(
             domain,
             WorkloadRequest(

@@ -45,6 +45,17 @@ def verb(text: str, name: str) -> list[str]:
     return shlex.split(joined[start:].split("\n\n")[0])[1:]
 
 
+def test_targets_are_written_as_typed():
+    scenario = SCENARIOS["units"].with_request(order=1)
+    options = verb(lines_of(scenario.plan(), scenario), "plan")
+    given = [option for option in options if option.startswith("--target")]
+    assert given == [
+        "--target=age=±50 at 95 % must",
+        "--target=sex=5 % of 1000",
+        "--target=region=12.50 must",
+    ]
+
+
 def test_the_plan_is_made_again_to_the_byte(scenario, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plan = scenario.plan()

@@ -55,6 +55,15 @@ def test_every_script_makes_its_plan_to_the_byte(scenario, tmp_path):
     assert made_by(path).text == plan.text
 
 
+def test_a_script_has_targets_as_typed_and_the_same_musts(tmp_path):
+    plan, path = exported(tmp_path, SCENARIOS["units"])
+    assert plan.workload.musts.any()
+    assert made_by(path).workload.musts.tolist() == plan.workload.musts.tolist()
+    text = path.read_text("utf-8")
+    for typed in ("±50 at 95 % must", "30", "5 % of 1000", "12.50 must"):
+        assert f'rp.parse_target("{typed}")' in text
+
+
 @pytest.mark.parametrize("name", ["groups", "long list", "hostile", "targets", "own"])
 def test_a_script_runs_by_itself(name, tmp_path):
     plan, path = exported(tmp_path, SCENARIOS[name])

@@ -3,9 +3,14 @@
 import pytest
 
 import rpexplore as rp
+from rpexplore.export.bundle import report_of
+from rpexplore.export.report import html, report
 from rpexplore.export.targets import targets
+from rpexplore.scenario import Scenario, WorkloadRequest
+from rpexplore.settings import GroupSetting, TableSetting
 
-TABLES = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 10, "sex": 2}), 1)
+DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})
+TABLES = rp.Workload.all_up_to(DOMAIN, 1)
 
 
 @pytest.mark.parametrize(
@@ -27,3 +32,58 @@ def test_targets_are_told_in_grammar(wanted, told):
     words = " ".join(targets(plan).sentences)
     for part in told:
         assert part in words
+
+
+ASKED = Scenario(DOMAIN).with_settings(
+    [
+        TableSetting((), target="±0.5 must"),
+        TableSetting(("age",), target="50 % of 1000"),
+        TableSetting(("sex",), target="12.50 must"),
+    ]
+)
+
+
+def test_targets_are_told_as_typed_with_their_musts():
+    section = targets(ASKED.plan(), ASKED.request)
+    assert section.sentences[0] == "2 of 3 targets are met; musts: 1 of 2."
+    assert "A must has to be met" in section.sentences[1]
+    (listed,) = section.parts
+    assert [heading for heading, _ in listed.header] == [
+        "table",
+        "target",
+        "must",
+        "in the plan",
+        "met or short by",
+        "times the target",
+    ]
+    by_table = {row[0]: row[1:] for row in listed.rows}
+    assert next(iter(by_table)) == "(total)"
+    assert by_table["(total)"][:2] == ["±0.5 at 95 %", "must"]
+    assert by_table["(total)"][3].startswith("short by ±")
+    assert by_table["age"][:2] == ["50 % of 1000", "in proportion"]
+    assert by_table["age"][3] == f"met: {by_table['age'][2]}"
+    assert by_table["sex"][:2] == ["12.50", "must"]
+
+
+def test_without_a_scenario_targets_are_standard_errors():
+    (listed,) = targets(ASKED.plan()).parts
+    total = rp.parse_target("±0.5").standard_error
+    assert {row[0]: row[1] for row in listed.rows} == {
+        "(total)": repr(total),
+        "age": "500",
+        "sex": "12.5",
+    }
+
+
+def test_a_long_list_is_cut_visibly():
+    domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(30)})
+    asked = Scenario(domain, WorkloadRequest(order=1)).with_group(GroupSetting((), target=5))
+    (listed,) = targets(asked.plan(), asked.request).parts
+    assert len(listed.rows) == 20
+    assert "And 11 more; tables.csv has all." in listed.note
+    assert "must" not in [heading for heading, _ in listed.header]
+
+
+def test_a_report_on_a_scenario_has_its_targets_as_typed():
+    assert "±0.5 at 95 %" in report_of(ASKED.plan(), ASKED)
+    assert "±0.5 at 95 %" not in html(report(ASKED.plan()))

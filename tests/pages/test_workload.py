@@ -7,6 +7,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis.unfinished import TO_COMPLETE
 from rpexplore.scenario import Scenario, TableSetting, WorkloadRequest
+from rpexplore.settings import GroupSetting
 
 
 def choose(session, kind):
@@ -161,11 +162,116 @@ def test_importance_and_target_are_typed(app, small):
     session = app("workload", small)
     before = session.data_editor[0].value["standard_error"]
     session.type_in_grid("workload grid", 2, "weight", 5.0)
-    session.type_in_grid("workload grid", 2, "target", 3.0)
+    session.type_in_grid("workload grid", 2, "target", "3")
     assert session.scenario.request.settings == (TableSetting(("sex",), 5.0, 3.0),)
     after = session.data_editor[0].value["standard_error"]
     assert after.iloc[2] < before.iloc[2]
     assert after.iloc[1] > before.iloc[1]
+
+
+def grid_of(session):
+    return session.data_editor[0].value.set_index("table")
+
+
+def test_targets_are_typed_in_units_and_told_in_them(app, small):
+    session = app("workload", small)
+    session.type_in_grid("workload grid", 1, "target", "+/- 1,000")
+    session.type_in_grid("workload grid", 2, "target", "0.1 % of 100")
+    session.type_in_grid("workload grid", 3, "target", "! 12.50")
+    assert not session.error
+    grid = grid_of(session)
+    assert grid["target"].tolist()[1:4] == ["±1000 at 95 %", "0.1 % of 100", "12.50"]
+    assert grid["must"].tolist()[1:4] == [False, False, True]
+    age, sex, region = grid["outcome"].tolist()[1:4]
+    assert age.startswith("met: ±")
+    assert sex.startswith("short by ")
+    assert sex.endswith(" points")
+    assert region.startswith("met: σ = ")
+    assert grid["outcome"].tolist()[0] == ""
+    again = Scenario.parse(session.scenario.text())
+    assert again == session.scenario
+    session.open("plan").open("workload")
+    assert grid_of(session).equals(grid)
+
+
+def test_a_target_is_made_a_must_and_let_off(app, small):
+    session = app("workload", small.with_group(GroupSetting((), target="±50")))
+    session.type_in_grid("workload grid", 2, "must", True)
+    assert session.scenario.workload.musts.tolist() == [False, False, True, *[False] * 4]
+    session.type_in_grid("workload grid", 2, "target", "20")
+    assert session.scenario.request.settings == (TableSetting(("sex",), target="20 must"),)
+    session.type_in_grid("workload grid", 2, "must", False)
+    assert session.scenario.request.settings == (TableSetting(("sex",), target="20"),)
+    assert not session.error
+
+
+def test_a_refused_target_names_its_table_and_loses_nothing_else(app, small):
+    session = app("workload", small)
+    session.type_in_grid("workload grid", 1, "weight", 5.0)
+    session.type_in_grid("workload grid", 1, "target", "5 %")
+    session.type_in_grid("workload grid", 2, "target", "±50")
+    (error,) = session.error
+    assert "The target of (age) must be written like 20" in plain([error.value])
+    assert session.scenario.request.settings == (
+        TableSetting(("age",), 5.0),
+        TableSetting(("sex",), target="±50"),
+    )
+    session.type_in_grid("workload grid", 1, "target", "5 % of 1000")
+    assert not session.error
+    assert session.scenario.workload.targets[1] == 50
+
+
+def test_a_must_needs_a_target(app, small):
+    session = app("workload", small)
+    session.type_in_grid("workload grid", 4, "must", True)
+    assert "Table age × sex must meet its target but has none" in plain([session.error[0].value])
+    session.type_in_grid("workload grid", 4, "target", "7")
+    assert not session.error
+    assert session.scenario.request.settings == (TableSetting(("age", "sex"), target="7 must"),)
+
+
+@pytest.mark.parametrize(
+    ("unit", "key", "value", "text"),
+    [
+        ("standard_error", None, None, "50 must"),
+        ("margin", None, None, "±50 at 95 % must"),
+        ("margin", "confidence of many", 99.0, "±50 at 99 % must"),
+        ("cv", "count of many", 1000.0, "50 % of 1000 must"),
+    ],
+)
+def test_targets_of_many_tables_are_in_any_unit(app, small, unit, key, value, text):
+    session = app("workload", small)
+    session.number_input(key="target of many").set_value(50.0).run()
+    session.selectbox(key="unit of many").set_value(unit).run()
+    session.checkbox(key="must of many").check().run()
+    if key:
+        session.number_input(key=key).set_value(value).run()
+    session.press("Set for all 7 tables")
+    assert not session.error
+    (group,) = session.scenario.request.groups
+    assert str(group.target) == text
+    assert "which is a must" in plain(session.texts("markdown"))
+    assert session.scenario.workload.musts.all()
+    # Ready for the next ones, and nothing is set twice.
+    assert not session.checkbox(key="must of many").value
+    assert session.number_input(key="target of many").value is None
+
+
+def test_a_target_of_many_tables_that_lacks_something_is_refused(app, small):
+    session = app("workload", small)
+    session.checkbox(key="must of many").check().run()
+    session.press("Set for all 7 tables")
+    assert "Type a target that is a must" in session.info[0].value
+    session.number_input(key="weight of many").set_value(2.0).run()
+    session.press("Set for all 7 tables")
+    assert "Type a target that is a must" in session.info[0].value
+    assert session.scenario == small
+    session.selectbox(key="unit of many").set_value("cv").run()
+    session.number_input(key="target of many").set_value(5.0).run()
+    session.press("Set for all 7 tables")
+    assert "needs the count that it is a share of" in session.error[0].value
+    assert session.number_input(key="target of many").value == 5.0
+    assert session.scenario == small
 
 
 def test_typed_cells_stay_with_their_tables(app, small):
@@ -183,7 +289,7 @@ def test_typed_cells_do_not_reach_other_tables_in_as_many_rows(app, small):
     session.multiselect(key="only").set_value(["age", "sex"]).run()
     session.type_in_grid("workload grid", 1, "weight", 9.0)
     session.type_in_grid("workload grid", 2, "weight", 7.0)
-    session.type_in_grid("workload grid", 2, "target", 3.0)
+    session.type_in_grid("workload grid", 2, "target", "3")
     typed = (TableSetting(("age",), 9.0), TableSetting(("sex",), 7.0, 3.0))
     assert session.scenario.request.settings == typed
     session.multiselect(key="only").set_value(["age", "region"]).run()
@@ -234,7 +340,7 @@ def test_targets_are_set_where_the_plan_waits_for_them(app, small):
     session = app("workload", scenario)
     assert "has no target" in session.error[0].value
     assert session.data_editor[0].value["standard_error"].isna().all()
-    session.type_in_grid("workload grid", 1, "target", 7.0)
+    session.type_in_grid("workload grid", 1, "target", "7")
     session.number_input(key="target of many").set_value(5.0).run()
     session.press("Set for all 7 tables")
     assert not session.error

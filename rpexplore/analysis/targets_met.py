@@ -1,0 +1,167 @@
+"""Targets against what a plan gives: met or short by how much, in the unit that was typed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis import standard_errors
+from rpexplore.analysis.standard_errors import MET, targets_met_in_words
+from rpexplore.analysis.table_titles import titles
+from rpexplore.plan import Plan
+from rpexplore.request import WorkloadRequest
+from rpexplore.target import CV, MARGIN, Target
+from rpexplore.words import rounded
+from rpexplore.workload import Workload
+
+_DIGITS = 3
+_MUST, _IN_PROPORTION = "must", "in proportion"
+
+
+def wanted_targets(
+    workload: Workload, rows: np.ndarray, request: WorkloadRequest | None = None
+) -> list[Target]:
+    """The targets of these tables, which all have one.
+
+    As the request has them, or as standard errors where it is not what the workload comes from.
+    """
+    typed, which = ([], np.full(len(workload), -1))
+    if request is not None:
+        typed, which = request.targets(workload)
+    errors, musts = workload.targets[rows].tolist(), workload.musts[rows].tolist()
+    found = []
+    for place, error, must in zip(which[rows].tolist(), errors, musts, strict=True):
+        target = typed[place] if place >= 0 else None
+        if target is None or (target.standard_error, target.must) != (error, must):
+            target = Target(error, must=must)
+        found.append(target)
+    return found
+
+
+def now_in_words(target: Target, error: float) -> str:
+    """A standard error in a target's unit: "±38", "3.9 %", "σ = 18".
+
+    Rounded, but never across the target: what meets it does not read as if it did not.
+    """
+    now = target.in_unit(error)
+    if not is_met(target, error):
+        return _with_unit(target, rounded(now, _DIGITS, "up"))
+    text = rounded(now, _DIGITS)
+    beyond = Fraction(text.replace(",", "")) > Fraction(target.value)
+    return _with_unit(target, target.number if beyond else text)
+
+
+def outcome_in_words(target: Target, error: float) -> str:
+    """ "met: ±38", "short by ±12", "short by 1.2 points".
+
+    error: the standard error of the table's least accurate cell
+    """
+    if is_met(target, error):
+        return f"met: {now_in_words(target, error)}"
+    short = rounded(target.in_unit(error - target.standard_error), 2)
+    if target.unit == CV:
+        return f"short by {short} {'point' if short == '1' else 'points'}"
+    return f"short by {'±' if target.unit == MARGIN else ''}{short}"
+
+
+def is_met(target: Target, error: float) -> bool:
+    """Whether a standard error meets a target, up to the rounding of noise scales."""
+    return error <= target.standard_error * MET
+
+
+def of_targets(
+    plan: Plan, request: WorkloadRequest | None = None, most: int | None = None
+) -> pd.DataFrame:
+    """The tables with a target, the furthest off first; the first `most` of them.
+
+    Columns, indexed by the table's place in the workload: table, wanted (as typed), must ("must" or
+    "in proportion"), now (of the least accurate cell, in the unit of the target), outcome ("met:
+    ±38", "short by ±12"), and ratio (of the present standard error to the wanted one).
+
+    request: what the plan was asked for; without it targets are standard errors
+    """
+    ratios = plan.worst_standard_errors / plan.workload.targets
+    rows = np.flatnonzero(~np.isnan(ratios))
+    rows = rows[np.argsort(-ratios[rows], kind="stable")][:most]
+    told = in_words(plan.workload, rows, plan, request).assign(ratio=ratios[rows])
+    told.insert(0, "table", titles(plan.workload, rows))
+    return told
+
+
+def of_tables(
+    plan: Plan, containing: Sequence[str] = (), request: WorkloadRequest | None = None
+) -> pd.DataFrame:
+    """`standard_errors.of_tables`, with targets as they were typed, in place of target and met.
+
+    Columns instead of these two: wanted, must and outcome as `of_targets` has them, "" where there
+    is no target.
+    """
+    frame = standard_errors.of_tables(plan, containing).drop(columns=["target", "met"])
+    rows = standard_errors.least_accurate_first(plan, containing)
+    told = in_words(plan.workload, rows, plan, request).drop(columns=["now"])
+    return frame.join(told.reset_index(drop=True))
+
+
+def in_words(
+    workload: Workload,
+    rows: np.ndarray,
+    plan: Plan | None,
+    request: WorkloadRequest | None = None,
+) -> pd.DataFrame:
+    """Columns wanted, must, now and outcome of `of_targets` for these tables, indexed by them.
+
+    "" where there is no target; now and outcome also without a plan.
+    """
+    words = np.full((len(rows), 4), "", dtype=object)
+    having = np.flatnonzero(~np.isnan(workload.targets[rows]))
+    targets = wanted_targets(workload, rows[having], request)
+    errors = [None] * len(having)
+    if plan is not None:
+        errors = plan.worst_standard_errors[rows[having]].tolist()
+    pairs = list(zip(targets, errors, strict=True))
+    told = {pair: _in_words(*pair) for pair in set(pairs)}  # many have the same as others
+    for place, pair in zip(having.tolist(), pairs, strict=True):
+        words[place] = told[pair]
+    columns = ["wanted", "must", "now", "outcome"]
+    return pd.DataFrame(words, columns=columns, index=pd.Index(rows, name="place"))
+
+
+def _in_words(target: Target, error: float | None) -> tuple[str, str, str, str]:
+    must = _MUST if target.must else _IN_PROPORTION
+    if error is None:
+        return target.text, must, "", ""
+    return target.text, must, now_in_words(target, error), outcome_in_words(target, error)
+
+
+@dataclass(frozen=True)
+class TargetCounts:
+    """How many targets a plan meets, and how many of those that are musts."""
+
+    targets: int
+    met: int
+    musts: int
+    musts_met: int
+
+    @property
+    def words(self) -> str:
+        """ "18 of 20 targets are met; musts: 3 of 4."."""
+        words = targets_met_in_words(self.met, self.targets)
+        if not self.musts:
+            return words
+        return f"{words.removesuffix('.')}; musts: {self.musts_met:,} of {self.musts:,}."
+
+
+def target_counts(plan: Plan) -> TargetCounts:
+    """How many targets a plan meets."""
+    workload = plan.workload
+    met = plan.worst_standard_errors <= workload.targets * MET
+    counted = (~np.isnan(workload.targets), met, workload.musts, met & workload.musts)
+    return TargetCounts(*(int(np.count_nonzero(each)) for each in counted))
+
+
+def _with_unit(target: Target, number: str) -> str:
+    if target.unit == MARGIN:
+        return f"±{number}"
+    return f"{number} %" if target.unit == CV else f"σ = {number}"

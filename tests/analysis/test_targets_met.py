@@ -1,0 +1,153 @@
+"""Targets met or not, in words that agree with the numbers they round."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.analysis import standard_errors, targets_met
+from rpexplore.scenario import Scenario
+from rpexplore.settings import GroupSetting, TableSetting
+from rpexplore.target import parse_target
+from rpexplore.words import rounded
+from tests.strategies import workloads
+
+DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "told"),
+    [
+        ("20", 18, "met: σ = 18"),
+        ("20", 23.2, "short by 3.2"),
+        ("±50", 38 / standard_errors.MARGIN, "met: ±38"),
+        ("±50", 62 / standard_errors.MARGIN, "short by ±12"),
+        ("±1000 at 95 %", 4000 / standard_errors.MARGIN, "short by ±3,000"),
+        ("5 % of 1000", 39, "met: 3.9 %"),
+        ("5 % of 1000", 62, "short by 1.2 points"),
+        ("5 % of 1000", 60, "short by 1 point"),
+        ("37.76", 37.7599, "met: σ = 37.76"),  # and not 37.8, which would be above
+        ("50", 50.00001, "short by 0.00001"),
+        ("20", 20, "met: σ = 20"),
+        ("20", 20 * (1 + 1e-12), "met: σ = 20"),
+    ],
+)
+def test_outcomes(text, error, told):
+    assert targets_met.outcome_in_words(parse_target(text), error) == told
+
+
+UNITS = st.sampled_from(["{}", "±{}", "±{} at 99 %", "{} % of 1234"])
+
+
+@given(UNITS, st.decimals("0.01", "99999", places=2), st.floats(0.5, 2))
+def test_what_is_met_never_reads_as_if_it_were_not(unit, value, times):
+    target = parse_target(unit.format(value))
+    error = times * target.standard_error
+    shown = targets_met.now_in_words(target, error)
+    number = float(re.sub(r"[^0-9.e-]", "", shown))
+    assert number == pytest.approx(target.in_unit(error), rel=0.011)  # rounded to 3 digits
+    met = times <= standard_errors.MET
+    assert (number <= float(value)) == met
+    assert targets_met.outcome_in_words(target, error).startswith("met: " if met else "short by ")
+
+
+def scenario():
+    return (
+        Scenario(DOMAIN)
+        .with_group(GroupSetting(("age",), target="±50 must"))
+        .with_settings(
+            [TableSetting((), target="0.1 % of 100"), TableSetting(("sex",), target="12.50")]
+        )
+    )
+
+
+def test_tables_with_targets_are_told_as_typed_the_furthest_off_first():
+    asked = scenario()
+    plan = asked.plan()
+    found = targets_met.of_targets(plan, asked.request)
+    assert found["table"].tolist()[0] == "(total)"
+    assert sorted(found["wanted"]) == ["0.1 % of 100", "12.50", *["±50 at 95 %"] * 3]
+    by_table = found.set_index("table")
+    assert by_table["must"].to_dict() == {
+        "(total)": "in proportion",
+        "sex": "in proportion",
+        **dict.fromkeys(("age", "age × sex", "age × region"), "must"),
+    }
+    ratios = plan.worst_standard_errors / plan.workload.targets
+    assert found["ratio"].tolist() == sorted(ratios[~np.isnan(ratios)], reverse=True)
+    assert found["ratio"].tolist() == ratios[found.index].tolist()
+    for row in found.to_dict("records"):
+        assert row["outcome"].startswith("met: " if row["ratio"] <= 1 else "short by ")
+    assert len(targets_met.of_targets(plan, asked.request, most=2)) == 2
+
+
+def test_without_a_scenario_targets_are_standard_errors():
+    plan = scenario().plan()
+    found = targets_met.of_targets(plan)
+    assert found.index.tolist() == targets_met.of_targets(plan, scenario().request).index.tolist()
+    wanted = [parse_target(text).standard_error for text in found["wanted"]]
+    assert wanted == plan.workload.targets[found.index].tolist()
+    assert found["outcome"].str.contains("%|±").sum() == 0
+    # Nor are they those of a request for something else.
+    other = Scenario(DOMAIN).with_group(GroupSetting((), target="±70")).request
+    assert targets_met.of_targets(plan, other).equals(found)
+
+
+def test_the_list_of_tables_has_the_words_instead_of_the_numbers():
+    asked = scenario()
+    plan = asked.plan()
+    numbers = standard_errors.of_tables(plan, ["age"])
+    words = targets_met.of_tables(plan, ["age"], asked.request)
+    same = [name for name in numbers if name not in ("target", "met")]
+    assert words[same].equals(numbers[same])
+    assert list(words)[len(same) :] == ["wanted", "must", "outcome"]
+    every = targets_met.of_tables(plan, request=asked.request).set_index("table")
+    met = standard_errors.of_tables(plan).set_index("table")["met"]
+    assert every["outcome"].str.startswith("met: ").equals(met == "yes")
+    assert every.loc["region", ["wanted", "must", "outcome"]].tolist() == ["", "", ""]
+
+
+def test_the_least_accurate_cell_is_what_counts():
+    asked = Scenario(DOMAIN).with_asking("age", rp.Prefix())
+    plan = asked.plan()
+    row = plan.workload.tables.index(("age",))
+    typical, worst = plan.standard_errors[row], plan.worst_standard_errors[row]
+    between = float(typical + worst) / 2
+    assert typical < between < worst
+    plan = asked.with_settings([TableSetting(("age",), target=between)]).plan()
+    (outcome,) = targets_met.of_targets(plan)["outcome"]
+    assert outcome == f"short by {rounded(float(worst) - between)}"
+    assert targets_met.target_counts(plan).met == 0
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ({("age",): 1e4}, "The one target is met."),
+        ({("age",): 0.1, (): rp.Target(1e4, must=True)}, "1 of 2 targets is met; musts: 1 of 1."),
+        (
+            {("age",): rp.Target(0.1, must=True), (): rp.Target(1e4, must=True), ("sex",): 1e4},
+            "2 of 3 targets are met; musts: 1 of 2.",
+        ),
+    ],
+)
+def test_counts_in_a_sentence(wanted, told):
+    workload = rp.Workload.all_up_to(DOMAIN, 1).with_targets(wanted)
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    assert targets_met.target_counts(plan).words == told
+
+
+@given(workloads(with_targets=True))
+def test_counts_are_those_of_the_tables(workload):
+    musts = dict.fromkeys(workload.tables[::2], True)
+    plan = rp.plan(
+        workload.with_musts(musts), loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1")
+    )
+    told, counts = targets_met.of_targets(plan), targets_met.target_counts(plan)
+    met = told["outcome"].str.startswith("met")
+    assert (counts.targets, counts.met) == (len(workload), met.sum())
+    is_must = told["must"] == "must"
+    assert (counts.musts, counts.musts_met) == (len(musts), (met & is_must).sum())
