@@ -1,18 +1,21 @@
 """What is planned for the open scenario: solved once for each loss, outside the script thread."""
 
 import threading
+from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
 
 from pages._session import current, escaped, kept, study
 from pages._task import Note, Task, has_ended
+from rpexplore.budget import Budget
 from rpexplore.closure import Closure
 from rpexplore.errors import RpexploreError
 from rpexplore.losses import Loss
 from rpexplore.optimum import Optimum
 from rpexplore.plan import Plan
 from rpexplore.planner import optimum as solved
+from rpexplore.reach import Reach, reach
 from rpexplore.scenario import Scenario
 from rpexplore.solvers.solution import share_done
 from rpexplore.words import plural, rounded, share_in_words
@@ -22,32 +25,57 @@ MOST_KEPT = 12  # workloads whose solutions stay with the session
 SEARCH = 0.8  # share of the bar that the search for what to measure takes
 
 
+MOST_BUDGETS = 6  # for which an aim that depends on the budget stays solved
+Key = tuple[Loss, bool, Budget | None]
+
+
 class Optima:
     """The solutions for one workload; all of them share its closure.
 
-    tasks  by the loss, and whether totals are spread evenly
+    tasks    by the loss, whether totals are spread evenly, and the budget where it matters
+    reaches  what it takes to meet targets: by whether only those that must be met, and the spread
     """
 
     def __init__(self, workload: Workload, closure: Closure | None = None) -> None:
         self.workload = workload
-        self.tasks: dict[tuple[Loss, bool], Task[Optimum]] = {}
+        self.tasks: dict[Key, Task[Optimum]] = {}
+        self.reaches: dict[tuple[bool, bool], Task[Reach]] = {}
         self._closure = closure
         self._lock = threading.Lock()
 
-    def key(self, loss: Loss, even_totals: bool) -> tuple[Loss, bool]:
+    def key(self, loss: Loss, even_totals: bool, budget: Budget) -> Key:
         """What a solution is kept under; where nothing is spread, how is no difference."""
-        return loss, even_totals and not self.workload.is_pure
+        spread = even_totals and not self.workload.is_pure
+        return loss, spread, None if loss.is_homogeneous else budget
 
-    def task(self, loss: Loss, even_totals: bool) -> Task[Optimum]:
+    def task(self, loss: Loss, even_totals: bool, budget: Budget) -> Task[Optimum]:
         """The task that solves for this loss, begun when first asked for."""
-        key = self.key(loss, even_totals)
+        key = self.key(loss, even_totals, budget)
         if key not in self.tasks:
+            self._make_room(key)
             self.tasks[key] = Task(partial(self._solve, *key)).start()
         return self.tasks[key]
 
-    def forget(self, loss: Loss, even_totals: bool) -> None:
+    def reach(self, musts_only: bool, even_totals: bool) -> Task[Reach]:
+        """The task that finds what the targets take, begun when first asked for."""
+        key = musts_only, even_totals and not self.workload.is_pure
+        if key not in self.reaches:
+            self.reaches[key] = Task(partial(self._reach, *key)).start()
+        return self.reaches[key]
+
+    def forget(self, loss: Loss, even_totals: bool, budget: Budget) -> None:
         """Solve anew when it is asked for again."""
-        self.tasks.pop(self.key(loss, even_totals), None)
+        self.tasks.pop(self.key(loss, even_totals, budget), None)
+
+    def forget_reach(self, musts_only: bool, even_totals: bool) -> None:
+        """Find anew what the targets take when it is asked for again."""
+        self.reaches.pop((musts_only, even_totals and not self.workload.is_pure), None)
+
+    def _make_room(self, key: Key) -> None:
+        """Drop what was solved for the budgets of long ago, while a slider goes over many."""
+        others = [other for other in self.tasks if other[:2] == key[:2] and other[2] is not None]
+        for other in others[: max(len(others) - MOST_BUDGETS + 1, 0)]:
+            self.tasks.pop(other).cancel()
 
     def closure_of(self, workload: Workload) -> Closure | None:
         """The closure, if it is there already and the workload has the same tables."""
@@ -55,16 +83,44 @@ class Optima:
 
     def give_up(self) -> None:
         """Ask what is not finished to stop, and forget it: asked for again, it starts anew."""
-        for task in self.tasks.values():
+        for task in (*self.tasks.values(), *self.reaches.values()):
             task.cancel()
         self.tasks = {key: task for key, task in self.tasks.items() if task.result is not None}
+        self.reaches = {key: task for key, task in self.reaches.items() if task.result is not None}
 
-    def _solve(self, loss: Loss, even_totals: bool, note: Note) -> Optimum:
-        tables = plural(len(self.workload), "table")
+    def _solve(self, loss: Loss, even_totals: bool, budget: Budget | None, note: Note) -> Optimum:
+        tell_search, tell = self._telling(note)
+        return solved(
+            self.workload,
+            loss=loss,
+            budget=budget,
+            even_totals=even_totals,
+            closure=self._listed(note),
+            note=tell,
+            note_strategies=tell_search,
+        )
+
+    def _reach(self, musts_only: bool, even_totals: bool, note: Note) -> Reach:
+        tell_search, tell = self._telling(note)
+        return reach(
+            self.workload,
+            musts_only=musts_only,
+            closure=self._listed(note) if self.workload.is_pure else None,
+            even_totals=even_totals,
+            note=tell,
+            note_strategies=tell_search,
+        )
+
+    def _listed(self, note: Note) -> Closure:
         with self._lock:
-            note(0.0, f"Listing what {tables} contain")
+            note(0.0, f"Listing what {plural(len(self.workload), 'table')} contain")
             if self._closure is None:
                 self._closure = Closure.of(self.workload)
+        return self._closure
+
+    def _telling(self, note: Note) -> tuple[Callable[[float], None], Callable[[float], None]]:
+        """What a solver tells of its search for strategies, and of its gap, in words."""
+        tables = plural(len(self.workload), "table")
         # The search for strategies, where there is one, takes most of the time.
         searched = 0.0 if self.workload.is_pure else SEARCH
 
@@ -79,14 +135,7 @@ class Optima:
             )
 
         note(0.0, f"Planning {tables}")
-        return solved(
-            self.workload,
-            loss=loss,
-            even_totals=even_totals,
-            closure=self._closure,
-            note=tell,
-            note_strategies=tell_search,
-        )
+        return tell_search, tell
 
 
 def optimum(
@@ -104,16 +153,33 @@ def optimum(
     except RpexploreError as error:
         st.error(escaped(f"There is no plan: {error}"))
         return None
-    task = optima.task(loss, scenario.even_totals)
+    kept_under = loss, scenario.even_totals, scenario.budget
+    task = optima.task(*kept_under)
     if not has_ended(task, f"planning {scenario.name} {loss}", "Planning"):
         return None
     if task.result is None:
         st.error(escaped(f"There is no plan: {task.error}"))
         if task.was_cancelled:
             again = f"plan again {scenario.name} {loss}"
-            kept_under = loss, scenario.even_totals
             st.button("Plan again", key=again, on_click=optima.forget, args=kept_under)
         return None
+    return task.result
+
+
+def targets_reach(musts_only: bool) -> Reach | None:
+    """What it takes to meet the open scenario's targets, or those that must be met.
+
+    None while it is being worked out, and where there is no answer (the page then says why).
+    """
+    optima = _optima_of(current().workload)
+    kept_under = musts_only, current().even_totals
+    task = optima.reach(*kept_under)
+    if not has_ended(task, f"reach {kept_under}", "Working out what the targets take"):
+        return None
+    if task.result is None:
+        st.error(escaped(f"What the targets take is not known: {task.error}"))
+        if task.was_cancelled:
+            st.button("Try again", key="reach again", on_click=optima.forget_reach, args=kept_under)
     return task.result
 
 

@@ -4,13 +4,13 @@ import streamlit as st
 
 from pages._optima import optimum
 from pages._session import change, current, escaped, show_messages
-from rpexplore.analysis.standard_errors import headline, targets_met_in_words
+from rpexplore.analysis.standard_errors import headline
 from rpexplore.analysis.sufficient_budgets import smallest_budget
-from rpexplore.analysis.target_curves import has_targets, last_to_be_met
+from rpexplore.analysis.target_curves import has_targets
+from rpexplore.analysis.targets_met import of_targets, target_counts
 from rpexplore.budget import Budget
 from rpexplore.errors import RpexploreError
 from rpexplore.plan import Plan
-from rpexplore.words import rounded
 
 HERE = "targets met"
 
@@ -19,26 +19,30 @@ def use(budget: Budget) -> None:
     change(HERE, lambda: current().replaced(budget=budget))
 
 
-def targets_met(planned: Plan) -> None:
-    """What is met, what is not and by how much, and a button to ask for just enough budget."""
+def targets_met(planned: Plan) -> bool:
+    """What is met, what is not and by how much, and a button to ask for just enough budget.
+
+    Returns whether there are targets.
+    """
     solution = optimum()
     if solution is None or not has_targets(solution)[0]:
-        return
+        return False
     budget, top = current().budget, headline(planned)
     met = top.targets_met == top.targets
-    words = targets_met_in_words(top.targets_met, top.targets)
+    words = target_counts(planned).words
     if not met:
-        first = last_to_be_met(solution, budget).iloc[0]
+        first = of_targets(planned, current().request, most=1).iloc[0]
         words += (
-            f" Furthest off is {first['table']}: σ = {rounded(first['standard_error'], 3)} for a "
-            f"target of {rounded(first['target'], 3)}."
+            f" Furthest off is {first['table']}: {first['now']} for a target of {first['wanted']}."
         )
-    (st.success if met else st.warning)(escaped(words))
+    st.markdown(f":material/straighten: **Targets.** {escaped(words)}")
+    if solution.budget is not None:  # the plan with this aim is another one at another budget
+        return True
     try:
         enough = smallest_budget(solution, budget)
     except RpexploreError as error:
         st.info(escaped(str(error)))
-        return
+        return True
     left, right = st.columns([3, 2], vertical_alignment="center")
     left.markdown(
         f"The smallest budget that meets {'the target' if top.targets == 1 else 'all targets'} "
@@ -52,3 +56,4 @@ def targets_met(planned: Plan) -> None:
         disabled=enough.budget == budget,
     )
     show_messages(HERE)
+    return True

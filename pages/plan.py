@@ -2,45 +2,18 @@
 
 import streamlit as st
 
+from pages._aim import aim
 from pages._budget import budget_inputs, unit_inputs
 from pages._chart import chart
 from pages._optima import plan
 from pages._results import downloads, headline, table_list
-from pages._session import bind, change, current, escaped, say, show_messages
+from pages._session import change, current, escaped, say, show_messages
 from pages._targets import targets_met
 from pages._totals import totals_input
+from pages._why import can_be_met, why_this_budget
 from rpexplore.analysis import workload_grids
-from rpexplore.losses import (
-    AIMS,
-    WEIGHTINGS,
-    MaxVariance,
-    SumOfVariances,
-    weighting_in_words,
-)
 
 HERE = "plan"
-SUM, LARGEST, TARGET = "sum", "largest", "target"
-CAPTIONS = {
-    SUM: "The weighted sum of all tables' variances.",
-    LARGEST: "The largest variance of all tables, by importance.",
-    TARGET: "The largest variance compared with its target.",
-}
-
-
-def set_loss() -> None:
-    chosen, weighting = st.session_state["aim"], st.session_state.get("weighting", "equal")
-    losses = {
-        SUM: SumOfVariances(weighting),
-        LARGEST: MaxVariance(),
-        TARGET: MaxVariance(relative_to="target"),
-    }
-    change(HERE, lambda: current().replaced(loss=losses[chosen]))
-
-
-def aim_of(loss: SumOfVariances | MaxVariance) -> str:
-    if isinstance(loss, SumOfVariances):
-        return SUM
-    return TARGET if loss.relative_to == "target" else LARGEST
 
 
 def set_missing_targets() -> None:
@@ -73,30 +46,22 @@ def ask_for_targets(table: str) -> None:
     st.page_link("pages/workload.py", label="To the workload")
 
 
+def ask_for_musts() -> None:
+    """What an aim that meets the musts first waits for."""
+    st.error(
+        "No target is marked “must” yet. Give the tables that need it a target on the Workload "
+        "page, and tick “Must” beside it."
+    )
+    st.page_link("pages/workload.py", label="To the workload")
+
+
 def inputs() -> None:
-    loss = current().loss
     st.subheader("Privacy")
     unit_inputs(HERE)
     budget_inputs(HERE)
     show_messages(HERE)
     st.subheader("What to aim for")
-    st.radio(
-        "The plan should give",
-        list(CAPTIONS),
-        format_func=lambda aim: AIMS[aim].capitalize(),
-        captions=list(CAPTIONS.values()),
-        key=bind("aim", aim_of(loss)),
-        on_change=set_loss,
-    )
-    if isinstance(loss, SumOfVariances):
-        st.selectbox(
-            "How tables count in the sum",
-            list(WEIGHTINGS),
-            format_func=weighting_in_words,
-            key=bind("weighting", loss.weighting),
-            on_change=set_loss,
-            help="On top of each table's importance, which is set on the Workload page.",
-        )
+    aim(HERE)
     totals_input(HERE)
 
 
@@ -108,11 +73,14 @@ planned = None
 with right:
     if missing := current().misses_target:
         ask_for_targets(missing)
-    else:
+    elif current().misses_musts:
+        ask_for_musts()
+    elif can_be_met():
         planned = plan()
     if planned is not None:
         headline(planned)
-        targets_met(planned)
+        if targets_met(planned):
+            why_this_budget()
         chart(planned)
 if planned is not None:
     table_list(planned)

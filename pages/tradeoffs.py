@@ -32,6 +32,10 @@ def solved(scenario: Scenario) -> Optimum | None:
         )
         st.page_link("pages/plan.py", label="To the plan")
         return None
+    if scenario.misses_musts:
+        st.error("There is no plan yet: the aim is to meet the musts first, and there is none.")
+        st.page_link("pages/plan.py", label="To the plan")
+        return None
     solution = optimum()
     if solution is None:
         return None
@@ -46,6 +50,12 @@ def solved(scenario: Scenario) -> Optimum | None:
 st.title("Trade-offs")
 solution = solved(current())
 if solution is not None:
+    if solution.budget is not None:
+        st.info(
+            "By the aim chosen, the best plan differs from budget to budget. What is shown for "
+            "other budgets keeps the proportions of the present plan; the plan that is made for "
+            "one can only be better."
+        )
     # Only the open one is drawn, and which one that is stands in the address.
     for tab, (question, draw) in zip(
         st.tabs(list(VIEWS), key="tradeoffs", bind="query-params"), VIEWS.values(), strict=True

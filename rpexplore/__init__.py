@@ -6,12 +6,17 @@ from rpexplore.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.basis import Hierarchy, Identity, Prefix, Ranges, Windows
 from rpexplore.basis_file import own_from_bytes
 from rpexplore.budget import Budget
+from rpexplore.convex_losses import MeanAndMax, PNorm, SquaredExcess, TailMean
 from rpexplore.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.losses import MaxVariance, SumOfVariances
+from rpexplore.own_loss import ConvexLoss
 from rpexplore.own_questions import Own
 from rpexplore.plan import Plan
 from rpexplore.planner import plan
+from rpexplore.reach import Reach, reach
+from rpexplore.target import Target, parse_target
+from rpexplore.target_losses import BoundedAverage, MustsThenAverage, MustsThenTargets
 from rpexplore.verification import verify
 from rpexplore.workload import Workload
 
@@ -20,22 +25,34 @@ __version__ = version("rpexplore")
 __all__ = [
     "Attribute",
     "Bins",
+    "BoundedAverage",
     "Budget",
     "Categories",
+    "ConvexLoss",
     "Domain",
     "Hierarchy",
     "Identity",
     "Integers",
     "MaxVariance",
+    "MeanAndMax",
+    "MustsThenAverage",
+    "MustsThenTargets",
     "Own",
+    "PNorm",
     "Plan",
     "Prefix",
     "Ranges",
+    "Reach",
     "RpexploreError",
+    "SquaredExcess",
     "SumOfVariances",
+    "TailMean",
+    "Target",
     "Windows",
     "Workload",
     "own_from_bytes",
+    "parse_target",
     "plan",
+    "reach",
     "verify",
 ]

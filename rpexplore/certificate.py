@@ -20,15 +20,23 @@ class Certificate:
                    when a table's importance grows by one per cent; 0: the table costs nothing
     cells          the cells that make the shadow prices up, where tables have unequal cells and
                    the loss looks at the worst one
+    dual_weights   float64[n_tables], of losses other than sums and largest variances: the weight
+                   d on each table's variance from which the bound follows by the loss's minorant;
+                   the shadow prices are then each table's share of Σ d · Var
+    limit          of a `BoundedAverage`: the largest importance-weighted variance allowed
     """
 
     loss_value: float
     lower_bound: float
     shadow_prices: np.ndarray
     cells: CellPrices | None = None
+    dual_weights: np.ndarray | None = None
+    limit: float | None = None
 
     def __post_init__(self) -> None:
-        self.shadow_prices.setflags(write=False)
+        for array in (self.shadow_prices, self.dual_weights):
+            if array is not None:
+                array.setflags(write=False)
 
     @property
     def gap(self) -> float:

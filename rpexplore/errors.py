@@ -30,6 +30,17 @@ class PlanError(RpexploreError):
     """A plan cannot be made, read, or does not hold what it claims."""
 
 
+class OutOfReachError(PlanError):
+    """Targets that must be met cannot all be, within the budget.
+
+    needed: the budget at which they can, over the present one; a little more leaves some for others
+    """
+
+    def __init__(self, message: str, *, needed: float) -> None:
+        super().__init__(message)
+        self.needed = needed
+
+
 class DataError(RpexploreError):
     """The records do not fit the plan's domain.
 

@@ -6,7 +6,7 @@ of a table of ranges or running totals differ.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -18,6 +18,9 @@ AIMS = {
     "sum": "small errors on average",
     "largest": "a small largest error",
     "target": "targets met as well as can be",
+    "musts": "the musts met, then small errors on average",
+    "musts, then targets": "the musts met, then the other targets as well as can be",
+    "bounded": "small errors on average, the largest one bounded",
 }
 # … and how tables count in an average, with what that means for large ones.
 WEIGHTINGS = {
@@ -34,6 +37,40 @@ def weighting_in_words(weighting: str) -> str:
     return f"{words}, {_EFFECTS[weighting]}" if weighting in _EFFECTS else words
 
 
+class Loss(Protocol):
+    """What planner, plan file and verification need to know of a loss L(Var)."""
+
+    # Whether Var_A is the variance of table A's least accurate cell, and not the mean one.
+    looks_at_worst_cells: ClassVar[bool]
+    # Whether the best plan of one budget, scaled, is that of every other (math.md §2.4).
+    is_homogeneous: ClassVar[bool]
+
+    @property
+    def description(self) -> str:
+        """What is minimised, for a sentence: "the largest importance-weighted variance"."""
+        ...
+
+    @property
+    def aim(self) -> str:
+        """What a plan with this loss is for: "a small largest error"."""
+        ...
+
+    def table_weights(self, workload: Workload) -> np.ndarray:
+        """Weight on each table's variance, float64[n_tables]; 0: it does not count."""
+        ...
+
+    def value(self, variances: np.ndarray, workload: Workload) -> float:
+        """The loss of a plan whose tables have these variances [n_tables]."""
+        ...
+
+    def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
+        """(factor, offset): for all variances, L(Var) ≥ factor · Σ dual_weights · Var − offset.
+
+        With it the smallest weighted sum, which math.md §2.1 gives, bounds L from below.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class SumOfVariances:
     """Weighted sum of variances: Σ_A importance_A · scheme_A · Var_A (RP+ §6.2).
@@ -46,6 +83,7 @@ class SumOfVariances:
     weighting: str = "equal"
 
     looks_at_worst_cells: ClassVar[bool] = False
+    is_homogeneous: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.weighting not in tuple(WEIGHTINGS):
@@ -72,6 +110,11 @@ class SumOfVariances:
         """The loss of a plan whose tables have these mean cell variances [n_tables]."""
         return float(np.sum(self.table_weights(workload) * variances))
 
+    def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
+        """The sum itself, as far as it is above the other."""
+        counted = dual_weights > 0
+        return float(np.min(self.table_weights(workload)[counted] / dual_weights[counted])), 0.0
+
 
 @dataclass(frozen=True)
 class MaxVariance:
@@ -85,6 +128,7 @@ class MaxVariance:
     relative_to: str = "importance"
 
     looks_at_worst_cells: ClassVar[bool] = True
+    is_homogeneous: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.relative_to not in ("importance", "target"):
@@ -107,18 +151,29 @@ class MaxVariance:
         """Weight on each table's variance, float64[n_tables]."""
         if self.relative_to == "importance":
             return workload.weights
-        missing = np.isnan(workload.targets)
-        if np.any(missing):
-            raise WorkloadError(
-                f"The table {workload.describe(int(np.argmax(missing)))} has no target; give every "
-                "table one, or use MaxVariance(relative_to='importance')."
-            )
-        with np.errstate(over="ignore"):  # the planner refuses what is out of its range
-            return workload.targets**-2.0
+        everything = np.ones(len(workload), dtype=bool)
+        return weights_to_targets(workload, everything, "use MaxVariance(relative_to='importance')")
 
     def value(self, variances: np.ndarray, workload: Workload) -> float:
         """The loss of a plan whose tables' worst cells have these variances [n_tables]."""
         return float(np.max(self.table_weights(workload) * variances))
 
+    def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
+        """A maximum is at least any mean."""
+        return 1 / float(np.sum(dual_weights / self.table_weights(workload))), 0.0
 
-Loss = SumOfVariances | MaxVariance
+
+def weights_to_targets(workload: Workload, tables: np.ndarray, instead: str) -> np.ndarray:
+    """1/target² of these tables, 0 for others, float64[n_tables].
+
+    tables: bool[n_tables]. Raises `WorkloadError` for one without a target; instead: what else
+    could be done.
+    """
+    missing = tables & np.isnan(workload.targets)
+    if np.any(missing):
+        raise WorkloadError(
+            f"The table {workload.describe(int(np.argmax(missing)))} has no target; give every "
+            f"table one, or {instead}."
+        )
+    with np.errstate(over="ignore"):  # the planner refuses what is out of its range
+        return np.where(tables, workload.targets**-2.0, 0.0)

@@ -1,8 +1,11 @@
 """Optimum: the best noise for a workload and a loss, whatever the budget.
 
-All losses are homogeneous in the variances, so the best noise scales of one budget are those of
+Most losses are homogeneous in the variances, so the best noise scales of one budget are those of
 another times the ratio of the two (math.md §2.4). Solving is done once, at privacy cost 1; a plan
 for a budget, or the whole curve of errors against budgets, is a division.
+
+Others, such as sums with caps, are solved for one budget, and their plan is for that budget alone.
+Scaled to another one it is still a plan, and its errors are still right, but it is not the best.
 """
 
 from dataclasses import dataclass
@@ -27,20 +30,30 @@ from rpexplore.workload import Workload
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Optimum:
-    """The solution of a planning problem at privacy cost 1 of one record.
+    """The solution of a planning problem at privacy cost 1 of one record, or for one budget.
 
-    solution.sigma_squared, .lower_bound and .shadow_prices are those at privacy cost 1.
+    solution  at privacy cost 1, or at that of `budget`
+    limit     of a `BoundedAverage`: on importance times variance, at privacy cost 1
+    budget    the one it was solved for, where the loss is not homogeneous
     """
 
     workload: Workload
     loss: Loss
     closure: Closure
     solution: Solution
+    limit: float | None = None
+    budget: Budget | None = None
 
     @cached_property
     def table_variances(self) -> TableVariances:
         """Mean, worst and best cell variance of each table at privacy cost 1; at c: over c."""
-        return TableVariances.of(self.workload, self.closure, self.solution.sigma_squared)
+        return TableVariances.of(self.workload, self.closure, self._sigma_squared)
+
+    @cached_property
+    def _sigma_squared(self) -> np.ndarray:
+        """At privacy cost 1, float64[n_residuals]."""
+        solved_at = 1.0 if self.budget is None else record_cost(self.budget)
+        return self.solution.sigma_squared * solved_at
 
     @property
     def variances(self) -> np.ndarray:
@@ -53,16 +66,24 @@ class Optimum:
         cell: "mean" (root of the mean variance), "worst" or "best". Those of the plan `at` that
         budget, but for the rounding of its noise scales.
         """
-        return np.sqrt(self.table_variances.at(cell) / _record_cost(budget))
+        return np.sqrt(self.table_variances.at(cell) / record_cost(budget))
 
     def at(self, budget: Budget) -> Plan:
         """The plan with the smallest loss within the budget, exact and with its certificate.
 
-        Raises `PlanError` for a budget that leaves next to nothing, or all but everything.
+        Raises `PlanError` for a budget that leaves next to nothing, or all but everything, and for
+        another one than that which it was solved for.
         """
-        cost = _record_cost(budget)
+        cost = record_cost(budget)
+        if self.budget is not None and budget.record_privacy_cost != (
+            self.budget.record_privacy_cost
+        ):
+            raise PlanError(
+                f"By the aim chosen ({self.loss.aim}), the best plan of one budget is not that of "
+                "another; plan again for this one."
+            )
         sigma_squared, exact_cost = _within_budget(
-            self.closure, self.solution.sigma_squared / cost, budget.record_privacy_cost
+            self.closure, self._sigma_squared / cost, budget.record_privacy_cost
         )
         variances = TableVariances.of(self.workload, self.closure, sigma_squared.floats)
         return Plan(
@@ -75,15 +96,18 @@ class Optimum:
             exact_privacy_cost=exact_cost * budget.records_factor,
             certificate=Certificate(
                 loss_value=self.loss.value(variances.of_loss(self.loss), self.workload),
-                lower_bound=self.solution.lower_bound / cost,
+                lower_bound=self.solution.lower_bound / (cost if self.budget is None else 1.0),
                 shadow_prices=self.solution.shadow_prices,
                 cells=self.solution.cells,
+                dual_weights=self.solution.dual_weights,
+                limit=None if self.limit is None else self.limit / cost,
             ),
             version=version("rpexplore"),
         )
 
 
-def _record_cost(budget: Budget) -> float:
+def record_cost(budget: Budget) -> float:
+    """Privacy cost of one record; raises `PlanError` where it cannot be computed with."""
     cost = float(budget.record_privacy_cost)
     if not 1e-120 < cost < 1e120:
         raise PlanError(

@@ -1,8 +1,10 @@
 """The plan file: one JSON text, canonical, so that its SHA-256 is the plan's name.
 
 The published description is `schemas/plan-1.json` (JSON Schema) for plans whose tables ask all
-attributes by their single values, and `schemas/plan-2.json` for others: they hold the bases, the
-strategies and the accuracy of the extreme cells as well. Exact numbers are texts ("12.5",
+attributes by their single values, `schemas/plan-2.json` for others: they hold the bases, the
+strategies and the accuracy of the extreme cells as well; and `schemas/plan-3.json` for plans with
+targets that must be met or another loss than a sum or a largest variance: they hold which targets
+these are, and the dual weights that prove the bound. Exact numbers are texts ("12.5",
 "1/3"): the text is the number. The canonical form is UTF-8 with the keys in the order below, no
 spaces, and each table and residual on a line of its own, so that files can be compared by line
 and `sha256sum plan.json` gives the hash the ledger and the manifest name.
@@ -16,22 +18,27 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore import codebook, losses
+from rpexplore import codebook
 from rpexplore.basis import Basis, from_json, to_json
 from rpexplore.budget import Budget
 from rpexplore.certificate import Certificate
 from rpexplore.closure import Closure
+from rpexplore.convex_losses import MeanAndMax, PNorm, SquaredExcess, TailMean
 from rpexplore.decimals import Decimals
 from rpexplore.domain import Domain
 from rpexplore.errors import PlanError, RpexploreError
 from rpexplore.exact import exact_fraction, exact_text
+from rpexplore.losses import Loss, MaxVariance, SumOfVariances
+from rpexplore.named_loss import NamedLoss
+from rpexplore.own_loss import ConvexLoss
 from rpexplore.solvers.solution import CellPrices
 from rpexplore.strategy import Strategy, measured_places
 from rpexplore.table_variances import TableVariances
+from rpexplore.target_losses import BoundedAverage, MustsThenAverage, MustsThenTargets
 from rpexplore.workload import Workload, padded
 
 FORMAT = "rpexplore-plan"
-PURE, GENERAL = 1, 2  # format versions
+PURE, GENERAL, DUAL = 1, 2, 3  # format versions
 
 _HEAD = (
     "format",
@@ -46,6 +53,12 @@ _HEAD = (
 _KEYS = {
     PURE: (*_HEAD, "tables", "residuals"),
     GENERAL: (*_HEAD, "bases", "strategies", "tables", "cells", "residuals"),
+    DUAL: (*_HEAD, "bases", "strategies", "tables", "cells", "residuals"),
+}
+_CERTIFICATE_KEYS = {
+    PURE: ("loss", "lower_bound", "gap"),
+    GENERAL: ("loss", "lower_bound", "gap"),
+    DUAL: ("loss", "lower_bound", "gap", "limit"),
 }
 _TABLE_KEYS = {
     PURE: ("attributes", "weight", "target", "variance", "shadow_price"),
@@ -59,6 +72,18 @@ _TABLE_KEYS = {
         "best_variance",
         "shadow_price",
     ),
+    DUAL: (
+        "attributes",
+        "ways",
+        "weight",
+        "target",
+        "must",
+        "variance",
+        "worst_variance",
+        "best_variance",
+        "shadow_price",
+        "dual_weight",
+    ),
 }
 _ROW_KEYS = {
     "bases": ("attribute", "ways"),
@@ -66,7 +91,18 @@ _ROW_KEYS = {
     "cells": ("table", "rows", "shadow_price"),
     "residuals": ("attributes", "sigma_squared"),
 }
-_LOSS_KINDS = {"sum_of_variances": losses.SumOfVariances, "max_variance": losses.MaxVariance}
+_LOSS_KINDS: dict[str, Any] = {
+    "sum_of_variances": SumOfVariances,
+    "max_variance": MaxVariance,
+    "musts_then_average": MustsThenAverage,
+    "musts_then_targets": MustsThenTargets,
+    "bounded_average": BoundedAverage,
+    "p_norm": PNorm,
+    "mean_and_max": MeanAndMax,
+    "tail_mean": TailMean,
+    "squared_excess": SquaredExcess,
+    "own": (ConvexLoss, NamedLoss),
+}
 
 
 def text_from_fields(fields: Mapping[str, Any]) -> str:
@@ -74,6 +110,8 @@ def text_from_fields(fields: Mapping[str, Any]) -> str:
     workload: Workload = fields["workload"]
     certificate: Certificate = fields["certificate"]
     version = PURE if workload.is_pure else GENERAL
+    if np.any(workload.musts) or certificate.dual_weights is not None:
+        version = DUAL
     head = {
         "format": FORMAT,
         "format_version": version,
@@ -86,14 +124,14 @@ def text_from_fields(fields: Mapping[str, Any]) -> str:
             "loss": certificate.loss_value,
             "lower_bound": certificate.lower_bound,
             "gap": certificate.gap,
+            **({"limit": certificate.limit} if version == DUAL else {}),
         },
     }
     lines = [f"{_dumps(key)}:{_dumps(value)}" for key, value in head.items()]
     quoted = [_dumps(name) for name in workload.domain.names]
     variances: TableVariances = fields["table_variances"]
-    if version == PURE:
-        ways = extremes = [""] * len(workload)
-    else:
+    ways = extremes = musts = duals = [""] * len(workload)
+    if version != PURE:
         ways = [
             f'"ways":{_dumps([way for way in row if way >= 0])},' for row in workload.ways.tolist()
         ]
@@ -101,17 +139,24 @@ def text_from_fields(fields: Mapping[str, Any]) -> str:
             f'"worst_variance":{worst!r},"best_variance":{best!r},'
             for worst, best in zip(variances.worst.tolist(), variances.best.tolist(), strict=True)
         ]
+    if version == DUAL:
+        musts = [f'"must":{_dumps(must)},' for must in workload.musts.tolist()]
+        weights = certificate.dual_weights
+        held = [None] * len(workload) if weights is None else weights.tolist()
+        duals = [f',"dual_weight":{_dumps(weight)}' for weight in held]
     tables = [
-        f'{{"attributes":[{names}],{asked}"weight":{weight!r},"target":{_or_null(target)},'
-        f'"variance":{variance!r},{extreme}"shadow_price":{price!r}}}'
-        for names, asked, weight, target, variance, extreme, price in zip(
+        f'{{"attributes":[{names}],{asked}"weight":{weight!r},"target":{_or_null(target)},{must}'
+        f'"variance":{variance!r},{extreme}"shadow_price":{price!r}{dual}}}'
+        for names, asked, weight, target, must, variance, extreme, price, dual in zip(
             _joined(workload.members, quoted),
             ways,
             workload.weights.tolist(),
             workload.targets.tolist(),
+            musts,
             variances.mean.tolist(),
             extremes,
             certificate.shadow_prices.tolist(),
+            duals,
             strict=True,
         )
     ]
@@ -122,7 +167,7 @@ def text_from_fields(fields: Mapping[str, Any]) -> str:
         )
     ]
     sections = {"tables": tables, "residuals": residuals}
-    if version == GENERAL:
+    if version != PURE:
         sections = {
             "bases": _lines_of_bases(workload),
             "strategies": _lines_of_strategies(workload, fields["closure"]),
@@ -150,10 +195,10 @@ def fields_from_text(text: str, source: str) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise PlanError(f'{source} is not a plan file: "format" must be "{FORMAT}".')
     version = content.get("format_version")
-    if version not in (PURE, GENERAL) or type(version) is not int:
+    if version not in _KEYS or type(version) is not int:
         raise PlanError(
             f"{source} has plan format version {version!r}, and this "
-            f"library reads versions {PURE} and {GENERAL}; use the library version "
+            f"library reads versions {PURE} to {DUAL}; use the library version "
             f"{content.get('library_version', 'it was made with')} or a newer one."
         )
     try:
@@ -165,25 +210,29 @@ def fields_from_text(text: str, source: str) -> dict[str, Any]:
         raise PlanError(f"{source} cannot be used: a part is not as it must be ({what}).") from None
 
 
-def loss_to_json(loss: losses.Loss) -> dict[str, str]:
-    """A loss as plain values, for files."""
-    kind = next(kind for kind, of_kind in _LOSS_KINDS.items() if type(loss) is of_kind)
-    return {"kind": kind, **asdict(loss)}
+def loss_to_json(loss: Loss) -> dict[str, Any]:
+    """A loss as plain values, for files. Of an own one only the name: it is a piece of program."""
+    kind = next(kind for kind, of_kind in _LOSS_KINDS.items() if isinstance(loss, of_kind))
+    if isinstance(loss, ConvexLoss | NamedLoss):
+        return {"kind": kind, "name": loss.name}
+    options: Any = loss  # a dataclass, as all in the table are
+    return {"kind": kind, **asdict(options)}
 
 
-def loss_from_json(content: Any) -> losses.Loss:
+def loss_from_json(content: Any) -> Loss:
     """The loss that `loss_to_json` wrote; raises `PlanError` for an unknown kind."""
     options = dict(content)
     kind = options.pop("kind")
     if kind not in _LOSS_KINDS:
         raise PlanError(f"the loss must be one of {', '.join(_LOSS_KINDS)}, got {kind!r}.")
-    return _LOSS_KINDS[kind](**options)
+    of_kind = _LOSS_KINDS[kind]
+    return NamedLoss(**options) if of_kind == (ConvexLoss, NamedLoss) else of_kind(**options)
 
 
 def _fields(content: dict[str, Any]) -> dict[str, Any]:
     version = content["format_version"]
     _check_keys(content, _KEYS[version], "the plan")
-    _check_keys(content["certificate"], ("loss", "lower_bound", "gap"), "the certificate")
+    _check_keys(content["certificate"], _CERTIFICATE_KEYS[version], "the certificate")
     tables = _columns(content, "tables", _TABLE_KEYS[version])
     residuals = _columns(content, "residuals", _ROW_KEYS["residuals"])
     if not isinstance(content["library_version"], str):
@@ -197,7 +246,7 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
     domain = Domain(tuple(codebook.attributes_from_schema(content["domain"])))
     members = _members(domain, tables["attributes"])
     bases, ways = (), np.empty((0, 0))
-    if version == GENERAL:
+    if version != PURE:
         bases, ways = _asked(content, domain, members, tables)
     workload = Workload(
         domain,
@@ -206,11 +255,12 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
         _floats([math.nan if t is None else t for t in tables["target"]], "target"),
         bases,
         ways,
+        _musts(tables),
     )
-    if version == GENERAL and (workload.is_pure or bases != workload.bases):
+    if (bases and bases != workload.bases) or (version == GENERAL and workload.is_pure):
         raise PlanError(
             "the bases must be those that some table asks, each once, single values first; and "
-            f"where there are only single values the format version is {PURE}."
+            f"where there are only single values the format version is {PURE}, or {DUAL}."
         )
     closure = Closure.of(workload)
     listed = _members(domain, residuals["attributes"])
@@ -220,7 +270,7 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
             "must each be listed once, by number of attributes and then in domain order; "
             f"there must be {len(closure):,} residuals, got {len(listed):,}."
         )
-    if version == GENERAL:
+    if version != PURE:
         closure = closure.measured_by(workload, _strategies(content, workload))
     return {
         "workload": workload,
@@ -233,7 +283,8 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
         "certificate": _certificate(
             content["certificate"],
             _not_negative(tables["shadow_price"], "shadow_price"),
-            _cells(content, workload) if version == GENERAL else None,
+            _cells(content, workload) if version != PURE else None,
+            _dual_weights(tables),
         ),
         "version": content["library_version"],
     }
@@ -251,19 +302,39 @@ def _members(domain: Domain, rows: list[list[str]]) -> np.ndarray:
 
 
 def _certificate(
-    content: dict[str, Any], shadow_prices: np.ndarray, cells: CellPrices | None
+    content: dict[str, Any],
+    shadow_prices: np.ndarray,
+    cells: CellPrices | None,
+    dual_weights: np.ndarray | None,
 ) -> Certificate:
     values = [content["loss"], content["lower_bound"], content["gap"]]
     loss, lower_bound, gap = _not_negative(values, "certificate").tolist()
     if lower_bound == 0:
         raise PlanError("the certificate's lower_bound must be above 0.")
-    certificate = Certificate(loss, lower_bound, shadow_prices, cells)
+    limit = content.get("limit")
+    if limit is not None and float(_not_negative([limit], "limit")[0]) == 0:
+        raise PlanError("the certificate's limit must be above 0, or null.")
+    certificate = Certificate(loss, lower_bound, shadow_prices, cells, dual_weights, limit)
     if certificate.gap != gap:
         raise PlanError(
             f"the certificate's gap does not follow from its loss and lower_bound: it must be "
             f"{certificate.gap!r}, got {gap!r}."
         )
     return certificate
+
+
+def _musts(tables: dict[str, list[Any]]) -> np.ndarray:
+    listed = tables.get("must", [])
+    if not all(type(must) is bool for must in listed):
+        raise PlanError("whether a target must be met has to be true or false.")
+    return np.array(listed, dtype=bool)
+
+
+def _dual_weights(tables: dict[str, list[Any]]) -> np.ndarray | None:
+    listed = tables.get("dual_weight", [])
+    if all(weight is None for weight in listed):
+        return None
+    return _not_negative(listed, "dual_weight")
 
 
 def _variances(tables: dict[str, list[Any]]) -> TableVariances:

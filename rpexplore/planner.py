@@ -5,24 +5,34 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.best_strategies import best_strategies
 from rpexplore.budget import Budget
-from rpexplore.cells import Cells
 from rpexplore.closure import Closure
+from rpexplore.convex_losses import MeanAndMax, PNorm, SquaredExcess, TailMean
 from rpexplore.errors import PlanError
 from rpexplore.losses import Loss, MaxVariance, SumOfVariances
-from rpexplore.optimum import Optimum
+from rpexplore.optimum import Optimum, record_cost
+from rpexplore.own_loss import ConvexLoss
 from rpexplore.plan import Plan
+from rpexplore.solutions import measured_solution, solution
 from rpexplore.solvers.solution import TOLERANCE
-from rpexplore.solvers.sum_of_variances import minimise_sum
-from rpexplore.solvers.worst_cell import minimise_worst_cell
 from rpexplore.strategy import Strategy
-from rpexplore.threads import one_thread
+from rpexplore.target_losses import BoundedAverage, MustsThenAverage, MustsThenTargets
 from rpexplore.workload import Workload
 
 TOLERANCE_LEAST = 1e-10
 
-_LOSSES = (SumOfVariances, MaxVariance)
+_LOSSES = (
+    SumOfVariances,
+    MaxVariance,
+    MustsThenAverage,
+    MustsThenTargets,
+    BoundedAverage,
+    PNorm,
+    MeanAndMax,
+    TailMean,
+    SquaredExcess,
+    ConvexLoss,
+)
 _EXAMPLES = {
     "workload": "Workload.all_up_to(domain, 2)",
     "loss": "SumOfVariances() or MaxVariance()",
@@ -45,11 +55,13 @@ def plan(
     even_totals: measure attributes that are asked in ranges, groups and the like as
     ResidualPlanner+ does, instead of optimising the reference distribution (math.md §4.2) as well
 
-    Raises `PlanError` if the workload is too large to plan, `WorkloadError` if the loss needs
-    targets that are missing.
+    Raises `PlanError` if the workload is too large to plan, `OutOfReachError` if targets that must
+    be met cannot be, `WorkloadError` if the loss needs targets that are missing.
     """
     _refuse_other(budget, {Budget}, "budget")
-    found = optimum(workload, loss=loss, tolerance=tolerance, even_totals=even_totals)
+    found = optimum(
+        workload, loss=loss, budget=budget, tolerance=tolerance, even_totals=even_totals
+    )
     return found.at(budget)
 
 
@@ -57,6 +69,7 @@ def optimum(
     workload: Workload,
     *,
     loss: Loss,
+    budget: Budget | None = None,
     tolerance: float = TOLERANCE,
     even_totals: bool = False,
     closure: Closure | None = None,
@@ -66,6 +79,7 @@ def optimum(
 ) -> Optimum:
     """The best noise for a workload and a loss; `.at(budget)` makes the plan of a budget.
 
+    budget: for losses that are not homogeneous, whose best noise differs from budget to budget
     closure: of this workload or of one with the same tables, where there is one already
     strategies: to measure attributes by (place -> strategy), instead of looking for the best
     note: called with the gap that is left whenever the solver has come closer; what it raises
@@ -86,34 +100,44 @@ def optimum(
             f"The table {workload.describe(place)} has {workload.cells[place]:.3g} cells, too many "
             "to plan; leave it out."
         )
-    table_weights = loss.table_weights(workload)
-    if not np.all((table_weights > 1e-100) & (table_weights < 1e200)):
-        place = int(np.argmax(np.abs(np.log(table_weights))))
+    _refuse_weights(loss.table_weights(workload), workload)
+    if not loss.is_homogeneous and budget is None:
+        raise PlanError(
+            f"By the aim chosen ({loss.aim}), the best plan of one budget is not that of another; "
+            "say which budget it is for."
+        )
+    cost = 1.0 if loss.is_homogeneous or budget is None else record_cost(budget)
+    if closure is None:
+        closure = Closure.of(workload)
+    if strategies is not None:
+        closure = closure.measured_by(workload, strategies)
+        found = solution(workload, closure, loss, cost, tolerance, note=note)
+    else:
+        closure, found = measured_solution(
+            workload,
+            closure,
+            loss,
+            cost,
+            tolerance,
+            even=even_totals,
+            note=note,
+            note_strategies=note_strategies,
+        )
+    return Optimum(workload, loss, closure, *found, None if loss.is_homogeneous else budget)
+
+
+def _refuse_weights(table_weights: np.ndarray, workload: Workload) -> None:
+    """Raise `PlanError` unless all weights (0: not counted) can be computed with."""
+    counted = table_weights != 0
+    usable = ~counted | ((table_weights > 1e-100) & (table_weights < 1e200))
+    if not np.all(usable):
+        sizes = np.abs(np.log(table_weights, where=counted, out=np.zeros(len(counted))))
+        place = int(np.argmax(sizes))
         raise PlanError(
             f"The weight of table {workload.describe(place)} in the loss is "
             f"{table_weights[place]:.3g}, which cannot be planned with; bring importance weights "
             "and targets closer to 1."
         )
-    if closure is None:
-        closure = Closure.of(workload)
-    if strategies is None and not workload.is_pure:
-        strategies = best_strategies(
-            workload,
-            closure,
-            table_weights,
-            largest=loss.looks_at_worst_cells,
-            even=even_totals,
-            note=note_strategies,
-        )
-    if strategies is not None:
-        closure = closure.measured_by(workload, strategies)
-    with one_thread():
-        if loss.looks_at_worst_cells:
-            cells = Cells(workload, closure)
-            solution = minimise_worst_cell(cells, table_weights, 1.0, tolerance, note=note)
-        else:
-            solution = minimise_sum(closure, table_weights, 1.0, tolerance, note=note)
-    return Optimum(workload, loss, closure, solution)
 
 
 def _refuse_other(value: Any, kinds: Any, noun: str) -> None:

@@ -34,11 +34,12 @@ def optimum_measured_as(
     closure = like.closure if same else Closure.of(workload)
     strategies = dict(like.closure.strategies)
     if not set(measured_places(workload)) <= strategies.keys():
-        found = optimum(workload, loss=loss, closure=closure, note=note)
+        found = optimum(workload, loss=loss, budget=like.budget, closure=closure, note=note)
         strategies = {**found.closure.strategies, **strategies}
     return optimum(
         workload,
         loss=loss,
+        budget=like.budget,
         closure=closure,
         strategies=None if workload.is_pure else strategies,
         note=note,

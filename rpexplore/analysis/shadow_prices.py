@@ -12,7 +12,7 @@ import pandas as pd
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.analysis.standard_errors import titles
-from rpexplore.losses import Loss, MaxVariance
+from rpexplore.losses import Loss, MaxVariance, SumOfVariances
 from rpexplore.table_lists import titles_in_words
 from rpexplore.words import plural, rounded, share_in_words
 from rpexplore.workload import Workload
@@ -111,8 +111,10 @@ def by_order(forecast: Forecast) -> pd.DataFrame:
 
 def what_is_held(loss: Loss, workload: Workload) -> str:
     """What the tables hold up, for a sentence."""
-    if not isinstance(loss, MaxVariance):
+    if isinstance(loss, SumOfVariances):
         return "the weighted sum of variances"
+    if not isinstance(loss, MaxVariance):
+        return loss.description
     is_plain = loss.relative_to == "importance" and np.all(workload.weights == 1)
     return "the largest variance" if is_plain else loss.description
 

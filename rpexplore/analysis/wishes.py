@@ -8,11 +8,11 @@ import numpy as np
 from rpexplore.analysis.table_titles import titles
 from rpexplore.attribute_sets import attribute_sets
 from rpexplore.errors import WorkloadError
-from rpexplore.losses import MaxVariance
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import Scenario
 from rpexplore.settings import GroupSetting, TableSetting
 from rpexplore.table_lists import Table
+from rpexplore.target_losses import compares_with_targets
 from rpexplore.words import plural
 from rpexplore.workload import Workload
 
@@ -54,7 +54,7 @@ def changed_workload(scenario: Scenario, wish: Wish) -> Workload:
     if len(rows) == 0:
         raise WorkloadError("The workload has no such table; choose others.")
     if wish.action == BOOST:
-        if isinstance(scenario.loss, MaxVariance) and scenario.loss.relative_to == "target":
+        if compares_with_targets(scenario.loss):
             raise WorkloadError(
                 "The plan compares each table with its target, and importance has no effect; "
                 "choose smaller targets on the Workload page instead."
@@ -73,6 +73,7 @@ def changed_workload(scenario: Scenario, wish: Wish) -> Workload:
         np.delete(workload.targets, rows),
         workload.bases,
         np.delete(workload.ways, rows, axis=0)[:, :width],
+        np.delete(workload.musts, rows),
     )
 
 

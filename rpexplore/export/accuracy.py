@@ -8,8 +8,8 @@ from rpexplore.analysis.alike import cells_differ
 from rpexplore.analysis.standard_errors import csv_of_tables
 from rpexplore.export.section import Attachment, Chart, Numbers, Section, counts
 from rpexplore.figures.by_order import standard_errors_by_order
-from rpexplore.losses import MaxVariance
 from rpexplore.plan import Plan
+from rpexplore.target_losses import compares_with_targets
 from rpexplore.words import capitalised, count_in_words, plural, rounded
 
 WORST = 20
@@ -70,9 +70,7 @@ def _weights(plan: Plan) -> list[Numbers]:
     """Which importance how many tables have, the greatest first, if they differ."""
     weights = plan.workload.weights
     values, first, counts = np.unique(weights, return_index=True, return_counts=True)
-    if isinstance(plan.loss, MaxVariance) and plan.loss.relative_to == "target":
-        return []
-    if len(values) == 1:
+    if len(values) == 1 or compares_with_targets(plan.loss):
         return []
     shown = np.argsort(-values)[:MOST_WEIGHTS]
     frame = pd.DataFrame(

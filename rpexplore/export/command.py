@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rpexplore.analysis.targets_met import wanted_targets
 from rpexplore.asking_text import text_of_asking
 from rpexplore.export.recipe import Recipe, budget_texts
-from rpexplore.losses import SumOfVariances
+from rpexplore.loss_text import options_of_loss
 from rpexplore.plan import Plan
 from rpexplore.request import WorkloadRequest
 from rpexplore.table_lists import texts_of_tables
@@ -95,12 +96,13 @@ def _tables(recipe: Recipe) -> list[list[str]]:
             strict=True,
         )
     )
+    wanted = map(str, wanted_targets(workload, np.array(targeted, dtype=int), request))
     # With an equals sign, so that no name is taken for an option.
     return [
         *([kind[request.kind]] if by_kind else []),
         *([f"--table={named[row]}"] for row in listed),
         *([f"--weight={named[row]}={float(workload.weights[row])!r}"] for row in weighted),
-        *([f"--target={named[row]}={float(workload.targets[row])!r}"] for row in targeted),
+        *([f"--target={named[row]}={text}"] for row, text in zip(targeted, wanted, strict=True)),
     ]
 
 
@@ -117,9 +119,7 @@ def _asking(recipe: Recipe) -> list[list[str]]:
 
 
 def _loss(plan: Plan) -> list[list[str]]:
-    if isinstance(plan.loss, SumOfVariances):
-        return [["--loss", "sum"], ["--weighting", plan.loss.weighting]]
-    return [["--loss", "max"], ["--relative-to", plan.loss.relative_to]]
+    return [[f"--{name}", text] for name, text in options_of_loss(plan.loss)]
 
 
 def _joined(command: Sequence[str], options: Sequence[Sequence[str]], last: Sequence[str]) -> str:

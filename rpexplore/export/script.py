@@ -1,6 +1,7 @@
 """A Python script that makes a plan again outside the app, checks it, and can run the release."""
 
 import textwrap
+from dataclasses import fields
 from typing import Any
 
 from rpexplore.analysis.provenance import except_found
@@ -8,7 +9,8 @@ from rpexplore.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.export.literals import call, literal, wrapped
 from rpexplore.export.recipe import Recipe, budget_texts
 from rpexplore.export.script_tables import needs_tables_csv, workload_source
-from rpexplore.losses import Loss, SumOfVariances
+from rpexplore.loss_text import options_of_loss
+from rpexplore.losses import Loss
 from rpexplore.plan import Plan
 from rpexplore.request import WorkloadRequest
 from rpexplore.words import rounded
@@ -198,9 +200,11 @@ def _values(attribute: Attribute) -> str:
 
 
 def _loss(loss: Loss) -> str:
-    if isinstance(loss, SumOfVariances):
-        return f"rp.SumOfVariances(weighting={literal(loss.weighting)})"
-    return f"rp.MaxVariance(relative_to={literal(loss.relative_to)})"
+    """The constructor of a loss; raises `PlanError` for an own one."""
+    options_of_loss(loss)  # refuses what cannot be written down
+    held: Any = loss  # a dataclass, as all losses are
+    given = [f"{each.name}={literal(getattr(loss, each.name))}" for each in fields(held)]
+    return f"rp.{type(loss).__name__}({', '.join(given)})"
 
 
 def _budget(plan: Plan) -> str:

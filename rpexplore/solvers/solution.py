@@ -37,12 +37,15 @@ class Solution:
                    they are the dual variables that give the lower bound
     cells          where the loss looks at the worst cell of each table: how the shadow prices are
                    made up
+    dual_weights   of losses other than sums and largest variances, float64[n_tables]: the weight
+                   on each table's variance whose smallest weighted sum gives the bound
     """
 
     sigma_squared: np.ndarray
     lower_bound: float
     shadow_prices: np.ndarray
     cells: "CellPrices | None" = None
+    dual_weights: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)

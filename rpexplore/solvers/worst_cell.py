@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from rpexplore.cells import CellMap, Cells
+from rpexplore.cells import CellMap, Cells, Extremes
 from rpexplore.solvers.interior_point import MOST_CELLS, central_prices
 from rpexplore.solvers.max_variance import minimise_maximum
 from rpexplore.solvers.solution import TOLERANCE, CellPrices, Solution, best_response
@@ -21,6 +21,7 @@ from rpexplore.solvers.solution import TOLERANCE, CellPrices, Solution, best_res
 _MOST_PASSES = 200
 _TRACE = 1e-24  # the bound holds its root
 _NO_INFLUENCE = 1e-9  # prices below it need not be kept for the next pass
+_AFRESH = 1e-3  # share of the prices of a similar problem that is spread evenly to begin with
 _ROUNDS, _ROUNDS_OF_MANY = 150, 5000  # of multiplicative steps
 
 
@@ -30,33 +31,36 @@ def minimise_worst_cell(
     privacy_cost: float,
     tolerance: float = TOLERANCE,
     *,
+    tables: np.ndarray | None = None,
     fixed_weights: np.ndarray | None = None,
+    start: Solution | None = None,
     note: Callable[[float], None] = lambda gap: None,
 ) -> Solution:
     """The σ² that minimise max_A table_weights[A] · (variance of A's worst cell).
 
+    tables: places of those in the maximum, ascending; None: all. With fewer, fixed_weights must
+    leave no residual without a weight.
+    start: a solution for other weights of the same tables, to begin with its prices
     fixed_weights, note: as for `minimise_maximum`. The bound holds for all cells, because a
     maximum over some of them is never above that over all. Where all cells of each table are alike
     this is `minimise_maximum`, and the solution names no cells.
     """
     closure = cells.closure
     if cells.workload.is_pure:
-        return minimise_maximum(
-            closure,
-            table_weights,
-            privacy_cost,
-            tolerance,
-            fixed_weights=fixed_weights,
-            note=note,
+        return _of_alike_cells(
+            cells, table_weights, privacy_cost, tolerance, tables, fixed_weights, start, note
         )
+    asked = np.arange(len(table_weights)) if tables is None else tables
     weights = closure.residual_weights(table_weights)
     sigma_squared, _ = best_response(closure.privacy_cost_factor, weights, privacy_cost)
-    worst = cells.worst(sigma_squared)
-    tables, rows = np.arange(len(table_weights)), worst.rows
-    trace = weights * (_TRACE / len(tables))
+    tables, rows, prices = asked, cells.worst(sigma_squared).rows[asked], None
+    if start is not None and start.cells is not None:
+        tables, rows = start.cells.tables, start.cells.rows
+        prices = start.cells.prices + _AFRESH / len(tables)
+    trace = weights * (_TRACE / len(table_weights))
     fixed_weights = trace if fixed_weights is None else fixed_weights + trace
     best, best_tables, best_rows = None, tables, rows
-    best_value, gap, start = np.inf, 1.0, None
+    best_value, gap = np.inf, 1.0
     for _ in range(_MOST_PASSES):
         found = _of_cells(
             cells.map(tables, rows),
@@ -64,10 +68,10 @@ def minimise_worst_cell(
             privacy_cost,
             max(tolerance / 2, min(gap, 0.1) / 30),  # the cells are not yet the right ones
             fixed_weights,
-            start,
+            prices,
         )
         worst = cells.worst(found.sigma_squared)
-        weighted = table_weights * worst.variances
+        weighted = table_weights[asked] * worst.variances[asked]
         fixed = float(fixed_weights @ found.sigma_squared)
         value = float(np.max(weighted)) + fixed
         bound = found.lower_bound
@@ -77,19 +81,56 @@ def minimise_worst_cell(
             best, best_tables, best_rows = found, tables, rows
         before, gap = gap, best_value / best.lower_bound - 1
         note(gap)
-        new = np.flatnonzero(weighted + fixed > best.lower_bound * (1 + tolerance / 4))
-        new = new[~_are_in(tables, rows, new, worst.rows[new])]
+        new = asked[weighted + fixed > best.lower_bound * (1 + tolerance / 4)]
+        new = new[~are_in(tables, rows, new, worst.rows[new])]
         if gap <= tolerance or (len(new) == 0 and gap >= before):
             break
         # What has no influence is left behind, so that the cells stay few.
         keep = found.shadow_prices > _NO_INFLUENCE
-        start = np.append(found.shadow_prices[keep], np.full(len(new), 1e-3 / max(len(new), 1)))
+        prices = np.append(found.shadow_prices[keep], np.full(len(new), 1e-3 / max(len(new), 1)))
         tables = np.append(tables[keep], new)
         rows = np.concatenate([rows[keep], worst.rows[new]])
     assert best is not None
-    prices = _prices(best_tables, best_rows, best.shadow_prices)
-    of_tables = np.bincount(prices.tables, prices.prices, len(table_weights))
-    return replace(best, sigma_squared=sigma_squared, shadow_prices=of_tables, cells=prices)
+    of_cells = _prices(best_tables, best_rows, best.shadow_prices)
+    of_tables = np.bincount(of_cells.tables, of_cells.prices, len(table_weights))
+    return replace(best, sigma_squared=sigma_squared, shadow_prices=of_tables, cells=of_cells)
+
+
+def worst_of(cells: Cells, sigma_squared: np.ndarray) -> Extremes:
+    """`Cells.worst`, at once where all cells of each table are alike."""
+    if not cells.workload.is_pure:
+        return cells.worst(sigma_squared)
+    variances = cells.closure.variances(sigma_squared)
+    return Extremes(variances, np.zeros_like(cells.workload.members, dtype=np.int64))
+
+
+def _of_alike_cells(
+    cells: Cells,
+    table_weights: np.ndarray,
+    privacy_cost: float,
+    tolerance: float,
+    tables: np.ndarray | None,
+    fixed_weights: np.ndarray | None,
+    start: Solution | None,
+    note: Callable[[float], None],
+) -> Solution:
+    """`minimise_maximum` for all tables or some of them, with the prices of all."""
+    options = {"fixed_weights": fixed_weights, "note": note}
+    # Some that had no influence may need it now, and grow slowly from nothing.
+    prices = None if start is None else start.shadow_prices + _AFRESH / len(table_weights)
+    if tables is None:
+        return minimise_maximum(
+            cells.closure, table_weights, privacy_cost, tolerance, start=prices, **options
+        )
+    if prices is not None:
+        prices = prices[tables]
+    some = cells.map(tables, np.zeros_like(cells.workload.members[tables]))
+    found = minimise_maximum(
+        some, table_weights[tables], privacy_cost, tolerance, start=prices, **options
+    )
+    of_tables = np.zeros(len(table_weights))
+    of_tables[tables] = found.shadow_prices
+    return replace(found, shadow_prices=of_tables)
 
 
 def _of_cells(
@@ -132,7 +173,7 @@ def _of_cells(
     return solved(prices, 1)
 
 
-def _are_in(
+def are_in(
     tables: np.ndarray, rows: np.ndarray, new: np.ndarray, new_rows: np.ndarray
 ) -> np.ndarray:
     """Whether each new cell is among the old ones, bool[len(new)]."""

@@ -14,6 +14,13 @@ def plain(texts):
     return " ".join(texts).replace("\\", "")
 
 
+def told_of_targets(session):
+    """The sentence about targets, with its escapes."""
+    mark = "**Targets.** "
+    (found,) = [text for text in session.texts("markdown") if mark in text]
+    return found.partition(mark)[2]
+
+
 def test_the_plan_is_there_at_once(app):
     session = app("plan")
     metrics = session.metrics()
@@ -76,26 +83,40 @@ def test_aiming_at_targets_without_targets_says_where_to_set_them(app, small):
 def test_targets_met_are_counted(app, small):
     scenario = small.with_settings([TableSetting(("age",), 1.0, 1e4), TableSetting((), 1.0, 0.01)])
     session = app("plan", scenario)
-    assert session.warning[0].value == escaped(
+    assert told_of_targets(session) == escaped(
         "1 of 2 targets is met. Furthest off is (total): σ = 4.74 for a target of 0.01."
     )
     rows = session.dataframe[-1].value.set_index("table")
-    assert rows.loc[["age", "(total)", "sex"], "met"].tolist() == ["yes", "no", ""]
+    met, short, none = rows.loc[["age", "(total)", "sex"], "outcome"]
+    assert met.startswith("met: σ = ")
+    assert (short, none) == ("short by 4.7", "")
     session.text_input(key="typed budget").set_value("100000").run()
-    assert session.success[0].value == "Both targets are met\\."
+    assert told_of_targets(session) == "Both targets are met\\."
+
+
+def test_targets_and_musts_are_told_as_typed(app, small):
+    settings = [TableSetting(("age",), target="±0.1"), TableSetting((), target="1 % of 9999 must")]
+    session = app("plan", small.with_settings(settings))
+    told = told_of_targets(session).replace("\\", "")
+    assert told.startswith("1 of 2 targets is met; musts: 1 of 1. Furthest off is age: ±")
+    assert told.endswith(" for a target of ±0.1 at 95 %.")
+    rows = session.dataframe[-1].value.set_index("table")
+    assert rows.loc["age", ["wanted", "must"]].tolist() == ["±0.1 at 95 %", "in proportion"]
+    assert rows.loc["(total)", ["wanted", "must"]].tolist() == ["1 % of 9999", "must"]
 
 
 def test_a_single_target_is_told_in_grammar(app, small):
     session = app("plan", small.with_settings([TableSetting(("age",), target=1.0)]))
-    assert session.warning[0].value.startswith("The one target is not met")
+    assert told_of_targets(session).startswith("The one target is not met")
     assert any("budget that meets the target with" in text for text in session.texts("markdown"))
     session.button(key="use smallest budget").click().run()
-    assert session.success[0].value.startswith("The one target is met")
+    assert told_of_targets(session).startswith("The one target is met")
 
 
 def test_aims_and_weightings_are_called_what_they_are_elsewhere(app, small):
     session = app("plan", small)
-    assert session.radio(key="aim").options == [aim.capitalize() for aim in losses.AIMS.values()]
+    shared = [losses.AIMS[aim].capitalize() for aim in ("sum", "largest", "target", "bounded")]
+    assert [aim for aim in session.radio(key="aim").options if aim in shared] == shared
     told = session.selectbox(key="weighting").options
     assert told == [losses.weighting_in_words(each) for each in losses.WEIGHTINGS]
 
@@ -228,9 +249,9 @@ def test_many_tables_do_not_travel_with_the_chart(app, wide):
 def test_the_smallest_budget_meets_all_targets(app, small):
     settings = [TableSetting(("age", "sex"), target=4.0), TableSetting(("region",), target=3.0)]
     session = app("plan", small.with_settings(settings))
-    assert any("0 of 2 targets are met" in text for text in session.texts("warning"))
+    assert any("0 of 2 targets are met" in text for text in session.texts("markdown"))
     session.button(key="use smallest budget").click().run()
-    assert any("Both targets are met" in text for text in session.texts("success"))
+    assert any("Both targets are met" in text for text in session.texts("markdown"))
     budget, planned = session.scenario.budget, session.planned
     errors = [float(planned.variance(table)) ** 0.5 for table in (("age", "sex"), ("region",))]
     assert errors[0] <= 4

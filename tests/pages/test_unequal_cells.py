@@ -88,7 +88,7 @@ def test_other_rules_are_planned_on_their_own_and_once(app, monkeypatch, even):
         alone = optimum(SCENARIO.workload, loss=loss, even_totals=even)
         worst[name] = alone.standard_errors(SCENARIO.budget).max()
     # None of them is planned again to look at it.
-    monkeypatch.setattr(sys.modules["rpexplore.planner"], "best_strategies", None)
+    monkeypatch.setattr(sys.modules["rpexplore.solutions"], "best_strategies", None)
     for name, error in worst.items():
         session.segmented_control(key="plan_shown").set_value(name).run()
         assert not session.exception
@@ -145,7 +145,7 @@ def test_the_plan_page_tells_typical_and_least_accurate_cells(app, solved):
     assert "Accuracy proven best." not in proven
     assert f"σ = {worst:.3g}" in plain(session.texts("caption"))
     assert "The least accurate cell is one of" in plain(session.texts("caption"))
-    listed = next(each.value for each in session.dataframe if "met" in each.value)
+    listed = next(each.value for each in session.dataframe if "outcome" in each.value)
     assert listed["worst_standard_error"].max() == pytest.approx(worst)
     assert "Which cells of a table" in plain(each.proto.label for each in session.get("page_link"))
 

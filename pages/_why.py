@@ -1,0 +1,84 @@
+"""Why this budget, on the Plan page: what the targets take, and the few tables that hold it up."""
+
+import streamlit as st
+
+from pages._exhibit import number, numbers
+from pages._optima import targets_reach
+from pages._session import change, current, escaped, show_messages
+from rpexplore.analysis import budget_reasons
+from rpexplore.budget import Budget
+from rpexplore.errors import RpexploreError
+from rpexplore.reach import Reach
+from rpexplore.target_losses import MustsFirst
+
+HERE = "why this budget"
+
+
+def use(budget: Budget) -> None:
+    change(HERE, lambda: current().replaced(budget=budget))
+
+
+def can_be_met() -> bool:
+    """Whether the musts, where they come first, can be met; the page says so where they cannot."""
+    if not isinstance(current().loss, MustsFirst):
+        return True
+    found = targets_reach(musts_only=True)
+    if found is None:
+        return False
+    told = _told(found, musts_only=True)
+    if told is None or told.is_within:
+        return told is not None
+    st.error(
+        "The targets that must be met cannot all be met at this budget, whatever the others get. "
+        "Take a larger budget, make some of the targets below wider, or untick “must” for some on "
+        "the Workload page."
+    )
+    _panel(found, told)
+    return False
+
+
+def why_this_budget() -> None:
+    """What the targets take; of those that must be met where they come first, else of all."""
+    musts_only = isinstance(current().loss, MustsFirst)
+    with st.expander("Why this budget"):
+        found = targets_reach(musts_only)
+        told = None if found is None else _told(found, musts_only)
+        if found is not None and told is not None:
+            _panel(found, told)
+
+
+def _told(found: Reach, musts_only: bool) -> budget_reasons.Reasons | None:
+    try:
+        return budget_reasons.reasons(found, current().budget, musts_only=musts_only)
+    except RpexploreError as error:
+        st.error(escaped(str(error)))
+        return None
+
+
+def _panel(found: Reach, told: budget_reasons.Reasons) -> None:
+    budget = current().budget
+    st.markdown(escaped(budget_reasons.in_words(told)))
+    if advice := budget_reasons.advice_in_words(told):
+        st.markdown(escaped(advice))
+    st.button(
+        f"Use ρ = {told.advised.rho}",
+        key="use advised budget",
+        on_click=use,
+        args=(told.advised.budget,),
+        disabled=told.advised.budget == budget,
+    )
+    show_messages(HERE)
+    frame = budget_reasons.holders_of_budget(found, budget, current().request)
+    columns = {
+        "table": st.column_config.TextColumn("Table", width="medium"),
+        "wanted": "Target",
+        "must": "Must",
+        "share": st.column_config.NumberColumn("Share of the budget", format="percent"),
+        "saved": st.column_config.NumberColumn("Saved if 10 % wider, about", format="percent"),
+        "rho": number("ρ then, about", frame["rho"]),
+    }
+    numbers(frame, columns, "why_this_budget.csv", "Tables that hold the budget up")
+    st.caption(
+        "The shares say whose targets make the smallest budget as large as it is: by how many per "
+        "cent it falls when a target variance grows by one per cent."
+    )

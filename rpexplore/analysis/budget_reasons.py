@@ -1,0 +1,138 @@
+"""Why this budget: the smallest one that meets the targets, and the few tables that hold it up."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis.sufficient_budgets import SufficientBudget, sufficient
+from rpexplore.analysis.table_titles import titles
+from rpexplore.analysis.targets_met import wanted_targets
+from rpexplore.budget import Budget
+from rpexplore.reach import Reach
+from rpexplore.request import WorkloadRequest
+from rpexplore.table_lists import titles_in_words
+from rpexplore.words import plural, rounded, share_in_words
+
+WIDER = 0.1  # the relaxation that savings are told for: a margin or standard error 10 % wider
+# What is added to the smallest budget where some tables have no such target, so that they get some.
+ROOM = 0.1
+_NAMED = 3
+_ENOUGH = 1 + 1e-9
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """The smallest budget for the targets, and what makes it that large.
+
+    which       "must" or "all": the targets that it is for
+    enough      the smallest budget itself
+    advised     the same where no table is without such a target, else with `ROOM` for those
+    is_within   whether the present budget is enough
+    targets     how many targets it is for; holders: how many of them hold it up
+    tables      titles of the holders, the one that does most first; at most as many as are named
+    saved       what 10 % more room for the first one would save, share of the budget
+    proven_gap  how far below the smallest budget another plan may possibly go, relative
+    """
+
+    which: str
+    enough: SufficientBudget
+    advised: SufficientBudget
+    is_within: bool
+    targets: int
+    holders: int
+    tables: tuple[str, ...]
+    saved: float
+    proven_gap: float
+
+
+def reasons(reach: Reach, budget: Budget, *, musts_only: bool) -> Reasons:
+    """What it takes to meet the targets of a reach, against the present budget.
+
+    Raises `BudgetError` if no budget that can be planned with is large enough.
+    """
+    needed = reach.needed_cost * budget.records_factor / 2
+    what = "Meeting all targets" if not musts_only else "Meeting the targets that must be met"
+    enough = sufficient(needed, budget, what)
+    room = 0.0 if reach.leaves_none_out else ROOM
+    holders = reach.holders
+    return Reasons(
+        which="must" if musts_only else "all",
+        enough=enough,
+        advised=enough if room == 0 else sufficient(needed * (1 + room), budget, what),
+        is_within=needed <= float(budget.rho) * _ENOUGH,
+        targets=len(reach.tables),
+        holders=len(holders),
+        tables=tuple(titles(reach.workload, holders[:_NAMED])),
+        saved=float(reach.saving(WIDER)[holders[0]]),
+        proven_gap=max(reach.needed_cost / reach.least_cost - 1, 0.0),
+    )
+
+
+def holders_of_budget(
+    reach: Reach, budget: Budget, request: WorkloadRequest | None = None, most: int = 10
+) -> pd.DataFrame:
+    """The tables that hold the smallest budget up, the one that does most first.
+
+    Columns: table, wanted (as typed), must ("must" or "in proportion"), share (of the budget; all
+    shares sum to 1), saved (share of the budget that a target 10 % wider would save), rho (the
+    smallest budget then, for the privacy unit).
+    """
+    rows = reach.holders[:most]
+    wanted = wanted_targets(reach.workload, rows, request)
+    saved = reach.saving(WIDER)[rows]
+    needed = reach.needed_cost * budget.records_factor / 2
+    return pd.DataFrame(
+        {
+            "table": titles(reach.workload, rows),
+            "wanted": ["" if target is None else target.words for target in wanted],
+            "must": np.where(reach.workload.musts[rows], "must", "in proportion"),
+            "share": reach.shares[rows],
+            "saved": saved,
+            "rho": needed * (1 - saved),
+        }
+    )
+
+
+def in_words(found: Reasons) -> str:
+    """What the targets take and which tables hold that up, in a few sentences."""
+    one = found.targets == 1
+    which = {
+        ("must", False): f"The {found.targets:,} targets that must be met take",
+        ("must", True): "The target that must be met takes",
+        ("all", False): f"The {found.targets:,} targets take",
+        ("all", True): "The target takes",
+    }[found.which, one]
+    words = [f"{which} {found.enough.words}, {found.enough.compared}."]
+    if found.proven_gap < 1e-4:
+        words.append("No plan of this kind can do with noticeably less.")
+    saved = f"{share_in_words(found.saved)} of the budget"
+    if one:
+        words.append(f"Were it {100 * WIDER:g} % wider, that would save about {saved}.")
+        return " ".join(words)
+    listed = titles_in_words([(title,) for title in found.tables], _NAMED)
+    if found.holders == 1:
+        words.append(
+            f"One table holds that up: {listed}; the other targets are met along the way. Were "
+            f"its target {100 * WIDER:g} % wider, that would save about {saved}."
+        )
+    else:
+        more = found.holders - len(found.tables)
+        rest = f" and {plural(more, 'other')}" if more > 0 else ""
+        along = "; the other targets are met along the way" * (found.holders < found.targets)
+        words.append(
+            f"{found.holders:,} of them hold that up: {listed}{rest}{along}. Were the target of "
+            f"the first {100 * WIDER:g} % wider, that would save about {saved}."
+        )
+    return " ".join(words)
+
+
+def advice_in_words(found: Reasons) -> str:
+    """What budget to take: the smallest one, or a little more where tables are without a target."""
+    if found.advised is found.enough:
+        return ""
+    share = rounded(100 * ROOM, 2)
+    return (
+        "At that budget nothing is left for tables without such a target. With "
+        f"{share} % more, {found.advised.words}, they get something."
+    )

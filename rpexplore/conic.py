@@ -1,0 +1,34 @@
+"""Conic: how this package asks Clarabel, through CVXPY."""
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import cvxpy
+
+_TOLERANCE = 1e-10  # asked for
+
+
+def smallest_value(problem: "cvxpy.Problem", *, within: float) -> float | None:
+    """The optimal value of a problem, found to a relative accuracy of `within` at least.
+
+    None if the solver did not get there. The values of the variables and of the constraints' dual
+    variables are then in the problem. Its numbers should be near 1.
+    """
+    import cvxpy
+
+    names = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
+    reduced: dict[str, Any] = {f"reduced_{name}": within for name in names}
+    with warnings.catch_warnings():
+        # "The solution may be inaccurate": by no more than `within`, or it is not taken.
+        warnings.simplefilter("ignore", UserWarning)
+        # Asked for too much it may lose its way; asked for enough, it stops before.
+        for tolerance in (min(_TOLERANCE, within), within):
+            options = dict.fromkeys(names, tolerance) | reduced
+            try:
+                value = problem.solve(solver=cvxpy.CLARABEL, **options)
+            except (cvxpy.SolverError, ValueError):
+                continue
+            if problem.status in (cvxpy.OPTIMAL, cvxpy.OPTIMAL_INACCURATE):
+                return float(value)  # pyright: ignore[reportArgumentType]
+    return None

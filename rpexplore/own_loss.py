@@ -1,0 +1,284 @@
+"""A loss of one's own: any convex, nondecreasing expression of the tables' variances, for CVXPY.
+
+Whether an expression may be used is decided by CVXPY's rules of disciplined convex programming.
+They prove convexity and say how each part grows: an expression f is convex and never falls where
+its arguments rise if f(z²) is convex by these rules, because that is what they ask of the outer
+function when the inner one is convex and not affine.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+
+from rpexplore.conic import smallest_value
+from rpexplore.errors import PlanError, WorkloadError
+from rpexplore.workload import Workload
+
+if TYPE_CHECKING:
+    import cvxpy
+
+# How well the solver is trusted to know the bound of a loss, relative. It must come ten times as
+# near by its own word, and is asked for a thousand times.
+SOLVER_ALLOWANCE = 3e-8
+_ACCURACY = 3e-9
+_MOST_UNITS = 8  # that a bound is looked for in
+_GOLDEN = (np.sqrt(5) - 1) / 2  # its multiples, without their whole parts, all differ
+_REMEDY = (
+    "build it from functions that CVXPY knows to be convex and nondecreasing, such as cvxpy.sum, "
+    "max, norm, sum_largest, exp or square, with weights that are not negative; what is measured "
+    "from a target goes into cvxpy.pos: sum_squares(pos(V - t)), not sum_squares(V - t)"
+)
+
+
+@dataclass(frozen=True)
+class ConvexLoss:
+    """A convex, nondecreasing loss L(Var), from a CVXPY expression.
+
+    expression: takes the mean cell variances of the tables as a CVXPY expression [n_tables] in the
+    workload's order, and returns the loss, a scalar: `lambda V: cvxpy.norm(V, 3)`. Importance and
+    targets count only as far as the expression uses them.
+    name: what it is called in reports.
+
+    `table_weights` raises `WorkloadError` unless CVXPY's rules prove it convex and nondecreasing
+    for the workload's tables; it must not be negative where all variances are 0, and every table
+    must count. Nothing is added to the expression: where it is flat, or leaves tables out, the
+    solver says so, and adding a little of the sum (`+ 1e-3 * cvxpy.sum(V)`) is the remedy.
+    """
+
+    expression_of: Callable[["cvxpy.Expression"], "cvxpy.Expression"]
+    name: str
+
+    looks_at_worst_cells: ClassVar[bool] = False
+    is_homogeneous: ClassVar[bool] = False  # not known
+    is_symmetric: ClassVar[bool] = False  # not known
+
+    def __post_init__(self) -> None:
+        if not callable(self.expression_of):
+            raise WorkloadError(
+                "The loss must be a function from variances to a CVXPY expression, got "
+                f"{self.expression_of!r}; give a lambda, such as lambda V: cvxpy.norm(V, 3)."
+            )
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise WorkloadError(f"An own loss needs a name for reports, got {self.name!r}.")
+
+    @property
+    def description(self) -> str:
+        return f"the loss “{self.name}”"
+
+    @property
+    def aim(self) -> str:
+        """What a plan with this loss is for."""
+        return f"a small loss “{self.name}”"
+
+    def table_weights(self, workload: Workload) -> np.ndarray:
+        """1 for each table, float64[n_tables]: the expression sees the variances as they are.
+
+        Raises `WorkloadError` if the loss cannot be used with this workload.
+        """
+        import cvxpy
+
+        n_tables = len(workload)
+        self._refuse_unless_convex(self._of(cvxpy.square(cvxpy.Variable(n_tables))))
+        nothing = self._value(np.zeros(n_tables))
+        for value, words in ((nothing, "0"), (self._value(np.ones(n_tables)), "1")):
+            if not np.isfinite(value):
+                raise WorkloadError(
+                    f"The loss “{self.name}” must be a finite number for any variances, got "
+                    f"{value} where all are {words}; check its weights and targets."
+                )
+        if nothing < 0:
+            raise WorkloadError(
+                f"The loss “{self.name}” must not be negative, got {nothing:.6g} where all "
+                "variances are 0; add a constant to it."
+            )
+        return np.ones(n_tables)
+
+    def value(self, variances: np.ndarray, workload: Workload) -> float:
+        """The loss of a plan whose tables have these mean cell variances [n_tables]."""
+        return self._value(variances)
+
+    def minorant(
+        self, dual_weights: np.ndarray, workload: Workload, *, near: np.ndarray | None = None
+    ) -> tuple[float, float]:
+        """(f, o): the loss is at least f · Σ dual_weights · Var − o, for any variances ≥ 0.
+
+        dual_weights: float64[n_tables], ≥ 0 and not all 0. The bound is best where
+        Σ dual_weights · Var = 1. There, the smallest loss m and its multiplier f are found by
+        CVXPY: the loss is at least m + f · (Σ dual_weights · Var − 1). This is proven as well as
+        the solver knows m and f, so o is raised by `SOLVER_ALLOWANCE` times their sum.
+        near: float64[n_tables], variances near those with the smallest loss, if known. Where the
+        loss is smooth there, its tangent may be all that is needed, and no solver's word. Else
+        they are the solver's units, because far from 1 its word is worth little; otherwise it is
+        asked again in the units that it found, until it confirms a loss that was seen.
+
+        Raises `PlanError` if the solver finds no such bound.
+        """
+        counted = dual_weights > 0
+        at = np.divide(1.0, dual_weights, where=counted, out=np.zeros(len(dual_weights)))
+        if near is not None:
+            at = near
+        for turn in range(1, _MOST_UNITS + 1):
+            at = at / np.sum(dual_weights * at)
+            tangent = self._tangent(dual_weights, at)
+            if tangent is not None:
+                return tangent
+            seen = self._value(at)  # so the smallest is no larger
+            found = self._smallest(dual_weights, at, seen)
+            if found is None:  # it lost its way; from a little elsewhere it may not
+                at = at * (1 + _scattered(len(at), turn) / 2)
+                continue
+            least, factor, where = found
+            if seen * (1 - 1e-6) <= least <= seen * (1 + SOLVER_ALLOWANCE):
+                least = min(least, seen)
+                return factor, factor - least + SOLVER_ALLOWANCE * (least + factor)
+            at = np.maximum(where, 1e-3 * at)
+        raise PlanError(
+            f"The solver could not bound the loss “{self.name}” from below; scale it so that its "
+            "values are near 1, or use a plainer expression."
+        )
+
+    def gradient(self, variances: np.ndarray) -> np.ndarray | None:
+        """A subgradient at these variances, float64[n_tables] ≥ 0; None if CVXPY knows none."""
+        import cvxpy
+
+        variable = cvxpy.Variable(len(variances), nonneg=True)
+        variable.value = variances
+        found: Any = self._of(variable).grad.get(variable)
+        if found is None:
+            return None
+        found = np.asarray(found.todense() if sparse.issparse(found) else found).ravel()
+        return np.maximum(found, 0.0) if np.all(np.isfinite(found)) else None
+
+    def _tangent(self, dual_weights: np.ndarray, at: np.ndarray) -> tuple[float, float] | None:
+        """(f, o) by the tangent where Σ dual_weights · at = 1; None if it bounds worse there."""
+        gradient = self.gradient(at)
+        if gradient is None:
+            return None
+        value, counted = self._value(at), dual_weights > 0
+        factor = float(np.min(gradient[counted] / dual_weights[counted]))
+        offset = float(np.sum(gradient * at)) - value
+        offset += len(at) * 2.0**-50 * (abs(value) + float(np.sum(gradient * at)))  # rounding
+        return (factor, offset) if factor - offset >= value * (1 - SOLVER_ALLOWANCE) else None
+
+    def _smallest(
+        self, dual_weights: np.ndarray, unit: np.ndarray, scale: float
+    ) -> tuple[float, float, np.ndarray] | None:
+        """The smallest loss where Σ dual_weights · Var ≥ 1, its multiplier, and where it is."""
+        import cvxpy
+
+        variances = cvxpy.Variable(len(unit), nonneg=True)
+        enough: Any = (dual_weights * unit) @ variances >= 1
+        loss = self._of(cvxpy.multiply(unit, variances)) / scale
+        problem = cvxpy.Problem(cvxpy.Minimize(loss), [enough])
+        least = smallest_value(problem, within=_ACCURACY)
+        if least is None:
+            return None
+        where = unit * np.maximum(np.asarray(variances.value), 0)
+        return scale * least, scale * max(float(enough.dual_value), 0.0), where
+
+    def expression(self, weighted: "cvxpy.Expression", counts: np.ndarray) -> "cvxpy.Expression":
+        """The loss of all tables one by one; counts [n_tables] are 1."""
+        return self._of(weighted)
+
+    def left_out(self, variances: np.ndarray, tables: np.ndarray) -> int | None:
+        """The first of these tables whose variance, even a billion times as large, changes nothing.
+
+        variances: float64[n_tables], what the others have meanwhile
+        """
+        value = self._evaluated(len(variances))
+        present = value(variances)
+        for table in tables.tolist():
+            raised = variances.copy()
+            raised[table] *= 1e9
+            if value(raised) <= present:
+                return table
+        return None
+
+    def is_same_when_swapped(self, variances: np.ndarray, classes: np.ndarray) -> bool:
+        """Whether the loss was never seen to change when tables of one class swap variances.
+
+        Tried where all variances differ: with each class turned round, and shifted by one.
+        variances: float64[n_tables], near which to try; classes: int64[n_tables]
+        """
+        value = self._evaluated(len(variances))
+        order = np.argsort(classes, kind="stable")
+        different = variances * (1 + _scattered(len(variances), 1))
+        present = value(different)
+        starts = np.flatnonzero(np.diff(classes[order], prepend=-1))
+        for moved in (_turned_round(order, starts), _shifted(order, starts)):
+            swapped = different.copy()
+            swapped[order] = different[moved]
+            if not abs(value(swapped) - present) <= 1e-9 * abs(present):
+                return False
+        return True
+
+    def _evaluated(self, n_tables: int) -> Callable[[np.ndarray], float]:
+        """The loss as a function of variances [n_tables], built once for many calls."""
+        import cvxpy
+
+        variances = cvxpy.Variable(n_tables, nonneg=True)
+        loss = self._of(variances)
+
+        def value(at: np.ndarray) -> float:
+            variances.value = at
+            return _number(loss.value)
+
+        return value
+
+    def _of(self, variances: "cvxpy.Expression") -> "cvxpy.Expression":
+        import cvxpy
+
+        try:
+            found = self.expression_of(variances)
+        except Exception as error:
+            raise WorkloadError(
+                f"The loss “{self.name}” could not be applied to the variances of "
+                f"{variances.size:,} tables ({error}); check the number of its weights and targets."
+            ) from error
+        if not isinstance(found, cvxpy.Expression) or not found.is_scalar() or not found.is_real():
+            shape = f"of shape {found.shape}" if isinstance(found, cvxpy.Expression) else ""
+            raise WorkloadError(
+                f"The loss “{self.name}” must give one real number as a CVXPY expression, got "
+                f"{type(found).__name__} {shape}".rstrip()
+                + "; add cvxpy.sum or cvxpy.max."
+            )
+        return found
+
+    def _value(self, variances: np.ndarray) -> float:
+        import cvxpy
+
+        return _number(self._of(cvxpy.Constant(variances)).value)
+
+    def _refuse_unless_convex(self, of_squares: "cvxpy.Expression") -> None:
+        if not of_squares.is_convex():
+            raise WorkloadError(
+                f"The loss “{self.name}” must be convex and never fall when a variance rises, and "
+                f"CVXPY's rules do not show that; {_REMEDY}."
+            )
+
+
+def _turned_round(order: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """`order` with each stretch that begins at `starts` the other way round."""
+    ends = np.append(starts[1:], len(order))
+    stretch = np.repeat(np.arange(len(starts)), ends - starts)
+    return order[starts[stretch] + ends[stretch] - 1 - np.arange(len(order))]
+
+
+def _shifted(order: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """`order` with each stretch that begins at `starts` moved on by one."""
+    moved = np.roll(order, -1)
+    moved[np.append(starts[1:], len(order)) - 1] = order[starts]
+    return moved
+
+
+def _scattered(count: int, turn: int) -> np.ndarray:
+    """Numbers between 0 and 1 that all differ, float64[count]; others at another turn."""
+    return np.modf(np.arange(1, count + 1) * turn * _GOLDEN)[0]
+
+
+def _number(value: Any) -> float:
+    """What CVXPY gives for a scalar expression, NaN where it gives nothing."""
+    return float("nan") if value is None else float(np.sum(value))

@@ -1,0 +1,273 @@
+"""Solutions: the noise that is best for a loss, by the solver that the loss takes.
+
+Sums and largest variances have solvers of their own; losses within limits take the capped one, and
+other convex losses a conic one (math.md §2). Where attributes are measured through strategies and a
+loss has no search for them of its own, they are the best for a weighted sum, first with the loss's
+own weights and then with the dual weights of what came of it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rpexplore.best_strategies import best_strategies
+from rpexplore.cells import Cells
+from rpexplore.closure import Closure
+from rpexplore.errors import OutOfReachError
+from rpexplore.losses import Loss, MaxVariance, SumOfVariances
+from rpexplore.solvers.capped import Within, minimise_capped, within
+from rpexplore.solvers.common_factor import minimise_factor
+from rpexplore.solvers.convex import AnyConvexLoss, minimise_convex
+from rpexplore.solvers.solution import Solution
+from rpexplore.solvers.sum_of_variances import minimise_sum
+from rpexplore.solvers.worst_cell import minimise_worst_cell, worst_of
+from rpexplore.strategy import Strategy
+from rpexplore.table_variances import TableVariances
+from rpexplore.target_losses import BoundedAverage, MustsFirst, MustsThenAverage, MustsThenTargets
+from rpexplore.threads import one_thread
+from rpexplore.words import rounded
+from rpexplore.workload import Workload
+
+Note = Callable[[float], None]
+
+_MOST_NAMED = 3
+_LEAST_WEIGHT = 1e-9  # relative to the largest, of a table in the search for strategies
+_NO_PRICE = 1e-9  # relative to the largest: rounding
+
+
+def measured_for(
+    workload: Workload,
+    closure: Closure,
+    loss: Loss,
+    *,
+    even: bool,
+    note: Note,
+    table_weights: np.ndarray | None = None,
+) -> Closure:
+    """The closure, measured by strategies that suit the loss; itself if none are needed.
+
+    table_weights: float64[n_tables], instead of the loss's own
+    """
+    if workload.is_pure:
+        return closure
+    largest = loss.looks_at_worst_cells
+    weights = loss.table_weights(workload) if table_weights is None else table_weights
+    if isinstance(loss, MustsFirst):
+        # What a cap is worth is not known yet: as much as all other tables together, at first.
+        inverse = 1 / loss.caps(workload)
+        largest = False
+        weights = weights / np.sum(weights) + inverse / np.sum(inverse)
+    return _by_strategies(workload, closure, weights, largest=largest, even=even, note=note)
+
+
+def solution(
+    workload: Workload,
+    closure: Closure,
+    loss: Loss,
+    cost: float,
+    tolerance: float,
+    *,
+    note: Note = lambda gap: None,
+) -> tuple[Solution, float | None]:
+    """The best noise at a privacy cost of one record, and the limit of a `BoundedAverage`.
+
+    closure: of the workload, measured by its strategies
+
+    Raises `OutOfReachError` if targets that must be met cannot be.
+    """
+    weights = loss.table_weights(workload)
+    with one_thread():
+        if isinstance(loss, SumOfVariances):
+            return minimise_sum(closure, weights, cost, tolerance, note=note), None
+        if isinstance(loss, MaxVariance):
+            cells = Cells(workload, closure)
+            return minimise_worst_cell(cells, weights, cost, tolerance, note=note), None
+        if isinstance(loss, MustsThenAverage | MustsThenTargets):
+            return _with_musts(Cells(workload, closure), loss, cost, tolerance, note), None
+        if isinstance(loss, BoundedAverage):
+            return _bounded(Cells(workload, closure), loss, cost, tolerance, note)
+        assert isinstance(loss, AnyConvexLoss)
+        return minimise_convex(closure, workload, loss, cost, tolerance, note=note), None
+
+
+def measured_solution(
+    workload: Workload,
+    closure: Closure,
+    loss: Loss,
+    cost: float,
+    tolerance: float,
+    *,
+    even: bool,
+    note: Note,
+    note_strategies: Note,
+) -> tuple[Closure, tuple[Solution, float | None]]:
+    """The closure, measured by strategies that suit the loss, and what `solution` has for it.
+
+    Where these leave targets out of reach, those that come furthest inside the targets are taken;
+    and in the end those that the dual weights of what was found ask for, if they are better. Losses
+    with a search for strategies of their own stay with what that found.
+
+    Raises `OutOfReachError` if targets that must be met cannot be.
+    """
+    measured = measured_for(workload, closure, loss, even=even, note=note_strategies)
+    try:
+        found = solution(workload, measured, loss, cost, tolerance, note=note)
+    except OutOfReachError:
+        if not measured.strategies:
+            raise
+        assert isinstance(loss, MustsFirst)
+        measured = measured_within(
+            workload, closure, loss.caps(workload), even=even, note=note_strategies
+        )
+        found = solution(workload, measured, loss, cost, tolerance, note=note)
+    return _improved(workload, measured, found, loss, cost, tolerance, even=even, note=note)
+
+
+def measured_within(
+    workload: Workload, closure: Closure, caps: np.ndarray, *, even: bool, note: Note
+) -> Closure:
+    """The closure, measured by strategies that come as far inside caps as can be.
+
+    caps: float64[n_tables], inf for tables without one
+    """
+    if workload.is_pure:
+        return closure
+    # Tables without a cap count a little, so that all attributes are measured.
+    inverse = np.where(np.isfinite(caps), 1 / caps, 1e-3 / np.max(caps[np.isfinite(caps)]))
+    return _by_strategies(workload, closure, inverse, largest=True, even=even, note=note)
+
+
+def _improved(
+    workload: Workload,
+    closure: Closure,
+    found: tuple[Solution, float | None],
+    loss: Loss,
+    cost: float,
+    tolerance: float,
+    *,
+    even: bool,
+    note: Note,
+) -> tuple[Closure, tuple[Solution, float | None]]:
+    """The better of a solution and the one with the strategies that its dual weights ask for.
+
+    Of a `BoundedAverage` each has a limit of its own; the better one is no worse in that either.
+    """
+    dual = found[0].dual_weights
+    if dual is None or not closure.strategies:
+        return closure, found
+    weights = np.maximum(dual, np.max(dual) * _LEAST_WEIGHT)
+    other = _by_strategies(
+        workload, closure, weights, largest=False, even=even, note=lambda share: None
+    )
+    try:
+        again = solution(workload, other, loss, cost, tolerance, note=note)
+    except OutOfReachError:
+        return closure, found
+    values = [
+        loss.value(TableVariances.of(workload, of, each.sigma_squared).of_loss(loss), workload)
+        for of, each in ((closure, found[0]), (other, again[0]))
+    ]
+    limits = [each[1] or 0.0 for each in (found, again)]
+    is_better = values[1] < values[0] and limits[1] <= limits[0]
+    return (other, again) if is_better else (closure, found)
+
+
+def _by_strategies(
+    workload: Workload,
+    closure: Closure,
+    weights: np.ndarray,
+    *,
+    largest: bool,
+    even: bool,
+    note: Note,
+) -> Closure:
+    found: Mapping[int, Strategy] = best_strategies(
+        workload, closure, weights, largest=largest, even=even, note=note
+    )
+    return replace(closure, strategies={}, moments=()).measured_by(workload, found)
+
+
+def _with_musts(
+    cells: Cells,
+    loss: MustsThenAverage | MustsThenTargets,
+    cost: float,
+    tolerance: float,
+    note: Note,
+) -> Solution:
+    workload = cells.workload
+    weights, caps = loss.table_weights(workload), loss.caps(workload)
+    inside = within(cells, caps, cost, tolerance, note=note)
+    if not inside.has_room:
+        raise _out_of_reach(workload, inside)
+    options: dict[str, Any] = {
+        "table_weights": weights,
+        "privacy_cost": cost,
+        "tolerance": tolerance,
+        "note": note,
+    }
+    if isinstance(loss, MustsThenAverage):
+        found = minimise_capped(cells, inside, caps=caps, **options)
+        return _with_shares(cells, found, weights)
+    if np.all(workload.musts):  # they all count, and are met anyway
+        found = minimise_worst_cell(cells, weights, cost, tolerance, note=note)
+        return replace(found, dual_weights=found.shadow_prices * weights)
+    found = minimise_factor(cells, inside, caps=caps, **options)
+    return _with_shares(cells, found, np.zeros(len(workload)))
+
+
+def _bounded(
+    cells: Cells, loss: BoundedAverage, cost: float, tolerance: float, note: Note
+) -> tuple[Solution, float]:
+    workload = cells.workload
+    smallest = minimise_worst_cell(cells, workload.weights, cost, tolerance, note=note)
+    worst = worst_of(cells, smallest.sigma_squared).variances
+    limit = loss.limit(float(np.max(workload.weights * worst)))
+    caps, weights = loss.caps(workload, limit), loss.table_weights(workload)
+    inside = Within(
+        smallest.sigma_squared,
+        float(np.max(worst / caps)),
+        smallest.lower_bound / limit,
+        smallest.shadow_prices,
+        smallest.cells,
+    )
+    found = minimise_capped(
+        cells,
+        inside,
+        table_weights=weights,
+        caps=caps,
+        privacy_cost=cost,
+        tolerance=tolerance,
+        note=note,
+    )
+    return _with_shares(cells, found, weights), limit
+
+
+def _with_shares(cells: Cells, found: Solution, of_mean: np.ndarray) -> Solution:
+    """With each table's share of all dual weights times variances as its shadow price.
+
+    of_mean: float64[n_tables], the part of the dual weights that is on a table's mean variance; the
+    rest is on its least accurate cell
+    """
+    assert found.dual_weights is not None
+    variances = TableVariances.of(cells.workload, cells.closure, found.sigma_squared)
+    parts = of_mean * variances.mean + (found.dual_weights - of_mean) * variances.worst
+    return replace(found, shadow_prices=parts / np.sum(parts))
+
+
+def _out_of_reach(workload: Workload, inside: Within) -> OutOfReachError:
+    """Which targets conflict, and what budget would do."""
+    order = np.argsort(-inside.prices, kind="stable")
+    held = [at for at in order.tolist() if inside.prices[at] > _NO_PRICE * inside.prices[order[0]]]
+    names = ", ".join(workload.describe(at) for at in held[:_MOST_NAMED])
+    more = f" and {len(held) - _MOST_NAMED:,} more" if len(held) > _MOST_NAMED else ""
+    which = "that of table" if len(held) == 1 else "those of tables"
+    together = "" if len(held) == 1 else " together"
+    return OutOfReachError(
+        "The targets that must be met cannot all be met at this budget. What stands in the way "
+        f"{'is' if len(held) == 1 else 'are'} {which} {names}{more}{together}. Give "
+        f"{rounded(inside.largest, 4, 'up')} times the budget and a little more, make some of "
+        "these targets wider, or let some be met in proportion only.",
+        needed=inside.largest,
+    )

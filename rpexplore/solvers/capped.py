@@ -1,0 +1,328 @@
+"""A weighted sum of variances as small as hard targets allow: all variances within caps.
+
+Minimised is Σ v₀ σ², with Var_B ≤ u_B for some tables, at a privacy cost c (fitness for use on
+marginals, math.md §2.3). For prices z ≥ 0 on the caps,
+    F(z) = (Σ_j √(p_j v_j))² / c − Σ_B z_B,     v = v₀ + Bᵀ(z/u),
+is a lower bound. The step z ← z·g², with g = Var/u under the best response to v, raises F every
+time: by the reasoning of `max_variance` the root of the first term is minorised by
+const + Σ √(z z₀)·g/…, and the square of that is above its tangent. It is accelerated as there.
+Where caps take nearly all of the budget, the response hardly changes when all prices rise alike,
+and the steps would crawl: so the best common multiple of the prices is looked for at each of them.
+
+The best response breaks caps a little until the prices are right. Mixed with a plan that is inside
+all caps (`within`) it keeps them, because both variances and cost are convex in σ²: so every visit
+ends in a plan that keeps all caps, with a certificate.
+
+Where the cells of a table differ, caps hold for its least accurate cell, and cells are taken in as
+in `worst_cell`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from rpexplore.cells import CellMap, Cells
+from rpexplore.closure import Closure
+from rpexplore.solvers.interior_point import MOST_CELLS, central_cap_prices
+from rpexplore.solvers.solution import (
+    TOLERANCE,
+    CellPrices,
+    Solution,
+    best_response,
+    rounding_allowance,
+)
+from rpexplore.solvers.worst_cell import are_in, minimise_worst_cell, worst_of
+
+# Plans keep caps that are lower by this much, so that they keep the caps themselves when their
+# noise scales have been rounded up to 12 digits.
+CAP_ROUNDING = 2e-11
+_MOST_PASSES = 100
+_ROUNDS, _ROUNDS_OF_MANY = 150, 5000  # of multiplicative steps
+_TRACE = 1e-24  # weight that leaves tables without caps out of sight; the bound holds its root
+_ROOM = 0.5  # share of what the caps leave that other tables get in a plan to mix with
+_FINEST = 1e-11  # gap of a plan inside caps that leave next to no room
+_FARTHEST = 14.0  # that the logarithm of all prices moves at once
+_MOST_NEWTON, _CLOSE = 60, 1e-5
+
+
+@dataclass(frozen=True, eq=False)
+class Within:
+    """A plan that comes as far inside all caps as can be.
+
+    sigma_squared  float64[n_residuals]; those in no capped table cost next to nothing
+    largest        its largest Var/cap; caps can be met if it is at most 1 …
+    least          … and not if this lower bound is above 1; both fall as 1/budget
+    prices         float64[n_tables], sum 1: elasticity of `largest` in 1/cap
+    cells          where cells differ, how the prices are made up
+    """
+
+    sigma_squared: np.ndarray
+    largest: float
+    least: float
+    prices: np.ndarray
+    cells: CellPrices | None
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the caps are kept, and would be if they were lower by what rounding takes."""
+        return self.largest < 1 - CAP_ROUNDING
+
+
+def within(
+    cells: Cells,
+    caps: np.ndarray,
+    privacy_cost: float,
+    tolerance: float = TOLERANCE,
+    *,
+    note: Callable[[float], None] = lambda gap: None,
+) -> Within:
+    """The plan with the smallest max Var/cap over the tables with a cap, at this privacy cost.
+
+    caps: float64[n_tables], inf for tables without one (at least one has one)
+
+    It is found to the tolerance, or better where it takes that to tell whether there is room.
+    """
+    capped = np.flatnonzero(np.isfinite(caps))
+    inverse = np.where(np.isfinite(caps), 1 / caps, np.exp(-np.mean(np.log(caps[capped]))))
+    trace = cells.closure.residual_weights(inverse) * (_TRACE / len(caps))
+    found, aim = None, tolerance
+    while True:
+        found = minimise_worst_cell(
+            cells,
+            inverse,
+            privacy_cost,
+            aim,
+            tables=capped,
+            fixed_weights=trace,
+            start=found,
+            note=note,
+        )
+        worst = worst_of(cells, found.sigma_squared).variances
+        largest = float(np.max((worst / caps)[capped]))
+        if found.lower_bound >= 1 or largest <= 1 - 10 * aim or aim <= _FINEST:
+            break
+        aim = max(aim / 30, _FINEST)
+    return Within(found.sigma_squared, largest, found.lower_bound, found.shadow_prices, found.cells)
+
+
+def with_room(
+    closure: Closure, inside: Within, table_weights: np.ndarray, privacy_cost: float
+) -> np.ndarray:
+    """A plan inside the caps that measures all residuals in earnest, float64[n_residuals].
+
+    table_weights: float64[n_tables], such that every residual lies in a table with a weight
+
+    A plan that gives up a share of the budget has variances larger by as much.
+    """
+    share = _ROOM * (1 - CAP_ROUNDING - inside.largest)
+    weights = closure.residual_weights(table_weights)
+    others, _ = best_response(closure.privacy_cost_factor, weights, privacy_cost)
+    return 1 / ((1 - share) / inside.sigma_squared + share / others)
+
+
+def minimise_capped(
+    cells: Cells,
+    inside: Within,
+    *,
+    table_weights: np.ndarray,
+    caps: np.ndarray,
+    privacy_cost: float,
+    tolerance: float = TOLERANCE,
+    note: Callable[[float], None] = lambda gap: None,
+) -> Solution:
+    """The σ² that minimise Σ_A table_weights[A] · (mean variance of A), while all Var ≤ caps.
+
+    inside         of `within` for the same caps and cost, with room
+    table_weights  float64[n_tables] ≥ 0
+    caps           float64[n_tables]: u, inf for tables without one, which need a weight
+
+    The solution's dual_weights hold the weights plus z/u of each table, and its shadow prices each
+    table's share of z; all 0 where no cap is in the way.
+    """
+    closure, pure = cells.closure, cells.workload.is_pure
+    held = closure.residual_weights(table_weights)
+    capped = np.flatnonzero(np.isfinite(caps))
+    inverse = 1 / (caps * (1 - CAP_ROUNDING))
+    everywhere = table_weights / np.sum(table_weights) + inverse / np.sum(inverse)
+    room = with_room(closure, inside, everywhere, privacy_cost)
+    worst = worst_of(cells, room)
+    best_value, best_sigma_squared = float(held @ room), room
+    at, rows = capped, worst.rows[capped]
+    start = (inside.prices[at] + 1e-6 / len(at)) * best_value
+    best_bound, kept, kept_at, kept_rows = 0.0, start, at, rows
+    for _ in range(_MOST_PASSES):
+        gap = best_value / best_bound - 1 if best_bound > 0 else 1.0
+        aim = tolerance if pure else max(tolerance / 2, min(gap, 0.1) / 30)
+        search = _Search(cells.map(at, rows), inverse[at], held, room, privacy_cost)
+        prices = search.run(start, aim, note)
+        if search.gap > aim and len(at) <= MOST_CELLS:
+            prices = search.centred(prices, aim)
+        if search.best_bound > best_bound:
+            best_bound, kept, kept_at, kept_rows = search.best_bound, search.best_prices, at, rows
+        # The search knows of some cells only; others may be above their caps.
+        sigma_squared = search.best_sigma_squared
+        worst = worst_of(cells, sigma_squared)
+        relative = worst.variances[capped] * inverse[capped]
+        if np.max(relative) > 1:
+            inner = float(np.max(worst_of(cells, room).variances[capped] * inverse[capped]))
+            sigma_squared = search.mixed(sigma_squared, float(np.max(relative)), inner)
+        value = float(held @ sigma_squared)
+        if value < best_value:
+            best_value, best_sigma_squared = value, sigma_squared
+        before, gap = gap, best_value / best_bound - 1 if best_bound > 0 else np.inf
+        note(gap)
+        if pure or gap <= tolerance:
+            break
+        new = capped[relative > 1 + tolerance / 8]
+        new = new[~are_in(at, rows, new, worst.rows[new])]
+        if len(new) == 0 and gap >= before:
+            break
+        at, rows = np.append(at, new), np.concatenate([rows, worst.rows[new]])
+        start = np.append(prices, np.full(len(new), 1e-3 * float(np.mean(prices))))
+    kept_dual = np.bincount(kept_at, kept * inverse[kept_at], len(caps))
+    of_tables = np.bincount(kept_at, kept, len(caps))
+    total = float(np.sum(kept))
+    return Solution(
+        sigma_squared=best_sigma_squared,
+        lower_bound=best_bound - rounding_allowance(len(caps)) * (best_bound + 2 * total),
+        shadow_prices=of_tables / total,
+        cells=None if pure else _cell_prices(kept_at, kept_rows, kept),
+        dual_weights=table_weights + kept_dual,
+    )
+
+
+class _Search:
+    """The prices visited so far: the last ones, and the best plan and bound among all."""
+
+    def __init__(
+        self,
+        of_cells: CellMap,
+        inverse: np.ndarray,
+        held: np.ndarray,
+        room: np.ndarray,
+        privacy_cost: float,
+    ) -> None:
+        self._map, self._inverse = of_cells, inverse
+        self._held, self._cost = held, privacy_cost
+        self._room, self._of_room = room, inverse * of_cells.variances(room)
+        self.rounds = 0
+        self.best_value, self.best_bound = np.inf, -np.inf
+
+    def run(self, start: np.ndarray, tolerance: float, note: Callable[[float], None]) -> np.ndarray:
+        """Visit prices from `start` on until the gap is small enough; returns the last ones."""
+        log_z = self.visit(np.log(np.maximum(start, 1e-250)))
+        most = _ROUNDS if len(start) <= MOST_CELLS else _ROUNDS_OF_MANY
+        while self.gap > tolerance and self.rounds < most:
+            note(self.gap)
+            start, prices = log_z, self.prices
+            log_z1 = self.visit(start + self.step)
+            if self.gap <= tolerance:
+                break
+            bound1 = self.bound
+            move = log_z1 - start
+            slowing = self.step - move
+            ratio = np.sum(prices * move**2) / max(float(np.sum(prices * slowing**2)), 1e-300)
+            length = max(float(np.sqrt(ratio)), 1.0)
+            while True:
+                log_z = self.visit(start + 2 * length * move + length**2 * slowing)
+                if self.bound >= bound1 or length == 1:
+                    break
+                length = (length + 1) / 2 if length > 1.02 else 1.0
+        return self.prices
+
+    def centred(self, start: np.ndarray, tolerance: float) -> np.ndarray:
+        """Visit the prices that Newton's method finds from `start`; returns them."""
+        matrix = self._map.matrix
+        prices = central_cap_prices(
+            sparse.csr_array(matrix.multiply(self._inverse[:, None])),
+            self._map.privacy_cost_factor,
+            self._held,
+            start,
+            privacy_cost=self._cost,
+            value=self.best_value,
+            gap=self.gap,
+            tolerance=tolerance,
+        )
+        self.visit(np.log(prices))
+        return self.prices
+
+    def visit(self, log_z: np.ndarray) -> np.ndarray:
+        """Go to the best multiple of these prices and evaluate the best response to it.
+
+        Returns its logarithms; leaves its bound, and in `step` the plain step in log z from there.
+        """
+        # Extrapolation can go astray; far off, the bound is lower and the step is taken back. That
+        # all prices are small is for the multiple to say.
+        log_z = log_z - min(np.max(log_z) + 100.0, 0.0)
+        log_z = np.minimum(log_z, 300.0)
+        log_z = np.maximum(log_z, np.max(log_z) - 600.0)
+        costs = self._map.privacy_cost_factor
+        prices = np.exp(log_z)
+        total = float(np.sum(prices))
+        priced = self._map.residual_weights(prices * self._inverse)
+        log_k = _best_multiple(costs, self._held, priced, total, self._cost)
+        self.prices = prices = prices * np.exp(log_k)
+        weights = self._held + np.exp(log_k) * priced
+        sigma_squared, minimum = best_response(costs, weights, self._cost)
+        # The prices pay for the caps themselves, not for what is left of them for rounding.
+        self.bound = minimum - float(np.sum(prices)) / (1 - CAP_ROUNDING)
+        relative = self._inverse * self._map.variances(sigma_squared)
+        self.step = 2 * np.log(relative)
+        self.rounds += 1
+        broken = float(np.max(relative))
+        if broken > 1:
+            sigma_squared = self.mixed(sigma_squared, broken, float(np.max(self._of_room)))
+        value = float(self._held @ sigma_squared)
+        if self.bound > self.best_bound:
+            self.best_bound, self.best_prices = self.bound, prices
+        if value < self.best_value:
+            self.best_value, self.best_sigma_squared = value, sigma_squared
+        return log_z + log_k
+
+    def mixed(self, sigma_squared: np.ndarray, broken: float, inner: float) -> np.ndarray:
+        """With just enough of the plan inside the caps, all of the budget used.
+
+        broken, inner: the largest Var/cap of either
+        """
+        share = (broken - 1) / (broken - inner)
+        mixed = (1 - share) * sigma_squared + share * self._room
+        return mixed * (float(np.sum(self._map.privacy_cost_factor / mixed)) / self._cost)
+
+    @property
+    def gap(self) -> float:
+        """How far the best plan found can be from the optimum, relative."""
+        return self.best_value / self.best_bound - 1 if self.best_bound > 0 else np.inf
+
+
+def _best_multiple(
+    costs: np.ndarray, held: np.ndarray, priced: np.ndarray, total: float, privacy_cost: float
+) -> float:
+    """log k, such that (Σ√(p (held + k·priced)))² / c − k·total is largest.
+
+    Concave in k, so there d/dk of the first term, which falls, is total: Newton's method on the
+    logarithm of their ratio, within what is known of the place. At most a millionfold at a time.
+    """
+    low, high, log_k = -_FARTHEST, _FARTHEST, 0.0
+    for _ in range(_MOST_NEWTON):
+        weights = held + np.exp(log_k) * priced
+        roots = np.sqrt(costs * weights)
+        share = np.exp(log_k) * priced / weights
+        root_sum, slope = float(np.sum(roots)), float(roots @ share) / 2
+        ratio = np.log(2 * root_sum * slope / privacy_cost / total) - log_k
+        bend = float(roots @ (share * (1 - share / 2))) / 2
+        fall = slope / root_sum + bend / slope - 1
+        low, high = (log_k, high) if ratio > 0 else (low, log_k)
+        if abs(ratio) <= _CLOSE or high - low <= _CLOSE:
+            break
+        following = log_k - ratio / fall if fall < 0 else np.inf
+        log_k = following if low < following < high else (low + high) / 2
+    return log_k
+
+
+def _cell_prices(tables: np.ndarray, rows: np.ndarray, prices: np.ndarray) -> CellPrices:
+    """By table and row, as shares."""
+    order = np.lexsort((*rows.T[::-1], tables))
+    shares = prices / np.sum(prices)
+    return CellPrices(tables[order], rows[order], shares[order])

@@ -1,0 +1,129 @@
+"""The best common factor: how far inside their targets tables can be while others keep caps.
+
+Minimised is max_A t_A · Var_A over some tables, with Var_B ≤ u_B for the others, at a privacy cost.
+For a factor τ let h(τ) be the smallest possible maximum of all t_A · Var_A / τ and Var_B / u_B
+together; `worst_cell` finds it, with a certificate. It falls as τ rises, and the optimum is the τ
+at which it is 1. With the prices y and z of the two kinds of tables at τ, sum 1 together,
+    d log h / d log τ = −Σ y,
+so Newton's method takes a few steps; in 1/τ, because h is nearly linear in that. By Lagrangian
+duality each step gives a bound as well: if its prices prove h(τ) ≥ f, the optimum is at least
+τ · (f − Σ z) / Σ y.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rpexplore.cells import Cells
+from rpexplore.solvers.capped import CAP_ROUNDING, Within, with_room
+from rpexplore.solvers.solution import TOLERANCE, Solution, rounding_allowance
+from rpexplore.solvers.worst_cell import minimise_worst_cell, worst_of
+
+_MOST_STEPS = 40
+_MOST_IDLE = 3  # steps in a row that better neither the plan nor the bound
+_FARTHEST = 100.0  # that a step takes τ, as a factor
+_FIRST_GAP = 1e-3
+_LEAST_GAP = 2e-12  # of h: less is lost in rounding
+
+
+def minimise_factor(
+    cells: Cells,
+    inside: Within,
+    *,
+    table_weights: np.ndarray,
+    caps: np.ndarray,
+    privacy_cost: float,
+    tolerance: float = TOLERANCE,
+    note: Callable[[float], None] = lambda gap: None,
+) -> Solution:
+    """The σ² that minimise max_A table_weights[A] · Var_A, while all Var ≤ caps.
+
+    inside         of `within` for the same caps and cost, with room
+    table_weights  float64[n_tables]: t, 0 for tables with a cap
+    caps           float64[n_tables]: u, inf for tables with a weight
+
+    Where the cells of a table differ, its least accurate one counts. The solution's dual_weights
+    hold t·y/Σy of each table in the maximum and (τ/u)·z/Σy of each with a cap; its shadow prices
+    are y and z.
+    """
+    counted = table_weights > 0
+    inverse = np.where(counted, table_weights, 1 / (caps * (1 - CAP_ROUNDING)))
+
+    def of_factor(sigma_squared: np.ndarray) -> tuple[float, float]:
+        """(largest t · Var, largest Var/u)."""
+        relative = worst_of(cells, sigma_squared).variances * inverse
+        return float(np.max(relative[counted])), float(np.max(relative[~counted]))
+
+    sigma_squared = with_room(cells.closure, inside, inverse, privacy_cost)
+    value, _ = of_factor(sigma_squared)
+    factor, bound, aim, idle = value, 0.0, _FIRST_GAP, 0
+    found, best = None, None
+    for _ in range(_MOST_STEPS):
+        gap = value / bound - 1 if bound > 0 else np.inf
+        found = minimise_worst_cell(
+            cells,
+            np.where(counted, inverse / factor, inverse),
+            privacy_cost,
+            aim,
+            start=found,
+            note=lambda _, gap=gap: note(gap),
+        )
+        step = _Step(found, factor, counted)
+        largest, relative = of_factor(found.sigma_squared)
+        idle += 1
+        if relative <= 1 and largest < value:
+            value, sigma_squared, idle = largest, found.sigma_squared, 0
+        if step.bound > bound:
+            bound, best, idle = step.bound, step, 0
+        gap = value / bound - 1 if bound > 0 else np.inf
+        note(gap)
+        if gap <= tolerance or idle == _MOST_IDLE:
+            break
+        low, high = max(bound, factor / _FARTHEST), min(value, factor * _FARTHEST)
+        moved = np.log(np.clip(step.factor_where(1.0), low, high) / factor)
+        aim = max(step.of_counted * max(tolerance / 3, min(moved**2, 0.1) / 10), _LEAST_GAP)
+        # So far below 1 that the next plan keeps the caps, whatever its gap is.
+        following = step.factor_where(1 / (1 + aim))
+        factor = following if low <= following <= high else float(np.sqrt(low * high))
+    assert best is not None  # where the factor is small enough all caps are broken
+    return replace(
+        best.solution,
+        sigma_squared=sigma_squared,
+        lower_bound=bound,
+        dual_weights=best.dual_weights(inverse),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """What the solution for one factor proves."""
+
+    solution: Solution
+    factor: float
+    counted: np.ndarray
+
+    @property
+    def of_counted(self) -> float:
+        """Σ y, above 0."""
+        return max(float(np.sum(self.solution.shadow_prices[self.counted])), 1e-300)
+
+    @property
+    def bound(self) -> float:
+        """Below it is no plan that keeps the caps."""
+        prices, least = self.solution.shadow_prices, self.solution.lower_bound
+        # The prices pay for the caps themselves, not for what is left of them for rounding.
+        of_caps = float(np.sum(prices[~self.counted])) / (1 - CAP_ROUNDING)
+        rounding = rounding_allowance(len(prices)) * (least + of_caps)
+        return self.factor * (least - of_caps - rounding) / self.of_counted
+
+    def factor_where(self, wanted: float) -> float:
+        """About the factor at which h is as wanted, by the slope of h in 1/factor; 0: none is."""
+        least = self.solution.lower_bound
+        inverse = 1 + (wanted - least) / (least * self.of_counted)
+        return self.factor / inverse if inverse > 0 else 0.0
+
+    def dual_weights(self, inverse: np.ndarray) -> np.ndarray:
+        """Of each table, float64[n_tables]; inverse: t or 1/u."""
+        per_price = inverse * np.where(self.counted, 1.0, self.factor)
+        return self.solution.shadow_prices * per_price / self.of_counted

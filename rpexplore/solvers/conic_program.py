@@ -1,0 +1,245 @@
+"""Any convex, nondecreasing loss of the table variances, by a conic solver (math.md §2.3).
+
+Tables that the loss cannot tell apart are merged first (`symmetry`). The conic problem has one σ²
+for each class of residuals and one variance for each class of tables, both in units that make them
+near 1. What the solver returns is only a proposal: its noise scales are brought to exactly the
+budget, and the dual variables d of "each variance is at least what the noise makes it" give the
+bound. For all variances V the loss is at least f · Σ d V − o (the loss's `minorant`), and for all
+plans within the budget Σ d V is at least (Σ√(p Bᵀd))² / c (RP+ Lemma 2).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from rpexplore.closure import Closure
+from rpexplore.conic import smallest_value
+from rpexplore.convex_losses import SymmetricLoss
+from rpexplore.errors import PlanError
+from rpexplore.own_loss import ConvexLoss
+from rpexplore.solvers.max_variance import minimise_maximum
+from rpexplore.solvers.solution import (
+    TOLERANCE,
+    Solution,
+    best_response,
+    dual_bound,
+    rounding_allowance,
+)
+from rpexplore.solvers.symmetry import Classes, single_classes, symmetric_classes
+from rpexplore.workload import Workload
+
+_ACCURACY = 1e-6  # of the conic solver, at least; what it gives is judged by its certificate
+_WORST_GAP = 1e-3  # a plan proven to no more than this is refused
+_NO_INFLUENCE = 1e-13  # a smaller shadow price is noise of the solver
+_TRIES = 3  # in other units, for each way of merging
+_RUN_AWAY = 1e3  # a table this much noisier than in the best average may be one the loss leaves out
+
+
+def minimise_conic(
+    closure: Closure,
+    workload: Workload,
+    loss: SymmetricLoss | ConvexLoss,
+    privacy_cost: float,
+    tolerance: float = TOLERANCE,
+    *,
+    note: Callable[[float], None] = lambda gap: None,
+) -> Solution:
+    """The σ² with the smallest loss at this privacy cost.
+
+    Tries again, in other units and, for a loss whose symmetry was only tried out, without merging,
+    until value/lower bound − 1 ≤ tolerance; returns the best with its true bound. `note` is told
+    the gap after every try.
+
+    Raises `WorkloadError` if the loss cannot be used with the workload, and `PlanError` if the best
+    gap is above 1/1000, if the loss is 0 whatever the noise within reach, or leaves a table out.
+    """
+    problem = _Problem(closure, workload, loss, loss.table_weights(workload), privacy_cost)
+    best: Solution | None = None
+    best_gap = np.inf
+    for classes in problem.classes():
+        for number in range(_TRIES):
+            found = problem.solution(classes, problem.unit(best, number))
+            gap = np.inf if found is None else problem.gap(found)
+            if gap < best_gap:
+                best, best_gap = found, gap
+            note(best_gap)
+            if best is not None and best_gap <= tolerance:
+                problem.refuse_faults(best)
+                return best
+    problem.refuse_faults(None if best_gap > _WORST_GAP else best)
+    if best is None or best_gap > _WORST_GAP:
+        raise PlanError(
+            f"No plan could be proven good for {loss.description}: the solver came no nearer than "
+            f"{best_gap:.2g} (relative) to the smallest loss. Use importance or targets that "
+            "differ less between tables, or a plainer loss."
+        )
+    return best
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """What is to be solved; weights: float64[n_tables], that of each variance in the loss."""
+
+    closure: Closure
+    workload: Workload
+    loss: SymmetricLoss | ConvexLoss
+    weights: np.ndarray
+    privacy_cost: float
+
+    @cached_property
+    def average(self) -> np.ndarray:
+        """σ² of the smallest sum of the weighted variances, float64[n_residuals]."""
+        in_sum = self.closure.residual_weights(self.weights)
+        return best_response(self.closure.privacy_cost_factor, in_sum, self.privacy_cost)[0]
+
+    def value(self, sigma_squared: np.ndarray) -> float:
+        return self.loss.value(self.closure.variances(sigma_squared), self.workload)
+
+    def gap(self, found: Solution) -> float:
+        """How far from the smallest loss a solution may be, relative; inf: it proves nothing."""
+        value = self.value(found.sigma_squared)
+        # A bound above a loss that is reached, by more than rounding, is none.
+        if not 0 < found.lower_bound <= value * (1 + 1e-9):
+            return np.inf
+        return max(value / found.lower_bound - 1, 0.0)
+
+    # ---- what to try
+
+    def classes(self) -> Iterator[Classes]:
+        """Merged as far as the loss allows; then single, if that was only tried out."""
+        if isinstance(self.loss, ConvexLoss):
+            apart = (self.workload.weights, self.workload.targets)
+            merged = symmetric_classes(self.closure, self.weights, apart)
+            variances = self.closure.variances(self.average)
+            if not merged.are_single and self.loss.is_same_when_swapped(variances, merged.tables):
+                yield merged
+            yield single_classes(self.closure, self.weights)
+        else:
+            yield symmetric_classes(self.closure, self.weights)
+
+    def unit(self, best: Solution | None, number: int) -> np.ndarray:
+        """σ² near those of the solution, float64[n_residuals], for a try of this number."""
+        if best is not None:
+            return best.sigma_squared
+        if number == 0:
+            return self.average
+        rounds = 200 * number
+        return minimise_maximum(
+            self.closure, self.weights, self.privacy_cost, 1e-2, max_rounds=rounds
+        ).sigma_squared
+
+    # ---- one try
+
+    def solution(self, classes: Classes, unit: np.ndarray) -> Solution | None:
+        """What the solver makes of it, at exactly the budget; None if it fails."""
+        found = self._proposal(classes, unit)
+        if found is None:
+            return None
+        costs = self.closure.privacy_cost_factor
+        proposed, dual_weights = found
+        proposed = proposed * (np.sum(costs / proposed) / self.privacy_cost)
+        in_sum = self.closure.residual_weights(dual_weights)
+        if not np.all(in_sum > 0):
+            return None
+        # The plan that is best for the dual weights is often the better one: it has them exact.
+        response, _ = best_response(costs, in_sum, self.privacy_cost)
+        sigma_squared = min(proposed, response, key=self.value)
+        found = None
+        if isinstance(self.loss, ConvexLoss):
+            # Where the loss is smooth, its gradient is more exact than the solver's dual variables.
+            gradient = self.loss.gradient(self.closure.variances(sigma_squared))
+            if gradient is not None and np.any(gradient > 0):
+                found = self._certified(sigma_squared, gradient)
+        if found is None or self.gap(found) > TOLERANCE:
+            other = self._certified(sigma_squared, dual_weights)
+            if found is None or (other is not None and self.gap(other) < self.gap(found)):
+                found = other
+        return found
+
+    def _certified(self, sigma_squared: np.ndarray, dual_weights: np.ndarray) -> Solution | None:
+        """The noise scales with the bound that the dual weights prove; None if that is unknown."""
+        variances = self.closure.variances(sigma_squared)
+        prices = dual_weights * variances
+        prices = np.where(prices > _NO_INFLUENCE * np.sum(prices), prices, 0)
+        prices /= np.sum(prices)
+        dual_weights = prices / variances
+        try:
+            factor, offset = self._minorant(dual_weights, variances)
+        except PlanError:  # another try may have better dual weights
+            return None
+        costs = self.closure.privacy_cost_factor
+        least = dual_bound(costs, self.closure.residual_weights(dual_weights), self.privacy_cost)
+        allowance = rounding_allowance(len(variances)) * (factor * least + abs(offset))
+        return Solution(
+            sigma_squared=sigma_squared,
+            lower_bound=factor * least - offset - allowance,
+            shadow_prices=prices,
+            dual_weights=dual_weights,
+        )
+
+    def _minorant(self, dual_weights: np.ndarray, variances: np.ndarray) -> tuple[float, float]:
+        if isinstance(self.loss, ConvexLoss):
+            return self.loss.minorant(dual_weights, self.workload, near=variances)
+        return self.loss.minorant(dual_weights, self.workload)
+
+    def _proposal(self, classes: Classes, unit: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """σ² [n_residuals] and dual weights [n_tables] by the conic solver; None if it fails."""
+        import cvxpy
+
+        unit = np.bincount(classes.residuals, unit) / np.bincount(classes.residuals)
+        table_unit = classes.matrix @ unit
+        scale = self.value(unit[classes.residuals])
+        if scale <= 0:
+            self._refuse_nothing_to_gain()
+        relative = sparse.diags_array(1 / table_unit) @ classes.matrix @ sparse.diags_array(unit)
+        noise = cvxpy.Variable(len(unit))
+        variances = cvxpy.Variable(len(table_unit), nonneg=True)
+        weighted = cvxpy.multiply(table_unit, variances)
+        if self.loss.is_symmetric:
+            loss = self.loss.expression(weighted, classes.table_counts)
+        else:
+            loss = self.loss.expression(weighted[classes.tables], np.ones(len(self.workload)))
+        reached: Any = variances >= sparse.csr_array(relative) @ noise
+        within: Any = (classes.costs / unit / self.privacy_cost) @ cvxpy.inv_pos(noise) <= 1
+        problem = cvxpy.Problem(cvxpy.Minimize(loss / scale), [reached, within])
+        if smallest_value(problem, within=_ACCURACY) is None:
+            return None
+        dual = np.maximum(np.asarray(reached.dual_value), 0) / table_unit / classes.table_counts
+        found = np.asarray(noise.value)
+        if not (np.all(found > 0) and np.any(dual > 0)):
+            return None
+        return (found * unit)[classes.residuals], dual[classes.tables] * self.weights
+
+    # ---- what an own loss may do wrong
+
+    def refuse_faults(self, found: Solution | None) -> None:
+        """Raise if an own loss takes no notice of a table, whose noise would then be without limit.
+
+        found: where it is to be looked for; None: everywhere.
+        """
+        if not isinstance(self.loss, ConvexLoss):
+            return
+        average = self.closure.variances(self.average)
+        tables = np.arange(len(average))
+        if found is not None:
+            tables = np.flatnonzero(
+                self.closure.variances(found.sigma_squared) > _RUN_AWAY * average
+            )
+        left_out = self.loss.left_out(average, tables)
+        if left_out is not None:
+            raise PlanError(
+                f"{self.loss.description.capitalize()} takes no notice of the variance of the "
+                f"table {self.workload.describe(left_out)}, whose noise would have no limit; add a "
+                "little of it, such as 1e-3 * cvxpy.sum(V), or leave the table out."
+            )
+
+    def _refuse_nothing_to_gain(self) -> None:
+        raise PlanError(
+            f"{self.loss.description.capitalize()} is 0 at this budget for many plans, so none is "
+            "the best; add a little of the sum of variances to it, such as 1e-3 * cvxpy.sum(V), or "
+            "use a smaller budget."
+        )

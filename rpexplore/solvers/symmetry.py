@@ -1,0 +1,128 @@
+"""Symmetry: tables that no loss can tell apart, and residuals alike, merged into classes.
+
+Tables and residuals are the two sides of a graph whose edges are the entries of B. Colour
+refinement splits the classes of each side by how many edges lead into each class of the other side,
+until nothing splits any more. Then averaging within classes commutes with B: whatever the noise
+scales s, those averaged over each class cost no more (Σ p/σ² is convex), and give variances that
+are averages, within each class of tables, of those under s. A convex loss that does not change when
+tables of a class swap their variances is no larger there (Grohe, Kersting, Mladenov, Selman 2014,
+for linear programs). So one σ² per class of residuals is enough, without loss.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from rpexplore.closure import Closure
+
+_SAME = 1e-12  # relative: what differs by less does so by rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """Classes of tables and of residuals, and the map between them.
+
+    tables           int64[n_tables]: the class of each table
+    residuals        int64[n_residuals]: the class of each residual
+    table_counts     float64[n_table_classes]: tables in each
+    matrix           csr float64[n_table_classes, n_residual_classes]: weighted variance of a table
+                     of each class, when all residuals of a class have the same σ²
+    costs            float64[n_residual_classes]: privacy cost of a class at σ² = 1
+    """
+
+    tables: np.ndarray
+    residuals: np.ndarray
+    table_counts: np.ndarray
+    matrix: sparse.csr_array
+    costs: np.ndarray
+
+    @property
+    def are_single(self) -> bool:
+        """Whether no two tables and no two residuals are merged."""
+        return len(self.table_counts) == len(self.tables) and len(self.costs) == len(self.residuals)
+
+
+def symmetric_classes(
+    closure: Closure, table_weights: np.ndarray, told_apart: Sequence[np.ndarray] = ()
+) -> Classes:
+    """The coarsest classes for a loss of the weighted variances, table_weights · Var.
+
+    told_apart: numbers for each table, [n_tables]; tables that differ in one are kept apart.
+    """
+    incidence = closure.incidence
+    mirrored = sparse.csr_array(incidence.T)
+    scale = table_weights / closure.cells / closure.shrinkage
+    tables = _joint(
+        [_alike(scale), *(np.unique(each, return_inverse=True)[1] for each in told_apart)]
+    )
+    residuals = _joint([_alike(closure.pairs), _alike(closure.privacy_cost_factor)])
+    while True:
+        before = tables.max(), residuals.max()
+        tables = _split(tables, incidence, residuals)
+        residuals = _split(residuals, mirrored, tables)
+        if (tables.max(), residuals.max()) == before:
+            return _classes(closure, scale, tables, residuals)
+
+
+def single_classes(closure: Closure, table_weights: np.ndarray) -> Classes:
+    """Every table and every residual in a class of its own."""
+    scale = table_weights / closure.cells / closure.shrinkage
+    return _classes(closure, scale, np.arange(len(scale)), np.arange(len(closure)))
+
+
+def _classes(
+    closure: Closure, scale: np.ndarray, tables: np.ndarray, residuals: np.ndarray
+) -> Classes:
+    _, first, counts = np.unique(tables, return_index=True, return_counts=True)
+    into = sparse.csr_array(
+        (np.ones(len(residuals)), (np.arange(len(residuals)), residuals)),
+        shape=(len(residuals), residuals.max() + 1),
+    )
+    rows = closure.incidence[first] @ sparse.diags_array(closure.pairs) @ into
+    return Classes(
+        tables=tables,
+        residuals=residuals,
+        table_counts=counts.astype(float),
+        matrix=sparse.csr_array(sparse.diags_array(scale[first]) @ rows),
+        costs=np.bincount(residuals, closure.privacy_cost_factor),
+    )
+
+
+def _split(colours: np.ndarray, neighbours: sparse.csr_array, theirs: np.ndarray) -> np.ndarray:
+    """Colours split by how many neighbours of each of their colours there are, from 0.
+
+    Neighbours are compared by a sum of 64-bit hashes, which is exact and does not depend on their
+    order. Should two sums ever agree by accident, the plan's certificate would show it.
+    """
+    edges = _hashed(theirs)[neighbours.indices]
+    if np.any(neighbours.data != 1):
+        edges = _hashed(edges + _hashed(_alike(neighbours.data)))
+    sums = np.add.reduceat(edges, neighbours.indptr[:-1].astype(np.int64))
+    return np.unique(_hashed(colours) + _hashed(sums), return_inverse=True)[1]
+
+
+def _joint(colourings: Sequence[np.ndarray]) -> np.ndarray:
+    """Colours that tell apart what any of the colourings does, from 0."""
+    joint = np.zeros(len(colourings[0]), dtype=np.uint64)
+    for colours in colourings:
+        joint = _hashed(joint + _hashed(colours))
+    return np.unique(joint, return_inverse=True)[1]
+
+
+def _alike(values: np.ndarray) -> np.ndarray:
+    """A colour for each value, from 0; those that differ by rounding alone share one."""
+    order = np.argsort(values)
+    ascending = values[order]
+    colours = np.empty(len(values), dtype=np.int64)
+    colours[order] = np.cumsum(np.diff(ascending, prepend=ascending[0]) > _SAME * ascending)
+    return colours
+
+
+def _hashed(values: np.ndarray) -> np.ndarray:
+    """Whole numbers scattered over 64 bits, one to one, uint64 (the SplitMix64 finaliser)."""
+    mixed = values.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))

@@ -1,0 +1,77 @@
+"""Why this budget, in numbers and words."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.analysis import budget_reasons
+from rpexplore.request import TableSetting, WorkloadRequest
+from rpexplore.target import Target
+
+BUDGET = rp.Budget(rho="0.01")
+
+
+@pytest.fixture(scope="module")
+def workload():
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
+    tables = rp.Workload.all_up_to(domain, 2)
+    return tables.with_targets({("age", "sex"): rp.Target("3", must=True), ("region",): 500})
+
+
+def told(workload, musts_only):
+    reach = rp.reach(workload, musts_only=musts_only)
+    return reach, budget_reasons.reasons(reach, BUDGET, musts_only=musts_only)
+
+
+def test_a_single_must(workload):
+    reach, found = told(workload, True)
+    assert (found.targets, found.holders, found.tables) == (1, 1, ("age × sex",))
+    assert not found.is_within
+    # One target alone: its budget falls with the square of the standard error.
+    assert found.saved == pytest.approx(1 - 1.1**-2)
+    assert budget_reasons.in_words(found) == (
+        f"The target that must be met takes {found.enough.words}, {found.enough.compared}. No plan "
+        "of this kind can do with noticeably less. Were it 10 % wider, that would save about 17 % "
+        "of the budget."
+    )
+    assert "nothing is left for tables without such a target" in budget_reasons.advice_in_words(
+        found
+    )
+    assert float(found.advised.budget.rho) == pytest.approx(1.1 * reach.needed_cost / 2, rel=1e-4)
+
+
+def test_of_all_targets_only_some_hold_the_budget_up(workload):
+    reach, found = told(workload, False)
+    assert (found.targets, found.holders) == (2, 1)
+    assert "One table holds that up: age × sex; the other targets are met along the way." in (
+        budget_reasons.in_words(found)
+    )
+    request = WorkloadRequest(
+        settings=(TableSetting(("age", "sex"), target=Target("3", must=True)),)
+    )
+    frame = budget_reasons.holders_of_budget(reach, BUDGET, request)
+    assert frame["table"].tolist() == ["age × sex"]
+    assert frame["wanted"].tolist() == ["σ = 3"]
+    assert frame["must"].tolist() == ["must"]
+    assert frame["rho"].tolist() == [pytest.approx(reach.needed_cost / 2 / 1.21)]
+
+
+def test_where_every_table_has_a_target_the_smallest_budget_is_advised(workload):
+    everywhere = replace(workload, targets=np.full(len(workload), 5.0), musts=workload.musts)
+    _, found = told(everywhere, False)
+    assert found.advised is found.enough
+    assert budget_reasons.advice_in_words(found) == ""
+    plan = rp.plan(everywhere, loss=rp.MaxVariance("target"), budget=found.enough.budget)
+    assert np.all(plan.worst_standard_errors <= 5 * (1 + 1e-9))
+    assert f"{found.holders:,} of them hold that up: " in budget_reasons.in_words(found)
+
+
+def test_for_persons_the_budget_is_theirs(workload):
+    reach = rp.reach(workload, musts_only=True)
+    persons = rp.Budget(rho="0.1", max_records_per_person=3)
+    found = budget_reasons.reasons(reach, persons, musts_only=True)
+    assert found.enough.needed == pytest.approx(9 * reach.needed_cost / 2)
+    plan = rp.plan(workload, loss=rp.MustsThenAverage(), budget=found.advised.budget)
+    assert plan.worst_standard_errors[workload.musts][0] <= 3 * (1 + 1e-9)

@@ -1,0 +1,101 @@
+"""The aims on the Plan page, and the numbers that go with them."""
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.request import TableSetting
+from rpexplore.target import Target
+
+
+def plain(texts):
+    return " ".join(texts).replace("\\", "")
+
+
+@pytest.fixture
+def with_musts(small):
+    """One must, and a target for every other table."""
+    tables = small.workload.tables
+    wanted = [Target("30", must=table == tables[-1]) for table in tables]
+    return small.with_settings(
+        TableSetting(table, target=target) for table, target in zip(tables, wanted, strict=True)
+    )
+
+
+def test_every_aim_gives_a_plan(app, with_musts):
+    session = app("plan", with_musts)
+    for aim, loss in (
+        ("largest", rp.MaxVariance()),
+        ("target", rp.MaxVariance("target")),
+        ("musts", rp.MustsThenAverage()),
+        ("bounded", rp.BoundedAverage()),
+        ("more", rp.PNorm()),
+        ("sum", rp.SumOfVariances()),
+    ):
+        session.radio(key="aim").set_value(aim).run()
+        assert session.scenario.loss == loss
+        assert not session.error
+        assert session.planned.loss == loss
+
+
+def test_how_tables_count_is_kept_from_aim_to_aim(app, with_musts):
+    session = app("plan", with_musts)
+    session.selectbox(key="weighting").set_value("cells").run()
+    session.radio(key="aim").set_value("musts").run()
+    assert session.scenario.loss == rp.MustsThenAverage("cells")
+    session.radio(key="aim").set_value("bounded").run()
+    assert session.scenario.loss == rp.BoundedAverage("cells")
+
+
+def test_what_comes_after_the_musts(app, with_musts):
+    session = app("plan", with_musts)
+    session.radio(key="aim").set_value("musts").run()
+    session.radio(key="after musts").set_value("targets").run()
+    assert session.scenario.loss == rp.MustsThenTargets()
+    assert not session.error
+    session.radio(key="after musts").set_value("average").run()
+    assert session.scenario.loss == rp.MustsThenAverage()
+
+
+def test_the_bound_of_the_largest_error(app, small):
+    session = app("plan", small)
+    session.radio(key="aim").set_value("bounded").run()
+    session.number_input(key="excess").set_value(2.0).run()
+    assert session.scenario.loss == rp.BoundedAverage("equal", 0.02)
+    near = session.planned.worst_standard_errors.max()
+    session.number_input(key="excess").set_value(60.0).run()
+    assert session.planned.worst_standard_errors.max() > near
+
+
+@pytest.mark.parametrize(
+    ("measure", "typed", "loss"),
+    [
+        ("norm", 4.0, rp.PNorm(4.0)),
+        ("mixed", 25.0, rp.MeanAndMax(0.25)),
+        ("tail", 20.0, rp.TailMean(0.2)),
+    ],
+)
+def test_measures_in_between(app, small, measure, typed, loss):
+    session = app("plan", small)
+    session.radio(key="aim").set_value("more").run()
+    session.selectbox(key="measure").set_value(measure).run()
+    session.number_input(key="parameter").set_value(typed).run()
+    assert session.scenario.loss == loss
+    assert session.planned.certificate.gap < 1e-6
+
+
+def test_squared_excess_needs_targets(app, small, with_musts):
+    session = app("plan", small)
+    session.radio(key="aim").set_value("more").run()
+    session.selectbox(key="measure").set_value("excess").run()
+    assert "has no target" in plain(session.texts("error"))
+    session = app("plan", with_musts)
+    session.radio(key="aim").set_value("more").run()
+    session.selectbox(key="measure").set_value("excess").run()
+    assert session.planned.loss == rp.SquaredExcess()
+
+
+def test_without_a_must_the_page_says_where_to_set_one(app, small):
+    session = app("plan", small)
+    session.radio(key="aim").set_value("musts").run()
+    assert "No target is marked “must” yet" in plain(session.texts("error"))
+    assert session.radio(key="aim").value == "musts"

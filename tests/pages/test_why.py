@@ -1,0 +1,56 @@
+"""Why this budget: what the targets take, in the Plan page's own panel."""
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.request import TableSetting
+from rpexplore.target import Target
+
+
+def plain(texts):
+    return " ".join(texts).replace("\\", "")
+
+
+@pytest.fixture
+def demanding(small):
+    """A must that the present budget cannot meet, for plans that meet it first."""
+    must = Target("0.5", "margin", must=True)
+    changed = small.with_settings([TableSetting(small.workload.tables[-1], target=must)])
+    return changed.replaced(loss=rp.MustsThenAverage())
+
+
+def test_musts_out_of_reach_are_said_with_what_would_do(app, demanding):
+    session = app("plan", demanding)
+    assert "cannot all be met at this budget" in plain(session.texts("error"))
+    told = plain(session.texts("markdown"))
+    assert "The target that must be met takes ρ =" in told
+    assert "With 10 % more" in told
+    held = session.dataframe[-1].value
+    assert held["wanted"].tolist() == ["±0.5 at 95 %"]
+    assert held["share"].tolist() == [1.0]
+    session.button(key="use advised budget").click().run()
+    assert not session.error
+    planned = session.planned
+    must = planned.workload.musts
+    assert (planned.worst_standard_errors[must] <= planned.workload.targets[must] * 1.000001).all()
+    assert session.button(key="use advised budget").disabled
+
+
+def test_the_panel_is_there_where_there_are_targets(app, small):
+    tables = small.workload.tables
+    session = app("plan", small)
+    assert "use advised budget" not in [button.key for button in session.button]
+    wanted = [TableSetting(table, target=20.0) for table in tables]
+    session = app("plan", small.with_settings(wanted))
+    told = plain(session.texts("markdown"))
+    assert f"The {len(tables)} targets take ρ =" in told
+    session.button(key="use advised budget").click().run()
+    assert not session.error
+
+
+def test_targets_are_told_without_traffic_lights(app, small):
+    wanted = [TableSetting(table, target=20.0) for table in small.workload.tables]
+    session = app("plan", small.with_settings(wanted))
+    assert "Targets." in plain(session.texts("markdown"))
+    assert not session.success
+    assert not session.warning

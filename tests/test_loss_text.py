@@ -1,0 +1,55 @@
+"""Losses as texts: what is written is read back, and what cannot be read is refused."""
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.errors import PlanError, WorkloadError
+from rpexplore.loss_text import loss_from_text, options_of_loss
+from rpexplore.named_loss import NamedLoss
+
+LOSSES = [
+    rp.SumOfVariances("sqrt"),
+    rp.MaxVariance(),
+    rp.MaxVariance("target"),
+    rp.MustsThenAverage("cells"),
+    rp.MustsThenTargets(),
+    rp.BoundedAverage("equal", 0.25),
+    rp.PNorm(3.5, "target"),
+    rp.MeanAndMax(1 / 3),
+    rp.TailMean(0.05),
+    rp.SquaredExcess(),
+]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_what_is_written_is_read_back(loss):
+    options = dict(options_of_loss(loss))
+    more = {key.replace("-", "_"): value for key, value in options.items() if key != "loss"}
+    assert loss_from_text(options["loss"], **more) == loss
+
+
+def test_a_number_left_out_has_its_usual_value():
+    assert loss_from_text(" bounded ") == rp.BoundedAverage()
+    assert loss_from_text("p-norm") == rp.PNorm()
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "said"),
+    [
+        ("least", {}, "must be one of sum, max, musts"),
+        ("sum:3", {}, "The loss sum takes no number"),
+        ("p-norm:three", {}, "a number, such as p-norm:2"),
+        ("p-norm:0.5", {}, "from 1 to 1000"),
+        ("max", {"weighting": "cells"}, "--weighting belongs to the losses sum, musts, bounded"),
+        ("sum", {"relative_to": "target"}, "--relative-to belongs to the losses max, p-norm"),
+        ("bounded:-1", {}, "The excess must be from"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(text, options, said):
+    with pytest.raises(WorkloadError, match=said):
+        loss_from_text(text, **options)
+
+
+def test_an_own_loss_is_not_written():
+    with pytest.raises(PlanError, match="known to the script that made it alone"):
+        options_of_loss(NamedLoss("mine"))

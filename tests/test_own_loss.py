@@ -1,0 +1,179 @@
+"""Own losses: what CVXPY's rules allow, and bounds as good as closed forms."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.convex_losses import PNorm
+from rpexplore.errors import PlanError, WorkloadError
+from rpexplore.own_loss import ConvexLoss
+
+TARGETS = np.array([1.0, 2.0, 0.5, 3.0])
+GOOD = {
+    "sum": cp.sum,
+    "largest": cp.max,
+    "weighted": lambda V: TARGETS @ V,
+    "norm": lambda V: cp.norm(V, 3),
+    "squares": cp.sum_squares,
+    "power": lambda V: cp.sum(cp.power(V, 1.5)),
+    "excess": lambda V: cp.sum_squares(cp.pos(V - TARGETS)) + 1e-3 * cp.sum(V),
+    "exponential": lambda V: cp.sum(cp.exp(V / 10)),
+    "log-sum-exp": cp.log_sum_exp,
+    "worst two": lambda V: cp.sum_largest(V, 2),
+    "form": lambda V: cp.quad_form(V, np.diag(TARGETS)),
+    "mixture": lambda V: cp.max(V) + cp.norm(V, 2) + 3,
+}
+
+
+@pytest.fixture(scope="module")
+def workload():
+    domain = rp.Domain.from_sizes({"a": 4, "b": 9})
+    return rp.Workload.of(domain, [(), "a", "b", ("a", "b")], targets=TARGETS.tolist())
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_convex_nondecreasing_expressions_are_taken(workload, name):
+    loss = ConvexLoss(GOOD[name], name)
+    np.testing.assert_array_equal(loss.table_weights(workload), np.ones(4))
+    variances = np.array([2.0, 1.0, 4.0, 3.0])
+    assert loss.value(variances, workload) == pytest.approx(
+        GOOD[name](cp.Constant(variances)).value
+    )
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        lambda V: cp.sum_squares(V - TARGETS),
+        lambda V: cp.norm1(V - TARGETS),
+        lambda V: -cp.sum(V),
+        lambda V: V[0] - V[1],
+        lambda V: cp.sum(cp.inv_pos(V)),
+        lambda V: cp.sum(cp.sqrt(V)),
+        lambda V: cp.min(V),
+        lambda V: cp.sum(cp.multiply(V, V)) - cp.max(V),
+    ],
+)
+def test_others_are_refused_with_a_remedy(workload, expression):
+    with pytest.raises(WorkloadError, match=r"“mine” must be convex and never fall.*cvxpy\.pos"):
+        ConvexLoss(expression, "mine").table_weights(workload)
+
+
+@pytest.mark.parametrize(
+    ("expression", "told"),
+    [
+        (lambda V: np.ones(3) @ V, r"applied to the variances of 4 tables .*number of its weights"),
+        (lambda V: 2 * V, r"must give one real number .* of shape \(4,\); add cvxpy\.sum"),
+        (lambda V: 3.0, r"must give one real number .* got float; add"),
+        (lambda V: cp.sum(cp.pos(V - np.nan)), r"must be a finite .* got nan where all are 0"),
+        (lambda V: cp.sum(cp.exp(1e4 * V)), r"must be a finite .* got inf where all are 1"),
+        (lambda V: cp.sum(V) - 1, r"must not be negative, got -1 where all variances are 0"),
+    ],
+)
+def test_unusable_values_are_refused(workload, expression, told):
+    with pytest.raises(WorkloadError, match=told):
+        ConvexLoss(expression, "mine").table_weights(workload)
+
+
+def test_it_needs_a_function_and_a_name():
+    with pytest.raises(WorkloadError, match=r"must be a function .* got 'cp\.max'"):
+        ConvexLoss("cp.max", "mine")  # pyright: ignore[reportArgumentType]
+    for name in ("", "  ", None):
+        with pytest.raises(WorkloadError, match="needs a name"):
+            ConvexLoss(cp.max, name)  # pyright: ignore[reportArgumentType]
+
+
+def test_its_name_is_in_its_words():
+    loss = ConvexLoss(cp.max, "worst case")
+    assert "worst case" in loss.description
+    assert "worst case" in loss.aim
+
+
+numbers = st.floats(-1, 1).map(lambda power: 10**power)
+fours = st.lists(numbers, min_size=4, max_size=4).map(np.array)
+
+
+@given(st.sampled_from(sorted(GOOD)), fours, st.lists(fours, min_size=5, max_size=5))
+@settings(deadline=None, max_examples=40)
+def test_minorants_hold_at_any_variances(workload, name, dual, others):
+    loss = ConvexLoss(GOOD[name], name)
+    factor, offset = loss.minorant(dual, workload)
+    for variances in (*others, np.zeros(4), 1e-9 * others[0], 1 / dual, 0.25 / dual):
+        weighted = factor * np.sum(dual * variances)
+        value = loss.value(variances, workload)
+        assert weighted - offset <= value + 1e-12 * (value + weighted)
+
+
+SMOOTH = ["sum", "weighted", "norm", "squares", "power", "excess", "exponential", "log-sum-exp"]
+
+
+@given(st.sampled_from(SMOOTH), st.lists(fours, min_size=3, max_size=3))
+@settings(deadline=None, max_examples=60)
+def test_gradients_touch_the_loss_without_asking_a_solver(workload, name, points):
+    """The gradient is that of finite differences, and the bound it makes is exact where it is."""
+    loss, (near, *others) = ConvexLoss(GOOD[name], name), points
+    gradient = loss.gradient(near)
+    assert gradient is not None
+    if name != "excess" or np.all(np.abs(near - TARGETS) > 1e-3):
+        steps = 1e-6 * near
+        for table, step in enumerate(steps):
+            moved = [
+                loss.value(near + sign * step * np.eye(4)[table], workload) for sign in (1, -1)
+            ]
+            slope = (moved[0] - moved[1]) / (2 * step)
+            assert gradient[table] == pytest.approx(slope, rel=1e-4, abs=1e-7)
+    dual = gradient / np.sum(gradient * near)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("rpexplore.own_loss.smallest_value", None)  # calling it would fail
+        factor, offset = loss.minorant(dual, workload, near=near)
+    assert factor - offset == pytest.approx(loss.value(near, workload), rel=1e-12)
+    for other in others:
+        bound = factor * np.sum(dual * other) - offset
+        assert bound <= loss.value(other, workload) * (1 + 1e-12)
+
+
+@given(st.sampled_from([1.0, 2.0, 3.0, 5.0]), fours)
+@settings(deadline=None, max_examples=30)
+def test_minorants_are_those_of_closed_forms(workload, p, dual):
+    known, _ = PNorm(p).minorant(dual, workload)
+    factor, offset = ConvexLoss(lambda V: cp.norm(V, p), "norm").minorant(dual, workload)
+    assert factor - offset == pytest.approx(known, rel=1e-6)
+    assert factor - offset < known * (1 + 1e-9), "the allowance is taken off, not put on"
+
+
+def test_minorants_do_not_depend_on_where_they_are_looked_for(workload):
+    loss = ConvexLoss(GOOD["excess"], "excess")
+    dual = np.array([1.0, 0.1, 0.0, 3.0])
+    found = [
+        np.subtract(*loss.minorant(dual, workload, near=near))
+        for near in (None, np.ones(4), np.array([0.1, 1.0, 10.0, 3.0]))
+    ]
+    np.testing.assert_allclose(found, found[0], rtol=1e-6)
+
+
+def test_a_bound_that_the_solver_cannot_find_is_an_error(workload, monkeypatch):
+    monkeypatch.setattr("rpexplore.own_loss.smallest_value", lambda problem, within: None)
+    with pytest.raises(PlanError, match="could not bound the loss “mine” from below"):
+        ConvexLoss(cp.max, "mine").minorant(np.ones(4), workload)
+
+
+def test_tables_that_are_left_out_are_found():
+    three = ConvexLoss(lambda V: cp.max(V[:3]) + cp.max(V[4:]), "mine")
+    variances = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert three.left_out(variances, np.arange(5)) == 3
+    assert three.left_out(variances, np.array([0, 1, 2, 4])) is None
+
+
+def test_swaps_are_tried_within_classes():
+    variances = np.ones(6)
+    weighted = ConvexLoss(lambda V: np.array([1, 2, 1, 2, 1, 2]) @ V, "weighted")
+    assert weighted.is_same_when_swapped(variances, np.array([0, 1, 0, 1, 0, 1]))
+    assert not weighted.is_same_when_swapped(variances, np.array([0, 0, 1, 1, 2, 2]))
+    assert not weighted.is_same_when_swapped(variances, np.zeros(6, dtype=int))
+    assert ConvexLoss(cp.max, "largest").is_same_when_swapped(variances, np.zeros(6, dtype=int))
+    ends = ConvexLoss(lambda V: cp.norm(V[:2]) + cp.max(V[2:]), "ends")
+    assert ends.is_same_when_swapped(variances, np.array([0, 0, 1, 1, 1, 1]))
+    assert not ends.is_same_when_swapped(variances, np.array([1, 0, 0, 1, 1, 1]))

@@ -1,0 +1,126 @@
+"""The smallest budget for hard targets: against a conic solver, and against finite differences."""
+
+from dataclasses import replace
+
+import cvxpy
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.closure import Closure
+from rpexplore.errors import OutOfReachError, WorkloadError
+from rpexplore.planner import optimum
+from tests.strategies import workloads
+
+
+def with_targets(workload, seed, share):
+    """The workload with targets on some tables, of which about half are musts."""
+    rng = np.random.default_rng(seed)
+    count = len(workload)
+    targets = np.where(rng.random(count) < share, np.exp(rng.normal(1, 0.7, count)), np.nan)
+    targets[rng.integers(count)] = 3.0
+    musts = ~np.isnan(targets) & (rng.random(count) < 0.5)
+    musts[np.flatnonzero(~np.isnan(targets))[0]] = True
+    return replace(workload, targets=targets, musts=musts)
+
+
+def smallest_cost(workload, tables):
+    """min Σ p/σ² such that the variances of these tables are within their targets, by Clarabel."""
+    closure = Closure.of(workload)
+    dense = np.array([closure.variances(row) for row in np.eye(len(closure))]).T[tables]
+    used = np.any(dense > 0, axis=0)
+    caps = workload.targets[tables] ** 2
+    sizes = np.full(len(closure), np.median(caps))
+    x = cvxpy.Variable(int(np.sum(used)), pos=True)
+    scaled = dense[:, used] * sizes[used] / caps[:, None]
+    cost = cvxpy.sum(cvxpy.multiply((closure.privacy_cost_factor / sizes)[used], cvxpy.inv_pos(x)))
+    problem = cvxpy.Problem(cvxpy.Minimize(cost), [scaled @ x <= 1])
+    problem.solve(solver=cvxpy.CLARABEL)
+    return problem.value
+
+
+@settings(max_examples=25, deadline=None)
+@given(workloads(), st.integers(0, 2**32 - 1), st.floats(0.1, 1), st.booleans())
+def test_the_smallest_budget_is_that_of_a_conic_solver(workload, seed, share, musts_only):
+    asked = with_targets(workload, seed, share)
+    found = rp.reach(asked, musts_only=musts_only)
+    tables = np.flatnonzero(asked.musts if musts_only else ~np.isnan(asked.targets))
+    np.testing.assert_array_equal(found.tables, tables)
+    wanted = smallest_cost(asked, tables)
+    assert found.needed_cost == pytest.approx(wanted, rel=2e-6)
+    assert found.least_cost <= wanted * (1 + 1e-7)
+    assert found.needed_cost <= found.least_cost * (1 + 1e-6)
+    assert found.leaves_none_out == (len(tables) == len(asked))
+    assert np.sum(found.shares) == pytest.approx(1)
+    assert not np.any(np.delete(found.shares, tables))
+
+
+@settings(max_examples=15, deadline=None)
+@given(workloads(), st.integers(0, 2**32 - 1))
+def test_shares_are_what_a_slightly_wider_target_saves(workload, seed):
+    asked = with_targets(workload, seed, 0.6)
+    found = rp.reach(asked, tolerance=1e-10)
+    step = 1e-4
+    for table in found.tables.tolist()[:6]:
+        wider, narrower = (
+            rp.reach(_scaled(asked, table, factor), tolerance=1e-10).needed_cost
+            for factor in (1 + step, 1 / (1 + step))
+        )
+        # An elasticity in the target's variance; where it has a kink, it lies between both sides.
+        down = np.log(found.needed_cost / wider) / np.log(1 + step) / 2
+        up = np.log(narrower / found.needed_cost) / np.log(1 + step) / 2
+        assert down - 2e-4 <= found.shares[table] <= up + 2e-4
+        assert found.saving(step)[table] == pytest.approx(
+            1 - wider / found.needed_cost, abs=2e-7 + 3 * (up - down) * step
+        )
+
+
+def _scaled(workload, table, factor):
+    targets = workload.targets.copy()
+    targets[table] *= factor
+    return replace(workload, targets=targets)
+
+
+@settings(max_examples=15, deadline=None)
+@given(workloads(), st.integers(0, 2**32 - 1))
+def test_the_smallest_budget_meets_the_targets_and_less_does_not(workload, seed):
+    asked = with_targets(workload, seed, 0.7)
+    found = rp.reach(asked, musts_only=True)
+    assume(1e-6 < found.needed_cost < 1e6)
+    loss = rp.MustsThenAverage()
+    enough = rp.Budget(privacy_cost=repr(found.needed_cost * 1.001))
+    plan = rp.plan(asked, loss=loss, budget=enough)
+    errors = plan.worst_standard_errors[asked.musts]
+    assert np.all(errors <= asked.targets[asked.musts] * (1 + 1e-9))
+    with pytest.raises(OutOfReachError) as refused:
+        optimum(asked, loss=loss, budget=rp.Budget(privacy_cost=repr(found.needed_cost * 0.5)))
+    assert refused.value.needed == pytest.approx(2, rel=1e-6)
+
+
+def test_where_cells_differ_the_least_accurate_one_counts():
+    domain = rp.Domain.from_sizes({"age": 12, "sex": 2, "region": 4})
+    tables = rp.Workload.all_up_to(domain, 2).asked({"age": rp.Prefix()})
+    targets = np.where(tables.orders == 2, 4.0, np.nan)
+    asked = replace(tables, targets=targets, musts=~np.isnan(targets))
+    found = rp.reach(asked, musts_only=True)
+    plan = rp.plan(
+        asked,
+        loss=rp.MustsThenAverage(),
+        budget=rp.Budget(privacy_cost=repr(found.needed_cost * 1.2)),
+    )
+    rows = np.flatnonzero(asked.musts).tolist()
+    largest = [np.max(plan.cell_standard_errors(asked.tables[row])) for row in rows]
+    np.testing.assert_allclose(largest, 4, rtol=1e-3)  # no must is better than it has to be
+    assert max(largest) <= 4 * (1 + 1e-9)
+    # A typical cell of a running total is more accurate than that.
+    assert np.min(plan.standard_errors[rows]) < 3.999
+
+
+def test_without_targets_there_is_nothing_to_reach():
+    tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 4, "sex": 2}), 1)
+    with pytest.raises(WorkloadError, match="No table has a target; set targets"):
+        rp.reach(tables)
+    with pytest.raises(WorkloadError, match="No table must meet its target"):
+        rp.reach(tables.with_targets({("age",): 3}), musts_only=True)
