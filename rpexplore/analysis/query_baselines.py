@@ -1,0 +1,92 @@
+"""What the same targets cost by plainer means: how much an optimal query plan saves.
+
+input perturbation   every cell that some query touches is counted, and the answers added up
+hierarchy            a binary tree over these cells in their order (the last attribute's values
+                     change fastest, so that the tree's upper nodes split the first attribute's):
+                     every node is counted, answers by least squares
+sum of variances     the measurement with the least sum of variances, each over its squared target
+
+All of them add independent noise of one size to what they measure; each is scaled until its worst
+query meets its target.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.linear_queries import QueryList
+from rpexplore.query_planner import QueryOptimum
+from rpexplore.solvers.fitness_for_use import decoding
+from rpexplore.solvers.query_sum import least_sum
+
+OPTIMUM = "optimal plan"
+
+
+def query_baselines(
+    optimum: QueryOptimum, *, note: Callable[[float], object] | None = None
+) -> pd.DataFrame:
+    """One row a way to measure the queries, the optimal plan first.
+
+    way, measured (how many numbers), privacy_cost (of one record, at which all targets are met),
+    largest_ratio and mean_ratio (of variance to squared target, at the optimal plan's cost) and
+    saved (share of the way's privacy cost that the optimal plan does without). note: told the share
+    done of the search for the least sum; it may raise.
+    """
+    queries = optimum.queries
+    ways = {
+        "input perturbation": _cells(queries),
+        "hierarchy": _tree(queries),
+        "sum of variances": least_sum(queries.coefficients, queries.targets, note=note),
+    }
+    measured = {OPTIMUM: len(optimum.strategy.integers)} | {
+        name: len(matrix) for name, matrix in ways.items()
+    }
+    needed = {OPTIMUM: optimum.needed_costs} | {
+        name: _needed_costs(matrix, queries) for name, matrix in ways.items()
+    }
+    costs = np.array([np.max(each) for each in needed.values()])
+    means = np.array([np.mean(each) for each in needed.values()])
+    return pd.DataFrame(
+        {
+            "way": list(needed),
+            "measured": list(measured.values()),
+            "privacy_cost": costs,
+            "largest_ratio": costs / optimum.cost,
+            "mean_ratio": means / optimum.cost,
+            "saved": 1 - optimum.cost / costs,
+        }
+    )
+
+
+def _needed_costs(matrix: np.ndarray, queries: QueryList) -> np.ndarray:
+    """Privacy cost at which each query meets its target, float64[n_queries].
+
+    matrix: what is measured, float64[n_measured, n_cells], of full rank on the touched cells.
+    """
+    largest = np.max(np.sum(matrix**2, axis=0))
+    if len(matrix) > np.count_nonzero(queries.asked_cells):
+        # A triangle with the same least-squares answers.
+        triangle = np.linalg.qr(matrix[:, queries.asked_cells], mode="r")
+        matrix = np.zeros((len(triangle), queries.n_cells))
+        matrix[:, queries.asked_cells] = triangle
+    decoded = decoding(matrix, queries.coefficients)
+    return np.sum(decoded**2, axis=1) / queries.targets**2 * largest
+
+
+def _cells(queries: QueryList) -> np.ndarray:
+    """A row for each touched cell, float64[n_touched, n_cells]."""
+    return np.eye(queries.n_cells)[queries.asked_cells]
+
+
+def _tree(queries: QueryList) -> np.ndarray:
+    """A row for each node of a binary tree over the touched cells, float64[n_nodes, n_cells]."""
+    places, rows = np.flatnonzero(queries.asked_cells), []
+    nodes = [places]
+    while nodes:
+        node = nodes.pop()
+        rows.append(np.isin(np.arange(queries.n_cells), node))
+        if len(node) > 1:
+            half = (len(node) + 1) // 2
+            nodes += [node[:half], node[half:]]
+    return np.array(rows, dtype=float)

@@ -1,0 +1,54 @@
+"""The least sum of query variances over squared targets, the classical aim, for comparison."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpexplore.solvers.fixed_point import fixed_point
+from rpexplore.solvers.query_root import FactoredQueries, QueryRoot
+from rpexplore.threads import in_one_thread
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """A step of the cells' weights λ alone, as `fixed_point` takes it."""
+
+    strategy: np.ndarray
+    state: np.ndarray
+    following: np.ndarray
+    metric: np.ndarray
+    error: float
+
+
+@in_one_thread
+def least_sum(
+    coefficients: np.ndarray,
+    targets: np.ndarray,
+    tolerance: float = 1e-6,
+    *,
+    note: Callable[[float], object] | None = None,
+) -> np.ndarray:
+    """R with the least Σ Var_i / target_i², float64[k, n_cells], largest column norm² 1.
+
+    coefficients: float64[n_queries, n_cells], no row zero. By λ ← λ · diag(X) / T (math.md §4.1,
+    §5 with y even); the sum is within about `tolerance` (relative) of the least.
+    """
+    asked = np.any(coefficients != 0, axis=0)
+    queries = FactoredQueries.of(coefficients[:, asked], targets)
+    even, n = queries.even_state(), queries.n_cells
+
+    def step(logs: np.ndarray) -> _Step:
+        at = QueryRoot(queries, np.concatenate([logs, even[n:]]))
+        return _Step(
+            strategy=at.strategy,
+            state=at.state[:n],
+            following=at.following[:n],
+            metric=at.weights[:n] ** 2 * n,
+            error=float(at.ratios[:n].max() - 1),
+        )
+
+    found = fixed_point(step, even[:n], tolerance=tolerance, limit=300, note=note)
+    matrix = np.zeros((len(found.strategy), len(asked)))
+    matrix[:, asked] = found.strategy
+    return matrix / np.sqrt(np.max(np.sum(matrix**2, axis=0)))

@@ -1,0 +1,70 @@
+"""Baselines for query lists: against dense definitions, and never better than the optimum."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from rpexplore.analysis.query_baselines import query_baselines
+from rpexplore.query_planner import query_optimum
+from tests.queries import age_pyramid, identity_and_sum, marginals, prefix, query_list, ranges
+from tests.test_query_plan import query_lists
+
+WAYS = ["optimal plan", "input perturbation", "hierarchy", "sum of variances"]
+
+
+@given(query_lists())
+@settings(deadline=None, max_examples=15)
+def test_the_optimum_is_the_cheapest(queries):
+    optimum = query_optimum(queries)
+    found = query_baselines(optimum)
+    assert found["way"].tolist() == WAYS
+    assert found.loc[0, ["largest_ratio", "saved"]].tolist() == [1, 0]
+    assert np.all(found["privacy_cost"] >= optimum.lower_bound * (1 - 1e-9))
+    np.testing.assert_allclose(found["largest_ratio"], found["privacy_cost"] / optimum.cost)
+    np.testing.assert_allclose(found["saved"], 1 - 1 / found["largest_ratio"], atol=1e-12)
+    assert np.all(found["mean_ratio"] <= found["largest_ratio"] * (1 + 1e-12))
+    # Nothing has a smaller mean than what makes the sum smallest (rounding aside).
+    assert np.all(found["mean_ratio"] >= found["mean_ratio"][3] * (1 - 1e-3))
+
+
+def test_input_perturbation_and_hierarchy_by_their_definitions():
+    rng = np.random.default_rng(1)
+    rows = np.hstack([ranges(5, 9, rng), np.zeros((9, 1))])
+    queries = query_list(rows, rng.uniform(1, 3, 9))
+    asked = rows.any(axis=0)
+    assert asked.sum() == 5
+    found = query_baselines(query_optimum(queries)).set_index("way")
+    cells = np.max(np.sum(rows**2, axis=1) / queries.targets**2)
+    assert found.loc["input perturbation", "privacy_cost"] == pytest.approx(cells)
+    # 5 cells: 3 and 2, then 2, 1, 1, 1, then 1, 1.
+    tree = [[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [0, 0, 0, 1, 1], [1, 1, 0, 0, 0], *np.eye(5).tolist()]
+    gram = np.array(tree).T @ tree
+    variances = np.diag(rows[:, :5] @ np.linalg.inv(gram) @ rows[:, :5].T)
+    needed = np.max(variances / queries.targets**2) * np.max(np.diag(gram))
+    assert found.loc["hierarchy", "privacy_cost"] == pytest.approx(needed)
+    assert found.loc["hierarchy", "measured"] == 9
+    assert found.loc["input perturbation", "measured"] == 5
+
+
+def test_known_figures():
+    """Identity and sum: 2n/(n+1) against n for counting cells and adding them up."""
+    found = query_baselines(query_optimum(query_list(identity_and_sum(8)))).set_index("way")
+    assert found.loc["input perturbation", "privacy_cost"] == pytest.approx(8)
+    assert found.loc["optimal plan", "privacy_cost"] == pytest.approx(16 / 9, rel=2e-4)
+    prefixes = query_baselines(query_optimum(query_list(prefix(64)))).set_index("way")
+    assert prefixes.loc["input perturbation", "privacy_cost"] == pytest.approx(64)
+    assert prefixes.loc["hierarchy", "saved"] > 0.1
+
+
+@pytest.mark.parametrize(
+    ("rows", "targets", "sizes"),
+    [
+        pytest.param(marginals((2, 2, 12), 3), 1.0, (2, 2, 12), id="PL 94-171"),
+        pytest.param(*age_pyramid(30), (2, 30), id="age pyramid"),
+        pytest.param(ranges(50, 80, np.random.default_rng(0)), 1.0, (50,), id="ranges"),
+        pytest.param(marginals((2, 4, 6), 2), 1.0, (2, 4, 6), id="marginals"),
+    ],
+)
+def test_what_agencies_publish(rows, targets, sizes):
+    found = query_baselines(query_optimum(query_list(rows, targets, sizes)))
+    assert found["saved"][1:].min() > 0.1
