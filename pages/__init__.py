@@ -15,5 +15,6 @@ def all_pages() -> list:
         st.Page("pages/fairness.py", title="Fairness"),
         st.Page("pages/tradeoffs.py", title="Trade-offs"),
         st.Page("pages/scenarios.py", title="Scenarios"),
+        st.Page("pages/queries.py", title="Queries"),
         st.Page("pages/release.py", title="Export and release"),
     ]

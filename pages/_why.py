@@ -70,15 +70,16 @@ def _panel(found: Reach, told: budget_reasons.Reasons) -> None:
     show_messages(HERE)
     frame = budget_reasons.holders_of_budget(found, budget, current().request)
     columns = {
-        "table": st.column_config.TextColumn("Table", width="medium"),
+        "table": "Table",
         "wanted": "Target",
         "must": "Must",
         "share": st.column_config.NumberColumn("Share of the budget", format="percent"),
-        "saved": st.column_config.NumberColumn("Saved if 10 % wider, about", format="percent"),
-        "rho": number("ρ then, about", frame["rho"]),
+        "saved": st.column_config.NumberColumn("Saved if 10 % wider", format="percent"),
+        "rho": number("ρ then", frame["rho"]),
     }
     numbers(frame, columns, "why_this_budget.csv", "Tables that hold the budget up")
     st.caption(
         "The shares say whose targets make the smallest budget as large as it is: by how many per "
-        "cent it falls when a target variance grows by one per cent."
+        "cent it falls when a target variance grows by one per cent. What would be saved follows "
+        "from them, so it is approximate."
     )

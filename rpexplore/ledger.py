@@ -13,11 +13,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from typing import TypeAlias
 
 from rpexplore.errors import LedgerError
 from rpexplore.exact import exact_text
 from rpexplore.plan import Plan
+from rpexplore.query_plan import QueryPlan
 from rpexplore.words import rounded
+
+AnyPlan: TypeAlias = Plan | QueryPlan
 
 FILENAME = "rpexplore-ledger.sqlite"
 
@@ -110,7 +114,7 @@ class Ledger:
     def check(
         self,
         data: str | Path,
-        plan: Plan,
+        plan: AnyPlan,
         record_rho: Fraction,
         cap_record_rho: Fraction | None = None,
     ) -> None:
@@ -120,7 +124,7 @@ class Ledger:
     def book(
         self,
         data: str | Path,
-        plan: Plan,
+        plan: AnyPlan,
         record_rho: Fraction,
         output: str | Path,
         cap_record_rho: Fraction | None = None,
@@ -214,7 +218,7 @@ def _note_cap(connection: sqlite3.Connection, dataset: str, record_rho: Fraction
 
 
 def _check_cap(
-    account: Account, plan: Plan, record_rho: Fraction, wanted_cap: Fraction | None
+    account: Account, plan: AnyPlan, record_rho: Fraction, wanted_cap: Fraction | None
 ) -> None:
     """Raise `LedgerError` for another cap than the noted one, or a run beyond it."""
     unit, cap = plan.budget.unit, account.cap_record_rho

@@ -239,7 +239,8 @@ def _attribute_place(domain: Domain, token: Token) -> int:
         longer = [text for name in domain.names if name != (text := text_of_name(name))]
         meant = next((text for text in longer if str(token.meaning) in text), None)
         if meant is None:
-            raise refused(token, str(error)) from None
+            advice = " A value that is a text stands in quotation marks"
+            raise refused(token, f"{error}{advice}: '{token.meaning}'.") from None
         raise refused(
             token, f"a name that is more than one word must stand in backquotes: {meant}"
         ) from None

@@ -4,9 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 
+from rpexplore.bound_verification import DECODED_TOLERANCE, PRICE_TOLERANCE
 from rpexplore.query_plan import QueryPlan
 from rpexplore.solvers.fitness_for_use import cost_bound
-from rpexplore.verification import DECODED_TOLERANCE, PRICE_TOLERANCE, Check, Verification
+from rpexplore.verification import Check, Verification
 from rpexplore.words import rounded
 
 
@@ -88,7 +89,7 @@ def _check_bound(plan: QueryPlan) -> Check:
         "with this budget no mechanism with Gaussian noise has a largest ratio below "
         f"{rounded(bound, 9, 'down')}; this one is within {rounded(gap, 2, 'up')} (relative) of it"
     )
-    holds = certificate.lower_bound <= bound * (1 + DECODED_TOLERANCE)
+    holds = bool(certificate.lower_bound <= bound * (1 + DECODED_TOLERANCE))
     if not holds:
         finding += f"; the stated bound, {certificate.lower_bound:.12g}, is not proven"
     return Check("optimality", holds, finding)

@@ -1,24 +1,21 @@
 """Release: a plan and records in, noisy tables out; spends the budget once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
-from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 
+from rpexplore.charge import Charge, Progress, refuse_broken
 from rpexplore.data.files import read_records
 from rpexplore.data.records import Records
-from rpexplore.errors import DataError, LedgerError, PlanError, ReleaseError
-from rpexplore.exact import Exact, exact_fraction
-from rpexplore.ledger import Ledger
+from rpexplore.exact import Exact
 from rpexplore.measurement import check_countable, check_measurable, measured
+from rpexplore.new_folder import check_new, check_room
 from rpexplore.plan import Plan
 from rpexplore.reconstruct import answers, asked_by, contribution, marginal
-from rpexplore.release_folder import FolderWriter, Release, check_new, check_room, new_folder
+from rpexplore.release_folder import BYTES_PER_CELL, FolderWriter, Release
 from rpexplore.verification import verify
-
-Progress = Callable[[str, float], None]
 
 __all__ = ["Release", "release"]
 
@@ -55,15 +52,12 @@ def release(
     """
     data, output = Path(data), Path(output)
     progress("Checking the plan", 0.0)
-    record_rho = _checked_record_rho(plan)
+    # Nothing of the guarantee depends on whether other strategies would be better.
+    refuse_broken(verify(plan, strategies=False))
     check_measurable(plan)
     check_new(output)
-    check_room(plan, output)
-    if not data.is_file():
-        raise DataError(f"There are no records at {str(data)!r}; check the path.")
-    book = Ledger(ledger) if ledger is not None else Ledger.beside(data)
-    cap = None if cap_rho is None else _record_cap(plan, cap_rho)
-    book.check(data, plan, record_rho, cap)
+    check_room(BYTES_PER_CELL * float(np.sum(plan.workload.cells)), output)
+    charge = Charge(plan, data, output, ledger, cap_rho)
 
     progress("Reading the records", 0.0)
     records = read_records(
@@ -75,52 +69,14 @@ def release(
     )
     check_countable(plan, records)
 
-    run = None
-    try:
-        with (
-            new_folder(output) as folder,
-            closing(FolderWriter(folder, plan, other or {})) as writer,
-        ):
-            progress("Booking the run in the ledger", BOOKED)
-            run = book.book(data, plan, record_rho, output, cap)
-            contributions = _measure(plan, records, writer, progress)
-            _write_tables(plan, contributions, writer, progress)
-            manifest = writer.finish()
-    except OSError as error:
-        charge = "was not booked" if run is None else "was booked before and stays charged"
-        raise ReleaseError(
-            f"The release could not be written to {str(output)!r} ({error.strerror or error}) and "
-            f"nothing of it was left; the run {charge}. Make room, or choose another folder."
-        ) from None
-    try:
-        book.finish(run)
-    except LedgerError as error:
-        raise LedgerError(
-            f"The release is complete at {str(output)!r} and charged; only the note that it "
-            f"finished could not be made. {error}"
-        ) from None
+    with charge.folder() as folder, closing(FolderWriter(folder, plan, other or {})) as writer:
+        progress("Booking the run in the ledger", BOOKED)
+        charge.book()
+        contributions = _measure(plan, records, writer, progress)
+        _write_tables(plan, contributions, writer, progress)
+        manifest = writer.finish()
     progress("Finished", 1.0)
     return Release(output, plan, manifest)
-
-
-def _checked_record_rho(plan: Plan) -> Fraction:
-    """ρ for one record, verified against the noise scales; refuses a plan that is off."""
-    verification = verify(plan, strategies=False)
-    if not verification.holds:
-        broken = next(check for check in verification.checks if not check.holds)
-        raise PlanError(
-            f"The plan does not hold what it claims ({broken.name}: {broken.finding}); make it "
-            "again."
-        )
-    return plan.record_rho
-
-
-def _record_cap(plan: Plan, cap_rho: Exact) -> Fraction:
-    """The cap, given for the plan's privacy unit, for one record."""
-    cap = exact_fraction(cap_rho, "cap_rho")
-    if cap <= 0:
-        raise LedgerError(f"The cap must be a positive ρ, got {cap_rho}.")
-    return cap / plan.budget.records_factor
 
 
 def _measure(

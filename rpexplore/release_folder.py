@@ -8,22 +8,12 @@
     manifest.json           guarantee, versions, and size and SHA-256 of every file
     README.md               how to read all this
 
-Written under a temporary name and renamed when complete.
+Written as a `new_folder`; the manifest comes last.
 """
 
-import fcntl
-import hashlib
-import json
-import os
-import platform
 import re
-import shutil
-import stat
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +28,7 @@ from rpexplore.attribute import Attribute, Categories
 from rpexplore.basis import Basis, Hierarchy, Identity
 from rpexplore.cells import Cells
 from rpexplore.errors import ReleaseError
-from rpexplore.exact import exact_text
+from rpexplore.manifest import CONFIDENCE, checked_manifest, file_entry, write_manifest
 from rpexplore.plan import Plan
 from rpexplore.questions import questions
 from rpexplore.reconstruct import contribution, marginal
@@ -46,9 +36,7 @@ from rpexplore.release_readme import readme
 from rpexplore.verification import guarantee
 from rpexplore.workload import AttributeSet
 
-FORMAT = "rpexplore-release"
-FORMAT_VERSION = 1
-CONFIDENCE = 0.95
+KIND = ("rpexplore-release", 1)
 BYTES_PER_CELL = 125  # about, as CSV and Parquet together
 ESTIMATES = ("value", "standard_error", "lower_95", "upper_95")
 
@@ -70,27 +58,7 @@ class Release:
     def load(cls, folder: str | Path) -> "Release":
         """Open a release folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
-        try:
-            manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-            kind = manifest["format"], manifest["format_version"]
-            hashes = {entry["path"]: entry["sha256"] for entry in manifest["files"]}
-            plan_sha256 = manifest["plan_sha256"]
-        except (OSError, ValueError, KeyError, TypeError):
-            raise ReleaseError(
-                f"{str(folder)!r} is not a finished release: it has no readable manifest.json."
-            ) from None
-        if kind != (FORMAT, FORMAT_VERSION):
-            raise ReleaseError(
-                f"{str(folder)!r} is not a release that this library reads (format {kind[0]!r}, "
-                f"version {kind[1]!r})."
-            )
-        for path, sha256 in {**hashes, "plan.json": plan_sha256}.items():
-            file = folder / path
-            if not file.is_file() or _sha256(file) != sha256:
-                raise ReleaseError(
-                    f"The file {path!r} of the release {str(folder)!r} is missing or was changed "
-                    "since; restore it, or use the original folder."
-                )
+        manifest = checked_manifest(folder, KIND)
         return cls(folder, Plan.load(folder / "plan.json"), manifest)
 
     def table(self, table: AttributeSet) -> pd.DataFrame:
@@ -214,115 +182,15 @@ class FolderWriter:
         text = readme(self.plan, self._other)
         (self.folder / "README.md").write_text(text, encoding="utf-8")
         self._list("README.md")
-        manifest = {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
-            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "plan_sha256": self.plan.sha256,
-            "rho": exact_text(self.plan.rho),
-            "privacy_unit": self.plan.budget.unit,
-            "guarantee": guarantee(self.plan),
-            "noise": "discrete Gaussian, exact, from the operating system's entropy",
-            "postprocessing": "none: unbiased linear reconstruction",
-            "other_values": dict(self._other),
-            "interval_confidence": CONFIDENCE,
-            "versions": {
-                "python": platform.python_version(),
-                **{name: version(name) for name in ("rpexplore", "numpy", "pyarrow")},
-            },
-            "files": self._files,
-        }
-        path = self.folder / "manifest.json"
-        with path.open("w", encoding="utf-8", newline="\n") as file:
-            json.dump(manifest, file, indent=1, ensure_ascii=False)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        # Temporary folders are closed to others; a finished one is as open as the user's others.
-        self.folder.chmod(stat.S_IMODE((self.folder / "tables").stat().st_mode))
-        return manifest
+        return write_manifest(
+            self.folder, KIND, self.plan, guarantee(self.plan), self._other, self._files
+        )
 
     def close(self) -> None:
         self._residuals.close()
 
     def _list(self, path: str, **more: Any) -> None:
-        file = self.folder / path
-        entry = {"path": path, "bytes": file.stat().st_size, "sha256": _sha256(file), **more}
-        self._files.append(entry)
-
-
-@contextmanager
-def new_folder(output: Path) -> Iterator[Path]:
-    """A folder under a temporary name beside `output` that gets its name if the block ends well.
-
-    The temporary name is the same for every run into `output`, and locked, so that two runs are
-    not both charged for one folder. Raises `ReleaseError` if `output` exists, is being written, or
-    cannot be made. Whatever else goes wrong, Ctrl-C included, leaves nothing behind; what a killed
-    process leaves is cleared by the next run into `output`.
-    """
-    check_new(output)
-    temporary = output.parent / f".{output.name}.unfinished"
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        temporary.mkdir(mode=0o700, exist_ok=True)
-        lock = os.open(temporary, os.O_RDONLY)
-    except (OSError, ValueError) as error:
-        raise ReleaseError(
-            f"The release cannot be written to {str(output)!r} ({error}); choose a folder that can "
-            "be written to."
-        ) from None
-    try:
-        _claim(lock, temporary, output)
-        try:
-            yield temporary
-            check_new(output)
-            temporary.rename(output)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-    finally:
-        os.close(lock)
-
-
-def _claim(lock: int, temporary: Path, output: Path) -> None:
-    """Lock the temporary folder and empty it; raise `ReleaseError` if another run has it."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # A run that ended between our opening and locking has taken the folder away.
-        if not os.path.samestat(os.fstat(lock), temporary.stat()):
-            raise BlockingIOError
-    except (BlockingIOError, FileNotFoundError):
-        raise ReleaseError(
-            f"Another run is writing to {str(output)!r}; wait for it, or choose another folder."
-        ) from None
-    for left in temporary.iterdir():
-        shutil.rmtree(left) if left.is_dir() else left.unlink()
-
-
-def check_room(plan: Plan, output: Path) -> None:
-    """Raise `ReleaseError` if the disk has clearly no room for the tables."""
-    folder = next(parent for parent in output.absolute().parents if parent.exists())
-    needed = BYTES_PER_CELL * float(np.sum(plan.workload.cells))
-    free = shutil.disk_usage(folder).free
-    if needed > free:
-        raise ReleaseError(
-            f"The tables need about {needed / 1e9:,.0f} GB, and the disk of {str(folder)!r} has "
-            f"{free / 1e9:,.0f} GB free; release fewer or smaller tables, or choose another disk."
-        )
-
-
-def check_new(output: Path) -> None:
-    """Raise `ReleaseError` if there is something at `output` already."""
-    try:
-        taken = output.exists() or output.is_symlink()
-    except (OSError, ValueError) as error:
-        raise ReleaseError(
-            f"A release cannot be written to {str(output)!r:.200} ({error}); choose another folder."
-        ) from None
-    if taken:
-        raise ReleaseError(
-            f"There is already something at {str(output)!r}, and a release is never overwritten; "
-            "choose another folder."
-        )
+        self._files.append(file_entry(self.folder, path, **more))
 
 
 def table_path(plan: Plan, position: int) -> str:
@@ -366,8 +234,3 @@ def label_columns(attribute: Attribute, basis: Basis | None = None) -> list[tupl
         codes = [*labels[: len(labels) - values.size], *values.values]
         return [(attribute.name, pa.array(codes)), (f"{attribute.name} label", pa.array(labels))]
     return [(attribute.name, pa.array(labels))]
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

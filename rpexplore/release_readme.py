@@ -62,7 +62,7 @@ def readme(plan: Plan, other: Mapping[str, str]) -> str:
         if pure
         else "what follows from two of them is the same in both",
         asked="" if pure else _asked(workload),
-        other=_other_in_words(other),
+        other=other_in_words(other),
     )
 
 
@@ -94,7 +94,8 @@ def _in_words(basis: Basis, attribute: Attribute) -> str:
     return f'{basis.words(attribute)}; {rows}, such as "{example}"'
 
 
-def _other_in_words(other: Mapping[str, str]) -> str:
+def other_in_words(other: Mapping[str, str]) -> str:
+    """What was done with values outside the plan's categories, as a sentence; "" for nothing."""
     if not other:
         return ""
     listed = "; ".join(f"{name}: {value}" for name, value in other.items())

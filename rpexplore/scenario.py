@@ -7,7 +7,7 @@ attributes"), so that the question survives a change of the schema.
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,14 +21,17 @@ from rpexplore.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.exact import shown
 from rpexplore.expected import ExpectedCounts
-from rpexplore.losses import Loss, MaxVariance, SumOfVariances
+from rpexplore.loss_json import loss_from_json, loss_to_json
+from rpexplore.losses import Loss, SumOfVariances
 from rpexplore.plan import Plan
-from rpexplore.plan_file import loss_from_json, loss_to_json
 from rpexplore.planner import plan
+from rpexplore.query_list_file import same_queries, stated_from_json, stated_to_json
 from rpexplore.request import WorkloadRequest
 from rpexplore.schema_change import SchemaChange, in_order
 from rpexplore.settings import GroupSetting, TableSetting
+from rpexplore.stated_queries import StatedQueries
 from rpexplore.table_lists import title
+from rpexplore.target_losses import MustsFirst, compares_with_targets
 from rpexplore.workload import Workload
 
 FORMAT = "rpexplore-scenario"
@@ -55,6 +58,8 @@ class Scenario:
     even_totals  measure attributes that are asked in ranges, groups and the like as classical
                  ResidualPlanner+ does: totals are spread evenly over the values, instead of by the
                  distribution that gives the most accurate tables
+    query_list   queries that are asked beside the tables, if there are any: about attributes of
+                 their own, so that a change of the schema leaves them as they are
     """
 
     domain: Domain
@@ -66,6 +71,8 @@ class Scenario:
     note: str = ""
     expected: ExpectedCounts | None = None
     even_totals: bool = False
+    # Compared below: lists of queries hold arrays, which have no equality of their own.
+    query_list: StatedQueries | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for noun, text, most in (
@@ -89,6 +96,14 @@ class Scenario:
                 f"Whether totals are spread evenly must be true or false, got "
                 f"{shown(self.even_totals)}."
             )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Scenario):
+            return NotImplemented
+        compared = [each.name for each in fields(self) if each.compare]
+        return all(getattr(self, name) == getattr(other, name) for name in compared) and (
+            same_queries(self.query_list, other.query_list)
+        )
 
     @classmethod
     def of_plan(cls, plan: Plan, counted: str = "records") -> "Scenario":
@@ -115,10 +130,15 @@ class Scenario:
     @property
     def misses_target(self) -> str:
         """The first table without the target that the loss compares it with; "" if none is."""
-        if not isinstance(self.loss, MaxVariance) or self.loss.relative_to != "target":
+        if not compares_with_targets(self.loss):
             return ""
         missing = np.flatnonzero(np.isnan(self.workload.targets))
         return title(self.workload.tables[missing[0]]) if len(missing) else ""
+
+    @property
+    def misses_musts(self) -> bool:
+        """Whether the aim is to meet the musts first, and there is none."""
+        return isinstance(self.loss, MustsFirst) and not np.any(self.workload.musts)
 
     @property
     def settings_aside(self) -> int:
@@ -217,6 +237,7 @@ class Scenario:
             "budget": self.budget.to_json(),
             "expected": None if self.expected is None else self.expected.to_json(),
             **({"even_totals": True} if self.even_totals else {}),
+            **({} if self.query_list is None else {"query_list": stated_to_json(self.query_list)}),
         }
 
     @classmethod
@@ -239,6 +260,7 @@ class Scenario:
             if content["format"] != FORMAT or content["format_version"] != FORMAT_VERSION:
                 raise ValueError(f'"format" must be {FORMAT!r} in version {FORMAT_VERSION}')
             domain, expected = _domain(content["domain"]), content["expected"]
+            queries = content.get("query_list")
             request = WorkloadRequest.from_json(content["tables"])
             for table in request.named:  # also those that are not in use now
                 domain.positions(table)
@@ -256,6 +278,7 @@ class Scenario:
                 if expected is None
                 else ExpectedCounts.from_json(expected).fitted(domain),
                 even_totals=content.get("even_totals", False),
+                query_list=None if queries is None else stated_from_json(queries),
             )
             _ = scenario.workload
         except _UNUSABLE as error:

@@ -12,6 +12,7 @@ import urllib.request
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
+from statistics import NormalDist
 
 import pytest
 from typer.testing import CliRunner
@@ -19,7 +20,8 @@ from typer.testing import CliRunner
 from rpexplore import planner, webapp_location
 from rpexplore.basis import Prefix, Ranges
 from rpexplore.budget import Budget
-from rpexplore.cli import cli, output, verbs
+from rpexplore.cli import cli, options, output, verbs
+from rpexplore.convex_losses import PNorm
 from rpexplore.domain import Domain
 from rpexplore.errors import DataError, RpexploreError
 from rpexplore.ledger import Ledger
@@ -143,6 +145,33 @@ def test_plan_unites_everything_that_is_asked_for(run):
     assert {place: t for place, t in enumerate(workload.targets) if t == t} == {0: 9, 2: 12}
 
 
+def test_plan_takes_targets_in_any_unit(run):
+    Path("list.csv").write_text("attributes,target,must\ntotal,+-60,yes\n", "utf-8")
+    targets = ["--target", "age=±50 at 99 % must", "--target", "age,sex=5 % of 1,000"]
+    ways = ["--tables", "list.csv", "--of-order", "1", "--table", "age,sex"]
+    run.done("plan", "codebook.csv", *ways, *targets, *BUDGET, "--out", "plan.json")
+    wanted = Plan.load("plan.json").workload.targets
+    quantile = NormalDist().inv_cdf
+    assert wanted[:2].tolist() == pytest.approx([60 / quantile(0.975), 50 / quantile(0.995)])
+    assert wanted[-1] == 50
+
+
+def test_targets_may_be_musts(run):
+    Path("list.csv").write_text("attributes,target,must\ntotal,+-60,yes\nage,5,\n", "utf-8")
+    workload = options.workload_from_options(
+        Domain.load("codebook.csv"),
+        up_to=None,
+        of_order=[],
+        at_most_cells=None,
+        table=["sex"],
+        tables=Path("list.csv"),
+        weight=[],
+        target=["sex=±50 must"],
+        ask=[],
+    )
+    assert workload.musts.tolist() == [True, False, True]
+
+
 def test_plan_takes_tables_by_cells(run):
     run.done("plan", "codebook.csv", "--at-most-cells", "4", *BUDGET, "--out", "plan.json")
     assert Plan.load("plan.json").workload.tables[-1] == ("age", "sex")
@@ -174,11 +203,15 @@ def test_losses(run):
     for name, choice in {
         "cells.json": ["--loss", "sum", "--weighting", "cells"],
         "target.json": ["--loss", "max", "--relative-to", "target"],
+        "norm.json": ["--loss", "p-norm:3", "--relative-to", "target"],
+        "default.json": [],
     }.items():
         targets = ["--target", "age=3", "--target", "sex=4"]
         asked = ["--table", "age", "--table", "sex", *targets, "--rho", "1"]
         run.done("plan", "codebook.csv", *asked, *choice, "--out", name)
     assert Plan.load("cells.json").loss.weighting == "cells"
+    assert Plan.load("norm.json").loss == PNorm(3, "target")
+    assert Plan.load("default.json").loss == SumOfVariances()
     # Both maxima are held by their targets: the standard errors stand as 3 to 4.
     errors = Plan.load("target.json").standard_errors
     assert errors[0] / errors[1] == pytest.approx(3 / 4, rel=1e-5)
@@ -200,13 +233,25 @@ def test_losses(run):
         (["--up-to", "1", *BUDGET, "--weight", "age"], "such as age,sex=5"),
         (["--up-to", "1", *BUDGET, "--weight", "age=x"], "weight must be a number"),
         (["--up-to", "1", *BUDGET, "--weight", "age=-1"], "(age) must be a positive number"),
+        (["--up-to", "1", *BUDGET, "--target", "age"], "such as age,sex=20"),
+        (["--up-to", "1", *BUDGET, "--target", "age=5 %"], "must be written like 20"),
+        (["--up-to", "1", *BUDGET, "--target", "age=-1"], "must be a positive number, got -1"),
         (["--up-to", "1", *BUDGET, "--weight", "age=1", "--weight", "age=2"], "'age' twice"),
         (["--up-to", "1", *BUDGET, "--target", "age,sex=1"], "not in the workload"),
-        (["--up-to", "1", *BUDGET, "--relative-to", "target"], "belongs to --loss max"),
-        (["--up-to", "1", "--loss", "max", "--rho", "1", "--weighting", "sqrt"], "to --loss sum"),
+        (["--up-to", "1", *BUDGET, "--relative-to", "target"], "belongs to the losses max"),
+        (["--up-to", "1", "--loss", "max", "--rho", "1", "--weighting", "sqrt"], "the losses sum"),
         (["--up-to", "1", "--loss", "max", "--rho", "1", "--relative-to", "target"], "no target"),
         (["--up-to", "1", *BUDGET, "--records-per-person", "0"], "at least 1, got 0"),
-        (["--up-to", "1", "--loss", "min", "--rho", "1"], "see rpexplore plan --help."),
+        (
+            ["--up-to", "1", "--loss", "min", "--rho", "1"],
+            "The loss must be one of sum, max",
+        ),
+        (["--up-to", "1", "--loss", "p-norm:x", "--rho", "1"], "a number, such as p-norm:2"),
+        (["--up-to", "1", "--loss", "musts", "--rho", "1"], "No table must meet its target"),
+        (
+            ["--up-to", "1", "--loss", "musts", "--rho", "0.1", "--target", "age=1 must"],
+            "cannot all be met at this budget",
+        ),
         (["--up-to", "one", *BUDGET], "see rpexplore plan --help."),
         (["--up-to", "1", "--rho", "1", "--weighting"], "see rpexplore plan --help."),
         (["--up-to", "1", *BUDGET, "--ask", "age"], "must be an attribute, =, and how it is asked"),
@@ -585,6 +630,7 @@ def test_version_and_help(run):
     overview = run.done()
     assert overview == run.done("--help")
     verbs = ["schema", "plan", "show", "verify", "report", "release", "answer", "ledger", "app"]
+    verbs.append("queries")
     # No summary of a verb is cut off.
     assert [re.search(rf"^  {verb} .*\.$", overview, re.MULTILINE) is None for verb in verbs] == [
         False

@@ -1,13 +1,18 @@
 """What the README shows runs as it stands there."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import rpexplore as rp
 from rpexplore.basis import Hierarchy, Prefix, Windows
+from rpexplore.query_plan import QueryPlan
+from rpexplore.query_release import QueryRelease
 from rpexplore.release import Release
 
 ROOT = Path(__file__).parents[1]
@@ -34,15 +39,18 @@ def run_commands(heading: str) -> list[str]:
     text = section(heading).replace("\\\n", " ")
     commands = re.findall(r"^    (rpexplore .*)$", text, re.MULTILINE)
     for command in commands:
-        program, *arguments = command.split()
+        program, *arguments = shlex.split(command)
         run = [str(Path(sys.executable).parent / program), *arguments]
         subprocess.run(run, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
     return [command.split()[1] for command in commands]
 
 
 def run_python(heading: str) -> None:
-    (code,) = re.findall(r"^```python\n(.*?)^```", section(heading), re.MULTILINE | re.DOTALL)
-    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+    """Run every piece of Python of a section, each by itself."""
+    pieces = re.findall(r"^```python\n(.*?)^```", section(heading), re.MULTILINE | re.DOTALL)
+    assert pieces
+    for code in pieces:
+        subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
 
 
 def test_the_five_commands(folder):
@@ -78,3 +86,20 @@ def test_the_codebook_is_one(folder):
 
     (text,) = re.findall(r"^```json\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
     assert Domain.parse(text, "codebook.json").sizes.tolist() == [2, 20, 3]
+
+
+def test_targets(folder):
+    assert run_commands("Accuracy first: targets") == ["plan", "show"]
+    plan = rp.Plan.load(folder / "accurate.json")
+    musts = plan.workload.musts
+    assert np.count_nonzero(musts) == 2
+    assert np.all(plan.worst_standard_errors[musts] <= plan.workload.targets[musts] * (1 + 1e-9))
+    run_python("Accuracy first: targets")
+
+
+def test_lists_of_queries(folder):
+    verbs = run_commands("Your own list of queries")
+    assert verbs == ["queries", "verify", "release"]
+    assert np.all(QueryPlan.load(folder / "queries.json").met)
+    answers = QueryRelease.load(folder / "queries-release").answers
+    assert answers["name"].tolist() == ["adults", "young women", "everybody"]

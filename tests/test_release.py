@@ -890,7 +890,7 @@ def test_the_mapping_of_other_values_is_part_of_the_release(data, output):
 def test_a_disk_without_room_is_refused_before_the_run_is_booked(data, output, monkeypatch):
     usage = shutil.disk_usage(data.parent)
     monkeypatch.setattr("shutil.disk_usage", lambda path: usage._replace(free=100))
-    with pytest.raises(ReleaseError, match="GB free"):
+    with pytest.raises(ReleaseError, match="kB free"):
         release(PLAN, data, output)
     assert runs(data) == ()
 

@@ -29,10 +29,11 @@ from rpexplore import (
     plan,
 )
 from rpexplore.errors import ReleaseError
+from rpexplore.new_folder import check_new, new_folder
 from rpexplore.plan import Plan
 from rpexplore.questions import questions
 from rpexplore.release import Release, release
-from rpexplore.release_folder import check_new, new_folder, table_path
+from rpexplore.release_folder import table_path
 
 ODD_NAMES = (
     "../../x",

@@ -11,8 +11,10 @@ import rpexplore as rp
 from rpexplore.attribute import Attribute, Bins, Categories
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.expected import ExpectedCounts
+from rpexplore.query_presets import age_pyramid
 from rpexplore.request import KINDS
 from rpexplore.scenario import Scenario, TableSetting, WorkloadRequest
+from rpexplore.stated_queries import StatedQueries, stated_from_text
 from rpexplore.table_lists import tables_from_text, text_from_tables
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "income": 4})
@@ -253,6 +255,52 @@ def test_its_list_can_be_written_and_read(scenario):
     listed = scenario.request.listed
     text = text_from_tables(scenario.domain, listed)
     assert tables_from_text(scenario.domain, text) == listed
+
+
+# ---- a list of queries beside the tables
+
+
+def with_queries(text="old: age >= 8 ± 50\nwomen: sex = 1 @ 5"):
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2})
+    return Scenario(DOMAIN, query_list=stated_from_text(domain, text))
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [with_queries(), Scenario(DOMAIN, query_list=StatedQueries.of(age_pyramid()))],
+    ids=["typed", "preset"],
+)
+def test_a_list_of_queries_is_saved_with_the_scenario(scenario):
+    again = Scenario.parse(scenario.text())
+    assert again == scenario
+    assert hash(again) == hash(scenario)
+    assert again.text() == scenario.text()
+
+
+def test_scenarios_differ_in_their_queries():
+    assert with_queries() == with_queries()
+    assert with_queries() != with_queries("old: age >= 8 ± 51\nwomen: sex = 1 @ 5")
+    assert with_queries() != Scenario(DOMAIN)
+    assert with_queries() != "a scenario"
+
+
+def test_without_queries_the_file_is_as_it_always_was():
+    scenario = with_queries().replaced(query_list=None)
+    assert scenario.text() == Scenario(DOMAIN).text()
+    assert "query_list" not in scenario.text()
+
+
+def test_a_change_of_the_schema_leaves_the_queries_as_they_are():
+    scenario = with_queries()
+    changed, notes = scenario.with_domain(rp.Domain.from_sizes({"age": 3}))
+    assert changed.query_list is scenario.query_list
+    assert not any("quer" in note for note in notes)
+
+
+def test_queries_that_cannot_be_used_are_refused_by_name():
+    text = with_queries().text().replace("age >= 8", "income >= 8")
+    with pytest.raises(WorkloadError, match=r"not a usable scenario: Query 1: .*'income'"):
+        Scenario.parse(text)
 
 
 def test_json_holds_inputs_only():

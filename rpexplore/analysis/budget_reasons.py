@@ -94,8 +94,11 @@ def holders_of_budget(
     )
 
 
-def in_words(found: Reasons) -> str:
-    """What the targets take and which tables hold that up, in a few sentences."""
+def in_words(found: Reasons, *, compared: bool = True) -> str:
+    """What the targets take and which tables hold that up, in a few sentences.
+
+    compared: with the present budget
+    """
     one = found.targets == 1
     which = {
         ("must", False): f"The {found.targets:,} targets that must be met take",
@@ -103,7 +106,7 @@ def in_words(found: Reasons) -> str:
         ("all", False): f"The {found.targets:,} targets take",
         ("all", True): "The target takes",
     }[found.which, one]
-    words = [f"{which} {found.enough.words}, {found.enough.compared}."]
+    words = [f"{which} {found.enough.words}{', ' * compared}{found.enough.compared * compared}."]
     if found.proven_gap < 1e-4:
         words.append("No plan of this kind can do with noticeably less.")
     saved = f"{share_in_words(found.saved)} of the budget"
@@ -119,9 +122,12 @@ def in_words(found: Reasons) -> str:
     else:
         more = found.holders - len(found.tables)
         rest = f" and {plural(more, 'other')}" if more > 0 else ""
-        along = "; the other targets are met along the way" * (found.holders < found.targets)
+        along = "; the other targets are met along the way"
+        which = f"{found.holders:,} of them hold"
+        if found.holders == found.targets:
+            which, along = "Both hold" if found.holders == 2 else "All of them hold", ""
         words.append(
-            f"{found.holders:,} of them hold that up: {listed}{rest}{along}. Were the target of "
+            f"{which} that up: {listed}{rest}{along}. Were the target of "
             f"the first {100 * WIDER:g} % wider, that would save about {saved}."
         )
     return " ".join(words)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.standard_errors import of_tables
+from rpexplore.analysis.standard_errors import least_accurate_first, of_tables
 from rpexplore.analysis.table_titles import titles
 from rpexplore.asking import askings_of
 from rpexplore.cli.output import one_line, text_table
 from rpexplore.domain import Domain
 from rpexplore.exact import exact_text
-from rpexplore.ledger import Account, Run, text_of_path
+from rpexplore.ledger import Account, AnyPlan, Run, text_of_path
 from rpexplore.plan import Plan
 from rpexplore.scenario import has_even_totals
 from rpexplore.table_lists import texts_of_tables, titles_in_words
@@ -143,6 +143,9 @@ def accuracy_table(plan: Plan, count: int) -> str:
         targets = tables["target"].tolist()
         columns["target"] = ["" if math.isnan(target) else f"{target:g}" for target in targets]
         columns["met"] = tables["met"].tolist()
+    if np.any(plan.workload.musts):
+        musts = plan.workload.musts[least_accurate_first(plan)[:count]]
+        columns["must"] = ["must" if must else "" for must in musts.tolist()]
     rows = [tuple(columns), *zip(*columns.values(), strict=True)]
     return text_table(rows, "<" + ">" * (len(columns) - 1))
 
@@ -150,10 +153,14 @@ def accuracy_table(plan: Plan, count: int) -> str:
 def csv_of_tables(plan: Plan, tables: pd.DataFrame) -> str:
     """Rows of `Plan.tables` as CSV, which `table_lists.workload_from_csv` reads as a workload.
 
-    How they are asked, and their best and worst cell, are there where cells of a table can differ.
+    Whether targets are musts is there where some are; how they are asked, and their best and worst
+    cell, where cells of a table can differ.
     """
     texts = list(texts_of_tables(plan.workload.domain, tables["attributes"]))
     frame = tables.assign(attributes=texts)
+    if np.any(plan.workload.musts):
+        musts = plan.workload.musts[tables.index.to_numpy()]
+        frame = frame.assign(must=np.where(musts, "yes", "no"))
     if plan.workload.is_pure:
         frame = frame.drop(columns=["worst_standard_error", "best_standard_error"])
     else:
@@ -166,7 +173,7 @@ def amount(rho: Fraction, mode: str = "up") -> str:
     return f"ρ = {rounded(rho, 6, mode)}"
 
 
-def announcement(plan: Plan, account: Account, cap_rho: str | None) -> str:
+def announcement(plan: AnyPlan, account: Account, cap_rho: str | None) -> str:
     """What a run of the plan will be charged, and what was spent on the data before."""
     factor, cap = plan.budget.records_factor, account.cap_record_rho
     noted = "none in the ledger" if cap is None else amount(cap * factor, "down")
@@ -181,7 +188,7 @@ def announcement(plan: Plan, account: Account, cap_rho: str | None) -> str:
     )
 
 
-def booked_since(before: Account, after: Account, plan: Plan, output: Path) -> Fraction:
+def booked_since(before: Account, after: Account, plan: AnyPlan, output: Path) -> Fraction:
     """ρ for the plan's unit that its run into this folder has been charged between two looks."""
     written = text_of_path(output.resolve())
     rho = sum(

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from rpexplore.attribute import Attribute
     from rpexplore.budget import Budget
     from rpexplore.domain import Domain
-    from rpexplore.losses import Loss
     from rpexplore.own_questions import Own
     from rpexplore.workload import AttributeSet, Workload
 
@@ -23,15 +22,37 @@ _ONE_TABLE = (
 )
 _TABLES = (
     "A CSV file of tables, with a column attributes (written as for --table, in quotation marks; "
-    "or separated by ×) and, if wanted, weight and target."
+    "or separated by ×) and, if wanted, weight, target (written as for --target) and must (yes or "
+    "no)."
+)
+_TARGET = (
+    "Wanted accuracy of the cells of a table: a standard error (age,sex=20), a margin of error "
+    "(age,sex=±50 at 95 %; +-50 does as well), or a share of an expected count (age,sex=5 % of "
+    "1000). With must behind it, it has to be met: age,sex=20 must."
+)
+_LOSS = (
+    "What the plan should give. sum: small errors on average (the default). max: a small largest "
+    "error, or with --relative-to target: targets met as well as can be. musts: the targets that "
+    "must be met are, then small errors of the other tables on average; musts-then-targets: then "
+    "their targets met as well as can be. bounded:0.1: small errors on average, the largest one at "
+    "most 10 % above the smallest possible. Between average and largest: p-norm:3 (the larger the "
+    "number, the more large errors count), mean-and-max:0.5 (half the average, half the largest), "
+    "tail-mean:0.1 (a small average of the worst 10 % of tables). squared-excess: little beyond "
+    "the targets."
 )
 _WEIGHTING = (
-    "With --loss sum: every table counts alike (equal, the default), every cell does (cells), or "
-    "between the two (sqrt)."
+    "Of averages (--loss sum, musts, bounded): every table counts alike (equal, the default), "
+    "every cell does (cells), or between the two (sqrt)."
 )
 _RELATIVE_TO = (
-    "With --loss max: variances count by importance (the default), or relative to each table's "
-    "target."
+    "With --loss max, p-norm, mean-and-max, tail-mean: variances count by importance (the "
+    "default), or relative to each table's target."
+)
+_ENOUGH_FOR = (
+    "Instead of a budget: the smallest one that meets all targets (targets), or those that must be "
+    "met (musts), stated as ε where there is a --delta, else as ρ. Tables without such a target "
+    "get a little more; the loss is max --relative-to target where every table has a target, else "
+    "musts, with all these targets as musts."
 )
 _ASK = (
     "How an attribute is asked, other than by each value: prefix (all up to each value), ranges "
@@ -51,11 +72,6 @@ _PERSON = (
 _DIRECTION = "Smaller = more private, less accurate."
 
 
-class LossKind(StrEnum):
-    SUM = "sum"
-    MAX = "max"
-
-
 class Weighting(StrEnum):
     EQUAL = "equal"
     CELLS = "cells"
@@ -65,6 +81,11 @@ class Weighting(StrEnum):
 class RelativeTo(StrEnum):
     IMPORTANCE = "importance"
     TARGET = "target"
+
+
+class EnoughFor(StrEnum):
+    TARGETS = "targets"
+    MUSTS = "musts"
 
 
 def _option(metavar: str, text: str, *names: str):
@@ -92,28 +113,26 @@ TablesFile = Annotated[Path | None, _option("FILE", _TABLES)]
 Weight = Annotated[
     list[str] | None, _option("A,B=W", "Importance of a table (else 1); larger = more accurate.")
 ]
-Target = Annotated[
-    list[str] | None, _option("A,B=S", "Wanted standard error of the cells of a table.")
-]
+Target = Annotated[list[str] | None, _option("A,B=T", _TARGET)]
 Ask = Annotated[list[str] | None, _option("A=WAY", _ASK)]
 EvenTotals = Annotated[bool, typer.Option("--even-totals", help=_EVEN_TOTALS)]
-TheLoss = Annotated[
-    LossKind, typer.Option(help="What to make small: the sum of all variances, or the largest.")
-]
+TheLoss = Annotated[str | None, _option("LOSS", _LOSS)]
 TheWeighting = Annotated[Weighting | None, typer.Option(help=_WEIGHTING)]
 TheRelativeTo = Annotated[RelativeTo | None, typer.Option(help=_RELATIVE_TO)]
 Rho = Annotated[str | None, _option("R", f"Budget as ρ of zCDP. {_DIRECTION}")]
 Epsilon = Annotated[str | None, _option("E", f"Budget as ε, with --delta. {_DIRECTION}")]
-Delta = Annotated[str | None, _option("D", f"The δ for --epsilon. {_DIRECTION}")]
+Delta = Annotated[str | None, _option("D", f"The δ that goes with ε. {_DIRECTION}")]
 Mu = Annotated[str | None, _option("M", f"Budget as μ = √(2ρ). {_DIRECTION}")]
 PrivacyCost = Annotated[str | None, _option("C", f"Budget as 2ρ. {_DIRECTION}")]
+TheEnoughFor = Annotated[EnoughFor | None, typer.Option(help=_ENOUGH_FOR)]
 RecordsPerPerson = Annotated[int | None, _option("M", _PERSON)]
 
 PlanFile = Annotated[Path, _argument("PLAN", "A plan file.")]
 HowMany = Annotated[
-    int | None, typer.Option(min=0, metavar="N", help="How many tables, worst first (else 20).")
+    int | None,
+    typer.Option(min=0, metavar="N", help="How many tables or queries, worst first (else 20)."),
 ]
-CsvOut = Annotated[Path | None, _option("FILE", "Write all tables to a CSV file.")]
+CsvOut = Annotated[Path | None, _option("FILE", "Write all of them to a CSV file.")]
 
 ReportOut = Annotated[
     Path, _option("FILE", "Where the report goes: .html, or .pdf (with the extra rpexplore[pdf]).")
@@ -153,23 +172,6 @@ Port = Annotated[int, typer.Option(min=1, max=65535, help="Where the app listens
 NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Only print the address.")]
 
 
-def loss_from_options(
-    kind: LossKind, weighting: Weighting | None, relative_to: RelativeTo | None
-) -> "Loss":
-    """The loss; an option that belongs to the other one is refused, not passed over."""
-    from rpexplore.losses import MaxVariance, SumOfVariances
-
-    if kind is LossKind.SUM:
-        if relative_to is not None:
-            raise WorkloadError("--relative-to belongs to --loss max; leave it out.")
-        return SumOfVariances(weighting=weighting or "equal")
-    if weighting is not None:
-        raise WorkloadError(
-            "--weighting belongs to --loss sum; with --loss max give tables a --weight."
-        )
-    return MaxVariance(relative_to=relative_to or "importance")
-
-
 def budget_from_options(records_per_person: int | None, **parameters: str | None) -> "Budget":
     """The budget, from parameters still in text, so that they are exact."""
     from rpexplore.budget import Budget
@@ -182,6 +184,22 @@ def budget_from_options(records_per_person: int | None, **parameters: str | None
             f"--privacy-cost C; got {options or 'none of them'}."
         )
     return Budget(**given, max_records_per_person=records_per_person)
+
+
+def unit_from_options(
+    option: str, records_per_person: int | None, delta: str | None, **parameters: str | None
+) -> "Budget":
+    """A budget in the unit in which one that is looked for is stated: ε with a δ, else ρ.
+
+    option: the one that asks to look for it, with which other parameters do not go
+    """
+    from rpexplore.budget import Budget
+
+    given = [name for name, text in parameters.items() if text is not None]
+    if given:
+        raise BudgetError(f"{option} finds the budget; leave --{given[0].replace('_', '-')} out.")
+    stated = {"rho": 1} if delta is None else {"epsilon": 1, "delta": delta}
+    return Budget(**stated, max_records_per_person=records_per_person)
 
 
 def workload_from_options(
@@ -198,7 +216,8 @@ def workload_from_options(
 ) -> "Workload":
     """The union of all tables that are asked for in any way, with weights, targets and askings."""
     from rpexplore.asking_text import asked_as_listed, asking_from_text
-    from rpexplore.table_lists import table_from_text, workload_from_csv
+    from rpexplore.table_lists import number_from_text, table_from_text, workload_from_csv
+    from rpexplore.target import parse_target
     from rpexplore.workload import Workload
 
     parts = [Workload.all_of_order(domain, order) for order in of_order]
@@ -209,7 +228,7 @@ def workload_from_options(
     if table:
         parts.append(Workload.of(domain, [table_from_text(domain, text) for text in table]))
     if tables is not None:
-        parts.append(workload_from_csv(domain, _text_of(tables), tables.name))
+        parts.append(workload_from_csv(domain, text_of(tables), tables.name))
     if not parts:
         raise WorkloadError(
             "Say which tables: --up-to K, --of-order K, --at-most-cells N, --table A,B or "
@@ -218,8 +237,17 @@ def workload_from_options(
     united = parts[0]
     for part in parts[1:]:
         united |= part
-    united = united.with_weights(_numbers_by_table(domain, weight, "weight"))
-    united = united.with_targets(_numbers_by_table(domain, target, "target"))
+    weights, targets = (
+        _by_table(domain, options, name, example)
+        for options, name, example in (
+            (weight, "weight", "a number, such as age,sex=5"),
+            (target, "target", "a target, such as age,sex=20 or age,sex=±50 at 95 %"),
+        )
+    )
+    united = united.with_weights(
+        {table: number_from_text(text, "weight") for table, text in weights.items()}
+    )
+    united = united.with_targets({table: parse_target(text) for table, text in targets.items()})
     return asked_as_listed(united, [asking_from_text(domain, text, _own_of) for text in ask])
 
 
@@ -258,23 +286,21 @@ def _by_attribute(
     return found
 
 
-def _numbers_by_table(
-    domain: "Domain", options: Sequence[str], name: str
-) -> "dict[AttributeSet, float]":
-    """{table: number} of options such as age,sex=5."""
-    from rpexplore.table_lists import number_from_text, table_from_text
+def _by_table(
+    domain: "Domain", options: Sequence[str], name: str, example: str
+) -> "dict[AttributeSet, str]":
+    """{table: text} of options such as age,sex=5."""
+    from rpexplore.table_lists import table_from_text
 
-    found: dict[AttributeSet, float] = {}
+    found: dict[AttributeSet, str] = {}
     for option in options:
-        text, equals, number = option.rpartition("=")
+        text, equals, wanted = option.rpartition("=")
         if not equals:
-            raise WorkloadError(
-                f"--{name} {option!r} must be a table, =, and a number, such as age,sex=5."
-            )
+            raise WorkloadError(f"--{name} {option!r} must be a table, =, and {example}.")
         table = table_from_text(domain, text)
         if table in found:
             raise WorkloadError(f"--{name} names the table {text!r} twice; keep one of them.")
-        found[table] = number_from_text(number, name)
+        found[table] = wanted
     return found
 
 
@@ -282,17 +308,19 @@ def _own_of(path: Path, attribute: "Attribute") -> "Own":
     """The own questions of a file."""
     from rpexplore.basis_file import own_from_bytes
 
-    return own_from_bytes(_bytes_of(path), path.name, attribute)
+    return own_from_bytes(bytes_of(path), path.name, attribute)
 
 
-def _text_of(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """The text of a file; `RpexploreError` if it cannot be read."""
     try:
-        return _bytes_of(path).decode("utf-8-sig")
+        return bytes_of(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise RpexploreError(f"{path.name} is not UTF-8 text; save it as UTF-8.") from None
 
 
-def _bytes_of(path: Path) -> bytes:
+def bytes_of(path: Path) -> bytes:
+    """What a file holds; `RpexploreError` if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:

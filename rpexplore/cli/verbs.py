@@ -15,6 +15,7 @@ from rpexplore.cli.output import (
     say_json,
     write_new,
 )
+from rpexplore.cli.queries import queries
 from rpexplore.errors import RpexploreError
 from rpexplore.words import rounded
 
@@ -82,7 +83,7 @@ def schema(
 def plan(
     codebook: options.Codebook,
     out: options.PlanOut,
-    loss: options.TheLoss = options.LossKind.SUM,
+    loss: options.TheLoss = None,
     up_to: options.UpTo = None,
     of_order: options.OfOrder = None,
     at_most_cells: options.AtMostCells = None,
@@ -99,6 +100,7 @@ def plan(
     delta: options.Delta = None,
     mu: options.Mu = None,
     privacy_cost: options.PrivacyCost = None,
+    enough_for: options.TheEnoughFor = None,
     records_per_person: options.RecordsPerPerson = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
@@ -107,18 +109,22 @@ def plan(
 
     Say which tables in one way or several; a table that is asked for twice is an error. Their
     attributes are asked by each value, or as --ask says; limits by cells count single values. Give
-    the budget in one way; its numbers are exact: 0.1 and 1/3 mean just that. No records are needed.
+    the budget in one way, or have it found with --enough-for; its numbers are exact: 0.1 and 1/3
+    mean just that. No records are needed.
     """
     from rpexplore import planner
+    from rpexplore.cli import enough
     from rpexplore.cli.facts import plan_facts
     from rpexplore.domain import Domain
+    from rpexplore.loss_text import loss_from_text
 
     refuse_existing(out, force)
     domain = Domain.load(codebook)
-    objective = options.loss_from_options(loss, weighting, relative_to)
-    budget = options.budget_from_options(
-        records_per_person, rho=rho, epsilon=epsilon, delta=delta, mu=mu, privacy_cost=privacy_cost
-    )
+    stated = {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost}
+    if enough_for is None:
+        budget = options.budget_from_options(records_per_person, delta=delta, **stated)
+    else:
+        budget = options.unit_from_options("--enough-for", records_per_person, delta, **stated)
     with progress("Listing the tables"):
         workload = options.workload_from_options(
             domain,
@@ -132,20 +138,28 @@ def plan(
             ask=ask or [],
         )
     doing = f"Planning {len(workload):,} tables"
+    why = None
     with progress(doing) as tell:
-        found = planner.optimum(
-            workload,
-            loss=objective,
-            even_totals=even_totals,
-            note_strategies=lambda share: tell("Looking for what to measure", share),
-            note=lambda gap: tell(doing, 1.0),
-        )
+        search = {
+            "even_totals": even_totals,
+            "note_strategies": lambda share: tell("Looking for what to measure", share),
+            "note": lambda gap: tell(doing, 1.0),
+        }
+        if enough_for is None:
+            objective = loss_from_text(loss or "sum", weighting=weighting, relative_to=relative_to)
+            found = planner.optimum(workload, loss=objective, budget=budget, **search)
+        else:
+            objective = enough.loss_that_meets(enough_for, workload, loss, weighting, relative_to)
+            smallest = enough.enough_for(enough_for, workload, objective, budget, **search)
+            found, budget, why = smallest.optimum, smallest.budget, smallest.why
         made = found.at(budget)
         refuse_existing(out, force)
         made.save(out)
     if as_json:
-        say_json({"plan": str(out), **plan_facts(made)})
+        say_json({"plan": str(out), **plan_facts(made), "why": why})
         return
+    if why is not None:
+        say(f"{why}\n")
     say(str(made))
     say(f"\nSaved to {out}")
     say(f"SHA-256 {made.sha256}")
@@ -159,8 +173,11 @@ def show(
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show what a plan promises, table by table. Refuses a plan that `verify` finds wrong."""
-    from rpexplore import verification
+    """Show what a plan promises, table by table or query by query.
+
+    Refuses a plan that `verify` finds wrong.
+    """
+    from rpexplore.cli.any_plan import load_plan, verification_of
     from rpexplore.cli.facts import (
         accuracy_table,
         asked_text,
@@ -168,17 +185,22 @@ def show(
         plan_facts,
         table_facts,
     )
-    from rpexplore.plan import Plan
+    from rpexplore.cli.queries import show_queries
+    from rpexplore.query_plan import QueryPlan
 
     if csv is not None:
         refuse_existing(csv, force)
     with progress("Reading the plan"):
-        loaded = Plan.load(plan_file)
-        if not verification.verify(loaded).holds:
+        loaded = load_plan(plan_file)
+        if not verification_of(loaded).holds:
             raise RpexploreError(
                 f"The plan {str(plan_file)!r} does not hold what it claims; see "
                 "`rpexplore verify` for what is wrong, and make it again."
             )
+    if isinstance(loaded, QueryPlan):
+        show_queries(loaded, tables, csv, force, as_json)
+        return
+    with progress("Listing the tables"):
         rows = loaded.tables.sort_values("worst_standard_error", ascending=False, kind="stable")
         if csv is not None:
             write_new(csv, csv_of_tables(loaded, rows), force)
@@ -207,14 +229,16 @@ def verify(plan_file: options.PlanFile, as_json: options.AsJson = False) -> None
 
     Privacy cost, variances and optimality are computed again, from the file alone.
     """
-    from rpexplore import verification
-    from rpexplore.plan import Plan
+    from rpexplore.cli.any_plan import load_plan, verification_of
 
     with progress("Checking the plan"):
-        loaded = Plan.load(plan_file)
-        found = verification.verify(loaded)
+        loaded = load_plan(plan_file)
+        found = verification_of(loaded)
     if as_json:
-        checks = [{"name": c.name, "holds": c.holds, "finding": c.finding} for c in found.checks]
+        checks = [
+            {"name": check.name, "holds": check.holds, "finding": check.finding}
+            for check in found.checks
+        ]
         guarantee = found.guarantee if found.holds else None
         facts = {"holds": found.holds, "guarantee": guarantee, "sha256": loaded.sha256}
         say_json({**facts, "checks": checks})
@@ -238,6 +262,7 @@ def report(
     What it promises, how accurate each table is, what is proven, and what is left to do: one HTML
     file that needs nothing else, or a PDF. No records are needed.
     """
+    from rpexplore.cli.any_plan import says_queries
     from rpexplore.export.pdf import pdf, what_is_missing
     from rpexplore.export.report import html
     from rpexplore.export.report import report as contents_of
@@ -246,6 +271,11 @@ def report(
     ending = out.suffix.lower()
     if ending not in (".html", ".pdf"):
         raise RpexploreError(f"A report must end in .html or .pdf, got {out.name!r}.")
+    if says_queries(plan_file):
+        raise RpexploreError(
+            f"{plan_file.name} is a plan of queries, and reports are made on plans of tables; "
+            "`rpexplore show` tells what it promises."
+        )
     refuse_existing(out, force)
     if ending == ".pdf" and (missing := what_is_missing()):
         raise RpexploreError(f"{missing}.")
@@ -270,20 +300,19 @@ def release(
     yes: options.Yes = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Spend a plan's budget on records: write noisy tables.
+    """Spend a plan's budget on records: write noisy tables or answers.
 
     The run is booked in the ledger before any noise is drawn, and stays charged if it is stopped.
     """
-    from rpexplore import release as releasing
+    from rpexplore.cli import any_plan
     from rpexplore.cli.facts import account_facts, amount, announcement, booked_since
     from rpexplore.exact import exact_text
     from rpexplore.ledger import Ledger
-    from rpexplore.plan import Plan
 
     with progress("Reading the plan"):
-        loaded = Plan.load(plan_file)
+        loaded = any_plan.load_plan(plan_file)
     unit, factor = loaded.budget.unit, loaded.budget.records_factor
-    others = options.other_from_options(loaded.workload.domain, other or [])
+    others = options.other_from_options(any_plan.domain_of(loaded), other or [])
     book = Ledger(ledger) if ledger is not None else Ledger.beside(data)
     before = book.account(data)
     if not as_json:
@@ -292,9 +321,8 @@ def release(
         raise RpexploreError("Not run: nothing was charged, nothing was written.")
     try:
         with progress("Starting") as tell:
-            done = releasing.release(
-                loaded, data, out, other=others, ledger=ledger, cap_rho=cap_rho, progress=tell
-            )
+            run = any_plan.run_of(loaded)
+            done = run(data, out, other=others, ledger=ledger, cap_rho=cap_rho, progress=tell)
     except BaseException as error:
         charged = booked_since(before, book.account(data), loaded, out)
         if charged:
@@ -305,11 +333,11 @@ def release(
     after = book.account(data)
     charged = booked_since(before, after, loaded, out)
     if as_json:
-        facts = {"folder": str(done.folder), "table_count": len(loaded.workload)}
+        facts = {"folder": str(done.folder), **any_plan.contents_facts(loaded)}
         facts |= {"plan_sha256": loaded.sha256, "unit": unit, "charged_rho": exact_text(charged)}
         say_json({**facts, **account_facts(after, factor)})
         return
-    say(f"\nThe {len(loaded.workload):,} noisy tables are in {done.folder}")
+    say(f"\nThe {any_plan.contents_in_words(loaded)} in {done.folder}")
     spent = amount(after.spent_record_rho * factor)
     say(f"Charged {amount(charged)}; spent on this data so far: {spent}")
 
@@ -378,6 +406,9 @@ def app(port: options.Port = 8501, no_browser: options.NoBrowser = False) -> Non
     from rpexplore.cli.webapp import serve
 
     serve(port, open_browser=not no_browser, tell=say)
+
+
+cli.add_typer(queries, name="queries")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from rpexplore.scenario import Scenario
 from rpexplore.study import Study
 from tests.browser.conftest import running_app
 
-PAGES = ("", "workload", "plan", "fairness", "tradeoffs", "scenarios", "release")
+PAGES = ("", "workload", "plan", "fairness", "tradeoffs", "scenarios", "queries", "release")
 TIMED = ("plan", "fairness", "tradeoffs")
 REPEATS = 4
 PATIENCE = 60

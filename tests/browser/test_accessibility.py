@@ -6,7 +6,9 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import settled
 
-PAGES = ["schema", "workload", "plan", "fairness", "tradeoffs", "scenarios", "release"]
+PAGES = [
+    "schema", "workload", "plan", "fairness", "tradeoffs", "scenarios", "queries", "release",
+]  # fmt: skip
 SERIOUS = ("serious", "critical")
 
 
@@ -27,6 +29,25 @@ def test_no_serious_finding(page, server, name, scheme):
     page.emulate_media(color_scheme=scheme)
     page.goto(f"{server}/{name}")
     expect(page.get_by_role("heading", level=1)).to_be_visible()
+    settled(page)
+    page.wait_for_timeout(1500)  # charts draw themselves after the script has ended
+    found = findings(page)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_finding_on_a_planned_list_of_queries(page, server, scheme):
+    page.emulate_media(color_scheme=scheme)
+    page.goto(f"{server}/queries")
+    lines = page.get_by_label("One query a line, as name: condition ± margin")
+    lines.fill("everybody: total ± 50\nold women: age >= 80 & sex = Female ± 20")
+    lines.press("Control+Enter")
+    expect(page.get_by_text("must be a value here")).to_be_visible()
+    settled(page)
+    assert not findings(page)
+    lines.fill('everybody: total ± 50\nold women: age >= 80 & sex = "Female" ± 20')
+    lines.press("Control+Enter")
+    expect(page.locator(".js-plotly-plot")).to_have_count(2)
     settled(page)
     page.wait_for_timeout(1500)  # charts draw themselves after the script has ended
     found = findings(page)

@@ -15,7 +15,7 @@ from rpexplore.release import Release
 from rpexplore.webapp_location import sample_data_folder
 from tests.browser.conftest import settled
 
-PATHS = ["", "workload", "plan", "fairness", "tradeoffs", "scenarios", "release"]
+PATHS = ["", "workload", "plan", "fairness", "tradeoffs", "scenarios", "queries", "release"]
 KEPT = ("age", "sex", "region", "settlement", "tenure")
 
 

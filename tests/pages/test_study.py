@@ -10,7 +10,9 @@ from rpexplore.drafts import Drafts
 from rpexplore.scenario import Scenario
 from rpexplore.study import Study
 
-PAGES = ["schema", "workload", "plan", "fairness", "tradeoffs", "scenarios", "release"]
+PAGES = [
+    "schema", "workload", "plan", "fairness", "tradeoffs", "scenarios", "queries", "release",
+]  # fmt: skip
 
 
 def typed_budget(session, value):

@@ -1,0 +1,68 @@
+"""Plans of tables and plans of queries: what the verbs that take either need to know of each."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rpexplore import query_plan_file
+from rpexplore.domain import Domain
+from rpexplore.ledger import AnyPlan
+from rpexplore.plan import Plan
+from rpexplore.query_plan import QueryPlan
+from rpexplore.verification import Verification
+from rpexplore.words import plural
+
+_FORMAT = re.compile(r'\s*\{\s*"format"\s*:\s*"([^"]*)"')
+_READ = 1000  # characters in which a plan file says its format
+
+
+def load_plan(path: Path) -> AnyPlan:
+    """The plan of a file, of the kind that it says it is; `PlanError` if it is neither."""
+    return (QueryPlan if says_queries(path) else Plan).load(path)
+
+
+def says_queries(path: Path) -> bool:
+    """Whether a file begins as a plan of queries does; not if it cannot be read."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            found = _FORMAT.match(file.read(_READ))
+    except (OSError, ValueError):
+        return False
+    return found is not None and found[1] == query_plan_file.FORMAT
+
+
+def domain_of(plan: AnyPlan) -> Domain:
+    return plan.queries.domain if isinstance(plan, QueryPlan) else plan.workload.domain
+
+
+def verification_of(plan: AnyPlan) -> Verification:
+    from rpexplore.query_verification import verify_queries
+    from rpexplore.verification import verify
+
+    return verify_queries(plan) if isinstance(plan, QueryPlan) else verify(plan)
+
+
+def run_of(plan: AnyPlan) -> Callable[..., Any]:
+    """What releases by the plan: a function (data, output, **options)."""
+    from rpexplore import query_release, release
+
+    if isinstance(plan, QueryPlan):
+        return lambda *where, **more: query_release.release_queries(plan, *where, **more)
+    return lambda *where, **more: release.release(plan, *where, **more)
+
+
+def contents_facts(plan: AnyPlan) -> dict[str, int]:
+    """How much a release by the plan holds, in plain values."""
+    if isinstance(plan, QueryPlan):
+        return {"query_count": len(plan.queries)}
+    return {"table_count": len(plan.workload)}
+
+
+def contents_in_words(plan: AnyPlan) -> str:
+    """ "7 noisy tables are", "1 noisy answer is"."""
+    if isinstance(plan, QueryPlan):
+        count, noun = len(plan.queries), "noisy answer"
+    else:
+        count, noun = len(plan.workload), "noisy table"
+    return f"{plural(count, noun)} {'is' if count == 1 else 'are'}"

@@ -1,0 +1,94 @@
+"""Enough for targets: the smallest budget that meets them, and the best noise with it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rpexplore import planner
+from rpexplore.analysis.budget_reasons import advice_in_words, in_words, reasons
+from rpexplore.analysis.sufficient_budgets import smallest_budget
+from rpexplore.budget import Budget
+from rpexplore.errors import WorkloadError
+from rpexplore.loss_text import loss_from_text
+from rpexplore.losses import Loss, MaxVariance
+from rpexplore.optimum import Optimum
+from rpexplore.reach import reach
+from rpexplore.target_losses import MustsFirst, MustsThenAverage
+from rpexplore.workload import Workload
+
+TARGETS, MUSTS = "targets", "musts"
+
+
+@dataclass(frozen=True)
+class Enough:
+    """The best noise at the smallest budget that meets targets, that budget, and why it is it."""
+
+    optimum: Optimum
+    budget: Budget
+    why: str
+
+
+def loss_that_meets(
+    which: str, workload: Workload, text: str | None, weighting: str | None, relative_to: str | None
+) -> Loss:
+    """The loss of a plan that meets targets at the smallest budget for them.
+
+    which: TARGETS, for all there are, or MUSTS. text: the loss, where one is asked for. Raises
+    `WorkloadError` for one that does not see to it.
+    """
+    if text is None:
+        everywhere = not np.any(np.isnan(workload.targets))
+        text = "max" if which == TARGETS and everywhere else "musts"
+    if text.strip() == "max" and relative_to is None:
+        relative_to = "target"
+    loss = loss_from_text(text, weighting=weighting, relative_to=relative_to)
+    in_proportion = which == TARGETS and loss == MaxVariance(relative_to="target")
+    if not (in_proportion or isinstance(loss, MustsFirst)):
+        fitting = "musts, musts-then-targets"
+        if which == TARGETS:
+            fitting += " or max --relative-to target"
+        raise WorkloadError(
+            f"--enough-for {which} goes with a --loss that sees to it that they are met "
+            f"({fitting}), got {text}; leave --loss out."
+        )
+    return loss
+
+
+def enough_for(
+    which: str,
+    workload: Workload,
+    loss: Loss,
+    like: Budget,
+    *,
+    even_totals: bool,
+    note: Callable[[float], None],
+    note_strategies: Callable[[float], None],
+) -> Enough:
+    """The best noise at the smallest budget for targets, with a little more where tables have none.
+
+    loss: of `loss_that_meets`. Where it is the average once the musts are met, all targets that the
+    budget is for become musts. like: for the privacy unit and the unit it is stated in.
+
+    Raises `WorkloadError` if there are no such targets, `BudgetError` if no budget is large enough.
+    """
+    musts_only = which == MUSTS
+    if isinstance(loss, MustsThenAverage) and not musts_only:
+        workload = replace(workload, musts=~np.isnan(workload.targets))
+    options = {
+        "even_totals": even_totals,
+        "note": note,
+        "note_strategies": note_strategies,
+    }
+    needed = reach(workload, musts_only=musts_only, **options)
+    # The plan's own budget is the present one that the words compare with.
+    budget = reasons(needed, like, musts_only=musts_only).advised.budget
+    found = reasons(needed, budget, musts_only=musts_only)
+    # By other strategies the same budget might not be enough.
+    strategies = None if workload.is_pure else needed.closure.strategies
+    optimum = planner.optimum(workload, loss=loss, budget=budget, strategies=strategies, **options)
+    if isinstance(loss, MaxVariance):
+        # Both are found to a tolerance, so another budget may be the one for just this plan.
+        budget = max(budget, smallest_budget(optimum, like).budget, key=lambda each: each.rho)
+    why = " ".join(filter(None, (in_words(found, compared=False), advice_in_words(found))))
+    return Enough(optimum, budget, why)

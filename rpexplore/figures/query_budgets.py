@@ -1,0 +1,69 @@
+"""The budget that each way of asking a list of queries needs, as bars."""
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from rpexplore.analysis.query_baselines import OPTIMUM
+from rpexplore.figures.axes import finished, plotly_text, style
+from rpexplore.words import rounded
+
+_PLAN, _OTHER = style(0), style(1)
+
+
+def budgets_of_ways(frame: pd.DataFrame, unit: str) -> go.Figure:
+    """One bar a way, from the top, with its ρ and how many times the plan's it is.
+
+    frame: of `analysis.query_comparison.budgets_needed`; unit: what the budget protects
+    """
+    rows = frame.to_dict("records")
+    places, most = list(range(len(rows))), max(row["rho"] for row in rows)
+    looks = [_PLAN if row["way"] == OPTIMUM else _OTHER for row in rows]
+    figure = go.Figure()
+    figure.add_trace(
+        go.Bar(
+            x=[row["rho"] for row in rows],
+            y=places,
+            orientation="h",
+            marker={
+                "color": [look.fill(0.75) for look in looks],
+                # Not told by colour alone.
+                "pattern": {"shape": ["" if look is _PLAN else "/" for look in looks]},
+            },
+            hovertext=[plotly_text(row["title"]) for row in rows],
+            hovertemplate="%{hovertext}: ρ = %{x:.3~g}<extra></extra>",
+            showlegend=False,
+        )
+    )
+    figure.add_trace(
+        go.Scatter(
+            x=[row["rho"] + 0.015 * most for row in rows],
+            y=places,
+            mode="text",
+            text=[_number(row) for row in rows],
+            textposition="middle right",
+            hoverinfo="skip",
+            showlegend=False,
+            cliponaxis=False,
+        )
+    )
+    figure.update_xaxes(
+        title=f"budget ρ for {plotly_text(unit)} that meets all targets",
+        range=[0, 1.35 * most],
+        showticklabels=False,  # each bar has its number
+        showgrid=False,
+        zeroline=False,
+    )
+    figure.update_yaxes(
+        tickvals=places,
+        ticktext=[plotly_text(row["title"]) for row in rows],
+        range=[len(rows) - 0.4, -0.6],
+        showgrid=False,
+        zeroline=False,
+    )
+    figure.update_layout(bargap=0.35)
+    return finished(figure, 80 + 40 * len(rows))
+
+
+def _number(row: dict) -> str:
+    rho = f"ρ = {rounded(row['rho'], 3)}"
+    return rho if row["way"] == OPTIMUM else f"{rho} ({rounded(row['largest_ratio'], 3)} ×)"

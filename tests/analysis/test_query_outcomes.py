@@ -1,0 +1,84 @@
+"""Each query against its target, recomputed from the plan by dense matrices."""
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.analysis.query_outcomes import of_queries, queries_in_words, query_headline
+from rpexplore.linear_queries import QueryList
+from rpexplore.query_planner import query_optimum, query_plan
+from rpexplore.stated_queries import StatedQueries, stated_from_text
+
+DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})
+TEXT = """everybody: total ± 10
+adults: age >= 2 ± 50
+women: sex = 1 @ 2 % of 500
+old men: age >= 8 & sex = 0 @ 3"""
+STATED = stated_from_text(DOMAIN, TEXT)
+
+
+def test_every_query_has_its_error_and_its_outcome():
+    plan = query_plan(STATED.queries, budget=rp.Budget(rho="0.02"))
+    frame = of_queries(plan, STATED)
+    measured = plan.strategy.integers.astype(float)
+    noise = np.linalg.pinv(measured.T @ measured) * float(plan.gamma_squared)
+    dense = STATED.queries.coefficients @ noise @ STATED.queries.coefficients.T
+    errors = np.sqrt(np.diag(dense))
+    assert frame["query"].tolist() == ["everybody", "adults", "women", "old men"]
+    assert frame["condition"].tolist() == ["total", "age >= 2", "sex = 1", "age >= 8 & sex = 0"]
+    assert frame["wanted"].tolist() == ["±10 at 95 %", "±50 at 95 %", "2 % of 500", "3"]
+    assert frame["standard_error"].tolist() == pytest.approx(errors.tolist(), rel=1e-9)
+    assert frame["margin_95"].tolist() == pytest.approx((1.959963985 * errors).tolist())
+    assert frame["ratio"].tolist() == pytest.approx((errors / STATED.queries.targets).tolist())
+    assert frame["share"].sum() == pytest.approx(1)
+    outcomes = frame["outcome"].tolist()
+    assert [text.partition(" ")[0] for text in outcomes] == [
+        "met:" if ratio <= 1 else "short" for ratio in frame["ratio"]
+    ]
+
+
+def test_a_condition_is_found_for_queries_given_by_coefficients():
+    rows = np.array([[1.0] * 10 + [0.0] * 10, [0.5] * 20])
+    stated = StatedQueries.of(QueryList(DOMAIN, rows, ("young", "half"), np.ones(2)))
+    plan = query_plan(stated.queries, budget=rp.Budget(rho=1))
+    assert of_queries(plan, stated)["condition"].tolist() == ["age <= 4", ""]
+
+
+@pytest.mark.parametrize("rho", ["0.001", "5"])
+def test_the_factor_is_what_the_targets_can_be_multiplied_by(rho):
+    budget = rp.Budget(rho=rho)
+    top = query_headline(query_plan(STATED.queries, budget=budget), STATED)
+    for times, all_met in ((1.001, True), (0.999, False)):
+        wanted = STATED.queries.targets * top.factor * times
+        queries = QueryList(DOMAIN, STATED.queries.coefficients, STATED.queries.names, wanted)
+        assert query_plan(queries, budget=budget).met.all() == all_met
+    assert (top.met == top.queries == 4) == (top.factor <= 1)
+
+
+def test_what_is_missing_is_told_with_what_would_do():
+    optimum = query_optimum(STATED.queries)
+    top = query_headline(optimum.at(rp.Budget(privacy_cost=optimum.cost / 4)), STATED)
+    assert top.words.startswith(f"{top.met} of 4 targets")
+    assert "if each were 2.01 times as wide, or at 4.01 times the budget" in top.words
+    assert "Furthest off is old men: σ = 6.01 for a target of σ = 3." in top.words
+
+
+def test_what_is_beyond_is_told():
+    optimum = query_optimum(STATED.queries)
+    top = query_headline(optimum.at(rp.Budget(privacy_cost=optimum.cost * 4)), STATED)
+    assert top.words == (
+        "All 4 targets are met. With this budget every target could be 1.99 times as narrow."
+    )
+    enough = query_headline(optimum.at(rp.Budget(privacy_cost=optimum.cost * 1.001)), STATED)
+    assert enough.words == "All 4 targets are met."
+
+
+def test_one_query_is_told_in_grammar():
+    stated = stated_from_text(DOMAIN, "everybody: total ± 10")
+    top = query_headline(query_plan(stated.queries, budget=rp.Budget(rho="0.001")), stated)
+    assert top.words == (
+        "The one target is not met. It is ±43.9 for a target of ±10 at 95 %, and would be met at "
+        "19.3 times the budget."
+    )
+    assert queries_in_words(1) == "1 query"
+    assert queries_in_words(1200) == "1,200 queries"

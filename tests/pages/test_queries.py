@@ -1,0 +1,461 @@
+"""The Queries page: a list of one's own, its budget, what comes of it, and what it would cost."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.drafts import Drafts
+from rpexplore.errors import PlanError
+from rpexplore.query_edits import about_attributes
+from rpexplore.query_file import stated_from_csv
+from rpexplore.query_list_file import same_queries
+from rpexplore.query_plan import QueryPlan
+from rpexplore.query_presets import PRESETS
+from rpexplore.query_verification import verify_queries
+from rpexplore.scenario import Scenario
+from rpexplore.stated_queries import StatedQueries, stated_from_text
+from rpexplore.study import Study
+from rpexplore.words import rounded
+from tests.pages.conftest import HOSTILE
+from tests.queries import marginals, prefix
+
+TEXT = "everybody: total ± 50\nold: age >= 8 ± 20\nold women: age >= 8 & sex = 1 @ 8"
+SMALLEST = PRESETS[-1]  # the one that is solved at once
+
+
+def plain(texts):
+    return " ".join(texts).replace("\\", "")
+
+
+def typed(session, text):
+    session.text_area(key="query lines").set_value(text).run()
+    assert not session.exception
+    return session
+
+
+@pytest.fixture
+def listed(small) -> Scenario:
+    """The three queries, beside the tables."""
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2})
+    return small.replaced(query_list=stated_from_text(domain, TEXT))
+
+
+def plan_of(session) -> QueryPlan:
+    """The plan that was made last."""
+    return session.test.session_state["kept query plan"][1]
+
+
+# ---- the list
+
+
+def test_a_list_is_typed_and_planned(app, small):
+    session = app("queries", small)
+    assert not session.metrics()
+    typed(session, TEXT)
+    stated = session.scenario.query_list
+    # The attributes are those that the lines name.
+    assert stated.queries.domain == rp.Domain.from_sizes({"age": 10, "sex": 2})
+    assert same_queries(stated, stated_from_text(stated.queries.domain, TEXT))
+    assert session.metrics()["Targets met"] == "3 of 3"
+    assert session.success[0].value == "All 3 targets are met\\."
+    plan = plan_of(session)
+    assert plan.met.all()
+    assert 0.999 < plan.ratio <= 1
+    assert verify_queries(plan).holds
+    rows = session.dataframe[0].value
+    assert rows["query"].tolist() == ["everybody", "old", "old women"]
+    assert rows["wanted"].tolist() == ["±50 at 95 %", "±20 at 95 %", "8"]
+    assert all(outcome.startswith("met: ") for outcome in rows["outcome"])
+    markdown = plain(session.texts("markdown"))
+    assert "Accuracy proven best" in markdown
+    assert "no method with Gaussian noise meets all targets" in markdown
+
+
+def test_attributes_are_chosen_and_others_added_by_naming_them(app, small):
+    session = app("queries", small)
+    choice = session.multiselect(key="chosen query attributes")
+    assert choice.options == ["age", "sex", "region"]
+    choice.set_value(["region"]).run()
+    assert "5 cells of at most 1,024: region (5)." in plain(session.texts("caption"))
+    typed(session, "all: total\nold: age > 3 ± 9")
+    stated = session.scenario.query_list
+    assert stated.queries.domain.names == ("age", "region")
+    assert stated.targets[0].text == "±20 at 95 %"  # the usual one
+    session.multiselect(key="chosen query attributes").set_value(["age", "sex"]).run()
+    after = session.scenario.query_list
+    assert same_queries(after, about_attributes(stated, after.queries.domain))
+    assert after.queries.domain.names == ("age", "sex")
+    session.multiselect(key="chosen query attributes").set_value(["sex"]).run()
+    assert "'old' is about the attribute 'age'" in plain(session.texts("error"))
+    assert session.scenario.query_list is after
+
+
+def test_only_attributes_that_still_fit_can_be_chosen(app):
+    domain = rp.Domain.from_sizes({"area": 500, "age": 100, "sex": 2, "place": 5000})
+    session = app("queries", Scenario(domain))
+    choice = session.multiselect(key="chosen query attributes")
+    assert choice.options == ["area", "age", "sex"]
+    choice.set_value(["area"]).run()
+    assert session.multiselect(key="chosen query attributes").options == ["area", "sex"]
+    assert "2 attributes would make them too many" in plain(session.texts("caption"))
+
+
+def test_a_schema_without_a_small_attribute_says_so(app):
+    session = app("queries", Scenario(rp.Domain.from_sizes({"place": 5000})))
+    assert "No attribute of the schema has as few as 1,024" in plain(session.texts("info"))
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("age >", "Line 4: "),
+        ("region = north ± 3", "Line 4: "),
+        ("x: income > 3 ± 5", "Line 4: At character 1 of the condition, 'income'"),
+        ("old: age > 3 ± 5", "Line 4: The name 'old' was given before (line 2)"),
+        ("x: age > 99 ± 5", "Line 4: "),
+        ("x: age > 3 ± many", "Line 4: The target must be written like"),
+        ("x: age > 3 ± 5 must", "Line 4: The target of a query cannot be a must"),
+    ],
+)
+def test_what_cannot_be_read_names_its_line_and_is_kept_to_be_mended(app, listed, line, told):
+    session = app("queries", listed)
+    typed(session, f"{TEXT}\n{line}")
+    errors = plain(session.texts("error"))
+    assert told in errors
+    assert "the list before it stays in effect" in errors
+    assert session.text_area(key="query lines").value == f"{TEXT}\n{line}"
+    assert session.scenario == listed
+    assert session.metrics()["Targets met"] == "3 of 3"
+    session.open("plan").open("queries")
+    assert told in plain(session.texts("error"))
+    typed(session, f"{TEXT}\nx: age > 3 ± 5")
+    assert not session.error
+    assert len(session.scenario.query_list) == 4
+
+
+def test_a_first_list_that_cannot_be_read_is_no_list(app, small):
+    session = typed(app("queries", small), "sex = 1 ± 3\nx: age = old ± 5")
+    assert "Line 2: At character 7" in plain(session.texts("error"))
+    assert "There is no list until this is mended" in plain(session.texts("error"))
+    assert session.scenario == small
+    typed(session, "total")
+    assert "None of the lines names an attribute" in plain(session.texts("error"))
+    session.press("Remove the list")
+    assert session.text_area(key="query lines").value == ""
+    assert not session.error
+
+
+def test_an_emptied_list_is_none_and_its_attributes_stay_chosen(app, listed):
+    session = typed(app("queries", listed), " ")
+    assert session.scenario.query_list is None
+    assert session.multiselect(key="chosen query attributes").value == ["age", "sex"]
+    assert not session.metrics()
+    session.press("Undo")
+    assert session.scenario == listed
+
+
+def test_undo_forgets_lines_that_could_not_be_read(app, listed):
+    session = typed(app("queries", listed), "all: total ± 9")
+    typed(session, "all: total ±")
+    assert session.error
+    session.press("Undo")
+    assert not session.error
+    assert session.scenario == listed
+    assert session.text_area(key="query lines").value.startswith("everybody: total ±50 at 95 %")
+
+
+def test_the_usual_target_is_that_of_lines_without_one(app, small):
+    session = app("queries", small)
+    session.text_input(key="query target").set_value("5 % of 100").run()
+    typed(session, "age > 3")
+    assert session.scenario.query_list.targets[0].text == "5 % of 100"
+    session.text_input(key="query target").set_value("a lot").run()
+    assert "must be like" in plain(session.texts("error"))
+    typed(session, "age > 3\nage > 4 ± 3\nage > 5")
+    assert "Line 1: The query needs a target" in plain(session.texts("error"))
+
+
+# ---- presets, builders and files
+
+
+def test_a_preset_replaces_the_list_and_undo_brings_it_back(app, listed):
+    session = app("queries", listed)
+    session.selectbox(key="query preset").set_value(SMALLEST.title).run()
+    session.press("Start from this list")
+    assert "Undo brings your list back" in plain(session.texts("success"))
+    assert same_queries(session.scenario.query_list, StatedQueries.of(SMALLEST.queries()))
+    assert session.metrics()["Targets met"] == "65 of 65"
+    assert "The schema has no attribute 'value'" in plain(session.texts("info"))
+    # What it is about cannot be chosen from the schema.
+    assert not [each for each in session.multiselect if each.key == "chosen query attributes"]
+    session.press("Undo")
+    assert session.scenario == listed
+    assert session.multiselect(key="chosen query attributes").value == ["age", "sex"]
+
+
+def test_every_preset_is_offered_with_its_sentence(app, small):
+    session = app("queries", small)
+    for preset in PRESETS:
+        session.selectbox(key="query preset").set_value(preset.title).run()
+        assert preset.explanation in plain(session.texts("caption"))
+
+
+RANGES = [[first <= age <= last for age in range(10)] for last in range(10) for first in range(10)]
+MANY = {
+    "tables": marginals([10, 2], 2),
+    "running": np.kron(prefix(10), np.ones((1, 2))),
+    "ranges": np.kron(np.array(RANGES, dtype=float), np.eye(2)),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "choices"),
+    [
+        ("tables", {"queries up to 2": 2}),
+        ("running", {"queries along": "age"}),
+        ("ranges", {"queries along": "age", "queries by other than age": ["sex"]}),
+    ],
+)
+def test_many_queries_are_added_at_once(app, listed, kind, choices):
+    lone = stated_from_text(listed.query_list.queries.domain, "mine: age = 3 & sex = 0 ± 5")
+    session = app("queries", listed.replaced(query_list=lone))
+    session.test.session_state["queries to add"] = kind
+    session.run()
+    for key, value in choices.items():
+        widgets = (*session.selectbox, *session.multiselect, *session.number_input)
+        next(each for each in widgets if each.key == key).set_value(value).run()
+    session.press("Add to the list")
+    stated = session.scenario.query_list
+    wanted = {row.tobytes() for row in (*MANY[kind], *lone.queries.coefficients) if row.any()}
+    assert {row.tobytes() for row in stated.queries.coefficients} == wanted
+    assert len(stated) == len(wanted)
+    assert stated.queries.names[0] == "mine"
+    assert {target.text for target in stated.targets[1:]} == {"±20 at 95 %"}
+    assert f"Added {len(stated) - 1} queries" in plain(session.texts("success"))
+    session.press("Undo")
+    assert len(session.scenario.query_list) == 1
+
+
+def test_adding_the_same_once_more_is_refused(app, listed):
+    session = app("queries", listed)
+    session.press("Add to the list")
+    before = session.scenario
+    session.press("Add to the list")
+    assert "has all of these queries already" in plain(session.texts("error"))
+    assert session.scenario == before
+
+
+def test_a_list_comes_from_a_file_and_goes_into_one(app, listed):
+    session = app("queries", listed)
+    session.unfold("query files")
+    csv = b"name,condition,target\r\nyoung,age < 3,4\r\nwomen,sex = 1,\r\n"
+    uploader = next(each for each in session.file_uploader if each.key.startswith("query file"))
+    uploader.upload("mine.csv", csv).run()
+    stated = session.scenario.query_list
+    assert "Read mine.csv: 2 queries. Undo brings the list before it back." in plain(
+        session.texts("success")
+    )
+    assert same_queries(
+        stated,
+        stated_from_csv(stated.queries.domain, csv.replace(b"1,\r", b"1,\xc2\xb120\r"), "x"),
+    )
+    labels = [button.label for button in session.get("download_button")]
+    for what in ("with conditions", "with numbers for cells", "template"):
+        assert any(what in label for label in labels)
+
+
+def test_a_file_that_cannot_be_read_names_its_line(app, listed):
+    session = app("queries", listed)
+    session.unfold("query files")
+    uploader = next(each for each in session.file_uploader if each.key.startswith("query file"))
+    uploader.upload("mine.csv", b"name,condition,target\r\nx,age <,4\r\n").run()
+    assert "mine.csv, line 2: " in plain(session.texts("error"))
+    assert session.scenario == listed
+
+
+def test_a_list_that_no_lines_can_hold_says_where_to_change_it(app, listed):
+    domain = listed.query_list.queries.domain
+    csv = "name,target," + ",".join(f'"{age}, {sex}"' for age in range(10) for sex in range(2))
+    csv += "\r\nhalves,5," + ",".join(["0.5"] * 20)
+    stated = stated_from_csv(domain, csv.encode(), "x")
+    session = app("queries", listed.replaced(query_list=stated))
+    assert not session.text_area
+    assert "This list of 1 query cannot be edited here" in plain(session.texts("info"))
+    assert session.metrics()["Targets met"] == "1 of 1"
+
+
+# ---- the schema, and what is kept
+
+
+def test_a_change_of_the_schema_is_told_and_the_list_can_be_read_again(app, listed):
+    wider = rp.Domain.from_sizes({"age": 12, "sex": 2, "region": 5})
+    session = app("queries", listed.with_domain(wider)[0])
+    assert "In the schema 'age' has values that are new: '10', '11'" in plain(session.texts("info"))
+    assert session.metrics()["Targets met"] == "3 of 3"
+    session.press("Read it with the schema's values")
+    stated = session.scenario.query_list
+    assert stated.queries.domain["age"].size == 12
+    assert stated.conditions == listed.query_list.conditions
+    assert not session.info
+
+
+def test_a_missing_attribute_is_told(app, listed):
+    smaller = rp.Domain.from_sizes({"age": 10, "region": 5})
+    session = app("queries", listed.with_domain(smaller)[0])
+    assert "The schema has no attribute 'sex'" in plain(session.texts("info"))
+    assert not [button for button in session.button if button.label.startswith("Read it")]
+    typed(session, "all: total ± 3\nwomen: sex = 1 ± 3")  # still about its own attributes
+    assert len(session.scenario.query_list) == 2
+
+
+def test_a_refresh_finds_the_list_again(app, small):
+    before = typed(app("queries", small), TEXT)
+    saved = Drafts.of_user().read(before.query_params["study"])
+    assert saved is not None
+    assert saved.study == before.study
+    after = app("queries", key=before.query_params["study"])
+    assert same_queries(after.scenario.query_list, before.scenario.query_list)
+    assert after.metrics() == before.metrics()
+
+
+# ---- the budget
+
+
+def choose_own(session):
+    session.radio(key="query budget").set_value("The scenario's budget").run()
+    return session
+
+
+def test_with_the_scenarios_budget_all_targets_share_one_factor(app, listed):
+    session = choose_own(app("queries", listed.replaced(budget=rp.Budget(rho="0.001"))))
+    plan = plan_of(session)
+    assert plan.budget == rp.Budget(rho="0.001")
+    warned = plain(session.texts("warning"))
+    assert f"if each were {rounded(plan.ratio**0.5, 3, 'up')} times as wide" in warned
+    session.text_input(key="typed budget").set_value("1").run()
+    assert session.scenario.budget == rp.Budget(rho=1)
+    assert "times as narrow" in plain(session.texts("success"))
+
+
+def test_the_smallest_budget_is_taken_over(app, listed):
+    session = app("queries", listed)
+    budget = plan_of(session).budget
+    session.press("Make it the scenario's budget")
+    assert session.scenario.budget == budget
+    assert "is the smallest that meets all targets" in plain(session.texts("markdown"))
+    button = next(each for each in session.button if each.label.startswith("Make it"))
+    assert button.disabled
+
+
+def test_whom_the_promise_protects_counts(app, listed):
+    session = app("queries", listed)
+    one = plan_of(session).rho
+    person = rp.Budget(rho="0.1", max_records_per_person=3)
+    session.scenario = listed.replaced(budget=person)
+    session.run()
+    assert float(plan_of(session).rho / one) == pytest.approx(9, rel=1e-3)
+
+
+def test_a_list_is_solved_once_whatever_the_budget(app, listed, monkeypatch):
+    session = choose_own(app("queries", listed))
+
+    def refuse(*_, **__):
+        raise AssertionError("solved once more")
+
+    monkeypatch.setattr(sys.modules["pages._queries_plan"], "query_optimum", refuse)
+    monkeypatch.setattr(sys.modules["pages._queries_compared"], "query_baselines", refuse)
+    for rho in ("0.2", "0.5"):
+        session.text_input(key="typed budget").set_value(rho).run()
+        assert plan_of(session).budget == rp.Budget(rho=rho)
+    session.open("plan").open("queries")
+    assert session.metrics()["Targets met"] == "3 of 3"
+    assert not session.error
+
+
+def test_budgets_of_nothing_and_targets_out_of_reach_are_told(app, listed):
+    session = choose_own(app("queries", listed.replaced(budget=rp.Budget(rho="1e-40"))))
+    assert "There is no plan: The noise that the budget asks for is too large" in plain(
+        session.texts("error")
+    )
+    assert not session.metrics()
+
+
+def test_a_list_without_a_plan_says_why(app, listed, monkeypatch):
+    def refuse(*_, **__):
+        raise PlanError("These queries cannot be measured.")
+
+    monkeypatch.setattr(sys.modules["pages._queries_plan"], "query_optimum", refuse)
+    session = app("queries", listed)
+    assert "There is no plan: These queries cannot be measured." in plain(session.texts("error"))
+
+
+# ---- what is shown of the plan
+
+
+def test_every_chart_has_a_caption_an_alternative_text_and_its_numbers(app, listed):
+    session = app("queries", listed)
+    charts = session.get("plotly_chart")
+    captions = plain(session.texts("caption"))
+    assert len(charts) == 2
+    for chart in charts:
+        words, _, sentence = chart.proto.alt.partition(". ")
+        assert words
+        assert sentence in captions
+    labels = [button.label for button in session.get("download_button")]
+    for file in ("queries.csv", "query_profile.csv", "free_counts.csv", "query_budgets.csv"):
+        assert f"Download {file}" in labels
+    assert "Download query-plan.json" in labels
+    assert session.code[0].value.startswith("rpexplore release query-plan.json records.csv")
+    numbers = [each for each in session.expander if each.label.startswith("The numbers of")]
+    assert len(numbers) == len(charts)
+
+
+def test_other_ways_are_drawn_with_the_largest_ratio(app, listed):
+    session = app("queries", listed)
+    chart = session.get("plotly_chart")[-1]
+    bars = json.loads(chart.proto.spec)["data"][0]
+    frame = next(each.value for each in session.dataframe if "largest_ratio" in each.value.columns)
+    assert bars["hovertext"] == frame["title"].tolist()
+    assert frame["title"].iloc[0] == "this plan"
+    plan = plan_of(session)
+    assert frame["rho"].iloc[0] == pytest.approx(float(plan.rho), rel=1e-3)
+
+
+def test_where_nothing_is_spare_no_chart_is_drawn(app, listed):
+    stated = stated_from_text(rp.Domain.from_sizes({"sex": 2}), "a: sex = 0 @ 5\nb: sex = 1 @ 5")
+    session = app("queries", listed.replaced(query_list=stated))
+    assert "nothing left over" in plain(session.texts("markdown"))
+    assert len(session.get("plotly_chart")) == 1
+
+
+def test_user_text_is_never_formatting(app, hostile):
+    names = dict.fromkeys(HOSTILE[:4], 3)
+    domain = rp.Domain.from_sizes(names)
+    lines = [f'"{name}": {condition} ± 3' for name, condition in zip(
+        HOSTILE, ["`**bold**` = 0", "`$x$ $y$` = 1", "total"], strict=False)]  # fmt: skip
+    stated = stated_from_text(domain, "\n".join(lines))
+    for scenario in (
+        hostile.replaced(query_list=stated),
+        hostile.replaced(query_list=stated, domain=rp.Domain.from_sizes({"x": 2})),
+    ):
+        session = app("queries", scenario)
+        choose_own(session)
+        for kind in ("markdown", "caption", "error", "info", "warning", "success"):
+            for text in session.texts(kind):
+                for mark in ("**bold**", "$x$", "<b>", "<i>", "[a](", ":red[", "`x`"):
+                    assert mark not in text
+
+
+def test_two_scenarios_have_lists_of_their_own(app, small, listed):
+    session = app("queries", listed)
+    session.test.session_state["study"] = Study(
+        (listed.replaced(name="one"), small.replaced(name="two"))
+    )
+    session.run()
+    assert session.metrics()
+    session.selectbox(key="open scenario").set_value("two").run()
+    assert not session.metrics()
+    assert session.text_area(key="query lines").value == ""

@@ -1,0 +1,49 @@
+"""A charged run: what the tests of releases do not reach, since both kinds of release book."""
+
+from pathlib import Path
+
+import pytest
+
+from rpexplore import Budget, Domain, SumOfVariances, Workload, plan
+from rpexplore.charge import Charge
+from rpexplore.errors import LedgerError
+from rpexplore.ledger import Ledger
+
+DOMAIN = Domain.from_sizes({"a": 2})
+PLAN = plan(Workload.all_up_to(DOMAIN, 1), loss=SumOfVariances(), budget=Budget(rho="1/2"))
+
+
+@pytest.fixture
+def charge(tmp_path) -> Charge:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "records.csv").write_text("a\n0\n")
+    return Charge(PLAN, tmp_path / "data" / "records.csv", tmp_path / "out" / "release", None, None)
+
+
+def runs(folder: Path):
+    data = folder / "data" / "records.csv"
+    return Ledger.beside(data).account(data).runs
+
+
+def test_no_folder_is_finished_unless_its_run_was_booked(charge, tmp_path):
+    with pytest.raises(AssertionError, match="not booked"), charge.folder() as folder:
+        (folder / "tables.csv").write_text("noisy")
+    assert list((tmp_path / "out").iterdir()) == []
+    assert runs(tmp_path) == ()
+
+
+def test_a_complete_release_is_kept_if_only_the_last_note_fails(charge, tmp_path, monkeypatch):
+    def broken(self, run):
+        raise LedgerError("The disk is full.")
+
+    monkeypatch.setattr(Ledger, "finish", broken)
+    with pytest.raises(LedgerError, match=r"complete at .* and charged.* The disk is full\."):
+        run(charge)
+    assert (tmp_path / "out" / "release" / "tables.csv").read_text() == "noisy"
+    assert [run.state for run in runs(tmp_path)] == ["started"]
+
+
+def run(charge: Charge) -> None:
+    with charge.folder() as folder:
+        charge.book()
+        (folder / "tables.csv").write_text("noisy")

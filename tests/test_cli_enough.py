@@ -1,0 +1,130 @@
+"""--enough-for: the smallest budget that meets targets, from the command line."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.plan import Plan
+from rpexplore.verification import verify
+from tests.test_cli import CODEBOOK, Program
+
+EACH = ("--table", "age", "--table", "sex,region")
+BOTH = ("--target", "age=±20", "--target", "sex,region=12")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch) -> Program:
+    monkeypatch.chdir(tmp_path)
+    Path("codebook.csv").write_text(CODEBOOK, "utf-8")
+    return Program(tmp_path)
+
+
+def planned(run: Program, *options: str) -> Plan:
+    run.done("plan", "codebook.csv", *options, "--out", "plan.json", "--force")
+    loaded = Plan.load("plan.json")
+    assert verify(loaded).holds
+    return loaded
+
+
+def worst_ratio(plan: Plan, musts: bool = False) -> float:
+    """Largest standard error of a table over its target, of those that must be met or all."""
+    ratios = plan.worst_standard_errors / plan.workload.targets
+    return float(np.nanmax(ratios[plan.workload.musts] if musts else ratios))
+
+
+@pytest.mark.parametrize("unit", [[], ["--delta", "1e-9"]])
+@pytest.mark.parametrize("persons", [[], ["--records-per-person", "2"]])
+@pytest.mark.parametrize("asked", [[], ["--ask", "region=ranges", "--ask", "age=prefix"]])
+def test_where_every_table_has_a_target_all_are_just_met(run, unit, persons, asked):
+    more = [*EACH, *BOTH, *asked, *persons]
+    plan = planned(run, *more, "--enough-for", "targets", *unit)
+    assert plan.loss == rp.MaxVariance(relative_to="target")
+    assert set(dict(plan.budget.stated)) == ({"epsilon", "delta"} if unit else {"rho"})
+    assert plan.budget.max_records_per_person == (2 if persons else None)
+    assert 0.9999 < worst_ratio(plan) <= 1
+    # The best plan of a budget that is smaller by a thousandth misses one of them.
+    less = str(plan.budget.rho * Fraction(999, 1000))
+    loss = ["--loss", "max", "--relative-to", "target", "--rho", less]
+    assert worst_ratio(planned(run, *more, *loss)) > 1
+
+
+def test_tables_without_a_target_get_a_tenth_more(run):
+    plan = planned(run, "--up-to", "2", *BOTH, "--enough-for", "targets")
+    assert plan.loss == rp.MustsThenAverage()
+    # All targets have to be met, so that the average of the others cannot go before them.
+    np.testing.assert_array_equal(plan.workload.musts, ~np.isnan(plan.workload.targets))
+    assert worst_ratio(plan) <= 1 + 1e-9
+    needed = rp.reach(plan.workload).needed_cost
+    assert float(plan.budget.privacy_cost) == pytest.approx(1.1 * needed, rel=1e-4)
+    assert np.all(np.isfinite(plan.variances))
+
+
+def test_for_musts_the_other_targets_are_met_in_proportion(run):
+    targets = ["--target", "age=±20 must", "--target", "sex,region=0.01"]
+    plan = planned(run, *EACH, *targets, "--enough-for", "musts", "--weighting", "cells")
+    assert plan.loss == rp.MustsThenAverage("cells")
+    assert plan.workload.musts.tolist() == [True, False]
+    assert worst_ratio(plan, musts=True) <= 1 + 1e-9
+    assert worst_ratio(plan) > 1
+    needed = rp.reach(plan.workload, musts_only=True).needed_cost
+    assert float(plan.budget.privacy_cost) == pytest.approx(1.1 * needed, rel=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["musts", "musts-then-targets"])
+@pytest.mark.parametrize("asked", [[], ["--ask", "region=ranges"]])
+def test_losses_that_put_musts_first_can_be_asked_for(run, loss, asked):
+    targets = ["--target", "age=±20 must", "--target", "sex,region=50"]
+    plan = planned(run, *EACH, *targets, *asked, "--enough-for", "musts", "--loss", loss)
+    assert worst_ratio(plan, musts=True) <= 1 + 1e-9
+
+
+def test_why_it_is_that_budget_is_told(run):
+    asked = ["plan", "codebook.csv", *EACH, *BOTH, "--enough-for", "targets", "--out", "plan.json"]
+    text = run.done(*asked)
+    rho = Plan.load("plan.json").budget.rho
+    assert text.startswith("The 2 targets take ρ = ")
+    assert f"{float(rho):.4g}"[:6] in text.partition(".\n")[0]
+    assert "hold that up" in text
+    assert "they get something" not in text
+    facts = run.json(*asked, "--force")
+    assert facts["why"] == text.partition("\n")[0]
+    with_others = ["plan", "codebook.csv", "--up-to", "1", "--target", "age=±20"]
+    text = run.done(*with_others, "--enough-for", "targets", "--out", "others.json")
+    assert "nothing is left for tables without such a target" in text
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--enough-for", "targets", "--rho", "1"], "--enough-for finds the budget"),
+        (["--enough-for", "targets", "--epsilon", "1"], "leave --epsilon out"),
+        (["--enough-for", "musts"], "No table must meet its target"),
+        (["--enough-for", "targets", "--loss", "sum"], "leave --loss out"),
+        (["--enough-for", "musts", "--loss", "max"], "(musts, musts-then-targets), got max"),
+        (
+            ["--enough-for", "targets", "--loss", "max", "--relative-to", "importance"],
+            "sees to it that they are met",
+        ),
+        (["--enough-for", "targets", "--weighting", "cells"], "--weighting belongs to"),
+        (["--enough-for", "all"], "see rpexplore plan --help."),
+    ],
+)
+def test_what_does_not_go_together_is_refused(run, options, told):
+    found = run.refused("plan", "codebook.csv", *EACH, *BOTH, *options, "--out", "plan.json")
+    assert told in found
+    assert "plan.json" not in run.files()
+
+
+def test_without_targets_there_is_no_smallest_budget(run):
+    asked = ["plan", "codebook.csv", *EACH, "--enough-for", "targets", "--out", "plan.json"]
+    assert "No table has a target" in run.refused(*asked)
+
+
+def test_musts_out_of_reach_tell_what_would_do(run):
+    targets = ["--target", "age=±20 must", "--loss", "musts", "--rho", "0.0001"]
+    told = run.refused("plan", "codebook.csv", *EACH, *targets, "--out", "plan.json")
+    assert "cannot all be met at this budget" in told
+    assert "times the budget and a little more" in told

@@ -1,0 +1,342 @@
+"""Lists of queries on the command line: planned, shown, verified and released like tables."""
+
+import csv
+import json
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rpexplore import Budget
+from rpexplore.cli.any_plan import says_queries
+from rpexplore.cli.query_options import named_presets
+from rpexplore.domain import Domain
+from rpexplore.ledger import Ledger
+from rpexplore.query_plan import QueryPlan
+from rpexplore.query_planner import query_optimum
+from rpexplore.query_release import QueryRelease
+from rpexplore.release import Release
+from tests.test_cli import CODEBOOK, Program
+
+QUERY = ("--query", 'women: sex = "Female" @ 5', "--query", 'old: age = "old" ± 20')
+LIST = ("queries", "plan", "--codebook", "codebook.csv")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch) -> Program:
+    monkeypatch.chdir(tmp_path)
+    Path("codebook.csv").write_text(CODEBOOK, "utf-8")
+    rows = [f"{('young', 'old')[i % 3 == 0]},{'FM'[i % 2]},R{i % 3 + 1}" for i in range(90)]
+    Path("records.csv").write_text("\n".join(["age,sex,region", *rows]) + "\n", "utf-8")
+    return Program(tmp_path)
+
+
+@pytest.fixture
+def planned(run) -> Program:
+    run.done(*LIST, *QUERY, "--rho", "0.1", "--out", "queries.json")
+    return run
+
+
+# ---- planning
+
+
+def test_queries_are_planned_and_summed_up(run):
+    text = run.done(*LIST, *QUERY, "--rho", "0.1", "--out", "queries.json")
+    plan = QueryPlan.load("queries.json")
+    assert str(plan) in text
+    assert "Saved to queries.json" in text
+    assert f"SHA-256 {plan.sha256}" in text
+    assert plan.queries.names == ("women", "old")
+    # About what the conditions name, and nothing else.
+    assert plan.queries.domain.names == ("age", "sex")
+    assert plan.queries.coefficients.tolist() == [[1, 0, 1, 0], [0, 0, 1, 1]]
+    assert plan.targets.tolist() == pytest.approx([5, 20 / 1.959964], rel=1e-6)
+    assert "noise on every cell" in text
+    # A young man is in no query, so that nothing of the budget is used for him.
+    assert re.search(r"^young, Male +0 % .* not known$", text, re.MULTILINE)
+
+
+def test_the_plain_ways_are_compared_with_the_plan(run):
+    facts = run.json(*LIST, *QUERY, "--rho", "0.1", "--out", "queries.json")
+    optimum = query_optimum(QueryPlan.load("queries.json").queries)
+    needed = {row["way"]: row["rho"] for row in facts["baselines"]}
+    assert needed["optimal plan"] == pytest.approx(optimum.cost / 2)
+    # Two of the three cells that are counted: variances of 2γ², each at a cost of 1/γ².
+    assert needed["input perturbation"] == pytest.approx(max(2 / 25, 2 / (20 / 1.959964) ** 2) / 2)
+    assert facts["targets_met"] == 2
+    assert facts["largest_ratio"] == pytest.approx(optimum.cost / 0.2)
+    assert facts["spare_cells"][0]["present_standard_error"] is None
+
+
+@pytest.mark.parametrize("file", ["list.txt", "list.csv", "table.csv"])
+def test_queries_are_read_from_files(run, file):
+    Path("list.txt").write_text('women: sex = "Female" @ 5\nold: age = "old"\n', "utf-8")
+    with Path("list.csv").open("w", newline="", encoding="utf-8") as written:
+        csv.writer(written).writerows(
+            [["name", "condition", "target"], ["women", 'sex="F"', "5"], ["old", 'age="old"', ""]]
+        )
+    cells = ["young, Female", "young, Male", "old, Female", "old, Male"]
+    with Path("table.csv").open("w", newline="", encoding="utf-8") as written:
+        csv.writer(written).writerows(
+            [["name", "target", *cells], ["women", 5, 1, 0, 1, 0], ["old", "", 0, 0, 1, 1]]
+        )
+    about = [] if file == "list.txt" else ["--attributes", "sex,age"]
+    target = ["--target", "±20"]
+    run.done(*LIST, *about, "--queries", file, *target, "--rho", "0.1", "--out", "file.json")
+    run.done(*LIST, *QUERY, "--rho", "0.1", "--out", "typed.json")
+    assert Path("file.json").read_bytes() == Path("typed.json").read_bytes()
+
+
+def test_a_csv_file_is_about_all_attributes_unless_told(run):
+    Path("list.csv").write_text('condition,target\n"age=""old""",5\n', "utf-8")
+    run.done(*LIST, "--queries", "list.csv", "--rho", "1", "--out", "queries.json")
+    assert QueryPlan.load("queries.json").queries.n_cells == 12
+
+
+def test_a_template_can_be_planned_as_it_is(run):
+    run.done(
+        "queries", "template", "--codebook", "codebook.csv", "--attributes", "region,sex",
+        "--out", "template.csv",
+    )  # fmt: skip
+    header = Path("template.csv").read_text("utf-8").splitlines()[0]
+    assert header.startswith("name,target,")
+    assert '"Female, North"' in header
+    about = ["--attributes", "sex,region", "--queries", "template.csv"]
+    run.done(*LIST, *about, "--rho", "1", "--out", "queries.json")
+    assert len(QueryPlan.load("queries.json").queries) == 1 + 2 + 3
+    again = ["queries", "template", "--codebook", "codebook.csv", "--out", "template.csv"]
+    assert "exists already" in run.refused(*again)
+    assert run.json(*again, "--force")["attributes"] == ["age", "sex", "region"]
+
+
+def test_presets_are_named_after_what_makes_them(run):
+    names = [(name.value, preset.queries.__name__) for name, preset in named_presets()]
+    assert [(given, made.replace("_", "-")) for given, made in names] == [
+        (given, given) for given, _ in names
+    ]
+    facts = run.json("queries", "presets")["presets"]
+    assert [fact["name"] for fact in facts] == [given for given, _ in names]
+    assert facts[0]["cell_count"] == 252
+    text = run.done("queries", "presets")
+    assert all(f"{given}: " in text for given, _ in names)
+
+
+def test_a_preset_is_planned(run):
+    made = ["queries", "plan", "--preset", "identity-plus-sum", "--out", "queries.json"]
+    facts = run.json(*made, "--enough")
+    # Its smallest privacy cost is 2n/(n + 1).
+    assert Fraction(facts["rho"]) == pytest.approx(64 / 65, rel=2e-3)
+    assert facts["targets_met"] == facts["query_count"] == 65
+    other = ["--codebook", "codebook.csv", "--rho", "1", "--force"]
+    assert "of its own" in run.refused(*made, *other)
+    assert "of its own" in run.refused(*made, "--target", "5", "--rho", "1", "--force")
+
+
+@pytest.mark.parametrize("unit", [[], ["--delta", "1e-9"]])
+@pytest.mark.parametrize("persons", [[], ["--records-per-person", "3"]])
+def test_enough_is_the_smallest_budget_that_meets_all_targets(run, unit, persons):
+    run.done(*LIST, *QUERY, "--enough", *unit, *persons, "--out", "queries.json")
+    plan = QueryPlan.load("queries.json")
+    assert np.all(plan.met)
+    assert set(dict(plan.budget.stated)) == ({"epsilon", "delta"} if unit else {"rho"})
+    assert plan.budget.max_records_per_person == (3 if persons else None)
+    factor = 9 if persons else 1
+    least = query_optimum(plan.queries).lower_bound / 2 * factor
+    assert least <= float(plan.rho) < least * 1.002
+    less = Budget(rho=plan.rho * Fraction(998, 1000), max_records_per_person=3 if persons else None)
+    assert not np.all(query_optimum(plan.queries).at(less).met)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], "Give the queries in one way"),
+        ([*QUERY, "--queries", "none.txt"], "Give the queries in one way"),
+        (["--queries", "none.txt"], "'none.txt' cannot be read"),
+        (["--queries", "none.csv"], "'none.csv' cannot be read"),
+        (["--query", "all: @ 5", "--attributes", "age,height"], "'height'"),
+        (["--query", "height > 3 @ 5"], "'height'"),
+        (["--query", 'age = "old"'], "needs a target"),
+        (["--query", 'age = "old" @ 5', "--query", 'age = "old" @ 6'], "given before"),
+        (["--query", 'age = "old"', "--target", "wide"], "must be written like"),
+        ([*QUERY, "--attributes", "sex"], "'age'"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(run, options, told):
+    found = run.refused(*LIST, *options, "--rho", "0.1", "--out", "queries.json")
+    assert told in found
+    assert "queries.json" not in run.files()
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], "Give the budget in one way"),
+        (["--rho", "0.1", "--enough"], "--enough finds the budget; leave --rho out"),
+        (["--enough", "--epsilon", "1", "--delta", "1e-9"], "leave --epsilon out"),
+    ],
+)
+def test_budgets_are_given_in_one_way(run, options, told):
+    assert told in run.refused(*LIST, *QUERY, *options, "--out", "queries.json")
+
+
+def test_it_must_be_said_what_queries_are_about(run):
+    plan = ["queries", "plan", *QUERY, "--rho", "1", "--out", "queries.json"]
+    assert "Say what the queries are about" in run.refused(*plan)
+
+
+def test_plans_are_overwritten_only_by_force(planned):
+    before = Path("queries.json").read_bytes()
+    again = [*LIST, *QUERY, "--rho", "0.2", "--out", "queries.json"]
+    assert "exists already" in planned.refused(*again)
+    assert Path("queries.json").read_bytes() == before
+    planned.done(*again, "--force")
+    assert QueryPlan.load("queries.json").rho > Fraction(1, 10)
+
+
+def test_the_group_tells_its_verbs(run):
+    text = run.done("queries")
+    assert text == run.done("queries", "--help")
+    for verb in ("plan", "presets", "template"):
+        assert re.search(rf"^  {verb} .*\.$", text, re.MULTILINE)
+    assert "..." not in text.partition("Commands:")[2]
+
+
+# ---- the verbs for plans
+
+
+def test_show_has_the_furthest_off_first(planned):
+    plan = QueryPlan.load("queries.json")
+    text = planned.done("show", "queries.json", "--tables", "1")
+    assert str(plan) in text
+    worst = plan.queries.names[int(np.argmax(plan.standard_errors / plan.targets))]
+    assert re.search(rf"^{worst} .* yes$", text, re.MULTILINE)
+    assert "… and 1 more queries: --tables 2 shows all" in text
+    assert "more queries" not in planned.done("show", "queries.json")
+    facts = planned.json("show", "queries.json")
+    assert facts["sha256"] == plan.sha256
+    by_name = {row["name"]: row for row in facts["queries"]}
+    for name, error in zip(plan.queries.names, plan.standard_errors.tolist(), strict=True):
+        assert by_name[name]["standard_error"] == error
+        assert by_name[name]["margin_95"] == pytest.approx(1.959964 * error, rel=1e-6)
+    assert sum(row["shadow_price"] for row in facts["queries"]) == pytest.approx(1)
+
+
+def test_show_writes_all_queries(planned):
+    planned.done("show", "queries.json", "--csv", "queries.csv")
+    with Path("queries.csv").open(newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    assert header[:3] == ["name", "standard_error", "margin_95"]
+    assert {row[0] for row in rows} == {"women", "old"}
+    assert "exists already" in planned.refused("show", "queries.json", "--csv", "queries.csv")
+
+
+def test_verify_and_show_tell_a_plan_that_claims_too_much(planned):
+    text = planned.done("verify", "queries.json")
+    assert text.count("ok  ") == 3
+    assert planned.json("verify", "queries.json")["holds"] is True
+    content = json.loads(Path("queries.json").read_text("utf-8"))
+    content["gamma_squared"] = "1"
+    Path("broken.json").write_text(json.dumps(content), "utf-8")
+    result = planned("verify", "broken.json")
+    assert result.exit_code == 1
+    assert "FAIL privacy cost" in result.stdout
+    found = json.loads(planned("verify", "broken.json", "--json").stdout)
+    assert (found["holds"], found["guarantee"]) == (False, None)
+    assert "does not hold what it claims" in planned.refused("show", "broken.json")
+    refused = planned("release", "broken.json", "records.csv", "--out", "out")
+    assert "does not hold what it claims" in refused.stderr
+
+
+def test_kinds_of_plans_are_told_by_their_format(planned):
+    Path("other.json").write_text('{"domain": 1, "format": "rpexplore-query-plan"}', "utf-8")
+    Path("bytes.json").write_bytes(b"\xff\xfe")
+    assert says_queries(Path("queries.json"))
+    for name in ("other.json", "bytes.json", "none.json", "codebook.csv"):
+        assert not says_queries(Path(name))
+        assert "plan" in planned.refused("show", name)
+    told = planned.refused("report", "queries.json", "--out", "report.html")
+    assert "reports are made on plans of tables" in told
+    assert "report.html" not in planned.files()
+
+
+# ---- release
+
+
+def test_release_writes_answers_and_tells_what_it_charges(planned):
+    text = planned.done("release", "queries.json", "records.csv", "--out", "out")
+    assert "Protects  one record" in text
+    assert "Cost      ρ = 0.1 for this run" in text
+    assert "The 2 noisy answers are in out" in text
+    assert "Charged ρ = 0.1; spent on this data so far: ρ = 0.1" in text
+    answers = QueryRelease.load("out").answers
+    assert answers["name"].tolist() == ["women", "old"]
+    # 45 women, 30 old people; farther out with probability 1e-11.
+    assert np.all(np.abs(answers["answer"] - [45, 30]) < 6.8 * answers["standard_error"])
+
+
+def test_tables_and_queries_share_the_ledger(planned):
+    planned.done("plan", "codebook.csv", "--up-to", "1", "--rho", "0.2", "--out", "plan.json")
+    capped = ["--cap-rho", "0.35"]
+    planned.done("release", "plan.json", "records.csv", "--out", "tables", *capped)
+    facts = planned.json("release", "queries.json", "records.csv", "--out", "answers", *capped)
+    assert facts["query_count"] == 2
+    assert facts["folder"] == "answers"
+    assert Fraction(facts["charged_rho"]) == QueryPlan.load("queries.json").rho
+    assert Fraction(facts["spent_rho"]) == pytest.approx(Fraction(3, 10))
+    third = planned("release", "queries.json", "records.csv", "--out", "third")
+    assert third.exit_code == 2
+    assert "left of its cap" in third.stderr
+    listed = planned.json("ledger", "records.csv")["runs"]
+    assert [Path(each["output"]).name for each in listed] == ["tables", "answers"]
+    Release.load("tables")
+    assert "'rpexplore-query-release'" in planned.refused("answer", "answers", "age=old")
+
+
+def test_release_asks_where_somebody_can_answer(planned, monkeypatch):
+    monkeypatch.setattr("rpexplore.cli.verbs.interactive", lambda: True)
+    command = ["release", "queries.json", "records.csv", "--out", "out"]
+    refused = planned(*command, input="n\n")
+    assert refused.exit_code == 2
+    assert "nothing was charged" in refused.stderr
+    assert not Path("out").exists()
+    assert planned(*command, "--json", input="y\n").exit_code == 0
+
+
+def test_release_puts_unknown_values_where_told(planned):
+    with Path("records.csv").open("a", encoding="utf-8") as file:
+        file.write("old,X,R1\n")
+    command = ["release", "queries.json", "records.csv", "--out", "out"]
+    assert "'sex'" in planned(*command).stderr
+    planned.done(*command, "--other", "sex=M")
+    assert QueryRelease.load("out").manifest["other_values"] == {"sex": "M"}
+    # A region is no part of this plan.
+    told = planned.refused(*command[:-1], "more", "--other", "region=R1")
+    assert "must be an attribute of the plan" in told
+
+
+def test_a_stop_after_booking_says_that_it_stays_charged(planned, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    command = ["release", "queries.json", "records.csv", "--out", "out"]
+    monkeypatch.setattr("rpexplore.query_release.discrete_gaussian", stop)
+    stopped = planned(*command)
+    assert stopped.exit_code == 130
+    assert stopped.stderr == "Stopped. The run was booked before: ρ = 0.1 stays charged.\n"
+    monkeypatch.setattr("rpexplore.query_release.read_records", stop)
+    assert planned(*command).stderr == "Stopped. Nothing was charged, nothing was written.\n"
+    account = Ledger.beside("records.csv").account("records.csv")
+    assert [each.state for each in account.runs] == ["started"]
+    assert not Path("out").exists()
+
+
+def test_the_codebook_of_a_plan_is_its_own(planned):
+    """The released plan needs no codebook beside it."""
+    Path("codebook.csv").unlink()
+    planned.done("release", "queries.json", "records.csv", "--out", "out")
+    domain = QueryRelease.load("out").plan.queries.domain
+    assert domain.names == ("age", "sex")
+    assert isinstance(domain, Domain)

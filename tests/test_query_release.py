@@ -1,0 +1,508 @@
+"""A release of queries: exact without noise, right with it, booked in time, and silent."""
+
+import csv
+import json
+import logging
+import os
+import shutil
+import traceback
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rpexplore
+from rpexplore import Attribute, Budget, Categories, Domain, Integers, SumOfVariances, Workload
+from rpexplore.data.records import Records
+from rpexplore.errors import DataError, DomainError, LedgerError, PlanError, ReleaseError
+from rpexplore.ledger import Ledger
+from rpexplore.linear_queries import QueryList
+from rpexplore.query_plan import QueryPlan
+from rpexplore.query_planner import query_plan
+from rpexplore.query_release import QueryRelease, release_queries
+from rpexplore.release import Release, release
+from tests.queries import query_list
+from tests.strategies import workloads
+from tests.test_query_plan import query_lists
+
+NOISE = "rpexplore.query_release.discrete_gaussian"
+DOMAIN = Domain(
+    (
+        Attribute("sex", Categories(("f", "m"), ("female", "male"))),
+        Attribute("age", Integers(0, 8, 3)),
+    )
+)
+NAMES = ("women", 'from 3, "old"', "women − men\nor so")
+WOMEN, FROM_3, DIFFERENCE = [1, 1, 1, 0, 0, 0], [0, 1, 1, 0, 1, 1], [1, 1, 1, -1, -1, -1]
+QUERIES = QueryList(DOMAIN, np.array([WOMEN, FROM_3, DIFFERENCE]), NAMES, np.array([1.0, 2, 30]))
+PLAN = query_plan(QUERIES, budget=Budget(rho="1/2"))
+CSV = "notes,age,sex\nx,0,f\nx,2,f\nx,3,m\nx,8,f\nx,5,m\nx,5,m\n"
+TRUTH = [3, 4, 0]
+SECRET = "s3cr3t-value"
+
+
+@pytest.fixture
+def data(tmp_path) -> Path:
+    path = tmp_path / "data" / "records.csv"
+    path.parent.mkdir()
+    path.write_text(CSV)
+    return path
+
+
+@pytest.fixture
+def output(tmp_path) -> Path:
+    """Where a release may go: the folder around it is empty."""
+    (tmp_path / "outputs").mkdir()
+    return tmp_path / "outputs" / "release"
+
+
+def no_noise(size, gamma_squared):
+    return np.zeros(size, dtype=np.int64)
+
+
+@pytest.fixture
+def without_noise(monkeypatch):
+    monkeypatch.setattr(NOISE, no_noise)
+
+
+@pytest.fixture
+def forbidden_noise(monkeypatch):
+    def draw(*args, **options):
+        raise AssertionError("noise was drawn")
+
+    monkeypatch.setattr(NOISE, draw)
+
+
+def runs(data: Path):
+    return Ledger.beside(data).account(data).runs
+
+
+def entries(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+# --- values
+
+
+@settings(max_examples=25, deadline=None)
+@given(query_lists(), st.integers(0, 2**32), st.integers(0, 40))
+def test_without_noise_every_answer_is_exact(tmp_path_factory, queries, seed, n_records):
+    """W x, x counted record by record, whatever the order of the columns in the file."""
+    folder = tmp_path_factory.mktemp("release")
+    rng, sizes = np.random.default_rng(seed), queries.domain.sizes.tolist()
+    codes = [rng.integers(0, n, n_records) for n in sizes]
+    columns = dict(reversed(list(zip(queries.domain.names, codes, strict=True))))
+    pd.DataFrame(columns).to_csv(folder / "records.csv", index=False)
+    cells = list(product(*map(range, sizes)))
+    counts = np.zeros(len(cells))
+    for record in zip(*[each.tolist() for each in codes], strict=True):
+        counts[cells.index(record)] += 1
+    expected = queries.coefficients @ counts
+    found = query_plan(queries, budget=Budget(rho=1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(NOISE, no_noise)
+        done = release_queries(found, folder / "records.csv", folder / "out")
+    answers = QueryRelease.load(done.folder).answers
+    scale = np.max(np.abs(queries.coefficients), axis=1) * max(n_records, 1)
+    assert np.max(np.abs(answers["answer"] - expected) / scale) < 1e-7
+    assert done.measurements.dtype == np.int64
+    exact = found.strategy.integers.astype(object) @ counts.astype(int).astype(object)
+    assert done.measurements.tolist() == exact.tolist()
+
+
+def test_answers_stand_beside_their_names_and_accuracy(data, output, without_noise):
+    done = release_queries(PLAN, data, output)
+    answers = done.answers
+    assert answers.columns.tolist() == [
+        "name", "answer", "standard_error", "margin_95", "target", "met",
+    ]  # fmt: skip
+    assert answers["name"].tolist() == list(NAMES)
+    assert np.allclose(answers["answer"], TRUTH, atol=1e-9)
+    assert answers["standard_error"].tolist() == PLAN.standard_errors.tolist()
+    assert np.allclose(answers["margin_95"], 1.959964 * PLAN.standard_errors, rtol=1e-6)
+    assert answers["target"].tolist() == [1, 2, 30]
+    assert answers["met"].tolist() == PLAN.met.tolist() == [False, False, True]
+    with (output / "answers.csv").open(newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    assert header == answers.columns.tolist()
+    for row, expected in zip(rows, answers.itertuples(index=False), strict=True):
+        assert row[0] == expected.name
+        assert [float(each) for each in row[1:5]] == list(expected)[1:5]
+        assert row[5] == str(expected.met).lower()
+
+
+def test_answers_follow_from_the_measured_integers_and_the_plan_alone(data, output):
+    done = release_queries(PLAN, data, output)
+    data.unlink()
+    opened = QueryRelease.load(output)
+    integers = np.array(json.loads((output / "plan.json").read_text())["strategy"], dtype=float)
+    expected = QUERIES.coefficients @ np.linalg.pinv(integers) @ opened.measurements
+    assert np.allclose(expected, done.answers["answer"], rtol=0, atol=1e-6)
+    assert opened.plan.text == PLAN.text
+
+
+def test_one_record_more_changes_what_is_measured_by_its_column(tmp_path, without_noise):
+    """The exact sensitivity: ρ that is booked is the largest squared change over 2γ²."""
+    largest = 0
+    values = list(product("fm", (0, 4, 8)))
+    for cell, (sex, age) in enumerate(values):
+        found = []
+        for more in ("", f"x,{age},{sex}\n"):
+            data = tmp_path / f"{cell}{bool(more)}.csv"
+            data.write_text(CSV + more)
+            done = release_queries(PLAN, data, tmp_path / f"out{cell}{bool(more)}")
+            found.append(done.measurements.tolist())
+            (run,) = runs(data)
+            assert run.record_rho == PLAN.record_rho
+        change = [after - before for before, after in zip(*found, strict=True)]
+        assert change == PLAN.strategy.integers[:, cell].tolist()
+        largest = max(largest, sum(each**2 for each in change))
+    assert Fraction(largest) / PLAN.gamma_squared / 2 == PLAN.record_rho <= Fraction(1, 2)
+
+
+def test_noise_is_drawn_once_at_the_scale_of_the_plan(data, output, monkeypatch):
+    drawn = []
+
+    def spy(size, gamma_squared):
+        drawn.append((size, gamma_squared))
+        return no_noise(size, gamma_squared)
+
+    monkeypatch.setattr(NOISE, spy)
+    release_queries(PLAN, data, output)
+    assert drawn == [(len(PLAN.strategy.integers), PLAN.gamma_squared)]
+
+
+def test_two_releases_differ_and_noise_is_the_operating_systems(data, output, monkeypatch):
+    urandom, drawn = os.urandom, []
+
+    def spy(size):
+        drawn.append(size)
+        return urandom(size)
+
+    monkeypatch.setitem(rpexplore.sampling.discrete_gaussian.__kwdefaults__, "random_bytes", spy)
+    one, two = (release_queries(PLAN, data, output.with_name(name)) for name in "ab")
+    assert one.measurements.tolist() != two.measurements.tolist()
+    assert sum(drawn) >= 2 * 16 * len(PLAN.strategy.integers)
+
+
+def test_only_the_attributes_that_are_asked_about_are_read(data, output, without_noise):
+    women = query_list([[1, 0]], sizes=[2])
+    renamed = QueryList(Domain((DOMAIN["sex"],)), women.coefficients, ("women",), women.targets)
+    data.write_text(CSV.replace("age", SECRET))
+    done = release_queries(query_plan(renamed, budget=Budget(rho=1)), data, output)
+    assert np.allclose(done.answers["answer"], 3)
+
+
+def test_other_keeps_everybody(data, output, without_noise):
+    data.write_text(CSV + "x,99,f\n")
+    done = release_queries(PLAN, data, output, other={"age": "6 to 8"})
+    assert np.allclose(done.answers["answer"], [4, 5, 1])
+    assert done.manifest["other_values"] == {"age": "6 to 8"}
+    assert "counted as: age: 6 to 8" in (output / "README.md").read_text()
+
+
+def test_a_file_without_records_can_be_released(data, output):
+    data.write_text("sex,age\n")
+    assert len(release_queries(PLAN, data, output).answers) == 3
+
+
+# --- refusals come before anything is booked or written
+
+
+def tampered(change) -> QueryPlan:
+    content = json.loads(PLAN.text)
+    change(content)
+    return QueryPlan.parse(json.dumps(content))
+
+
+def less_noise(content):
+    content["gamma_squared"] = "1000"
+
+
+def other_variance(content):
+    content["queries"][1]["variance"] *= 1 - 1e-6
+
+
+def lower_cost(content):
+    content["privacy_cost"] = "0.9"
+
+
+def larger_entries(content):
+    content["strategy"] = [[2 * entry for entry in row] for row in content["strategy"]]
+
+
+@pytest.mark.parametrize("change", [less_noise, other_variance, lower_cost, larger_entries])
+def test_a_tampered_plan_is_refused(change, data, output, forbidden_noise):
+    with pytest.raises(PlanError, match="does not hold what it claims"):
+        release_queries(tampered(change), data, output)
+    assert entries(data.parent) == ["records.csv"]
+    assert entries(output.parent) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [CSV.replace("x,5,m", f"x,5,{SECRET}", 1), CSV.replace("sex", SECRET), CSV + f"{SECRET}\n", ""],
+    ids=["value", "no column", "ragged", "nothing"],
+)
+def test_bad_records_are_refused(text, data, output, forbidden_noise):
+    data.write_text(text)
+    with pytest.raises(DataError) as caught:
+        release_queries(PLAN, data, output)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    assert entries(data.parent) == ["records.csv"]
+    assert entries(output.parent) == []
+
+
+@pytest.mark.parametrize("name", ["none.csv", "records.txt"])
+def test_bad_files_are_refused(name, data, output, forbidden_noise):
+    (data.parent / "records.txt").write_text(CSV)
+    with pytest.raises(DataError):
+        release_queries(PLAN, data.with_name(name), output)
+    assert entries(output.parent) == []
+
+
+@pytest.mark.parametrize("other", [{"nobody": "f"}, {"age": "7"}])
+def test_an_unknown_other_is_refused(other, data, output, forbidden_noise):
+    with pytest.raises((DataError, DomainError)):
+        release_queries(PLAN, data, output, other=other)
+    assert runs(data) == ()
+
+
+def test_an_existing_output_is_refused(data, output, forbidden_noise):
+    output.write_text("precious")
+    with pytest.raises(ReleaseError, match="already something"):
+        release_queries(PLAN, data, output)
+    assert runs(data) == ()
+    assert output.read_text() == "precious"
+
+
+def test_a_disk_without_room_is_refused(data, output, forbidden_noise, monkeypatch):
+    usage = shutil.disk_usage(data.parent)
+    monkeypatch.setattr("shutil.disk_usage", lambda path: usage._replace(free=100))
+    with pytest.raises(ReleaseError, match="kB free"):
+        release_queries(PLAN, data, output)
+    assert runs(data) == ()
+
+
+def test_too_many_records_are_refused(data, output, forbidden_noise, monkeypatch):
+    largest = int(np.max(np.abs(PLAN.strategy.integers)))
+    empty, most = np.empty(0, dtype=np.uint8), -(-(2**61) // largest)
+    crowd = Records({0: empty, 1: empty}, most, DOMAIN.sizes)
+    monkeypatch.setattr("rpexplore.query_release.read_records", lambda *args, **options: crowd)
+    with pytest.raises(ReleaseError, match="too many records") as caught:
+        release_queries(PLAN, data, output)
+    assert str(most) not in str(caught.value)
+    assert entries(data.parent) == ["records.csv"]
+    assert entries(output.parent) == []
+    # One fewer fits, as do all sums: nothing is larger than the entries times the records.
+    assert largest * (most - 1) < 2**61
+
+
+# --- the ledger, which tables and queries share
+
+
+def test_tables_and_queries_of_one_data_file_share_its_cap(data, output, without_noise):
+    table = Workload.all_up_to(DOMAIN, 1)
+    tables = rpexplore.plan(table, loss=SumOfVariances(), budget=Budget(rho="1/4"))
+    release(tables, data, output, cap_rho="4/5")
+    release_queries(PLAN, data, output.with_name("queries"))
+    account = Ledger.beside(data).account(data)
+    assert account.spent_record_rho == tables.record_rho + PLAN.record_rho
+    assert [run.plan_sha256 for run in account.runs] == [tables.sha256, PLAN.sha256]
+    assert [run.state for run in account.runs] == ["finished"] * 2
+    for refused in (
+        lambda: release(tables, data, output.with_name("more")),
+        lambda: release_queries(PLAN, data, output.with_name("more")),
+    ):
+        with pytest.raises(LedgerError, match="left of its cap"):
+            refused()
+    with pytest.raises(LedgerError, match="another cap"):
+        release_queries(PLAN, data, output.with_name("more"), cap_rho=1)
+    assert entries(output.parent) == ["queries", "release"]
+
+
+def test_persons_are_charged_as_records(data, output, without_noise):
+    person = query_plan(QUERIES, budget=Budget(rho="9/2", max_records_per_person=3))
+    release_queries(person, data, output, cap_rho="9")
+    account = Ledger.beside(data).account(data)
+    assert account.cap_record_rho == 1
+    assert account.spent_record_rho == person.rho / 9
+    assert Fraction(1, 2) * (1 - Fraction(1, 10**9)) < account.spent_record_rho <= Fraction(1, 2)
+
+
+def test_beyond_the_cap_no_noise_is_drawn(data, output, forbidden_noise):
+    with pytest.raises(LedgerError, match="left of its cap"):
+        release_queries(PLAN, data, output, cap_rho="0.49")
+    account = Ledger.beside(data).account(data)
+    assert (account.runs, account.cap_record_rho) == ((), None)
+    assert entries(output.parent) == []
+
+
+def test_a_named_ledger_is_used(data, output, tmp_path):
+    release_queries(PLAN, data, output, ledger=tmp_path / "book.sqlite")
+    assert runs(data) == ()
+    assert len(Ledger(tmp_path / "book.sqlite").account(data).runs) == 1
+
+
+# --- the order of things, and interruptions
+
+
+def test_a_run_is_on_disk_before_the_noise(data, output, monkeypatch):
+    seen = []
+
+    def spy(size, gamma_squared):
+        seen.append([run.state for run in runs(data)])
+        assert not output.exists()
+        return no_noise(size, gamma_squared)
+
+    monkeypatch.setattr(NOISE, spy)
+    release_queries(PLAN, data, output)
+    assert seen == [["started"]]
+    assert [run.state for run in runs(data)] == ["finished"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError])
+@pytest.mark.parametrize(
+    "where", [NOISE, "rpexplore.query_release.write_query_release", "json.dump"]
+)
+def test_an_interrupted_run_stays_charged_and_leaves_nothing(
+    error, where, data, output, monkeypatch
+):
+    def interrupt(*args, **options):
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(where, interrupt)
+        with pytest.raises(error):
+            release_queries(PLAN, data, output)
+    assert [run.state for run in runs(data)] == ["started"]
+    assert runs(data)[0].record_rho == PLAN.record_rho
+    assert entries(output.parent) == []
+    release_queries(PLAN, data, output)
+    assert [run.state for run in runs(data)] == ["started", "finished"]
+
+
+def test_a_full_disk_is_told_in_one_sentence(data, output, monkeypatch):
+    def full(*args, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pyarrow.csv.write_csv", full)
+    with pytest.raises(ReleaseError, match=r"No space left on device.*stays charged"):
+        release_queries(PLAN, data, output)
+    assert [run.state for run in runs(data)] == ["started"]
+    assert entries(output.parent) == []
+
+
+@pytest.mark.parametrize("share", [0.0, 0.9])
+def test_a_progress_that_stops_the_run_before_the_booking_costs_nothing(share, data, output):
+    def stop(doing, done):
+        if done >= share and doing != "Reading the records":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        release_queries(PLAN, data, output, progress=stop)
+    assert runs(data) == ()
+    assert entries(output.parent) == []
+
+
+def test_progress_is_told_in_order_and_ends_with_one(data, output):
+    told = []
+    release_queries(PLAN, data, output, progress=lambda *each: told.append(each))
+    shares = [share for _, share in told]
+    assert shares == sorted(shares)
+    assert told[0] == ("Checking the plan", 0.0)
+    assert told[-1] == ("Finished", 1.0)
+    words = [doing for doing, _ in told]
+    assert words.index("Booking the run in the ledger") < words.index("Measuring with noise")
+
+
+# --- the folder
+
+
+def test_the_folder_holds_everything_and_hashes_tell_changes(data, output):
+    done = release_queries(PLAN, data, output)
+    names = ["README.md", "answers.csv", "answers.parquet", "manifest.json"]
+    assert entries(output) == [*names, "measurements.parquet", "plan.json"]
+    assert output.stat().st_mode & 0o777 == data.parent.stat().st_mode & 0o777
+    assert (output / "plan.json").read_text() == PLAN.text
+    manifest = json.loads((output / "manifest.json").read_text())
+    assert manifest == done.manifest
+    assert manifest["rho"] == rpexplore.exact.exact_text(PLAN.rho)
+    assert {entry["path"] for entry in manifest["files"]} == {*entries(output)} - {"manifest.json"}
+    readme = (output / "README.md").read_text()
+    assert "3 queries over the 6 cells of\n`sex` × `age`" in readme
+    assert "zCDP" in readme
+    for name in entries(output):
+        if name != "manifest.json":
+            file = output / name
+            content = file.read_bytes()
+            file.write_bytes(content + b" ")
+            with pytest.raises(ReleaseError, match="was changed"):
+                QueryRelease.load(output)
+            file.write_bytes(content)
+    QueryRelease.load(output)
+
+
+def test_releases_of_tables_and_of_queries_are_told_apart(data, output):
+    release_queries(PLAN, data, output)
+    with pytest.raises(ReleaseError, match="'rpexplore-query-release'"):
+        Release.load(output)
+    tables = rpexplore.plan(
+        Workload.all_up_to(DOMAIN, 1), loss=SumOfVariances(), budget=Budget(rho=1)
+    )
+    release(tables, data, output.with_name("tables"))
+    with pytest.raises(ReleaseError, match="'rpexplore-release'"):
+        QueryRelease.load(output.with_name("tables"))
+    with pytest.raises(ReleaseError, match="not a finished release"):
+        QueryRelease.load(data.parent)
+
+
+def test_nothing_private_is_logged_printed_or_stored(tmp_path, output, caplog, capfd):
+    """41,357 records, of which 41,353 fall in one cell; noise makes equality a rare chance."""
+    caplog.set_level(logging.DEBUG)
+    data = tmp_path / "folder-of-secrets" / "records-of-secrets.csv"
+    data.parent.mkdir()
+    data.write_text(f"sex,age,{SECRET}\n" + "f,0,zz\n" * 41_353 + "m,8,zz\n" * 4)
+    found = query_plan(QUERIES, budget=Budget(rho="1e-9"))
+    shown = []
+    release_queries(found, data, output, progress=lambda doing, share: shown.append(doing))
+    captured = capfd.readouterr()
+    texts = [captured.out, captured.err, *shown, *(r.getMessage() for r in caplog.records)]
+    texts += [(output / name).read_text() for name in ("README.md", "plan.json", "answers.csv")]
+    texts.append(json.dumps({**json.loads((output / "manifest.json").read_text()), "files": []}))
+    for path in output.glob("*.parquet"):
+        assert b"secrets" not in path.read_bytes()
+        assert set(pq.ParquetFile(path).metadata.metadata or {}) <= {b"ARROW:schema"}
+    for word in (SECRET, "41353", "41357", "secrets"):
+        assert not any(word in text for text in texts)
+
+
+@settings(max_examples=5, deadline=None)
+@given(workloads())
+def test_all_counts_of_tables_agree_with_queries_for_them(tmp_path_factory, workload):
+    """The same records, through a plan of tables and a list of queries, without noise."""
+    domain = workload.domain
+    if np.prod(domain.sizes) > 100:
+        return
+    folder = tmp_path_factory.mktemp("both")
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({a.name: rng.integers(0, a.size, 20) for a in domain})
+    frame.to_csv(folder / "records.csv", index=False)
+    every = rpexplore.plan(
+        Workload.of(domain, [domain.names]), loss=SumOfVariances(), budget=Budget(rho=1)
+    )
+    n_cells = int(np.prod(domain.sizes))
+    queries = QueryList(domain, np.eye(n_cells), tuple(map(str, range(n_cells))), np.ones(n_cells))
+    single = query_plan(queries, budget=Budget(rho=1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(NOISE, no_noise)
+        patch.setattr("rpexplore.measurement.discrete_gaussian", no_noise)
+        table = release(every, folder / "records.csv", folder / "tables").table(domain.names)
+        found = release_queries(single, folder / "records.csv", folder / "queries").answers
+    assert np.allclose(table["value"], found["answer"], atol=1e-6)
