@@ -7,11 +7,11 @@ import streamlit as st
 from pages._queries_list import CHOSEN, HERE, domain, replace_list
 from pages._session import bind, change, current, escaped, say
 from rpexplore.domain import Domain
-from rpexplore.linear_queries import MAX_CELLS, checked_n_cells
-from rpexplore.query_domain import choosable, chosen_domain
-from rpexplore.query_edits import about_attributes, are_of_schema, differences_from_schema
-from rpexplore.query_presets import PRESETS
-from rpexplore.stated_queries import StatedQueries, stated_from_text, text_from_stated
+from rpexplore.queries.domains import choosable, chosen_domain
+from rpexplore.queries.edits import about_attributes, are_of_schema, differences_from_schema
+from rpexplore.queries.presets import PRESETS
+from rpexplore.queries.query_list import MAX_CELLS, checked_n_cells
+from rpexplore.queries.stated import StatedQueries, stated_from_text, text_from_stated
 from rpexplore.words import plural
 
 

@@ -7,9 +7,9 @@ from pages._session import change, current, say
 from rpexplore.analysis.query_outcomes import queries_in_words
 from rpexplore.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.linear_queries import QueryList
-from rpexplore.query_builders import cumulative_queries, marginal_queries, range_queries
-from rpexplore.query_edits import with_queries
+from rpexplore.queries.builders import cumulative_queries, marginal_queries, range_queries
+from rpexplore.queries.edits import with_queries
+from rpexplore.queries.query_list import QueryList
 
 TABLES, RUNNING, RANGES = "tables", "running", "ranges"
 NAMES = {

@@ -7,7 +7,7 @@ from pages._session import change, current, escaped, show_messages
 from rpexplore.analysis.query_budgets import smallest_query_budget
 from rpexplore.budget import Budget
 from rpexplore.errors import RpexploreError
-from rpexplore.query_planner import QueryOptimum
+from rpexplore.queries.planner import QueryOptimum
 
 HERE = "budget of queries"
 ENOUGH, OWN = "As much as the targets need", "The scenario's budget"

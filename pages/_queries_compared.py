@@ -8,7 +8,7 @@ from pages._task import Note, worked_out
 from rpexplore.analysis.query_baselines import query_baselines
 from rpexplore.analysis.query_comparison import budgets_in_words, budgets_needed
 from rpexplore.figures.query_budgets import budgets_of_ways
-from rpexplore.query_planner import QueryOptimum
+from rpexplore.queries.planner import QueryOptimum
 
 WAYS = (
     "Noise on every cell: each cell is counted with noise and the noisy cells are added up. A tree "

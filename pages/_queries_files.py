@@ -7,13 +7,13 @@ from pages._session import current, kept, revision, say
 from rpexplore.analysis.query_outcomes import queries_in_words
 from rpexplore.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.query_file import (
+from rpexplore.queries.csv_files import (
     csv_of_coefficients,
     csv_of_conditions,
     csv_template,
     stated_from_csv,
 )
-from rpexplore.stated_queries import StatedQueries
+from rpexplore.queries.stated import StatedQueries
 
 
 def as_files() -> None:

@@ -7,9 +7,9 @@ from pages._task import Note, Task, has_ended
 from rpexplore.analysis.query_outcomes import queries_in_words
 from rpexplore.budget import Budget
 from rpexplore.errors import RpexploreError
-from rpexplore.linear_queries import QueryList
-from rpexplore.query_plan import QueryPlan
-from rpexplore.query_planner import QueryOptimum, query_optimum
+from rpexplore.queries.plan import QueryPlan
+from rpexplore.queries.planner import QueryOptimum, query_optimum
+from rpexplore.queries.query_list import QueryList
 from rpexplore.solvers.solution import share_done
 from rpexplore.words import rounded
 

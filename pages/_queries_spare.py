@@ -7,7 +7,7 @@ from pages._session import current, escaped, kept
 from rpexplore.analysis.query_profile import profile_in_words, profile_of_cells
 from rpexplore.analysis.spare_cells import spare_cells
 from rpexplore.figures.query_profile import shares_of_cells
-from rpexplore.query_plan import QueryPlan
+from rpexplore.queries.plan import QueryPlan
 
 
 def spare(planned: QueryPlan) -> None:

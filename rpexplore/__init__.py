@@ -14,6 +14,10 @@ from rpexplore.own_loss import ConvexLoss
 from rpexplore.own_questions import Own
 from rpexplore.plan import Plan
 from rpexplore.planner import plan
+from rpexplore.queries.plan import QueryPlan
+from rpexplore.queries.planner import query_optimum, query_plan
+from rpexplore.queries.query_list import QueryList
+from rpexplore.queries.verification import verify_queries
 from rpexplore.reach import Reach, reach
 from rpexplore.target import Target, parse_target
 from rpexplore.target_losses import BoundedAverage, MustsThenAverage, MustsThenTargets
@@ -41,6 +45,8 @@ __all__ = [
     "PNorm",
     "Plan",
     "Prefix",
+    "QueryList",
+    "QueryPlan",
     "Ranges",
     "Reach",
     "RpexploreError",
@@ -53,6 +59,9 @@ __all__ = [
     "own_from_bytes",
     "parse_target",
     "plan",
+    "query_optimum",
+    "query_plan",
     "reach",
     "verify",
+    "verify_queries",
 ]

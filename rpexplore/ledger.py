@@ -18,7 +18,7 @@ from typing import TypeAlias
 from rpexplore.errors import LedgerError
 from rpexplore.exact import exact_text
 from rpexplore.plan import Plan
-from rpexplore.query_plan import QueryPlan
+from rpexplore.queries.plan import QueryPlan
 from rpexplore.words import rounded
 
 AnyPlan: TypeAlias = Plan | QueryPlan

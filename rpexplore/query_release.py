@@ -11,9 +11,9 @@ from rpexplore.data.records import Records
 from rpexplore.errors import ReleaseError
 from rpexplore.exact import Exact
 from rpexplore.new_folder import check_new, check_room
-from rpexplore.query_plan import QueryPlan
+from rpexplore.queries.plan import QueryPlan
+from rpexplore.queries.verification import verify_queries
 from rpexplore.query_release_folder import QueryRelease, write_query_release
-from rpexplore.query_verification import verify_queries
 from rpexplore.sampling import discrete_gaussian
 
 __all__ = ["QueryRelease", "release_queries"]

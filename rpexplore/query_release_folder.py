@@ -21,9 +21,9 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from rpexplore.manifest import CONFIDENCE, checked_manifest, file_entry, write_manifest
-from rpexplore.query_plan import QueryPlan
+from rpexplore.queries.plan import QueryPlan
+from rpexplore.queries.verification import query_guarantee
 from rpexplore.query_release_readme import query_readme
-from rpexplore.query_verification import query_guarantee
 
 KIND = ("rpexplore-query-release", 1)
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from rpexplore.query_plan import QueryPlan
-from rpexplore.query_verification import query_guarantee
+from rpexplore.queries.plan import QueryPlan
+from rpexplore.queries.verification import query_guarantee
 from rpexplore.release_readme import other_in_words
 from rpexplore.words import plural
 

@@ -25,11 +25,11 @@ from rpexplore.loss_json import loss_from_json, loss_to_json
 from rpexplore.losses import Loss, SumOfVariances
 from rpexplore.plan import Plan
 from rpexplore.planner import plan
-from rpexplore.query_list_file import same_queries, stated_from_json, stated_to_json
+from rpexplore.queries.list_file import same_queries, stated_from_json, stated_to_json
+from rpexplore.queries.stated import StatedQueries
 from rpexplore.request import WorkloadRequest
 from rpexplore.schema_change import SchemaChange, in_order
 from rpexplore.settings import GroupSetting, TableSetting
-from rpexplore.stated_queries import StatedQueries
 from rpexplore.table_lists import title
 from rpexplore.target_losses import MustsFirst, compares_with_targets
 from rpexplore.workload import Workload

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -225,7 +225,7 @@ class Workload:
             np.ones(len(sets)) if weights is None else _numbers(weights, "weights"),
             np.full(len(sets), np.nan) if targets is None else _errors(targets),
             musts=_truths(
-                [isinstance(each, Target) and each.must for each in (() if targets is None else targets)]
+                [isinstance(each, Target) and each.must for each in _listed(targets)]
                 if musts is None
                 else musts
             ),
@@ -462,6 +462,10 @@ def _errors(targets: Sequence[Target | float | None]) -> np.ndarray:
     """Targets as standard errors, float64[len(targets)], None as NaN."""
     errors = [each.standard_error if isinstance(each, Target) else each for each in targets]
     return _numbers(errors, "targets")
+
+
+def _listed(given: Sequence[Any] | None) -> Sequence[Any]:
+    return () if given is None else given
 
 
 def _truths(values: Sequence[bool]) -> np.ndarray:

@@ -14,8 +14,8 @@ from rpexplore.cli.any_plan import says_queries
 from rpexplore.cli.query_options import named_presets
 from rpexplore.domain import Domain
 from rpexplore.ledger import Ledger
-from rpexplore.query_plan import QueryPlan
-from rpexplore.query_planner import query_optimum
+from rpexplore.queries.plan import QueryPlan
+from rpexplore.queries.planner import query_optimum
 from rpexplore.query_release import QueryRelease
 from rpexplore.release import Release
 from tests.test_cli import CODEBOOK, Program

@@ -16,20 +16,20 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.queries.test_plan import query_lists
 
 import rpexplore
 from rpexplore import Attribute, Budget, Categories, Domain, Integers, SumOfVariances, Workload
 from rpexplore.data.records import Records
 from rpexplore.errors import DataError, DomainError, LedgerError, PlanError, ReleaseError
 from rpexplore.ledger import Ledger
-from rpexplore.linear_queries import QueryList
-from rpexplore.query_plan import QueryPlan
-from rpexplore.query_planner import query_plan
+from rpexplore.queries.plan import QueryPlan
+from rpexplore.queries.planner import query_plan
+from rpexplore.queries.query_list import QueryList
 from rpexplore.query_release import QueryRelease, release_queries
 from rpexplore.release import Release, release
-from tests.queries import query_list
+from tests.query_lists import query_list
 from tests.strategies import workloads
-from tests.test_query_plan import query_lists
 
 NOISE = "rpexplore.query_release.discrete_gaussian"
 DOMAIN = Domain(

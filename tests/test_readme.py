@@ -11,7 +11,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.basis import Hierarchy, Prefix, Windows
-from rpexplore.query_plan import QueryPlan
+from rpexplore.queries.plan import QueryPlan
 from rpexplore.query_release import QueryRelease
 from rpexplore.release import Release
 

@@ -11,10 +11,10 @@ import rpexplore as rp
 from rpexplore.attribute import Attribute, Bins, Categories
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.expected import ExpectedCounts
-from rpexplore.query_presets import age_pyramid
+from rpexplore.queries.presets import age_pyramid
+from rpexplore.queries.stated import StatedQueries, stated_from_text
 from rpexplore.request import KINDS
 from rpexplore.scenario import Scenario, TableSetting, WorkloadRequest
-from rpexplore.stated_queries import StatedQueries, stated_from_text
 from rpexplore.table_lists import tables_from_text, text_from_tables
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "income": 4})

@@ -15,8 +15,8 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from rpexplore.linear_queries import QueryList
-from rpexplore.query_planner import QueryOptimum
+from rpexplore.queries.planner import QueryOptimum
+from rpexplore.queries.query_list import QueryList
 from rpexplore.solvers.fitness_for_use import decoding
 from rpexplore.solvers.query_sum import least_sum
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, sufficient
 from rpexplore.budget import Budget
-from rpexplore.query_planner import QueryOptimum
+from rpexplore.queries.planner import QueryOptimum
 
 
 def smallest_query_budget(optimum: QueryOptimum, like: Budget) -> SufficientBudget:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.spare_cells import free_standard_error
-from rpexplore.query_plan import QueryPlan
+from rpexplore.queries.plan import QueryPlan
 from rpexplore.words import plural, rounded, share_in_words
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.errors import WorkloadError
-from rpexplore.query_plan import QueryPlan
+from rpexplore.queries.plan import QueryPlan
 from rpexplore.solvers.fitness_for_use import decoding
 from rpexplore.threads import one_thread
 

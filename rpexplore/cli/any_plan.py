@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rpexplore import query_plan_file
 from rpexplore.domain import Domain
 from rpexplore.ledger import AnyPlan
 from rpexplore.plan import Plan
-from rpexplore.query_plan import QueryPlan
+from rpexplore.queries import plan_file as query_plan_file
+from rpexplore.queries.plan import QueryPlan
 from rpexplore.verification import Verification
 from rpexplore.words import plural
 
@@ -37,7 +37,7 @@ def domain_of(plan: AnyPlan) -> Domain:
 
 
 def verification_of(plan: AnyPlan) -> Verification:
-    from rpexplore.query_verification import verify_queries
+    from rpexplore.queries.verification import verify_queries
     from rpexplore.verification import verify
 
     return verify_queries(plan) if isinstance(plan, QueryPlan) else verify(plan)

@@ -10,7 +10,7 @@ from rpexplore.cli import query_options as own
 from rpexplore.cli.output import progress, refuse_existing, say, say_json, write_new
 
 if TYPE_CHECKING:
-    from rpexplore.query_plan import QueryPlan
+    from rpexplore.queries.plan import QueryPlan
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
@@ -61,7 +61,7 @@ def plan(
         row_facts,
         spare_text,
     )
-    from rpexplore.query_planner import query_optimum
+    from rpexplore.queries.planner import query_optimum
 
     refuse_existing(out, force)
     stated = {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost}
@@ -136,7 +136,7 @@ def template(
 
     Each row is a query; it has the total and all single values, and can be planned as it is.
     """
-    from rpexplore.query_file import csv_template
+    from rpexplore.queries.csv_files import csv_template
 
     domain = own.domain_from_options(codebook, attributes)
     write_new(out, csv_template(domain), force)

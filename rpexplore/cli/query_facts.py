@@ -10,7 +10,7 @@ from rpexplore.analysis.spare_cells import spare_cells
 from rpexplore.cli.facts import DELTAS
 from rpexplore.cli.output import text_table
 from rpexplore.exact import exact_text
-from rpexplore.query_plan import QueryPlan
+from rpexplore.queries.plan import QueryPlan
 from rpexplore.words import rounded, share_in_words
 
 _MOST_CELLS = 10  # with unused budget, that a text lists

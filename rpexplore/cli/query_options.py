@@ -12,8 +12,8 @@ from rpexplore.errors import WorkloadError
 
 if TYPE_CHECKING:
     from rpexplore.domain import Domain
-    from rpexplore.linear_queries import QueryList
-    from rpexplore.query_presets import Preset
+    from rpexplore.queries.presets import Preset
+    from rpexplore.queries.query_list import QueryList
     from rpexplore.target import Target as ParsedTarget
 
 _ATTRIBUTES = (
@@ -69,7 +69,7 @@ TemplateOut = Annotated[Path, _option("FILE", "Where the template goes: a .csv f
 
 
 def named_presets() -> "list[tuple[PresetName, Preset]]":
-    from rpexplore.query_presets import PRESETS
+    from rpexplore.queries.presets import PRESETS
 
     return list(zip(PresetName, PRESETS, strict=True))
 
@@ -77,7 +77,7 @@ def named_presets() -> "list[tuple[PresetName, Preset]]":
 def domain_from_options(codebook: Path, attributes: str | None) -> "Domain":
     """The domain of the attributes that are named, or else of all."""
     from rpexplore.domain import Domain
-    from rpexplore.query_domain import chosen_domain
+    from rpexplore.queries.domains import chosen_domain
     from rpexplore.table_lists import table_from_text
 
     domain = Domain.load(codebook)
@@ -112,7 +112,7 @@ def queries_from_options(
             "Give the queries in one way: --queries FILE, or --query 'adults: age >= 18 ± 50', as "
             "often as needed."
         )
-    from rpexplore.query_file import stated_from_csv
+    from rpexplore.queries.csv_files import stated_from_csv
     from rpexplore.target import parse_target
 
     default = None if target is None else parse_target(target)
@@ -128,8 +128,8 @@ def _queries_from_text(
 ) -> "QueryList":
     """The queries of a list with one a line, about the attributes that they name unless told."""
     from rpexplore.domain import Domain
-    from rpexplore.query_domain import domain_of_conditions
-    from rpexplore.stated_queries import conditions_of_text, stated_from_text
+    from rpexplore.queries.domains import domain_of_conditions
+    from rpexplore.queries.stated import conditions_of_text, stated_from_text
 
     if attributes is not None:
         domain = domain_from_options(codebook, attributes)

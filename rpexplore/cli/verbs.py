@@ -186,7 +186,7 @@ def show(
         table_facts,
     )
     from rpexplore.cli.queries import show_queries
-    from rpexplore.query_plan import QueryPlan
+    from rpexplore.queries.plan import QueryPlan
 
     if csv is not None:
         refuse_existing(csv, force)

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from tests.queries.test_plan import query_lists
 
 from rpexplore.analysis.query_baselines import query_baselines
-from rpexplore.query_planner import query_optimum
-from tests.queries import age_pyramid, identity_and_sum, marginals, prefix, query_list, ranges
-from tests.test_query_plan import query_lists
+from rpexplore.queries.planner import query_optimum
+from tests.query_lists import age_pyramid, identity_and_sum, marginals, prefix, query_list, ranges
 
 WAYS = ["optimal plan", "input perturbation", "hierarchy", "sum of variances"]
 

@@ -9,18 +9,18 @@ import pytest
 import rpexplore as rp
 from rpexplore.drafts import Drafts
 from rpexplore.errors import PlanError
-from rpexplore.query_edits import about_attributes
-from rpexplore.query_file import stated_from_csv
-from rpexplore.query_list_file import same_queries
-from rpexplore.query_plan import QueryPlan
-from rpexplore.query_presets import PRESETS
-from rpexplore.query_verification import verify_queries
+from rpexplore.queries.csv_files import stated_from_csv
+from rpexplore.queries.edits import about_attributes
+from rpexplore.queries.list_file import same_queries
+from rpexplore.queries.plan import QueryPlan
+from rpexplore.queries.presets import PRESETS
+from rpexplore.queries.stated import StatedQueries, stated_from_text
+from rpexplore.queries.verification import verify_queries
 from rpexplore.scenario import Scenario
-from rpexplore.stated_queries import StatedQueries, stated_from_text
 from rpexplore.study import Study
 from rpexplore.words import rounded
 from tests.pages.conftest import HOSTILE
-from tests.queries import marginals, prefix
+from tests.query_lists import marginals, prefix
 
 TEXT = "everybody: total ± 50\nold: age >= 8 ± 20\nold women: age >= 8 & sex = 1 @ 8"
 SMALLEST = PRESETS[-1]  # the one that is solved at once

@@ -7,10 +7,10 @@ has variance 1; ceiling, what the algorithm gave when it was first tried.
 import numpy as np
 import pytest
 
-from rpexplore.query_planner import query_optimum
+from rpexplore.queries.planner import query_optimum
 from rpexplore.solvers.fitness_for_use import fitness_for_use
 from tests.published.figures import rows
-from tests.queries import prefix, query_list
+from tests.query_lists import prefix, query_list
 
 ROWS = [pytest.param(row, id=f"n = {row['size']}") for row in rows("ffu_prefix_cost.csv")]
 

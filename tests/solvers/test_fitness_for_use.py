@@ -10,7 +10,7 @@ import rpexplore as rp
 from rpexplore.solvers.fitness_for_use import cost_bound, decoding, fitness_for_use
 from rpexplore.solvers.query_root import FactoredQueries, QueryRoot
 from tests.oracles import marginal_matrix
-from tests.queries import (
+from tests.query_lists import (
     age_pyramid,
     binary_hierarchy,
     identity_and_sum,

@@ -5,10 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from rpexplore.linear_queries import QueryList
+from rpexplore.queries.query_list import QueryList
 from rpexplore.solvers.fitness_for_use import fitness_for_use
 from rpexplore.solvers.integer_queries import MOST_ENTRY_BITS, integer_measurement
-from tests.queries import identity_and_sum, marginals, prefix, query_list, ranges
+from tests.query_lists import identity_and_sum, marginals, prefix, query_list, ranges
 
 
 def rank(rows) -> int:

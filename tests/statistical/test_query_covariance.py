@@ -14,10 +14,10 @@ import pytest
 
 from rpexplore import Budget
 from rpexplore.data.records import Records
-from rpexplore.query_plan import QueryPlan
-from rpexplore.query_planner import query_plan
+from rpexplore.queries.plan import QueryPlan
+from rpexplore.queries.planner import query_plan
 from rpexplore.query_release import _decoded, _measured
-from tests.queries import query_list, ranges
+from tests.query_lists import query_list, ranges
 from tests.statistical.test_release_covariance import (
     DEVIATIONS,
     PAIR_DEVIATIONS,

@@ -1,0 +1,126 @@
+"""Lists of queries made from a domain: all small tables, cumulative counts, every range.
+
+A query that counts the same cells as an earlier one of its list is left out.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from itertools import combinations, product
+
+import numpy as np
+
+from rpexplore.basis import Basis, Hierarchy, Identity, Prefix, Ranges
+from rpexplore.domain import Domain
+from rpexplore.errors import WorkloadError
+from rpexplore.exact import whole_number
+from rpexplore.queries.conditions import TOTAL
+from rpexplore.queries.query_list import QueryList, check_list_size, checked_n_cells
+from rpexplore.questions import Questions, questions
+
+USUAL_TARGET = 10.0  # standard error: about ±20 in 95 of 100 cases
+
+
+def marginal_queries(domain: Domain, up_to: int, target: float = USUAL_TARGET) -> QueryList:
+    """Every cell of every table of at most `up_to` attributes, the total first.
+
+    target: the standard error wanted for each, as in all functions here
+
+    Raises `WorkloadError` for too many queries or cells, or a number that is none of attributes.
+    """
+    order = whole_number(up_to)
+    if order is None or not 0 <= order <= len(domain):
+        raise WorkloadError(
+            f"The tables must be of at most 0 to {len(domain)} attributes, got {up_to!r}."
+        )
+    tables = [
+        dict.fromkeys(names, Identity())
+        for size in range(order + 1)
+        for names in combinations(domain.names, size)
+    ]
+    return table_queries(domain, tables, target)
+
+
+def cumulative_queries(
+    domain: Domain, name: str, by: Iterable[str] = (), target: float = USUAL_TARGET
+) -> QueryList:
+    """All values of the attribute up to each one, for each combination of the attributes `by`."""
+    return table_queries(domain, [_crossed(domain, name, Prefix(), by)], target)
+
+
+def range_queries(
+    domain: Domain, name: str, by: Iterable[str] = (), target: float = USUAL_TARGET
+) -> QueryList:
+    """Every range of the attribute's values, for each combination of the attributes `by`."""
+    return table_queries(domain, [_crossed(domain, name, Ranges(), by)], target)
+
+
+def table_queries(
+    domain: Domain, tables: Sequence[Mapping[str, Basis]], target: float = USUAL_TARGET
+) -> QueryList:
+    """Every cell of tables whose attributes are asked in given ways (math.md §4: ⊗ W_i ⊗ 1ᵀ).
+
+    tables: for each the way in which each of its attributes is asked, {name: basis}
+
+    Raises `WorkloadError` for too many queries or cells, and for a way in which an attribute cannot
+    be asked, `DomainError` for an unknown attribute.
+    """
+    n_cells = checked_n_cells(domain)
+    for name in {name for table in tables for name in table}:
+        domain.position(name)
+    asked = [{name: questions(table[name], domain[name]) for name in table} for table in tables]
+    check_list_size(
+        sum(math.prod(each.n_rows for each in table.values()) for table in asked), n_cells
+    )
+    return query_list(
+        domain,
+        [(name, row, target) for table in asked for name, row in _table(domain, table)],
+    )
+
+
+def query_list(domain: Domain, listed: Iterable[tuple[str, np.ndarray, float]]) -> QueryList:
+    """The list of queries given by name, coefficients [n_cells] and target, each query once.
+
+    Of names that are given twice, later ones get a number behind them.
+    """
+    rows: dict[bytes, np.ndarray] = {}
+    names: dict[str, float] = {}
+    for name, coefficients, target in listed:
+        row = np.asarray(coefficients, dtype=np.float64)
+        if row.tobytes() not in rows:
+            rows[row.tobytes()] = row
+            names[_free(name, names)] = target
+    targets = np.array(list(names.values()), dtype=np.float64)
+    return QueryList(domain, np.array(list(rows.values())), tuple(names), targets)
+
+
+def _table(domain: Domain, asked: Mapping[str, Questions]) -> Iterable[tuple[str, np.ndarray]]:
+    """The name and the coefficients of each cell of a table, the last attribute fastest."""
+    factors, labels = [], []
+    for attribute in domain:
+        each = asked.get(attribute.name)
+        if each is None:
+            factors.append(np.ones((1, attribute.size)))
+            continue
+        factors.append(np.array([each.row(r) for r in range(each.n_rows)]))
+        labels.append([f"{attribute.name} {label}" for label in each.labels()])
+        if isinstance(each.basis, Hierarchy) and each.n_rows > 1:
+            labels[-1][0] = ""  # all values
+    names = (" × ".join(filter(None, parts)) or TOTAL for parts in product(*labels))
+    return zip(names, reduce(np.kron, factors), strict=True)
+
+
+def _crossed(domain: Domain, name: str, basis: Basis, by: Iterable[str]) -> dict[str, Basis]:
+    crossed: dict[str, Basis] = dict.fromkeys(by, Identity())
+    if name in crossed:
+        raise WorkloadError(
+            f"The attribute {name!r} is asked by itself; leave it out of those it is crossed with."
+        )
+    return {**crossed, name: basis}
+
+
+def _free(name: str, taken: Mapping[str, float]) -> str:
+    found, number = name, 2
+    while found in taken:
+        found, number = f"{name} ({number})", number + 1
+    return found

@@ -1,0 +1,218 @@
+"""Files with lists of queries, as CSV of one of two kinds.
+
+By conditions: the columns condition and, if wanted, name and target; one query a row. By
+coefficients: the columns name and, if wanted, target, and behind them a column for each cell, which
+its label heads ("Female, 18 to 24": the labels of its values, in the order of the attributes). The
+columns of cells may stand in any order.
+"""
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
+
+from rpexplore.domain import Domain
+from rpexplore.errors import WorkloadError
+from rpexplore.exact import shown
+from rpexplore.queries.builders import marginal_queries
+from rpexplore.queries.query_list import QueryList, checked_n_cells
+from rpexplore.queries.stated import StatedLines, StatedQueries
+from rpexplore.target import Target
+from rpexplore.words import plural
+
+NAME, CONDITION, TARGET = "name", "condition", "target"
+_MOST_SHOWN = 4
+
+
+def stated_from_csv(
+    domain: Domain, content: bytes, source: str, default: Target | None = None
+) -> StatedQueries:
+    """The queries of a CSV file about the cells of the domain.
+
+    default: the target of queries that have none of their own. `source` is named in errors.
+
+    Raises `WorkloadError` naming the line that cannot be used.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise WorkloadError(f"{source} is not UTF-8 text; save it as CSV in UTF-8.") from None
+    # The first column is no cell; the labels of cells hold commas.
+    first = re.search("[,;]", text.partition("\n")[0])
+    delimiter = first[0] if first else ","
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        return _from_rows(domain, rows, source, default)
+    except csv.Error as error:
+        raise WorkloadError(
+            f"{source} is no usable CSV ({error}); check that every quote is closed."
+        ) from None
+
+
+def csv_of_conditions(stated: StatedQueries) -> str:
+    """The list as CSV by conditions; `stated_from_csv` undoes it.
+
+    Raises `WorkloadError` for a query that has no condition.
+    """
+    names = stated.queries.names
+    conditions = [stated.condition(place) for place in range(len(stated))]
+    if None in conditions:
+        raise WorkloadError(
+            f"The query {shown(names[conditions.index(None)])!r} cannot be written as a condition; "
+            "save the coefficients of every cell."
+        )
+    targets = [target.text for target in stated.targets]
+    return _csv([[NAME, CONDITION, TARGET], *zip(names, conditions, targets, strict=True)])
+
+
+def csv_of_coefficients(stated: StatedQueries) -> str:
+    """The list as CSV by coefficients; `stated_from_csv` undoes it, but knows no conditions."""
+    queries = stated.queries
+    rows = zip(queries.names, stated.targets, queries.coefficients.tolist(), strict=True)
+    return _csv(
+        [
+            [NAME, TARGET, *queries.cell_labels],
+            *([name, target.text, *map(_text_of_number, row)] for name, target, row in rows),
+        ]
+    )
+
+
+def csv_template(domain: Domain) -> str:
+    """A file by coefficients to start from, usable as it is: the total, and all single values.
+
+    Raises `WorkloadError` for a domain with too many cells.
+    """
+    return csv_of_coefficients(StatedQueries.of(marginal_queries(domain, 1)))
+
+
+def _from_rows(domain: Domain, rows: Any, source: str, default: Target | None) -> StatedQueries:
+    """The queries of the rows of a CSV reader, the header first."""
+    labels = _cell_labels(domain)
+    header = [title.strip() for title in next(rows, [])]
+    by_condition = CONDITION in map(str.lower, header) and CONDITION not in labels
+    columns = (_condition_columns if by_condition else _first_columns)(header, source)
+    order = [] if by_condition else _order_of_cells(labels, header, len(columns), source)
+    lines = StatedLines(domain, default)
+    for row in rows:
+        if not any(text.strip() for text in row):
+            continue
+        where = f"{source}, line {rows.line_num:,}"
+        if len(row) != len(header):
+            raise WorkloadError(
+                f"{where}: There are {plural(len(row), 'value')} for "
+                f"{plural(len(header), 'column')}; put texts that hold a comma in quotes."
+            )
+        name, target = (row[columns[each]] if each in columns else "" for each in (NAME, TARGET))
+        if by_condition:
+            lines.add_condition(where, name, row[columns[CONDITION]], target)
+            continue
+        coefficients = [_coefficient(row[column], where, header[column]) for column in order]
+        lines.add_coefficients(where, name, coefficients, target)
+    if not len(lines):
+        raise WorkloadError(f"{source} has no queries; write one a row, below a header.")
+    return lines.stated()
+
+
+def _condition_columns(header: Sequence[str], source: str) -> dict[str, int]:
+    """Where the columns of a file by conditions are; it must have no others."""
+    columns: dict[str, int] = {}
+    for column, title in enumerate(map(str.lower, header)):
+        if title not in (NAME, CONDITION, TARGET):
+            raise WorkloadError(
+                f"{source} must have the columns condition and, if wanted, name and target, got "
+                f"{shown(title)!r} as well; remove it."
+            )
+        if title in columns:
+            raise WorkloadError(f"{source} has the column {title} twice; keep one of them.")
+        columns[title] = column
+    return columns
+
+
+def _first_columns(header: Sequence[str], source: str) -> dict[str, int]:
+    """Where name and target are, which stand before the cells: a cell may be called so too."""
+    columns: dict[str, int] = {}
+    for column, title in enumerate(map(str.lower, header[:2])):
+        if title not in (NAME, TARGET) or title in columns:
+            break
+        columns[title] = column
+    if NAME not in columns:
+        raise WorkloadError(
+            f"{source} must have a header with the columns name, condition and target, or with "
+            f"name, target and a column for each cell, got {_some(header) or 'no header'}."
+        )
+    return columns
+
+
+def _order_of_cells(
+    labels: Sequence[str], header: Sequence[str], before: int, source: str
+) -> list[int]:
+    """The column of each cell, [n_cells]; each must have one."""
+    titles, labels = list(header[before:]), [label.strip() for label in labels]
+    if titles == labels:
+        return list(range(before, len(header)))
+    if len(set(labels)) < len(labels):
+        raise WorkloadError(
+            f"{source} must have its columns as a template has them, since different cells have "
+            "the same label; start from a template, or give the values other labels."
+        )
+    column_of: dict[str, int] = {}
+    for column, title in enumerate(titles, start=before):
+        if title in column_of:
+            raise WorkloadError(
+                f"{source}, column {column + 1:,}: The cell {shown(title)!r} has a column already; "
+                "keep one of them."
+            )
+        if title not in labels:
+            close = get_close_matches(title, labels, n=1)
+            meant = f"did you mean {close[0]!r}?" if close else f"the cells are {_some(labels)}."
+            raise WorkloadError(
+                f"{source}, column {column + 1:,}: There is no cell {shown(title)!r}; {meant}"
+            )
+        column_of[title] = column
+    missing = [label for label in labels if label not in column_of]
+    if missing:
+        raise WorkloadError(
+            f"{source} must have a column for each of the {len(labels):,} cells, and "
+            f"{len(missing):,} have none: {_some(missing)}; add them, with 0 where a query does "
+            "not count them."
+        )
+    return [column_of[label] for label in labels]
+
+
+def _cell_labels(domain: Domain) -> tuple[str, ...]:
+    """What lists of queries call the cells of the domain."""
+    every = np.ones((1, checked_n_cells(domain)))
+    return QueryList(domain, every, ("all",), np.ones(1)).cell_labels
+
+
+def _coefficient(text: str, where: str, label: str) -> float:
+    try:
+        value = float(text) if "_" not in text else math.nan
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise WorkloadError(
+            f"{where}: The coefficient of cell {shown(label)!r} must be a number such as 1 or 0.5, "
+            f"got {shown(text)!r}; write 0 where the query does not count the cell."
+        )
+    return value
+
+
+def _text_of_number(value: float) -> str:
+    return str(int(value)) if value.is_integer() else repr(value)
+
+
+def _some(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - _MOST_SHOWN:,} more" if len(texts) > _MOST_SHOWN else ""
+    return ", ".join(repr(shown(text)) for text in texts[:_MOST_SHOWN]) + more
+
+
+def _csv(rows: Iterable[Iterable[Any]]) -> str:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    return text.getvalue()

@@ -1,0 +1,228 @@
+"""Query plan: how a list of linear queries is released. A frozen value, one JSON file."""
+
+import hashlib
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from rpexplore import privacy
+from rpexplore.budget import Budget
+from rpexplore.certificate import Certificate
+from rpexplore.errors import PlanError
+from rpexplore.exact import Exact, float_at_least
+from rpexplore.normal import normal_quantile
+from rpexplore.queries import plan_file
+from rpexplore.queries.query_list import QueryList
+from rpexplore.queries.strategy import QueryStrategy
+from rpexplore.words import plural, rounded, small
+from rpexplore.write import write_whole
+
+LARGEST_GAMMA_SQUARED = Fraction(2**92)
+"""The noise scale γ² must be below this, so that noise can be drawn in 64-bit integers."""
+
+_USUAL_DELTAS = (Fraction(1, 10**6), Fraction(1, 10**9), Fraction(1, 10**12))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QueryPlan:
+    """What is measured for a list of queries, with how much noise, and what follows from it.
+
+    strategy            R: measured is R x with independent discrete Gaussian noise
+    gamma_squared       exact variance parameter of that noise
+    variances           of each query's answer, float64[n_queries], read-only
+    exact_privacy_cost  of the privacy unit: the largest squared column norm of R over γ², times m²
+                        for persons with at most m records; ≤ the budget's
+    certificate         of the largest ratio of a variance to the squared target; its shadow prices
+                        are those of the queries
+    cell_weights        float64[n_cells], sum 1: with the shadow prices they prove the bound
+    version             of the library that made the plan
+
+    Make one with `query_plan` or `QueryPlan.load`. Raises `PlanError` for noise that is too large
+    to be drawn.
+    """
+
+    strategy: QueryStrategy
+    budget: Budget
+    gamma_squared: Fraction
+    variances: np.ndarray
+    exact_privacy_cost: Fraction
+    certificate: Certificate
+    cell_weights: np.ndarray
+    version: str
+
+    def __post_init__(self) -> None:
+        check_scale(self.gamma_squared)
+
+    # ---- what it guarantees
+
+    @property
+    def privacy_cost(self) -> float:
+        """Privacy cost of the privacy unit (2ρ), rounded up."""
+        return float_at_least(self.exact_privacy_cost)
+
+    @property
+    def rho(self) -> Fraction:
+        """The guarantee: the release is ρ-zCDP for the privacy unit, with this exact ρ."""
+        return privacy.rho_from_privacy_cost(self.exact_privacy_cost)
+
+    @property
+    def record_rho(self) -> Fraction:
+        """ρ for one record, what the ledger books: ρ of the unit over m²."""
+        return self.rho / self.budget.records_factor
+
+    def epsilon(self, delta: Exact) -> float:
+        """The smallest proven ε for this δ, rounded up (CKS Prop. 7)."""
+        return privacy.epsilon_from_rho(self.rho, delta)
+
+    @property
+    def guarantees(self) -> list[str]:
+        """The (ε, δ) that follow, as text, ε rounded up: the budget's own δ first."""
+        stated = self.budget.stated_delta
+        deltas = [*([] if stated is None else [stated]), *_USUAL_DELTAS]
+        return [
+            f"ε = {rounded(self.epsilon(delta), 5, 'up')} at δ = {small(delta)}"
+            for delta in dict.fromkeys(deltas)
+        ]
+
+    # ---- what it is worth
+
+    @property
+    def queries(self) -> QueryList:
+        return self.strategy.queries
+
+    @property
+    def targets(self) -> np.ndarray:
+        """Wanted standard error of each query, float64[n_queries]."""
+        return self.queries.targets
+
+    @cached_property
+    def standard_errors(self) -> np.ndarray:
+        """Of each query's answer, float64[n_queries], read-only."""
+        errors = np.sqrt(self.variances)
+        errors.setflags(write=False)
+        return errors
+
+    @property
+    def variance_ratios(self) -> np.ndarray:
+        """Variance of each query over its squared target, float64[n_queries]; at most 1: met."""
+        return self.variances / self.targets**2
+
+    @property
+    def ratio(self) -> float:
+        """The largest of the variance ratios; `certificate` bounds the smallest possible one."""
+        return self.certificate.loss_value
+
+    @property
+    def met(self) -> np.ndarray:
+        """Whether each query is as accurate as wanted, bool[n_queries]."""
+        return self.standard_errors <= self.targets
+
+    def margins_of_error(self, confidence: float = 0.95) -> np.ndarray:
+        """Half the width of each answer's confidence interval, float64[n_queries].
+
+        It covers the privacy noise only, not errors that were in the records before.
+        """
+        return normal_quantile(confidence) * self.standard_errors
+
+    @property
+    def proven(self) -> str:
+        """How good the plan is proven to be, in words."""
+        return self.certificate.sentence()
+
+    @property
+    def profile(self) -> np.ndarray:
+        """Share of the privacy cost that records of each cell use, float64[n_cells]."""
+        return self.strategy.profile
+
+    @property
+    def spare(self) -> np.ndarray:
+        """Whether records of the cell leave some of the budget unused, bool[n_cells]."""
+        return self.strategy.spare
+
+    # ---- files
+
+    @cached_property
+    def text(self) -> str:
+        """The canonical JSON text (see `plan_file` and schemas/query-plan-1.json)."""
+        return plan_file.text_from_fields(vars(self))
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of the canonical text, in hexadecimal: the plan's name in ledger and manifest."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan file; complete or not at all."""
+        try:
+            write_whole(path, self.text)
+        except OSError as error:
+            raise PlanError(
+                f"The query plan cannot be written to {str(path)!r} ({error.strerror}); choose a "
+                "file in a folder that exists and can be written to."
+            ) from None
+
+    @classmethod
+    def load(cls, path: str | Path) -> "QueryPlan":
+        """Read a query plan file. Raises `PlanError` if it is missing or not a usable one.
+
+        What the file claims is checked by `verify_queries`, and before any release.
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise PlanError(
+                f"The query plan {str(path)!r} cannot be read ({error.strerror}); check the path."
+            ) from None
+        except UnicodeDecodeError:
+            raise PlanError(
+                f"{Path(path).name} is not a query plan file: it is not UTF-8."
+            ) from None
+        return cls.parse(text, Path(path).name)
+
+    @classmethod
+    def parse(cls, text: str, source: str = "The text") -> "QueryPlan":
+        """The plan that a text holds; `source` is named in errors."""
+        return cls(**plan_file.fields_from_text(text, source))
+
+    def __str__(self) -> str:
+        return summary(self)
+
+    def __repr__(self) -> str:
+        return f"<QueryPlan for {len(self.queries):,} queries, ρ = {rounded(self.rho, 6, 'up')}>"
+
+
+def check_scale(gamma_squared: Fraction) -> None:
+    """Raise `PlanError` for noise that is too large to be drawn."""
+    if gamma_squared >= LARGEST_GAMMA_SQUARED:
+        raise PlanError(
+            "The noise that the budget asks for is too large for 64-bit integers (scale "
+            f"{rounded(math.isqrt(int(gamma_squared)), 3)}, at most "
+            f"{rounded(math.isqrt(int(LARGEST_GAMMA_SQUARED)), 3)}); use a larger budget."
+        )
+
+
+def summary(plan: QueryPlan) -> str:
+    """The plan in a few lines, for a terminal."""
+    queries, errors = plan.queries, plan.standard_errors
+    met, spare = int(np.count_nonzero(plan.met)), int(np.count_nonzero(plan.spare))
+    count = f"{len(queries):,} quer{'y' if len(queries) == 1 else 'ies'}"
+    furthest = int(np.argmax(plan.variance_ratios))
+    rows = [
+        f"Plan for {count} over {plural(queries.n_cells, 'cell')} "
+        f"({plural(len(plan.strategy.integers), 'number')} to measure)",
+        f"  Protects   {plan.budget.unit}; neighbours add or remove it",
+        f"  Privacy    {rounded(plan.rho, 6, 'up')}-zCDP "
+        f"(privacy cost {rounded(plan.exact_privacy_cost, 6, 'up')}), so "
+        f"{' and '.join(plan.guarantees[:2])}",
+        f"  Targets    {met:,} of {len(queries):,} met; furthest off: {queries.names[furthest]}, "
+        f"{errors[furthest]:.4g} for a target of {plan.targets[furthest]:.4g}",
+        f"  Proven     {plan.proven}",
+        f"  Accuracy   standard errors {errors.min():.4g} to {errors.max():.4g}, median "
+        f"{np.median(errors):.4g}",
+        f"  Spare      {plural(spare, 'cell')} with unused budget",
+    ]
+    return "\n".join(rows)

@@ -1,0 +1,142 @@
+"""Query planner: (queries with targets, budget) → query plan. Never sees a record."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+from importlib.metadata import version
+
+import numpy as np
+
+from rpexplore.budget import Budget
+from rpexplore.certificate import Certificate
+from rpexplore.errors import PlanError
+from rpexplore.queries.plan import QueryPlan, check_scale
+from rpexplore.queries.query_list import QueryList
+from rpexplore.queries.strategy import QueryStrategy
+from rpexplore.solvers.fitness_for_use import TOLERANCE, fitness_for_use
+from rpexplore.solvers.integer_queries import integer_measurement
+from rpexplore.threads import one_thread
+
+TOLERANCE_LEAST = 1e-6
+
+_DIGITS = 12  # of the noise scale
+
+
+def query_plan(queries: QueryList, *, budget: Budget, tolerance: float = TOLERANCE) -> QueryPlan:
+    """The plan within the budget whose largest ratio of variance to squared target is smallest.
+
+    At a budget that is too small or more than enough, all queries miss or beat their targets by one
+    common factor. tolerance: how far (relative) the ratio may be from the smallest possible one;
+    the certificate tells how far it is.
+
+    Raises `PlanError` for queries that integers cannot measure, and for a budget so small that its
+    noise cannot be drawn.
+    """
+    if type(budget) is not Budget:
+        raise PlanError(
+            "The budget of a plan must be one of the library's, such as Budget(rho=0.5), got "
+            f"{type(budget).__name__}."
+        )
+    return query_optimum(queries, tolerance=tolerance).at(budget)
+
+
+def query_optimum(
+    queries: QueryList,
+    *,
+    tolerance: float = TOLERANCE,
+    note: Callable[[float], None] = lambda gap: None,
+) -> "QueryOptimum":
+    """The best measurement for a list of queries; `.at(budget)` makes the plan of a budget.
+
+    note: called with the gap that is left after every step; what it raises ends the search
+
+    Raises what `query_plan` does.
+    """
+    if type(queries) is not QueryList:
+        raise PlanError(f"A query plan is made for a QueryList, got {type(queries).__name__}.")
+    if not TOLERANCE_LEAST <= tolerance < 1:
+        raise PlanError(f"The tolerance must be {TOLERANCE_LEAST} to 1, got {tolerance}.")
+    found = fitness_for_use(queries.coefficients, queries.targets, tolerance, note=note)
+    with one_thread():
+        integers = integer_measurement(
+            found.matrix, queries.coefficients, queries.integers, queries.targets
+        )
+    if integers is None:
+        raise PlanError(
+            "These queries cannot be measured in whole numbers without losing accuracy: some are "
+            "nearly, but not quite, sums of others. Use coefficients with fewer decimals and of "
+            "more similar size."
+        )
+    return QueryOptimum(
+        strategy=QueryStrategy(queries, integers),
+        lower_bound=found.lower_bound,
+        shadow_prices=found.shadow_prices,
+        cell_weights=found.cell_weights,
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class QueryOptimum:
+    """The best measurement for a list of queries, whatever the budget (math.md §2.4).
+
+    lower_bound    of the privacy cost of one record at which any mechanism meets all targets
+    shadow_prices  float64[n_queries]; cell_weights: float64[n_cells]; both sum to 1
+    """
+
+    strategy: QueryStrategy
+    lower_bound: float
+    shadow_prices: np.ndarray
+    cell_weights: np.ndarray
+
+    @property
+    def queries(self) -> QueryList:
+        return self.strategy.queries
+
+    @property
+    def variances(self) -> np.ndarray:
+        """Of each query's answer at privacy cost 1, float64[n_queries]; at c: over c."""
+        return self.strategy.variance_factors * self.strategy.squared_sensitivity
+
+    @property
+    def needed_costs(self) -> np.ndarray:
+        """Privacy cost of one record at which each query meets its target, float64[n_queries]."""
+        return self.variances / self.queries.targets**2
+
+    @property
+    def cost(self) -> float:
+        """Privacy cost of one record at which all queries meet their targets."""
+        return float(np.max(self.needed_costs))
+
+    def at(self, budget: Budget) -> QueryPlan:
+        """The plan with the smallest largest ratio within the budget, exact and certified.
+
+        Raises `PlanError` for a budget so small that its noise cannot be drawn.
+        """
+        allowed = budget.record_privacy_cost
+        squared = self.strategy.squared_sensitivity
+        gamma_squared = _rounded_up(squared / allowed)
+        check_scale(gamma_squared)
+        variances = self.strategy.variance_factors * float(gamma_squared)
+        for array in (variances, self.cell_weights):
+            array.setflags(write=False)
+        return QueryPlan(
+            strategy=self.strategy,
+            budget=budget,
+            gamma_squared=gamma_squared,
+            variances=variances,
+            exact_privacy_cost=squared / gamma_squared * budget.records_factor,
+            certificate=Certificate(
+                loss_value=float(np.max(variances / self.queries.targets**2)),
+                lower_bound=self.lower_bound / float(allowed),
+                shadow_prices=self.shadow_prices,
+            ),
+            cell_weights=self.cell_weights,
+            version=version("rpexplore"),
+        )
+
+
+def _rounded_up(value: Fraction) -> Fraction:
+    """The least decimal of so many digits that is not below the value."""
+    context = Context(prec=_DIGITS, rounding=ROUND_CEILING)
+    return Fraction(context.divide(Decimal(value.numerator), Decimal(value.denominator)))

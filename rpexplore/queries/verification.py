@@ -1,0 +1,95 @@
+"""Verification of query plans: does one hold what it claims? From the plan alone."""
+
+from fractions import Fraction
+
+import numpy as np
+
+from rpexplore.bound_verification import DECODED_TOLERANCE, PRICE_TOLERANCE
+from rpexplore.queries.plan import QueryPlan
+from rpexplore.solvers.fitness_for_use import cost_bound
+from rpexplore.verification import Check, Verification
+from rpexplore.words import rounded
+
+
+def verify_queries(plan: QueryPlan) -> Verification:
+    """Recompute privacy cost, every variance and the certificate of a query plan.
+
+    The cost is recomputed in exact integer arithmetic. In floating point are compared: variances,
+    which depend on the inverse of a matrix (to 8 digits), and the certificate's bound, lowered by
+    more than its rounding error. That the strategy answers the queries without bias was checked
+    when it was read.
+    """
+    checks = (_check_privacy(plan), _check_variances(plan), _check_bound(plan))
+    return Verification(checks, query_guarantee(plan))
+
+
+def query_guarantee(plan: QueryPlan) -> str:
+    """What the plan guarantees, in words."""
+    rows = ", ".join(plan.guarantees)
+    return (
+        f"A release by this plan is ρ-zCDP with ρ = {rounded(plan.rho, 6, 'up')} for "
+        f"{plan.budget.unit}: adding or removing it changes the distribution of everything that "
+        f"is released by no more than that. It follows that the release is (ε, δ)-differentially "
+        f"private with {rows}. The noise is discrete Gaussian, so these hold for the numbers as "
+        "they are drawn, not only for an ideal. Every query's answer is unbiased, with the "
+        "standard error the plan states."
+    )
+
+
+def _check_privacy(plan: QueryPlan) -> Check:
+    columns = plan.strategy.integers.astype(object)  # Python's integers, which do not overflow
+    squared = int(np.max(np.sum(columns * columns, axis=0)))
+    found = Fraction(squared) / plan.gamma_squared * plan.budget.records_factor
+    allowed = plan.budget.privacy_cost
+    holds = found <= plan.exact_privacy_cost <= allowed
+    # Rounded alike where they hold: what is within the budget must not read as if it were above.
+    mode = "up" if holds else "down"
+    return Check(
+        "privacy cost",
+        holds,
+        f"the noise costs {rounded(found, 12, 'up')}; stated "
+        f"{rounded(plan.exact_privacy_cost, 12, 'up')}, budget {rounded(allowed, 12, mode)} "
+        f"(ρ = {rounded(allowed / 2, 12, mode)})",
+    )
+
+
+def _check_variances(plan: QueryPlan) -> Check:
+    found = plan.strategy.variance_factors * float(plan.gamma_squared)
+    off = np.flatnonzero(~np.isclose(plan.variances, found, rtol=DECODED_TOLERANCE, atol=0))
+    if len(off) == 0:
+        finding = f"all {len(found):,} queries have the variance that is stated"
+    else:
+        place = int(off[0])
+        finding = (
+            f"{len(off):,} of {len(found):,} queries differ; the first is "
+            f"{plan.queries.names[place]}: its variance is stated as {plan.variances[place]:.9g} "
+            f"and is {found[place]:.9g}"
+        )
+    return Check("variances", len(off) == 0, finding)
+
+
+def _check_bound(plan: QueryPlan) -> Check:
+    """The largest ratio, and the bound at the stated weights of queries and cells."""
+    certificate = plan.certificate
+    ratio = float(np.max(plan.variance_ratios))
+    if not np.isclose(ratio, certificate.loss_value, rtol=DECODED_TOLERANCE, atol=0):
+        return Check(
+            "optimality",
+            False,
+            f"the largest ratio of a variance to its target's is {ratio:.9g}; stated "
+            f"{certificate.loss_value:.9g}",
+        )
+    prices, weights = certificate.shadow_prices, plan.cell_weights
+    if any(abs(float(np.sum(each)) - 1) > PRICE_TOLERANCE for each in (prices, weights)):
+        return Check("optimality", False, "the shadow prices or cell weights do not sum to 1")
+    cost = cost_bound(plan.queries.coefficients, plan.queries.targets, prices, weights)
+    bound = cost / float(plan.budget.record_privacy_cost)
+    gap = max(certificate.loss_value / bound - 1, 0.0) if bound > 0 else np.inf
+    finding = (
+        "with this budget no mechanism with Gaussian noise has a largest ratio below "
+        f"{rounded(bound, 9, 'down')}; this one is within {rounded(gap, 2, 'up')} (relative) of it"
+    )
+    holds = bool(certificate.lower_bound <= bound * (1 + DECODED_TOLERANCE))
+    if not holds:
+        finding += f"; the stated bound, {certificate.lower_bound:.12g}, is not proven"
+    return Check("optimality", holds, finding)

@@ -1,0 +1,188 @@
+"""Changes to a list of queries, against the answers on random counts."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.attribute import Attribute, Categories, Integers
+from rpexplore.errors import WorkloadError
+from rpexplore.queries.builders import marginal_queries
+from rpexplore.queries.edits import (
+    about_attributes,
+    are_of_schema,
+    differences_from_schema,
+    domain_of_text,
+    example_text,
+    with_queries,
+)
+from rpexplore.queries.query_list import MAX_QUERIES, QueryList
+from rpexplore.queries.stated import StatedQueries, stated_from_text
+from rpexplore.target import MARGIN, Target
+
+SIZES = {"age": 10, "sex": 2, "region": 3}
+SCHEMA = rp.Domain.from_sizes(SIZES)
+TEXT = "everybody: total ± 50\nold: age >= 8 @ 3\nold women: age >= 8 & sex = 1 @ 4"
+SEVEN = Target(7, MARGIN)
+
+
+def domain_of(*names: str) -> rp.Domain:
+    return rp.Domain.from_sizes({name: SIZES[name] for name in names})
+
+
+def stated(*names: str, text: str = TEXT) -> StatedQueries:
+    return stated_from_text(domain_of(*(names or ("age", "sex"))), text)
+
+
+# ---- more queries
+
+
+def test_further_queries_stand_behind_with_their_target():
+    found = with_queries(stated(), marginal_queries(domain_of("age", "sex"), 1), SEVEN)
+    # Of the total, 10 ages and 2 sexes the total is there already.
+    assert len(found) == 3 + 12
+    assert found.queries.names[:4] == ("everybody", "old", "old women", "age 0")
+    assert found.conditions == (*stated().conditions, *[None] * 12)
+    assert found.targets == (*stated().targets, *[SEVEN] * 12)
+    rows = found.queries.coefficients
+    assert len(np.unique(rows, axis=0)) == len(rows)
+
+
+def test_the_first_queries_need_no_list():
+    found = with_queries(None, marginal_queries(domain_of("sex"), 1), SEVEN)
+    assert found.queries.names == ("total", "sex 0", "sex 1")
+    assert set(found.targets) == {SEVEN}
+
+
+def test_a_taken_name_gets_a_number():
+    listed = stated(text="age 1: age < 5 @ 3\nage 1 (2): age < 6 @ 3")
+    found = with_queries(listed, marginal_queries(domain_of("age", "sex"), 1), SEVEN)
+    assert found.queries.names.count("age 1 (3)") == 1
+    assert found.queries.coefficients[found.queries.names.index("age 1 (3)")].sum() == 2
+
+
+def test_nothing_new_is_refused():
+    queries = marginal_queries(domain_of("age", "sex"), 2)
+    with pytest.raises(WorkloadError, match="has all of these queries"):
+        with_queries(with_queries(None, queries, SEVEN), queries, SEVEN)
+
+
+def test_too_many_are_refused():
+    domain = rp.Domain.from_sizes({"x": 2})
+    rows = np.column_stack([np.arange(MAX_QUERIES) + 2.0, np.ones(MAX_QUERIES)])
+    names = tuple(f"q{place}" for place in range(MAX_QUERIES))
+    full = StatedQueries.of(QueryList(domain, rows, names, np.ones(MAX_QUERIES)))
+    with pytest.raises(WorkloadError, match=r"at most 10,000 queries, got 10,003"):
+        with_queries(full, marginal_queries(domain, 1), SEVEN)
+
+
+# ---- about other attributes
+
+
+def answers(found: StatedQueries, counts: np.ndarray) -> np.ndarray:
+    """What the queries give on counts over age × sex × region."""
+    others = tuple(
+        axis for axis, name in enumerate(SIZES) if name not in found.queries.domain.names
+    )
+    table = np.transpose(
+        counts.sum(axis=others, keepdims=True),
+        [
+            *(list(SIZES).index(name) for name in found.queries.domain.names),
+            *others,
+        ],
+    )
+    return found.queries.coefficients @ table.ravel()
+
+
+@given(st.permutations(["age", "sex", "region"]), st.integers(0, 2**32 - 1), st.booleans())
+def test_queries_about_other_attributes_give_the_same_answers(names, seed, with_region):
+    counts = np.random.default_rng(seed).integers(0, 100, (10, 2, 3))
+    before = stated("sex", "age", "region") if with_region else stated("age", "sex")
+    after = about_attributes(before, domain_of(*names))
+    less = about_attributes(after, domain_of(*(name for name in names if name != "region")))
+    for found in (after, less):
+        np.testing.assert_array_equal(answers(found, counts), answers(before, counts))
+        assert found.queries.names == before.queries.names
+        assert found.targets == before.targets
+        assert found.conditions == before.conditions
+    assert after.queries.domain == domain_of(*names)
+
+
+def test_an_attribute_that_is_asked_about_cannot_be_left_out():
+    with pytest.raises(WorkloadError, match="'old women' is about the attribute 'sex'"):
+        about_attributes(stated(), domain_of("age"))
+
+
+def test_a_condition_that_names_what_is_left_out_is_made_anew():
+    listed = stated(text="all of them: age >= 8 & sex in (0, 1) @ 3")
+    found = about_attributes(listed, domain_of("age"))
+    assert found.conditions == (None,)
+    assert found.condition(0) == "age >= 8"
+
+
+def test_too_many_cells_are_refused():
+    wide = rp.Domain.from_sizes({"age": 10, "sex": 2, "area": 60})
+    with pytest.raises(WorkloadError, match="at most 1,024 cells"):
+        about_attributes(stated(), wide)
+
+
+# ---- what a text is about
+
+
+def test_a_text_is_about_what_it_names_and_what_was_chosen():
+    assert domain_of_text(SCHEMA, "region = 1\nage < 3 @ 5", None).names == ("age", "region")
+    assert domain_of_text(SCHEMA, "age < 3", domain_of("sex")).names == ("age", "sex")
+
+
+def test_lines_with_mistakes_name_what_they_can():
+    text = "age < 3 & income = low\nsex = 1 @\n: sex = 1\nsex ; 1"
+    assert domain_of_text(SCHEMA, text, domain_of("region")).names == ("age", "region")
+
+
+def test_a_list_about_attributes_of_its_own_stays_about_them():
+    own = rp.Domain.from_sizes({"age": 99})
+    assert domain_of_text(SCHEMA, "age < 3 & sex = 1", own) is own
+
+
+def test_a_text_about_nothing_is_refused():
+    with pytest.raises(WorkloadError, match="None of the lines names an attribute"):
+        domain_of_text(SCHEMA, "total", None)
+
+
+# ---- the schema
+
+
+@pytest.mark.parametrize(
+    ("attribute", "told"),
+    [
+        (Attribute("sex", Integers(0, 1)), []),
+        (Attribute("sex", Integers(0, 1), "another title"), []),
+        (Attribute("height", Integers(0, 9)), ["The schema has no attribute 'height'."]),
+        (Attribute("sex", Integers(0, 9)), ["In the schema 'sex' no longer has '2', '3', '4', "
+                                            "'5' and 4 more."]),
+        (Attribute("age", Integers(0, 8)), ["In the schema 'age' has values that are new: '9'."]),
+        (
+            Attribute("sex", Categories(("f", "m"), ("0", "1"))),
+            ["In the schema the values of 'sex' are described otherwise."],
+        ),
+    ],
+)  # fmt: skip
+def test_the_schema_is_compared(attribute, told):
+    domain = rp.Domain((attribute,))
+    assert differences_from_schema(domain, SCHEMA) == told
+    assert are_of_schema(domain, SCHEMA) == (not told)
+
+
+def test_missing_attributes_are_named_together():
+    domain = rp.Domain.from_sizes({"a": 2, "b": 2, "sex": 2})
+    assert differences_from_schema(domain, SCHEMA) == ["The schema has no attribute 'a', 'b'."]
+
+
+@pytest.mark.parametrize("sizes", [{"age": 10, "sex": 2}, {"sex": 2, "total": 3}, {"one": 1}])
+def test_the_example_can_be_typed(sizes):
+    domain = rp.Domain.from_sizes(sizes)
+    found = stated_from_text(domain, example_text(domain))
+    assert len(found) == (1 if sizes == {"one": 1} else 2)
+    assert found.queries.coefficients[0].all()
+    assert found.queries.coefficients[-1].sum() == domain.sizes[1:].prod()

@@ -1,0 +1,254 @@
+"""Weighted sums within caps: against CVXPY, and what every solution promises."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.cells import Cells
+from rpexplore.closure import Closure
+from rpexplore.solvers.capped import CAP_ROUNDING, minimise_capped, with_room, within
+from rpexplore.solvers.interior_point import central_cap_prices
+from rpexplore.solvers.solution import best_response
+from tests.capped_optimum import (
+    SOLVER,
+    bound_of,
+    smallest_ratio,
+    smallest_value,
+    workloads_with_musts,
+)
+from tests.oracles import variance_matrix
+from tests.solvers.test_worst_cell import all_cells, cells_of
+
+SLACKS = st.sampled_from([1.001, 1.01, 1.1, 2.0, 10.0, 1000.0])
+
+
+def solved(workload, slack, weights=None, **options):
+    """(solution, caps, weights, privacy cost): a budget that leaves this slack to the musts."""
+    found, _, caps, weights, cost = solved_from(workload, slack, weights, **options)
+    return found, caps, weights, cost
+
+
+def solved_from(workload, slack, weights=None, **options):
+    """With the plan inside the caps that it was found from."""
+    cells = Cells(workload, Closure.of(workload))
+    caps = np.where(workload.musts, workload.targets**2, np.inf)
+    weights = workload.weights if weights is None else weights
+    cost = within(cells, caps, 1.0, 1e-12).largest * slack
+    inside = within(cells, caps, cost)
+    found = minimise_capped(
+        cells, inside, table_weights=weights, caps=caps, privacy_cost=cost, **options
+    )
+    return found, inside, caps, weights, cost
+
+
+def check(found, workload, caps, weights, cost, gap=1e-6):
+    """Caps and budget are kept, and the bound is what the dual weights prove."""
+    b, p = variance_matrix(workload)
+    variances = b @ found.sigma_squared
+    assert np.all(variances <= caps * (1 - CAP_ROUNDING / 2))
+    assert np.sum(p / found.sigma_squared) <= cost * (1 + 1e-12)
+    assert np.all(found.dual_weights >= weights)
+    assert np.all(found.dual_weights[np.isinf(caps)] == weights[np.isinf(caps)])
+    prices = found.dual_weights - weights
+    held = np.sum(prices[prices > 0] * caps[prices > 0])
+    proven = bound_of(b, p, cost, found.dual_weights) - held
+    # Weights far above the prices hide some of their digits, which verification allows for.
+    assert found.lower_bound <= proven + 1e-9 * held + 1e-12 * proven
+    value = weights @ variances
+    assert found.lower_bound <= value <= found.lower_bound * (1 + gap)
+    return value
+
+
+@given(workloads_with_musts(), SLACKS)
+@settings(max_examples=60)
+def test_it_equals_the_convex_optimum(workload, slack):
+    found, caps, weights, cost = solved(workload, slack)
+    value = check(found, workload, caps, weights, cost)
+    b, p = variance_matrix(workload)
+    optimum = smallest_value(
+        b,
+        p,
+        cost,
+        unit=found.sigma_squared,
+        of_sum=weights,
+        of_max=np.zeros(len(weights)),
+        caps=caps,
+    )
+    assert found.lower_bound <= optimum * (1 + SOLVER)
+    assert value == pytest.approx(optimum, rel=1e-6 + SOLVER)
+
+
+@given(workloads_with_musts(powers=6.0), SLACKS, st.booleans())
+@settings(max_examples=60)
+def test_caps_of_very_different_size_are_kept(workload, slack, counted):
+    """Whether tables with a cap count in the sum or not."""
+    weights = workload.weights if counted else np.where(workload.musts, 0.0, workload.weights)
+    if not np.any(weights):
+        return
+    found, caps, weights, cost = solved(workload, slack, weights)
+    check(found, workload, caps, weights, cost)
+
+
+@pytest.mark.parametrize("room", [1e-8, 1e-6, 1e-4])
+@given(workload=workloads_with_musts())
+@settings(max_examples=15)
+def test_budgets_that_are_just_enough(room, workload):
+    """The room that rounding needs is then a part of all the room there is."""
+    found, caps, weights, cost = solved(workload, 1 + room)
+    check(found, workload, caps, weights, cost, gap=1e-6 + 1.2 * CAP_ROUNDING / room)
+
+
+@given(workloads_with_musts(), st.sampled_from([1.01, 1.5]), st.integers(0, 2**32))
+@settings(max_examples=40)
+def test_no_plan_within_the_caps_is_better(workload, slack, seed):
+    found, inside, caps, weights, cost = solved_from(workload, slack)
+    b, p = variance_matrix(workload)
+    other = inside.sigma_squared * np.random.default_rng(seed).lognormal(0, 2, len(p))
+    other *= np.sum(p / other) / cost
+    for share in ((1 - inside.largest) * 0.999, 1e-3 * (1 - inside.largest)):
+        mixed = 1 / ((1 - share) / inside.sigma_squared + share / other)
+        assert np.sum(p / mixed) == pytest.approx(cost, rel=1e-9)
+        assert np.all(b @ mixed <= caps)
+        assert weights @ (b @ mixed) >= found.lower_bound
+
+
+@given(workloads_with_musts(powers=3.0))
+@settings(max_examples=40)
+def test_how_far_inside_caps_a_plan_can_be(workload):
+    cells = Cells(workload, Closure.of(workload))
+    caps = np.where(workload.musts, workload.targets**2, np.inf)
+    found = within(cells, caps, 1.0)
+    b, p = variance_matrix(workload)
+    smallest = smallest_ratio(b, p, caps)
+    assert found.least <= smallest * (1 + SOLVER)
+    assert found.largest == pytest.approx(smallest, rel=1e-6)
+    assert found.largest == pytest.approx(np.max(b @ found.sigma_squared / caps), rel=1e-12)
+    assert np.sum(p / found.sigma_squared) == pytest.approx(1, rel=1e-9)
+    assert np.all(found.prices[~workload.musts] == 0)
+    assert np.sum(found.prices) == pytest.approx(1)
+
+
+def test_it_takes_the_trouble_to_tell_whether_there_is_room():
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 4, "b": 7, "c": 3}), 2)
+    cells = Cells(workload, Closure.of(workload))
+    caps = np.random.default_rng(1).uniform(0.5, 5, len(workload))
+    smallest = within(cells, caps, 1.0, 1e-12).largest
+    for room in (1e-8, -1e-8):
+        found = within(cells, caps * smallest * (1 + room), 1.0, 1e-4)
+        assert found.has_room == (room > 0)
+        assert (found.least < 1) == (room > 0)
+
+
+@given(workloads_with_musts(all_musts=False), st.floats(1.001, 10))
+@settings(max_examples=30)
+def test_a_plan_with_room_measures_everything_in_earnest(workload, slack):
+    closure = Closure.of(workload)
+    caps = np.where(workload.musts, workload.targets**2, np.inf)
+    cost = within(Cells(workload, closure), caps, 1.0).largest * slack
+    inside = within(Cells(workload, closure), caps, cost)
+    room = with_room(closure, inside, workload.weights, cost)
+    variances, costs = closure.variances(room), closure.privacy_cost_factor
+    assert np.max(variances / caps) < 1
+    assert np.sum(costs / room) == pytest.approx(cost, rel=1e-9)
+    # What the others would have alone, but for the share of the budget that is not theirs.
+    alone, _ = best_response(costs, closure.residual_weights(workload.weights), cost)
+    assert np.all(variances <= closure.variances(alone) * 2.001 / (1 - inside.largest))
+
+
+@pytest.mark.parametrize("slack", [1.001, 1.2, 5.0])
+@pytest.mark.parametrize("sizes", [{"a": 1}, {"a": 1, "b": 1}, {"a": 5, "b": 1}])
+def test_the_total_alone_and_attributes_of_a_single_value(sizes, slack):
+    domain = rp.Domain.from_sizes(sizes)
+    workload = rp.Workload.all_up_to(domain, len(sizes))
+    targets = np.linspace(1, 2, len(workload))
+    musts = np.arange(len(workload)) == 0
+    workload = rp.Workload(domain, workload.members, workload.weights, targets, musts=musts)
+    found, caps, weights, cost = solved(workload, slack)
+    check(found, workload, caps, weights, cost)
+
+
+@pytest.mark.parametrize("slack", [1.01, 1.3, 4.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_where_cells_differ_caps_hold_for_the_least_accurate_one(seed, slack):
+    bases = [rp.Prefix(), rp.Ranges(), rp.Identity()]
+    cells = cells_of([5, 4, 3], bases, seed, 2)
+    tables, b = all_cells(cells)
+    rng = np.random.default_rng(seed)
+    count, p = len(cells.workload), cells.closure.privacy_cost_factor
+    caps = np.where(rng.uniform(size=count) < 0.6, rng.uniform(0.5, 5, count), np.inf)
+    caps[-1] = 1.0
+    weights = rng.uniform(0.1, 1, count)
+    cost = smallest_ratio(b, p, caps[tables]) * slack
+    inside = within(cells, caps, cost)
+    found = minimise_capped(cells, inside, table_weights=weights, caps=caps, privacy_cost=cost)
+    assert np.all(b @ found.sigma_squared <= caps[tables])
+    assert np.sum(p / found.sigma_squared) <= cost * (1 + 1e-12)
+    value = weights @ cells.closure.variances(found.sigma_squared)
+    assert found.lower_bound <= value <= found.lower_bound * (1 + 1e-6)
+    of_table = np.bincount(tables)
+    optimum = smallest_value(
+        b,
+        p,
+        cost,
+        unit=found.sigma_squared,
+        of_sum=(weights / of_table)[tables],  # a table's mean variance is that of its cells
+        of_max=np.zeros(len(tables)),
+        caps=caps[tables],
+    )
+    assert found.lower_bound <= optimum * (1 + SOLVER)
+    assert value == pytest.approx(optimum, rel=1e-6 + SOLVER)
+    # Its cells say how the prices of each table are made up.
+    assert found.cells is not None
+    of_tables = np.bincount(found.cells.tables, found.cells.prices, count)
+    np.testing.assert_allclose(of_tables, found.shadow_prices, atol=1e-12)
+    assert np.all(of_tables[np.isinf(caps)] == 0)
+
+
+@pytest.mark.parametrize("room", [0.5, 1e-3, 1e-6])
+@pytest.mark.parametrize("seed", range(3))
+def test_prices_by_newtons_method_keep_all_caps(seed, room):
+    """The response to central prices is inside the caps, and its gap is the barrier's."""
+    rng = np.random.default_rng(seed)
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 4, "b": 7, "c": 3}), 2)
+    closure = Closure.of(workload)
+    cells, p = Cells(workload, closure), closure.privacy_cost_factor
+    caps = rng.uniform(0.5, 5, len(workload))
+    caps *= within(cells, caps, 1.0, 1e-12).largest * (1 + room)
+    relative = cells.map(np.arange(len(caps)), np.zeros_like(workload.members)).matrix
+    relative = relative.multiply(1 / caps[:, None]).tocsr()
+    held = closure.residual_weights(workload.weights)
+    start = np.full(len(caps), 1.0)
+    value = float(held @ within(cells, caps, 1.0, 1e-12).sigma_squared)
+    z = central_cap_prices(
+        relative, p, held, start, privacy_cost=1.0, value=value, gap=1.0, tolerance=1e-6
+    )
+    weights = held + relative.T @ z
+    sigma_squared = np.sqrt(p / weights) * np.sum(np.sqrt(p * weights))
+    assert np.all(relative @ sigma_squared < 1)
+    bound = np.sum(np.sqrt(p * weights)) ** 2 - np.sum(z)
+    assert bound <= held @ sigma_squared <= bound + 1e-6 * value
+
+
+def test_progress_is_told_and_may_end_the_search():
+    class Stop(Exception):
+        pass
+
+    def note(gap):
+        raise Stop
+
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 4, "b": 7, "c": 3}), 2)
+    workload = rp.Workload(
+        workload.domain,
+        workload.members,
+        workload.weights,
+        np.linspace(1, 2, len(workload)),
+        musts=np.arange(len(workload)) > 2,
+    )
+    gaps = []
+    solved(workload, 1.1, note=gaps.append)
+    assert len(gaps) > 1
+    assert gaps[-1] <= 1e-6 < gaps[0]
+    with pytest.raises(Stop):
+        solved(workload, 1.1, note=note)

@@ -1,0 +1,188 @@
+"""The best common factor within caps: against CVXPY, and what every solution promises."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.cells import Cells
+from rpexplore.closure import Closure
+from rpexplore.solvers.capped import CAP_ROUNDING, within
+from rpexplore.solvers.common_factor import minimise_factor
+from rpexplore.solvers.worst_cell import minimise_worst_cell
+from tests.capped_optimum import (
+    SOLVER,
+    bound_of,
+    smallest_ratio,
+    smallest_value,
+    workloads_with_musts,
+)
+from tests.oracles import variance_matrix
+from tests.solvers.test_worst_cell import all_cells, cells_of
+
+SLACKS = st.sampled_from([1.001, 1.01, 1.1, 2.0, 10.0, 1000.0])
+
+
+def problem(workload):
+    """(the musts' caps, 1/target² of the others)."""
+    caps = np.where(workload.musts, workload.targets**2, np.inf)
+    return caps, np.where(workload.musts, 0.0, workload.targets**-2)
+
+
+def solved(workload, slack, **options):
+    """(solution, privacy cost): a budget that leaves this slack to the musts."""
+    cells = Cells(workload, Closure.of(workload))
+    caps, weights = problem(workload)
+    cost = within(cells, caps, 1.0, 1e-12).largest * slack
+    inside = within(cells, caps, cost)
+    found = minimise_factor(
+        cells, inside, table_weights=weights, caps=caps, privacy_cost=cost, **options
+    )
+    return found, cost
+
+
+def check(found, workload, cost, gap=1e-6):
+    """Caps and budget are kept, and the bound is what the dual weights prove."""
+    b, p = variance_matrix(workload)
+    caps, weights = problem(workload)
+    variances = b @ found.sigma_squared
+    assert np.all(variances <= caps * (1 - CAP_ROUNDING / 2))
+    assert np.sum(p / found.sigma_squared) <= cost * (1 + 1e-12)
+    others = ~workload.musts
+    assert np.sum(found.dual_weights[others] / weights[others]) == pytest.approx(1, rel=1e-9)
+    held = np.sum((found.dual_weights * np.where(others, 0, caps))[workload.musts])
+    proven = bound_of(b, p, cost, found.dual_weights) - held
+    assert found.lower_bound <= proven + 1e-12 * (held + proven)
+    value = np.max(weights * variances)
+    assert found.lower_bound <= value <= found.lower_bound * (1 + gap)
+    return value
+
+
+@given(workloads_with_musts(all_musts=False), SLACKS)
+@settings(max_examples=60)
+def test_it_equals_the_convex_optimum(workload, slack):
+    found, cost = solved(workload, slack)
+    value = check(found, workload, cost)
+    b, p = variance_matrix(workload)
+    caps, weights = problem(workload)
+    none = np.zeros(len(workload))
+    optimum = smallest_value(
+        b, p, cost, unit=found.sigma_squared, of_sum=none, of_max=weights, caps=caps
+    )
+    assert found.lower_bound <= optimum * (1 + SOLVER)
+    assert value == pytest.approx(optimum, rel=1e-6 + SOLVER)
+
+
+@given(workloads_with_musts(powers=6.0, all_musts=False), SLACKS)
+@settings(max_examples=60)
+def test_targets_of_very_different_size(workload, slack):
+    found, cost = solved(workload, slack)
+    check(found, workload, cost)
+
+
+@pytest.mark.parametrize("room", [1e-8, 1e-6, 1e-4])
+@given(workload=workloads_with_musts(all_musts=False))
+@settings(max_examples=15)
+def test_budgets_that_are_just_enough(room, workload):
+    """The room that rounding needs is then a part of all the room there is."""
+    found, cost = solved(workload, 1 + room)
+    check(found, workload, cost, gap=1e-6 + 1.5 * CAP_ROUNDING / room)
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-8])
+def test_it_is_as_good_as_asked_for(tolerance):
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 4, "b": 7, "c": 3, "d": 5}), 3)
+    rng = np.random.default_rng(2)
+    workload = rp.Workload(
+        workload.domain,
+        workload.members,
+        workload.weights,
+        rng.uniform(1, 5, len(workload)),
+        musts=rng.uniform(size=len(workload)) < 0.4,
+    )
+    found, cost = solved(workload, 1.1, tolerance=tolerance)
+    check(found, workload, cost, gap=tolerance)
+
+
+def test_caps_that_are_not_in_the_way_change_nothing():
+    workload = rp.Workload.of(
+        rp.Domain.from_sizes({"a": 4, "b": 7}),
+        ["a", "b", ("a", "b")],
+        targets=[1, 2, 1e9],
+        musts=[False, False, True],
+    )
+    cells = Cells(workload, Closure.of(workload))
+    caps, weights = problem(workload)
+    inside = within(cells, caps, 1.0)
+    found = minimise_factor(cells, inside, table_weights=weights, caps=caps, privacy_cost=1.0)
+    alone = minimise_worst_cell(cells, np.where(weights > 0, weights, 1e-18), 1.0)
+    assert found.lower_bound == pytest.approx(alone.lower_bound, rel=2e-6)
+    assert found.dual_weights is not None
+    assert found.dual_weights[2] * caps[2] <= 1e-6 * found.lower_bound
+
+
+@pytest.mark.parametrize("slack", [1.01, 1.3, 4.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_where_cells_differ_the_least_accurate_one_counts(seed, slack):
+    cells = cells_of([5, 4, 3], [rp.Prefix(), rp.Ranges(), rp.Identity()], seed, 2)
+    tables, b = all_cells(cells)
+    rng = np.random.default_rng(seed)
+    count, p = len(cells.workload), cells.closure.privacy_cost_factor
+    musts = rng.uniform(size=count) < 0.6
+    musts[:2] = True, False
+    targets = rng.uniform(0.5, 5, count)
+    caps, weights = np.where(musts, targets, np.inf), np.where(musts, 0, 1 / targets)
+    cost = smallest_ratio(b, p, caps[tables]) * slack
+    inside = within(cells, caps, cost)
+    found = minimise_factor(cells, inside, table_weights=weights, caps=caps, privacy_cost=cost)
+    assert np.all(b @ found.sigma_squared <= caps[tables])
+    assert np.sum(p / found.sigma_squared) <= cost * (1 + 1e-12)
+    value = np.max(weights[tables] * (b @ found.sigma_squared))
+    assert found.lower_bound <= value <= found.lower_bound * (1 + 1e-6)
+    optimum = smallest_value(
+        b,
+        p,
+        cost,
+        unit=found.sigma_squared,
+        of_sum=np.zeros(len(tables)),
+        of_max=weights[tables],
+        caps=caps[tables],
+    )
+    assert found.lower_bound <= optimum * (1 + SOLVER)
+    assert value == pytest.approx(optimum, rel=1e-6 + SOLVER)
+    # What the cells say of each table, with its dual weight, proves the bound.
+    assert found.cells is not None
+    assert found.dual_weights is not None
+    of_tables = np.bincount(found.cells.tables, found.cells.prices, count)
+    at = found.cells.tables
+    v = cells.map(at, found.cells.rows).residual_weights(
+        found.cells.prices / of_tables[at] * found.dual_weights[at]
+    )
+    held = np.sum(found.dual_weights[musts] * caps[musts])
+    assert np.sum(np.sqrt(v * p)) ** 2 / cost - held == pytest.approx(found.lower_bound, rel=1e-7)
+
+
+def test_progress_is_told_and_may_end_the_search():
+    class Stop(Exception):
+        pass
+
+    workload = rp.Workload.of(
+        rp.Domain.from_sizes({"a": 4, "b": 7, "c": 3}),
+        ["a", "b", ("a", "b"), ("b", "c")],
+        targets=[1, 2, 3, 4],
+        musts=[False, False, True, True],
+    )
+    gaps = []
+    solved(workload, 1.1, note=gaps.append)
+    assert gaps == sorted(gaps, reverse=True)
+    assert gaps[-1] <= 1e-6
+
+    def note(gap):
+        if len(gaps) == 2:
+            raise Stop
+        gaps.append(gap)
+
+    gaps.clear()
+    with pytest.raises(Stop):
+        solved(workload, 1.1, note=note)
