@@ -2,16 +2,19 @@
 
 import numpy as np
 
-from rpexplore.analysis import standard_errors, targets_met
+from rpexplore.analysis import budget_reasons, standard_errors, targets_met
 from rpexplore.analysis.alike import cells_differ
 from rpexplore.analysis.sufficient_budgets import sufficient
 from rpexplore.errors import BudgetError
 from rpexplore.export.section import Numbers, Section
 from rpexplore.losses import MaxVariance
 from rpexplore.plan import Plan
+from rpexplore.reach import reach
 from rpexplore.request import WorkloadRequest
+from rpexplore.target_losses import MustsFirst
+from rpexplore.words import share_in_words
 
-MOST_SHOWN = 20
+MOST_SHOWN, MOST_HOLDERS = 20, 10
 _OF_WORST_CELLS = "A target is met when the least accurate cell of its table meets it."
 _MUSTS = "A must has to be met; the others are there to be met in proportion, as well as can be."
 
@@ -26,11 +29,15 @@ def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
     if np.all(np.isnan(ratios)):
         return Section("Targets", ("No table was given a target for its accuracy.",))
     found, differ = targets_met.target_counts(plan), cells_differ(plan.table_variances)
+    scales = plan.loss.is_homogeneous
+    why, holders = _why(plan, request)
     sentences = [
         found.words,
         *([_MUSTS] if found.musts else []),
         *([_OF_WORST_CELLS] if differ else []),
-        *_what_it_takes(plan, float(np.nanmax(ratios)) ** 2, found.targets),
+        # The plan with another aim is scaled to other budgets; with one of these it is another.
+        *(_what_it_takes(plan, float(np.nanmax(ratios)) ** 2, found.targets) if scales else []),
+        why,
     ]
     frame = targets_met.of_targets(plan, request, most=MOST_SHOWN)
     words = {
@@ -47,7 +54,36 @@ def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
     if len(frame) < found.targets:
         note += f" And {found.targets - len(frame):,} more; tables.csv has all."
     title = "Targets, the furthest off first"
-    return Section("Targets", sentences, (Numbers(frame, words, title, note),))
+    return Section("Targets", sentences, (Numbers(frame, words, title, note), *holders))
+
+
+def _why(plan: Plan, request: WorkloadRequest | None) -> tuple[str, list[Numbers]]:
+    """The smallest budget for the targets, and the tables that hold it up.
+
+    For those that must be met, where the plan meets these first, else for all.
+    """
+    musts_only = isinstance(plan.loss, MustsFirst)
+    found = reach(plan.workload, musts_only=musts_only, closure=plan.closure)
+    try:
+        told = budget_reasons.reasons(found, plan.budget, musts_only=musts_only)
+    except BudgetError as error:
+        return str(error), []
+    frame = budget_reasons.holders_of_budget(found, plan.budget, request, MOST_HOLDERS)
+    words = {
+        "table": "table",
+        "wanted": "target",
+        "must": "must",
+        "share": "share of the budget",
+        "saved": "saved if 10 % wider",
+        "rho": "ρ then",
+    }
+    frame["share"] = [share_in_words(share) for share in frame["share"]]
+    frame["saved"] = [share_in_words(share) for share in frame["saved"]]
+    note = "What would be saved follows from the shares, so it is approximate."
+    if len(frame) < told.holders:
+        note += f" And {told.holders - len(frame):,} more."
+    title = "Tables that hold the smallest budget up"
+    return budget_reasons.in_words(told), [Numbers(frame, words, title, note)]
 
 
 def _what_it_takes(plan: Plan, factor: float, targets: int) -> list[str]:

@@ -47,7 +47,7 @@ def test_targets_are_told_as_typed_with_their_musts():
     section = targets(ASKED.plan(), ASKED.request)
     assert section.sentences[0] == "2 of 3 targets are met; musts: 1 of 2."
     assert "A must has to be met" in section.sentences[1]
-    (listed,) = section.parts
+    listed, *_ = section.parts
     assert [heading for heading, _ in listed.header] == [
         "table",
         "target",
@@ -66,7 +66,7 @@ def test_targets_are_told_as_typed_with_their_musts():
 
 
 def test_without_a_scenario_targets_are_standard_errors():
-    (listed,) = targets(ASKED.plan()).parts
+    listed, *_ = targets(ASKED.plan()).parts
     total = rp.parse_target("±0.5").standard_error
     assert {row[0]: row[1] for row in listed.rows} == {
         "(total)": repr(total),
@@ -78,7 +78,7 @@ def test_without_a_scenario_targets_are_standard_errors():
 def test_a_long_list_is_cut_visibly():
     domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(30)})
     asked = Scenario(domain, WorkloadRequest(order=1)).with_group(GroupSetting((), target=5))
-    (listed,) = targets(asked.plan(), asked.request).parts
+    listed, *_ = targets(asked.plan(), asked.request).parts
     assert len(listed.rows) == 20
     assert "And 11 more; tables.csv has all." in listed.note
     assert "must" not in [heading for heading, _ in listed.header]
@@ -87,3 +87,22 @@ def test_a_long_list_is_cut_visibly():
 def test_a_report_on_a_scenario_has_its_targets_as_typed():
     assert "±0.5 at 95 %" in report_of(ASKED.plan(), ASKED)
     assert "±0.5 at 95 %" not in html(report(ASKED.plan()))
+
+
+def test_why_the_budget_is_as_large_as_it_is():
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
+    wanted = rp.Workload.all_up_to(domain, 2).with_targets(
+        {("age", "sex"): rp.Target("3", must=True), ("region",): 500}
+    )
+    plan = rp.plan(wanted, loss=rp.MustsThenAverage(), budget=rp.Budget(rho="0.1"))
+    section = targets(plan)
+    told = " ".join(section.sentences)
+    assert "The target that must be met takes ρ = 0.055556" in told
+    assert "With the same aim" not in told  # another budget would have another plan
+    _, holders = section.parts
+    assert holders.frame["table"].tolist() == ["age × sex"]
+    assert holders.frame["share"].tolist() == ["100 %"]
+    plan = rp.plan(wanted, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
+    told = " ".join(targets(plan).sentences)
+    assert "The 2 targets take ρ =" in told
+    assert "the same aim" in told

@@ -1,0 +1,43 @@
+"""All pages that show a plan, with every aim there is."""
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.request import TableSetting
+from rpexplore.target import Target
+
+AIMS = [
+    rp.MustsThenAverage(),
+    rp.MustsThenTargets(),
+    rp.BoundedAverage(),
+    rp.PNorm(3.0),
+    rp.TailMean(0.2, "target"),
+    rp.SquaredExcess(),
+]
+
+
+@pytest.fixture
+def with_musts(small):
+    """A target for every table, one of them a must."""
+    tables = small.workload.tables
+    return small.with_settings(
+        TableSetting(table, target=Target("30", must=table == tables[-1])) for table in tables
+    )
+
+
+@pytest.mark.parametrize("loss", AIMS, ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("page", ["workload", "fairness", "tradeoffs", "scenarios", "release"])
+def test_every_page_stands(app, with_musts, page, loss):
+    session = app(page, with_musts.replaced(loss=loss))
+    assert not session.exception
+    assert not session.error
+
+
+@pytest.mark.parametrize("view", ["Targets", "A better worst case", "What if"])
+def test_trade_offs_of_an_aim_that_depends_on_the_budget(app, with_musts, view):
+    session = app("tradeoffs", with_musts.replaced(loss=rp.MustsThenAverage()))
+    session.test.session_state["tradeoffs"] = view
+    session.run()
+    assert not session.exception
+    assert not session.error
+    assert "differs from budget to budget" in " ".join(session.texts("info"))
