@@ -7,7 +7,7 @@ attributes"), so that the question survives a change of the schema.
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,7 @@ from rpexplore.loss_json import loss_from_json, loss_to_json
 from rpexplore.losses import Loss, SumOfVariances
 from rpexplore.plan import Plan
 from rpexplore.planner import plan
-from rpexplore.queries.list_file import same_queries, stated_from_json, stated_to_json
+from rpexplore.queries.list_file import stated_from_json, stated_to_json
 from rpexplore.queries.stated import StatedQueries
 from rpexplore.request import WorkloadRequest
 from rpexplore.schema_change import SchemaChange, in_order
@@ -72,7 +72,7 @@ class Scenario:
     expected: ExpectedCounts | None = None
     even_totals: bool = False
     # Compared below: lists of queries hold arrays, which have no equality of their own.
-    query_list: StatedQueries | None = field(default=None, compare=False)
+    query_list: StatedQueries | None = None
 
     def __post_init__(self) -> None:
         for noun, text, most in (
@@ -96,14 +96,6 @@ class Scenario:
                 f"Whether totals are spread evenly must be true or false, got "
                 f"{shown(self.even_totals)}."
             )
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Scenario):
-            return NotImplemented
-        compared = [each.name for each in fields(self) if each.compare]
-        return all(getattr(self, name) == getattr(other, name) for name in compared) and (
-            same_queries(self.query_list, other.query_list)
-        )
 
     @classmethod
     def of_plan(cls, plan: Plan, counted: str = "records") -> "Scenario":

@@ -66,16 +66,6 @@ def stated_from_json(content: Any) -> StatedQueries:
     return lines.stated()
 
 
-def same_queries(one: StatedQueries | None, other: StatedQueries | None) -> bool:
-    """Whether two lists state the same queries, in the same words and order."""
-    if one is None or other is None or one is other:
-        return one is other
-    return (
-        (one.queries.names, one.conditions, one.targets, one.queries.domain)
-        == (other.queries.names, other.conditions, other.targets, other.queries.domain)
-    ) and np.array_equal(one.queries.coefficients, other.queries.coefficients)
-
-
 def _is_query(query: Any) -> bool:
     if not isinstance(query, dict) or set(query) not in _KEYS:
         return False

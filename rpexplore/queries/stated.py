@@ -14,6 +14,7 @@ marks (doubled inside). A query without a name is called by its condition.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -70,6 +71,22 @@ class StatedQueries:
         """Queries that were not typed; their targets are standard errors."""
         targets = tuple(Target(error) for error in queries.targets.tolist())
         return cls(queries, (None,) * len(queries), targets)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether they state the same queries, in the same words and order."""
+        if not isinstance(other, StatedQueries):
+            return NotImplemented
+        return self._key == other._key and np.array_equal(
+            self.queries.coefficients, other.queries.coefficients
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[Any, ...]:
+        """All there is but the coefficients."""
+        return self.queries.names, self.conditions, self.targets, self.queries.domain
 
     def __len__(self) -> int:
         return len(self.queries)

@@ -11,7 +11,6 @@ from rpexplore.drafts import Drafts
 from rpexplore.errors import PlanError
 from rpexplore.queries.csv_files import stated_from_csv
 from rpexplore.queries.edits import about_attributes
-from rpexplore.queries.list_file import same_queries
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.presets import PRESETS
 from rpexplore.queries.stated import StatedQueries, stated_from_text
@@ -58,7 +57,7 @@ def test_a_list_is_typed_and_planned(app, small):
     stated = session.scenario.query_list
     # The attributes are those that the lines name.
     assert stated.queries.domain == rp.Domain.from_sizes({"age": 10, "sex": 2})
-    assert same_queries(stated, stated_from_text(stated.queries.domain, TEXT))
+    assert stated == stated_from_text(stated.queries.domain, TEXT)
     assert session.metrics()["Targets met"] == "3 of 3"
     assert session.success[0].value == "All 3 targets are met\\."
     plan = plan_of(session)
@@ -86,7 +85,7 @@ def test_attributes_are_chosen_and_others_added_by_naming_them(app, small):
     assert stated.targets[0].text == "±20 at 95 %"  # the usual one
     session.multiselect(key="chosen query attributes").set_value(["age", "sex"]).run()
     after = session.scenario.query_list
-    assert same_queries(after, about_attributes(stated, after.queries.domain))
+    assert after == about_attributes(stated, after.queries.domain)
     assert after.queries.domain.names == ("age", "sex")
     session.multiselect(key="chosen query attributes").set_value(["sex"]).run()
     assert "'old' is about the attribute 'age'" in plain(session.texts("error"))
@@ -186,7 +185,7 @@ def test_a_preset_replaces_the_list_and_undo_brings_it_back(app, listed):
     session.selectbox(key="query preset").set_value(SMALLEST.title).run()
     session.press("Start from this list")
     assert "Undo brings your list back" in plain(session.texts("success"))
-    assert same_queries(session.scenario.query_list, StatedQueries.of(SMALLEST.queries()))
+    assert session.scenario.query_list == StatedQueries.of(SMALLEST.queries())
     assert session.metrics()["Targets met"] == "65 of 65"
     assert "The schema has no attribute 'value'" in plain(session.texts("info"))
     # What it is about cannot be chosen from the schema.
@@ -258,9 +257,8 @@ def test_a_list_comes_from_a_file_and_goes_into_one(app, listed):
     assert "Read mine.csv: 2 queries. Undo brings the list before it back." in plain(
         session.texts("success")
     )
-    assert same_queries(
-        stated,
-        stated_from_csv(stated.queries.domain, csv.replace(b"1,\r", b"1,\xc2\xb120\r"), "x"),
+    assert stated == stated_from_csv(
+        stated.queries.domain, csv.replace(b"1,\r", b"1,\xc2\xb120\r"), "x"
     )
     labels = [button.label for button in session.get("download_button")]
     for what in ("with conditions", "with numbers for cells", "template"):
@@ -317,7 +315,7 @@ def test_a_refresh_finds_the_list_again(app, small):
     assert saved is not None
     assert saved.study == before.study
     after = app("queries", key=before.query_params["study"])
-    assert same_queries(after.scenario.query_list, before.scenario.query_list)
+    assert after.scenario.query_list == before.scenario.query_list
     assert after.metrics() == before.metrics()
 
 

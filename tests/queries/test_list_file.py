@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.queries.list_file import same_queries, stated_from_json, stated_to_json
+from rpexplore.queries.list_file import stated_from_json, stated_to_json
 from rpexplore.queries.presets import PRESETS
 from rpexplore.queries.query_list import QueryList
 from rpexplore.queries.stated import StatedQueries, stated_from_text
@@ -50,7 +50,7 @@ def stated_lists(draw) -> StatedQueries:
 def test_a_list_is_read_back_exactly(stated):
     text = json.dumps(stated_to_json(stated))
     again = stated_from_json(json.loads(text))
-    assert same_queries(again, stated)
+    assert again == stated
     assert again.queries.targets.tolist() == stated.queries.targets.tolist()
     assert json.dumps(stated_to_json(again)) == text
 
@@ -58,7 +58,7 @@ def test_a_list_is_read_back_exactly(stated):
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.title)
 def test_presets_are_read_back(preset):
     stated = StatedQueries.of(preset.queries())
-    assert same_queries(stated_from_json(stated_to_json(stated)), stated)
+    assert stated_from_json(stated_to_json(stated)) == stated
 
 
 def test_a_typed_query_is_kept_as_it_was_typed():
@@ -89,10 +89,9 @@ def test_a_query_by_coefficients_is_kept_by_its_runs_of_cells():
 )
 def test_lists_differ_in_each_of_their_words(old, new):
     one, other = (stated_from_text(DOMAIN, text) for text in (TEXT, TEXT.replace(old, new)))
-    assert same_queries(one, stated_from_text(DOMAIN, TEXT))
-    assert not same_queries(one, other)
-    assert not same_queries(one, None)
-    assert same_queries(None, None)
+    assert one == stated_from_text(DOMAIN, TEXT)
+    assert hash(one) == hash(stated_from_text(DOMAIN, TEXT))
+    assert one != other
 
 
 def test_lists_differ_in_their_coefficients_and_domain():
@@ -105,8 +104,8 @@ def test_lists_differ_in_their_coefficients_and_domain():
             (rp.Domain.from_sizes({"y": 2}), rows),
         )
     ]
-    assert not same_queries(lists[0], lists[1])
-    assert not same_queries(lists[0], lists[2])
+    assert lists[0] != lists[1]
+    assert lists[0] != lists[2]
 
 
 def changed(**changes):

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
-from tests.queries.test_query_list import lists
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import query_plan
 from rpexplore.queries.query_list import QueryList
+from tests.queries.test_query_list import lists
 from tests.query_lists import identity_and_sum
 from tests.strategies import budgets
 
