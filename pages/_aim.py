@@ -27,7 +27,8 @@ CAPTIONS = {
     SUM: "The weighted sum of all tables' variances.",
     LARGEST: "The largest variance of all tables, by importance.",
     TARGET: "The largest variance compared with its target.",
-    MUSTS: "Targets marked “must” are met; what is left of the budget serves the other tables.",
+    MUSTS: "Targets marked “must” are met, and just met; what is left of the budget serves the "
+    "other tables.",
     BOUNDED: "As the first, but no table much worse than it has to be.",
     OTHER: "Large errors count more, without counting alone.",
 }

@@ -6,16 +6,18 @@ from pages._exhibit import number, numbers
 from pages._optima import targets_reach
 from pages._session import change, current, escaped, show_messages
 from rpexplore.analysis import budget_reasons
+from rpexplore.analysis.budget_reasons import aim_for_targets
 from rpexplore.budget import Budget
 from rpexplore.errors import RpexploreError
+from rpexplore.losses import Loss
 from rpexplore.reach import Reach
 from rpexplore.target_losses import MustsFirst
 
 HERE = "why this budget"
 
 
-def use(budget: Budget) -> None:
-    change(HERE, lambda: current().replaced(budget=budget))
+def use(budget: Budget, loss: Loss) -> None:
+    change(HERE, lambda: current().replaced(budget=budget, loss=loss))
 
 
 def can_be_met() -> bool:
@@ -33,18 +35,29 @@ def can_be_met() -> bool:
         "Take a larger budget, make some of the targets below wider, or untick “must” for some on "
         "the Workload page."
     )
-    _panel(found, told)
+    _panel(found, told, current().loss)
     return False
 
 
 def why_this_budget() -> None:
-    """What the targets take; of those that must be met where they come first, else of all."""
-    musts_only = isinstance(current().loss, MustsFirst)
+    """What the targets take; of those that must be met where there are any, else of all.
+
+    Where the present aim does not see to them, it is told for the one that does.
+    """
+    aim = aim_for_targets(current())
     with st.expander("Why this budget"):
+        if aim is None:
+            st.markdown(
+                "Some tables have a target and others have none. Which budget that takes can be "
+                "told once the targets are marked “must” on the Workload page, or every table has "
+                "one."
+            )
+            return
+        musts_only = isinstance(aim, MustsFirst)
         found = targets_reach(musts_only)
         told = None if found is None else _told(found, musts_only)
         if found is not None and told is not None:
-            _panel(found, told)
+            _panel(found, told, aim)
 
 
 def _told(found: Reach, musts_only: bool) -> budget_reasons.Reasons | None:
@@ -55,17 +68,22 @@ def _told(found: Reach, musts_only: bool) -> budget_reasons.Reasons | None:
         return None
 
 
-def _panel(found: Reach, told: budget_reasons.Reasons) -> None:
-    budget = current().budget
+def _panel(found: Reach, told: budget_reasons.Reasons, aim: Loss) -> None:
+    budget, present = current().budget, current().loss
+    if aim != present:
+        st.markdown(
+            "By the present aim the plan is not made for targets. With the aim "
+            f"“{escaped(aim.aim)}”:"
+        )
     st.markdown(escaped(budget_reasons.in_words(told)))
     if advice := budget_reasons.advice_in_words(told):
         st.markdown(escaped(advice))
     st.button(
-        f"Use ρ = {told.advised.rho}",
+        f"Use ρ = {told.advised.rho}" + " and this aim" * (aim != present),
         key="use advised budget",
         on_click=use,
-        args=(told.advised.budget,),
-        disabled=told.advised.budget == budget,
+        args=(told.advised.budget, aim),
+        disabled=told.advised.budget == budget and aim == present,
     )
     show_messages(HERE)
     frame = budget_reasons.holders_of_budget(found, budget, current().request)

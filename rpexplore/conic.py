@@ -16,6 +16,7 @@ def smallest_value(problem: "cvxpy.Problem", *, within: float) -> float | None:
     variables are then in the problem. Its numbers should be near 1.
     """
     import cvxpy
+    from cvxpy.error import DCPError
 
     names = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
     reduced: dict[str, Any] = {f"reduced_{name}": within for name in names}
@@ -27,7 +28,7 @@ def smallest_value(problem: "cvxpy.Problem", *, within: float) -> float | None:
             options = dict.fromkeys(names, tolerance) | reduced
             try:
                 value = problem.solve(solver=cvxpy.CLARABEL, **options)
-            except (cvxpy.SolverError, ValueError):
+            except (DCPError, cvxpy.SolverError, ValueError):
                 continue
             if problem.status in (cvxpy.OPTIMAL, cvxpy.OPTIMAL_INACCURATE):
                 return float(value)  # pyright: ignore[reportArgumentType]

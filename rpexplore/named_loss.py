@@ -21,6 +21,10 @@ class NamedLoss:
     looks_at_worst_cells: ClassVar[bool] = False
     is_homogeneous: ClassVar[bool] = False  # not known
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise PlanError(f"An own loss must be named by a text, got {self.name!r}.")
+
     @property
     def description(self) -> str:
         return f"the loss “{self.name}”"

@@ -26,7 +26,8 @@ def new_folder(output: Path) -> Iterator[Path]:
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         temporary.mkdir(mode=0o700, exist_ok=True)
-        lock = os.open(temporary, os.O_RDONLY)
+        # Not through a link: what it leads to is not ours to empty.
+        lock = os.open(temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except (OSError, ValueError) as error:
         raise ReleaseError(
             f"The release cannot be written to {str(output)!r} ({error}); choose a folder that can "

@@ -20,6 +20,7 @@ from rpexplore.decimals import Decimals
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.exact import Exact, float_at_least
 from rpexplore.losses import Loss
+from rpexplore.named_loss import NamedLoss
 from rpexplore.strategy import Moments
 from rpexplore.table_variances import TableVariances
 from rpexplore.words import plural, rounded, small
@@ -106,6 +107,11 @@ class Plan:
     @property
     def proven(self) -> str:
         """How good the plan is proven to be, in words."""
+        if isinstance(self.loss, NamedLoss):
+            return (
+                f"Whether another plan has a smaller loss “{self.loss.name}” is known to the "
+                "script that made it; this file cannot prove it."
+            )
         return self.certificate.sentence(any_measuring=not self.closure.strategies)
 
     @cached_property
@@ -365,9 +371,17 @@ def _targets_line(plan: Plan) -> list[str]:
     wanted = int(np.count_nonzero(~np.isnan(ratios)))
     if not wanted:
         return []
-    furthest = int(np.nanargmax(ratios))
-    return [
-        f"  Targets    {np.count_nonzero(ratios <= 1):,} of {wanted:,} met; furthest off: "
+    furthest, met = int(np.nanargmax(ratios)), ratios <= 1
+    which = "tightest" if np.count_nonzero(met) == wanted else "furthest off"
+    lines = [
+        f"  Targets    {np.count_nonzero(met):,} of {wanted:,} met; {which}: "
         f"{plan.workload.describe(furthest)}, {errors[furthest]:.4g} for a target of "
         f"{plan.workload.targets[furthest]:.4g}"
     ]
+    musts = plan.workload.musts
+    if np.any(musts):
+        missed = np.count_nonzero(musts & ~met)
+        note = "; this aim does not see to them, --loss musts does" if missed else ""
+        count = np.count_nonzero(musts)
+        lines.append(f"  Musts      {count - missed:,} of {count:,} met{note}")
+    return lines

@@ -12,29 +12,33 @@ and `sha256sum plan.json` gives the hash the ledger and the manifest name.
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from rpexplore import codebook
-from rpexplore.basis import Basis, from_json, to_json
 from rpexplore.budget import Budget
 from rpexplore.certificate import Certificate
 from rpexplore.closure import Closure
-from rpexplore.convex_losses import MeanAndMax, PNorm, SquaredExcess, TailMean
 from rpexplore.decimals import Decimals
 from rpexplore.domain import Domain
 from rpexplore.errors import PlanError, RpexploreError
 from rpexplore.exact import exact_fraction, exact_text
+from rpexplore.json_rows import check_keys, columns, dumps, floats, not_negative
+from rpexplore.loss_json import loss_from_json, loss_to_json
 from rpexplore.losses import Loss, MaxVariance, SumOfVariances
-from rpexplore.named_loss import NamedLoss
-from rpexplore.own_loss import ConvexLoss
+from rpexplore.plan_file_asked import (
+    bases_and_ways,
+    cells_of,
+    lines_of_bases,
+    lines_of_cells,
+    lines_of_strategies,
+    strategies_of,
+)
 from rpexplore.solvers.solution import CellPrices
-from rpexplore.strategy import Strategy, measured_places
 from rpexplore.table_variances import TableVariances
-from rpexplore.target_losses import BoundedAverage, MustsThenAverage, MustsThenTargets
+from rpexplore.target_losses import BoundedAverage
 from rpexplore.workload import Workload, padded
 
 FORMAT = "rpexplore-plan"
@@ -85,24 +89,7 @@ _TABLE_KEYS = {
         "dual_weight",
     ),
 }
-_ROW_KEYS = {
-    "bases": ("attribute", "ways"),
-    "strategies": ("attribute", "bits", "matrix"),
-    "cells": ("table", "rows", "shadow_price"),
-    "residuals": ("attributes", "sigma_squared"),
-}
-_LOSS_KINDS: dict[str, Any] = {
-    "sum_of_variances": SumOfVariances,
-    "max_variance": MaxVariance,
-    "musts_then_average": MustsThenAverage,
-    "musts_then_targets": MustsThenTargets,
-    "bounded_average": BoundedAverage,
-    "p_norm": PNorm,
-    "mean_and_max": MeanAndMax,
-    "tail_mean": TailMean,
-    "squared_excess": SquaredExcess,
-    "own": (ConvexLoss, NamedLoss),
-}
+_RESIDUAL_KEYS = ("attributes", "sigma_squared")
 
 
 def text_from_fields(fields: Mapping[str, Any]) -> str:
@@ -127,23 +114,23 @@ def text_from_fields(fields: Mapping[str, Any]) -> str:
             **({"limit": certificate.limit} if version == DUAL else {}),
         },
     }
-    lines = [f"{_dumps(key)}:{_dumps(value)}" for key, value in head.items()]
-    quoted = [_dumps(name) for name in workload.domain.names]
+    lines = [f"{dumps(key)}:{dumps(value)}" for key, value in head.items()]
+    quoted = [dumps(name) for name in workload.domain.names]
     variances: TableVariances = fields["table_variances"]
     ways = extremes = musts = duals = [""] * len(workload)
     if version != PURE:
         ways = [
-            f'"ways":{_dumps([way for way in row if way >= 0])},' for row in workload.ways.tolist()
+            f'"ways":{dumps([way for way in row if way >= 0])},' for row in workload.ways.tolist()
         ]
         extremes = [
             f'"worst_variance":{worst!r},"best_variance":{best!r},'
             for worst, best in zip(variances.worst.tolist(), variances.best.tolist(), strict=True)
         ]
     if version == DUAL:
-        musts = [f'"must":{_dumps(must)},' for must in workload.musts.tolist()]
+        musts = [f'"must":{dumps(must)},' for must in workload.musts.tolist()]
         weights = certificate.dual_weights
         held = [None] * len(workload) if weights is None else weights.tolist()
-        duals = [f',"dual_weight":{_dumps(weight)}' for weight in held]
+        duals = [f',"dual_weight":{dumps(weight)}' for weight in held]
     tables = [
         f'{{"attributes":[{names}],{asked}"weight":{weight!r},"target":{_or_null(target)},{must}'
         f'"variance":{variance!r},{extreme}"shadow_price":{price!r}{dual}}}'
@@ -169,10 +156,10 @@ def text_from_fields(fields: Mapping[str, Any]) -> str:
     sections = {"tables": tables, "residuals": residuals}
     if version != PURE:
         sections = {
-            "bases": _lines_of_bases(workload),
-            "strategies": _lines_of_strategies(workload, fields["closure"]),
+            "bases": lines_of_bases(workload),
+            "strategies": lines_of_strategies(workload, fields["closure"]),
             "tables": tables,
-            "cells": _lines_of_cells(workload, certificate.cells),
+            "cells": lines_of_cells(workload, certificate.cells),
             "residuals": residuals,
         }
     for key, rows in sections.items():
@@ -210,31 +197,12 @@ def fields_from_text(text: str, source: str) -> dict[str, Any]:
         raise PlanError(f"{source} cannot be used: a part is not as it must be ({what}).") from None
 
 
-def loss_to_json(loss: Loss) -> dict[str, Any]:
-    """A loss as plain values, for files. Of an own one only the name: it is a piece of program."""
-    kind = next(kind for kind, of_kind in _LOSS_KINDS.items() if isinstance(loss, of_kind))
-    if isinstance(loss, ConvexLoss | NamedLoss):
-        return {"kind": kind, "name": loss.name}
-    options: Any = loss  # a dataclass, as all in the table are
-    return {"kind": kind, **asdict(options)}
-
-
-def loss_from_json(content: Any) -> Loss:
-    """The loss that `loss_to_json` wrote; raises `PlanError` for an unknown kind."""
-    options = dict(content)
-    kind = options.pop("kind")
-    if kind not in _LOSS_KINDS:
-        raise PlanError(f"the loss must be one of {', '.join(_LOSS_KINDS)}, got {kind!r}.")
-    of_kind = _LOSS_KINDS[kind]
-    return NamedLoss(**options) if of_kind == (ConvexLoss, NamedLoss) else of_kind(**options)
-
-
 def _fields(content: dict[str, Any]) -> dict[str, Any]:
     version = content["format_version"]
-    _check_keys(content, _KEYS[version], "the plan")
-    _check_keys(content["certificate"], _CERTIFICATE_KEYS[version], "the certificate")
-    tables = _columns(content, "tables", _TABLE_KEYS[version])
-    residuals = _columns(content, "residuals", _ROW_KEYS["residuals"])
+    check_keys(content, _KEYS[version], "the plan")
+    check_keys(content["certificate"], _CERTIFICATE_KEYS[version], "the certificate")
+    tables = columns(content, "tables", _TABLE_KEYS[version])
+    residuals = columns(content, "residuals", _RESIDUAL_KEYS)
     if not isinstance(content["library_version"], str):
         raise PlanError("library_version must be a text.")
     if not isinstance(content["privacy_cost"], str):
@@ -247,12 +215,12 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
     members = _members(domain, tables["attributes"])
     bases, ways = (), np.empty((0, 0))
     if version != PURE:
-        bases, ways = _asked(content, domain, members, tables)
+        bases, ways = bases_and_ways(content, domain, members, tables)
     workload = Workload(
         domain,
         members,
-        _floats(tables["weight"], "weight"),
-        _floats([math.nan if t is None else t for t in tables["target"]], "target"),
+        floats(tables["weight"], "weight"),
+        floats([math.nan if t is None else t for t in tables["target"]], "target"),
         bases,
         ways,
         _musts(tables),
@@ -271,21 +239,28 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
             f"there must be {len(closure):,} residuals, got {len(listed):,}."
         )
     if version != PURE:
-        closure = closure.measured_by(workload, _strategies(content, workload))
+        closure = closure.measured_by(workload, strategies_of(content, workload))
+    loss = loss_from_json(content["loss"])
+    certificate = _certificate(
+        content["certificate"],
+        not_negative(tables["shadow_price"], "shadow_price"),
+        cells_of(content, workload) if version != PURE else None,
+        _dual_weights(tables),
+    )
+    variances = _variances(tables)
+    if version == DUAL:
+        _refuse_idle(workload, loss, certificate, variances)
+    elif not isinstance(loss, SumOfVariances | MaxVariance):
+        raise PlanError(f"with the loss {content['loss']['kind']} the format version is {DUAL}.")
     return {
         "workload": workload,
-        "loss": loss_from_json(content["loss"]),
+        "loss": loss,
         "budget": Budget.from_json(content["budget"]),
         "closure": closure,
         "sigma_squared": Decimals.parse(residuals["sigma_squared"]),
-        "table_variances": _variances(tables),
+        "table_variances": variances,
         "exact_privacy_cost": privacy_cost,
-        "certificate": _certificate(
-            content["certificate"],
-            _not_negative(tables["shadow_price"], "shadow_price"),
-            _cells(content, workload) if version != PURE else None,
-            _dual_weights(tables),
-        ),
+        "certificate": certificate,
         "version": content["library_version"],
     }
 
@@ -308,11 +283,11 @@ def _certificate(
     dual_weights: np.ndarray | None,
 ) -> Certificate:
     values = [content["loss"], content["lower_bound"], content["gap"]]
-    loss, lower_bound, gap = _not_negative(values, "certificate").tolist()
+    loss, lower_bound, gap = not_negative(values, "certificate").tolist()
     if lower_bound == 0:
         raise PlanError("the certificate's lower_bound must be above 0.")
     limit = content.get("limit")
-    if limit is not None and float(_not_negative([limit], "limit")[0]) == 0:
+    if limit is not None and float(not_negative([limit], "limit")[0]) == 0:
         raise PlanError("the certificate's limit must be above 0, or null.")
     certificate = Certificate(loss, lower_bound, shadow_prices, cells, dual_weights, limit)
     if certificate.gap != gap:
@@ -334,153 +309,48 @@ def _dual_weights(tables: dict[str, list[Any]]) -> np.ndarray | None:
     listed = tables.get("dual_weight", [])
     if all(weight is None for weight in listed):
         return None
-    return _not_negative(listed, "dual_weight")
+    return not_negative(listed, "dual_weight")
+
+
+def _refuse_idle(
+    workload: Workload, loss: Loss, certificate: Certificate, variances: TableVariances
+) -> None:
+    """Raise `PlanError` for parts of version 3 that nobody would check, or that are missing."""
+    proven_by_prices = isinstance(loss, SumOfVariances | MaxVariance)
+    if proven_by_prices and not np.any(workload.musts):
+        other = PURE if workload.is_pure else GENERAL
+        raise PlanError(f"where no target must be met the format version is {other}.")
+    if proven_by_prices != (certificate.dual_weights is None):
+        raise PlanError(
+            "each table must have a dual_weight, but none with sums and largest variances: there "
+            "it is null."
+        )
+    if isinstance(loss, BoundedAverage) != (certificate.limit is not None):
+        raise PlanError(
+            "the certificate must have a limit with a bounded average, and null with other losses."
+        )
+    if workload.is_pure and (
+        certificate.cells is not None
+        or not np.array_equal(variances.worst, variances.mean)
+        or not np.array_equal(variances.best, variances.mean)
+    ):
+        raise PlanError(
+            "where tables ask all attributes by their single values, all their cells have one "
+            "variance, and none of them a shadow price of its own."
+        )
 
 
 def _variances(tables: dict[str, list[Any]]) -> TableVariances:
-    mean = _not_negative(tables["variance"], "variance")
+    mean = not_negative(tables["variance"], "variance")
     if "worst_variance" not in tables:
         return TableVariances(mean, mean, mean)
-    worst, best = (_not_negative(tables[f"{each}_variance"], each) for each in ("worst", "best"))
+    worst, best = (not_negative(tables[f"{each}_variance"], each) for each in ("worst", "best"))
     return TableVariances(mean, worst, best)
-
-
-# ---- what only plans hold whose tables ask attributes in other ways than by single values
-
-
-def _lines_of_bases(workload: Workload) -> list[str]:
-    return [
-        _dumps({"attribute": name, "ways": [to_json(basis) for basis in listed]})
-        for name, listed in zip(workload.domain.names, workload.bases, strict=True)
-        if listed
-    ]
-
-
-def _lines_of_strategies(workload: Workload, closure: Closure) -> list[str]:
-    """One row of a matrix a line."""
-    return [
-        f'{{"attribute":{_dumps(workload.domain.names[place])},"bits":{strategy.bits},"matrix":[\n'
-        + ",\n".join(_dumps(row) for row in strategy.integers.tolist())
-        + "\n]}"
-        for place, strategy in sorted(closure.strategies.items())
-    ]
-
-
-def _lines_of_cells(workload: Workload, cells: CellPrices | None) -> list[str]:
-    if cells is None:
-        return []
-    orders = workload.orders[cells.tables].tolist()
-    listed = zip(
-        cells.tables.tolist(), cells.rows.tolist(), orders, cells.prices.tolist(), strict=True
-    )
-    return [
-        f'{{"table":{table},"rows":{_dumps(rows[:order])},"shadow_price":{price!r}}}'
-        for table, rows, order, price in listed
-    ]
-
-
-def _asked(
-    content: dict[str, Any], domain: Domain, members: np.ndarray, tables: dict[str, list[Any]]
-) -> tuple[tuple[tuple[Basis, ...], ...], np.ndarray]:
-    """The bases of each attribute, and which of them each table asks."""
-    listed = _columns(content, "bases", _ROW_KEYS["bases"])
-    bases: list[tuple[Basis, ...]] = [()] * len(domain)
-    for name, ways in zip(listed["attribute"], listed["ways"], strict=True):
-        bases[domain.position(name)] = tuple(from_json(each) for each in ways)
-    ways = np.full(members.shape, -1, dtype=np.int32)
-    for row, asked in enumerate(tables["ways"]):
-        if type(asked) is not list or not all(type(way) is int for way in asked):
-            raise PlanError("the ways of each table must be a list of whole numbers.")
-        if len(asked) != np.count_nonzero(members[row] >= 0):
-            raise PlanError("each table must have one way for each of its attributes.")
-        ways[row, : len(asked)] = asked
-    return tuple(bases), ways
-
-
-def _strategies(content: dict[str, Any], workload: Workload) -> dict[int, Strategy]:
-    listed = _columns(content, "strategies", _ROW_KEYS["strategies"])
-    places = [workload.domain.position(name) for name in listed["attribute"]]
-    if places != measured_places(workload):
-        raise PlanError(
-            "there must be one strategy for each attribute that some table asks other than by "
-            "single values, in the order of the domain."
-        )
-    strategies = {}
-    for place, bits, rows in zip(places, listed["bits"], listed["matrix"], strict=True):
-        size = int(workload.domain.sizes[place])
-        flat = [entry for row in rows for entry in row]
-        whole = all(type(entry) is int and abs(entry) < 2**62 for entry in [bits, *flat])
-        if not whole or [len(row) for row in rows] != [size] * (size - 1):
-            raise PlanError(
-                f"the strategy of {workload.domain.names[place]!r} must be {size - 1} rows of "
-                f"{size} whole numbers, over a power of two."
-            )
-        strategies[place] = Strategy(np.array(flat, dtype=np.int64).reshape(-1, size), bits)
-    return strategies
-
-
-def _cells(content: dict[str, Any], workload: Workload) -> CellPrices | None:
-    listed = _columns(content, "cells", _ROW_KEYS["cells"])
-    if not listed["table"]:
-        return None
-    rows = np.zeros((len(listed["table"]), workload.members.shape[1]), dtype=np.int64)
-    limits = np.array([*workload.question_rows, 1])
-    for place, (table, cell) in enumerate(zip(listed["table"], listed["rows"], strict=True)):
-        if type(table) is not int or not 0 <= table < len(workload):
-            raise PlanError(f"there is no table {table!r} for a cell with a shadow price.")
-        most = limits[workload.asks[table, : int(workload.orders[table])]].tolist()
-        if len(cell) != len(most) or not all(
-            type(row) is int and 0 <= row < end for row, end in zip(cell, most, strict=True)
-        ):
-            raise PlanError(f"the table {workload.describe(table)} has no cell {cell!r:.100}.")
-        rows[place, : len(cell)] = cell
-    prices = _not_negative(listed["shadow_price"], "shadow_price")
-    return CellPrices(np.array(listed["table"], dtype=np.int64), rows, prices)
-
-
-def _check_keys(content: Any, keys: Collection[str], noun: str) -> None:
-    """Exactly these keys: what nobody checks has no place in a plan."""
-    if not isinstance(content, dict) or content.keys() != set(keys):
-        found = ", ".join(content) if isinstance(content, dict) else repr(content)
-        raise PlanError(f"{noun} must hold exactly {', '.join(keys)}, got {found:.200}.")
-
-
-def _columns(content: dict[str, Any], key: str, keys: Sequence[str]) -> dict[str, list[Any]]:
-    """The rows under a key, turned into one list for each of their keys."""
-    rows = content[key]
-    if not isinstance(rows, list):
-        raise PlanError(f"{key} must be a list.")
-    wanted = set(keys)
-    for row in rows:
-        if not isinstance(row, dict) or row.keys() != wanted:
-            _check_keys(row, keys, f"each of the {key}")
-    columns = {name: [row[name] for row in rows] for name in keys}
-    if not all(type(names) is list for names in columns.get("attributes", [])):
-        raise PlanError(f"the attributes of each of the {key} must be a list of names.")
-    return columns
-
-
-def _floats(values: list[Any], noun: str) -> np.ndarray:
-    if not {type(value) for value in values} <= {int, float}:
-        wrong = next(value for value in values if type(value) not in (int, float))
-        raise PlanError(f"every {noun} must be a number, got {wrong!r}.")
-    return np.array(values, dtype=float)
-
-
-def _not_negative(values: list[Any], noun: str) -> np.ndarray:
-    numbers = _floats(values, noun)
-    if not np.all(np.isfinite(numbers) & (numbers >= 0)):
-        raise PlanError(f"every {noun} must be a finite number of at least 0.")
-    return numbers
 
 
 def _joined(members: np.ndarray, quoted: list[str]) -> list[str]:
     """The quoted names of each row's attributes, joined by commas."""
     return [",".join([quoted[place] for place in row if place >= 0]) for row in members.tolist()]
-
-
-def _dumps(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def _or_null(value: float) -> str:

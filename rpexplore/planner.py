@@ -10,13 +10,19 @@ from rpexplore.closure import Closure
 from rpexplore.convex_losses import MeanAndMax, PNorm, SquaredExcess, TailMean
 from rpexplore.errors import PlanError
 from rpexplore.losses import Loss, MaxVariance, SumOfVariances
+from rpexplore.named_loss import NamedLoss
 from rpexplore.optimum import Optimum, record_cost
 from rpexplore.own_loss import ConvexLoss
 from rpexplore.plan import Plan
 from rpexplore.solutions import measured_solution, solution
 from rpexplore.solvers.solution import TOLERANCE
 from rpexplore.strategy import Strategy
-from rpexplore.target_losses import BoundedAverage, MustsThenAverage, MustsThenTargets
+from rpexplore.target_losses import (
+    BoundedAverage,
+    MustsFirst,
+    MustsThenAverage,
+    MustsThenTargets,
+)
 from rpexplore.workload import Workload
 
 TOLERANCE_LEAST = 1e-10
@@ -32,6 +38,7 @@ _LOSSES = (
     TailMean,
     SquaredExcess,
     ConvexLoss,
+    NamedLoss,  # which tells what is missing
 )
 _EXAMPLES = {
     "workload": "Workload.all_up_to(domain, 2)",
@@ -101,6 +108,10 @@ def optimum(
             "to plan; leave it out."
         )
     _refuse_weights(loss.table_weights(workload), workload)
+    if isinstance(loss, MustsFirst):
+        with np.errstate(over="ignore"):
+            inverse = np.maximum(workload.targets**-2.0, np.finfo(float).smallest_subnormal)
+        _refuse_weights(np.where(workload.musts, inverse, 0.0), workload)
     if not loss.is_homogeneous and budget is None:
         raise PlanError(
             f"By the aim chosen ({loss.aim}), the best plan of one budget is not that of another; "

@@ -93,8 +93,9 @@ def reach(
     """
     asked = workload.musts if musts_only else ~np.isnan(workload.targets)
     if not np.any(asked):
-        which = "must meet its target" if musts_only else "has a target"
-        raise WorkloadError(f"No table {which}; set targets for the tables that need them.")
+        if musts_only:
+            raise WorkloadError("No target is marked must; mark those that have to be met.")
+        raise WorkloadError("No table has a target; set targets for the tables that need them.")
     caps = np.where(asked, workload.targets**2, np.inf)
     if closure is None:
         closure = _measured(workload, caps, even_totals, note_strategies)

@@ -35,7 +35,8 @@ from rpexplore.target_losses import MustsFirst, compares_with_targets
 from rpexplore.workload import Workload
 
 FORMAT = "rpexplore-scenario"
-FORMAT_VERSION = 1
+# Earlier libraries read version 1, and would lose a list of queries without a word.
+FORMAT_VERSION, WITH_QUERIES = 1, 2
 
 
 NAME_LENGTH = 60
@@ -219,7 +220,7 @@ class Scenario:
         """Plain values for a file; `from_json` undoes it exactly."""
         return {
             "format": FORMAT,
-            "format_version": FORMAT_VERSION,
+            "format_version": FORMAT_VERSION if self.query_list is None else WITH_QUERIES,
             "name": self.name,
             "note": self.note,
             "domain": codebook.schema_from_attributes(self.domain.attributes),
@@ -249,8 +250,11 @@ class Scenario:
     def from_json(cls, content: Any) -> "Scenario":
         """The scenario of a file's content; raises `WorkloadError` if it is not a usable one."""
         try:
-            if content["format"] != FORMAT or content["format_version"] != FORMAT_VERSION:
-                raise ValueError(f'"format" must be {FORMAT!r} in version {FORMAT_VERSION}')
+            version = content["format_version"]
+            if content["format"] != FORMAT or version not in (FORMAT_VERSION, WITH_QUERIES):
+                raise ValueError(
+                    f'"format" must be {FORMAT!r} in version {FORMAT_VERSION} or {WITH_QUERIES}'
+                )
             domain, expected = _domain(content["domain"]), content["expected"]
             queries = content.get("query_list")
             request = WorkloadRequest.from_json(content["tables"])

@@ -15,12 +15,13 @@ import numpy as np
 from rpexplore.best_strategies import best_strategies
 from rpexplore.cells import Cells
 from rpexplore.closure import Closure
+from rpexplore.dual_bounds import minorant_of, smallest_weighted_sum, weights_of_sum
 from rpexplore.errors import OutOfReachError
 from rpexplore.losses import Loss, MaxVariance, SumOfVariances
 from rpexplore.solvers.capped import Within, minimise_capped, within
 from rpexplore.solvers.common_factor import minimise_factor
 from rpexplore.solvers.convex import AnyConvexLoss, minimise_convex
-from rpexplore.solvers.solution import Solution
+from rpexplore.solvers.solution import Solution, rounding_allowance
 from rpexplore.solvers.sum_of_variances import minimise_sum
 from rpexplore.solvers.worst_cell import minimise_worst_cell, worst_of
 from rpexplore.strategy import Strategy
@@ -32,6 +33,8 @@ from rpexplore.workload import Workload
 
 Note = Callable[[float], None]
 
+# The limit of a bounded average is right up to this, relative, however coarse the plan may be.
+LIMIT_TOLERANCE = 1e-4
 _MOST_NAMED = 3
 _LEAST_WEIGHT = 1e-9  # relative to the largest, of a table in the search for strategies
 _NO_PRICE = 1e-9  # relative to the largest: rounding
@@ -209,19 +212,21 @@ def _with_musts(
     }
     if isinstance(loss, MustsThenAverage):
         found = minimise_capped(cells, inside, caps=caps, **options)
-        return _with_shares(cells, found, weights)
+        return _certified(cells, loss, found, cost)
     if np.all(workload.musts):  # they all count, and are met anyway
         found = minimise_worst_cell(cells, weights, cost, tolerance, note=note)
-        return replace(found, dual_weights=found.shadow_prices * weights)
-    found = minimise_factor(cells, inside, caps=caps, **options)
-    return _with_shares(cells, found, np.zeros(len(workload)))
+        found = replace(found, dual_weights=found.shadow_prices * weights)
+    else:
+        found = minimise_factor(cells, inside, caps=caps, **options)
+    return _certified(cells, loss, found, cost)
 
 
 def _bounded(
     cells: Cells, loss: BoundedAverage, cost: float, tolerance: float, note: Note
 ) -> tuple[Solution, float]:
     workload = cells.workload
-    smallest = minimise_worst_cell(cells, workload.weights, cost, tolerance, note=note)
+    fine = min(tolerance, LIMIT_TOLERANCE)
+    smallest = minimise_worst_cell(cells, workload.weights, cost, fine, note=note)
     worst = worst_of(cells, smallest.sigma_squared).variances
     limit = loss.limit(float(np.max(workload.weights * worst)))
     caps, weights = loss.caps(workload, limit), loss.table_weights(workload)
@@ -241,19 +246,33 @@ def _bounded(
         tolerance=tolerance,
         note=note,
     )
-    return _with_shares(cells, found, weights), limit
+    return _certified(cells, loss, found, cost, limit), limit
 
 
-def _with_shares(cells: Cells, found: Solution, of_mean: np.ndarray) -> Solution:
-    """With each table's share of all dual weights times variances as its shadow price.
+def _certified(
+    cells: Cells,
+    loss: MustsThenAverage | MustsThenTargets | BoundedAverage,
+    found: Solution,
+    cost: float,
+    limit: float | None = None,
+) -> Solution:
+    """With the bound that its dual weights prove as they are, rounded to floats.
 
-    of_mean: float64[n_tables], the part of the dual weights that is on a table's mean variance; the
-    rest is on its least accurate cell
+    Its shadow prices are each table's share of all dual weights times variances.
     """
-    assert found.dual_weights is not None
-    variances = TableVariances.of(cells.workload, cells.closure, found.sigma_squared)
-    parts = of_mean * variances.mean + (found.dual_weights - of_mean) * variances.worst
-    return replace(found, shadow_prices=parts / np.sum(parts))
+    workload, closure, dual = cells.workload, cells.closure, found.dual_weights
+    assert dual is not None
+    variances = TableVariances.of(workload, closure, found.sigma_squared)
+    of_mean = weights_of_sum(loss, workload, dual)
+    parts = of_mean * variances.mean + (dual - of_mean) * variances.worst
+    smallest = smallest_weighted_sum(workload, closure, loss, dual, found.cells, cost)
+    factor, offset = minorant_of(loss, workload, dual, limit=limit, variances=variances.mean)
+    rounding = rounding_allowance(len(workload)) * (factor * smallest + offset)
+    return replace(
+        found,
+        lower_bound=min(found.lower_bound, float(factor * smallest - offset - rounding)),
+        shadow_prices=parts / np.sum(parts),
+    )
 
 
 def _out_of_reach(workload: Workload, inside: Within) -> OutOfReachError:

@@ -36,10 +36,10 @@ class MustsFirst:
         """
         if not np.any(workload.musts):
             raise WorkloadError(
-                "No table must meet its target; make the targets that have to be met musts, or "
-                "choose another aim."
+                "No target is marked must; mark those that have to be met, or choose another aim."
             )
-        return np.where(workload.musts, workload.targets**2, np.inf)
+        with np.errstate(over="ignore"):  # the planner refuses what is out of its range
+            return np.where(workload.musts, workload.targets**2, np.inf)
 
     def counted(self, workload: Workload) -> np.ndarray:
         """The tables that the loss counts: those without a must, bool[n_tables]."""
@@ -123,6 +123,8 @@ class MustsThenTargets(MustsFirst):
         weights = self.table_weights(workload)
         counted = weights > 0
         total = float(np.sum(dual_weights[counted] / weights[counted]))
+        if total == 0:
+            return 0.0, 0.0
         held = dual_weights[~counted] * self.caps(workload)[~counted]
         return 1 / total, float(np.sum(held)) / total
 

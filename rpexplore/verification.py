@@ -6,26 +6,24 @@ from fractions import Fraction
 import numpy as np
 
 from rpexplore.accounting import ExactVariances, privacy_cost_upper_bound
-from rpexplore.best_strategies import strategy_bound
-from rpexplore.cells import Cells
+from rpexplore.bound_verification import (
+    DECODED_TOLERANCE,
+    limits_kept,
+    near_other_strategies,
+    proven_by_dual_weights,
+    proven_by_shadow_prices,
+)
 from rpexplore.losses import MaxVariance, SumOfVariances
 from rpexplore.named_loss import NamedLoss
-from rpexplore.own_loss import ConvexLoss
 from rpexplore.plan import Plan
-from rpexplore.solvers.solution import dual_bound, rounding_allowance
 from rpexplore.table_variances import TableVariances
-from rpexplore.target_losses import BoundedAverage, MustsFirst
+from rpexplore.target_losses import MustsFirst
 from rpexplore.words import rounded
 
 # Stated variances are floats: sums of positive terms, good to about 15 digits.
 VARIANCE_TOLERANCE = Fraction(1, 10**12)
-# Through strategies they depend on the inverse of a matrix, computed in floats as well.
-DECODED_TOLERANCE = 1e-8
-# The loss and the shadow prices are for reading; cost, variances and bound are proven.
+# The loss is for reading; cost, variances and bound are proven.
 LOSS_TOLERANCE = 1e-11
-PRICE_TOLERANCE = 1e-9
-# What is above a cap by no more than this is on it (relative, of variances).
-CAP_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -66,13 +64,15 @@ def verify(plan: Plan, *, strategies: bool = True) -> Verification:
     certificate's bound, lowered by more than its rounding error.
     """
     checks = [_check_privacy(plan), _check_variances(plan), _check_loss(plan)]
-    has_search = isinstance(plan.loss, SumOfVariances | MaxVariance)
-    if has_search:
-        checks.append(_check_bound(plan))
+    if isinstance(plan.loss, SumOfVariances | MaxVariance):
+        checks.append(Check("optimality", *proven_by_shadow_prices(plan)))
+        if strategies and plan.closure.strategies:
+            checks.append(Check("strategies", *near_other_strategies(plan)))
     else:
-        checks += [*_check_caps(plan), _check_dual_bound(plan)]
-    if strategies and plan.closure.strategies and has_search:
-        checks.append(_check_strategies(plan))
+        if (kept := limits_kept(plan)) is not None:
+            name = "musts" if isinstance(plan.loss, MustsFirst) else "limit"
+            checks.append(Check(name, *kept))
+        checks.append(Check("optimality", *proven_by_dual_weights(plan)))
     return Verification(tuple(checks), guarantee(plan))
 
 
@@ -155,162 +155,3 @@ def _check_loss(plan: Plan) -> Check:
     tolerance = LOSS_TOLERANCE if plan.workload.is_pure else DECODED_TOLERANCE
     holds = bool(np.isclose(found, stated, rtol=tolerance, atol=0))
     return Check("loss", holds, f"{plan.loss.description} is {found:.9g}; stated {stated:.9g}")
-
-
-def _check_bound(plan: Plan) -> Check:
-    """The dual at the stated shadow prices, lowered by what its computation can be off.
-
-    Shadow prices must sum to 1; in a sum of variances they are the tables' shares in it.
-    """
-    certificate, workload, loss = plan.certificate, plan.workload, plan.loss
-    prices, cells = certificate.shadow_prices, certificate.cells
-    weights = loss.table_weights(workload)
-    # Prices that sum to a little more than 1 would prove a little too much.
-    scale = max(float(np.sum(prices)), 1.0)
-    right_prices = abs(float(np.sum(prices)) - 1) <= PRICE_TOLERANCE
-    if isinstance(loss, SumOfVariances):
-        shares = weights * plan.variances
-        right_prices = np.allclose(prices, shares / np.sum(shares), rtol=PRICE_TOLERANCE, atol=0)
-        residual_weights = plan.closure.residual_weights(weights)
-    elif workload.is_pure:
-        residual_weights = plan.closure.residual_weights(weights * prices / scale)
-    elif cells is None:
-        return Check("optimality", False, "it is not stated which cells are the worst ones")
-    else:
-        of_tables = np.bincount(cells.tables, cells.prices, len(workload))
-        right_prices &= np.allclose(prices, of_tables, rtol=PRICE_TOLERANCE, atol=PRICE_TOLERANCE)
-        scale = max(float(np.sum(cells.prices)), 1.0)
-        of_cells = Cells(workload, plan.closure).map(cells.tables, cells.rows)
-        residual_weights = of_cells.residual_weights(weights[cells.tables] * cells.prices / scale)
-    if not right_prices:
-        return Check("optimality", False, "the stated shadow prices are not what they must be")
-    return _optimality(plan, _smallest_weighted_sum(plan, residual_weights))
-
-
-def _smallest_weighted_sum(plan: Plan, residual_weights: np.ndarray) -> float:
-    """Below it is no Σ residual_weights · σ² within the budget, up to rounding."""
-    budget = float(plan.budget.record_privacy_cost)
-    bound = dual_bound(plan.closure.privacy_cost_factor, residual_weights, budget)
-    return bound * (1 - rounding_allowance(len(plan.workload)) / 4)
-
-
-def _optimality(plan: Plan, bound: float) -> Check:
-    """Whether the stated bound is proven by this one."""
-    certificate = plan.certificate
-    # A computation elsewhere may invert the strategies a little differently.
-    slack = DECODED_TOLERANCE if plan.closure.strategies else 0.0
-    which = " that measures the attributes as this one does" if plan.closure.strategies else ""
-    gap = max(certificate.loss_value / bound - 1, 0.0) if bound > 0 else np.inf
-    finding = (
-        f"no plan with this budget{which} has a loss below {rounded(bound, 9, 'down')}; this one "
-        f"is within {rounded(gap, 2, 'up')} (relative) of it"
-    )
-    holds = certificate.lower_bound <= bound * (1 + slack)
-    if not holds:
-        finding += f"; the stated bound, {certificate.lower_bound:.12g}, is not proven"
-    return Check("optimality", holds, finding)
-
-
-def _check_caps(plan: Plan) -> list[Check]:
-    """Whether every table is within the limit that the loss sets it."""
-    caps = _caps(plan)
-    if caps is None:
-        return []
-    variances = TableVariances.of(plan.workload, plan.closure, plan.sigma_squared.floats).worst
-    over = np.flatnonzero(variances > caps * (1 + CAP_TOLERANCE))
-    count = int(np.count_nonzero(np.isfinite(caps)))
-    name = "musts" if isinstance(plan.loss, MustsFirst) else "limit"
-    finding = f"all {count:,} tables that have a largest allowed variance are within it"
-    if len(over):
-        first = int(over[0])
-        finding = (
-            f"{len(over):,} of {count:,} tables are above their largest allowed variance; the "
-            f"first is {plan.workload.describe(first)}: {variances[first]:.9g} instead of "
-            f"{caps[first]:.9g}"
-        )
-    return [Check(name, len(over) == 0, finding)]
-
-
-def _caps(plan: Plan) -> np.ndarray | None:
-    """The largest variance that the loss allows each table; None: it sets no limits."""
-    loss, limit = plan.loss, plan.certificate.limit
-    if isinstance(loss, MustsFirst):
-        return loss.caps(plan.workload)
-    if isinstance(loss, BoundedAverage):
-        return loss.caps(plan.workload, 0.0 if limit is None else limit)
-    return None
-
-
-def _check_dual_bound(plan: Plan) -> Check:
-    """The bound that follows from the stated dual weights by the loss's minorant.
-
-    That a `BoundedAverage` has the right limit is not part of it.
-    """
-    certificate, workload, loss = plan.certificate, plan.workload, plan.loss
-    dual = certificate.dual_weights
-    if dual is None:
-        return Check("optimality", False, "it is not stated with which dual weights it is proven")
-    caps = _caps(plan)
-    of_sum = dual
-    if caps is not None:
-        # Prices of caps, and shares of a maximum, are prices of single cells.
-        of_sum = loss.table_weights(workload)
-        if loss.looks_at_worst_cells:
-            of_sum = np.zeros(len(workload))
-        if np.any(dual < of_sum) or np.any((dual > of_sum) & np.isinf(caps) & (of_sum > 0)):
-            return Check("optimality", False, "the stated dual weights are not what they must be")
-    residual_weights = plan.closure.residual_weights(of_sum)
-    extra = dual - of_sum
-    if caps is not None and np.any(extra > 0):
-        residual_weights = residual_weights + _of_worst_cells(plan, extra)
-    smallest = _smallest_weighted_sum(plan, residual_weights)
-    if isinstance(loss, NamedLoss):
-        weighted = float(np.sum(dual * plan.variances))
-        finding = (
-            "by the tables' stated dual weights, no plan with this budget has a weighted sum of "
-            f"variances more than {rounded(max(weighted / smallest - 1, 0.0), 2, 'up')} (relative) "
-            "below that of this one; that this bounds the loss stands in the script that made it"
-        )
-        return Check("optimality", True, finding)
-    if isinstance(loss, BoundedAverage):
-        assert certificate.limit is not None
-        factor, offset = loss.minorant_within(certificate.limit, dual, workload)
-    else:
-        near = {"near": plan.variances} if isinstance(loss, ConvexLoss) else {}
-        factor, offset = loss.minorant(dual, workload, **near)
-    return _optimality(plan, factor * smallest - offset)
-
-
-def _of_worst_cells(plan: Plan, prices: np.ndarray) -> np.ndarray:
-    """Weight of each σ² in Σ prices · (variance of the stated cells), float64[n_residuals].
-
-    prices: float64[n_tables], spread over the table's cells as the plan states; what is stated of
-    no cell counts for the table's mean, which is never above its worst cell.
-    """
-    cells, closure = plan.certificate.cells, plan.closure
-    if plan.workload.is_pure or cells is None:
-        return closure.residual_weights(prices)
-    of_tables = np.bincount(cells.tables, cells.prices, len(plan.workload))
-    without = np.where(of_tables > 0, 0.0, prices)
-    spread = cells.prices * (prices / np.where(of_tables > 0, of_tables, 1.0))[cells.tables]
-    of_cells = Cells(plan.workload, closure).map(cells.tables, cells.rows)
-    return of_cells.residual_weights(spread) + closure.residual_weights(without)
-
-
-def _check_strategies(plan: Plan) -> Check:
-    """How much better a plan could be that measures attributes through other matrices."""
-    bound = strategy_bound(
-        plan.workload,
-        plan.closure,
-        plan.loss.table_weights(plan.workload),
-        largest=plan.loss.looks_at_worst_cells,
-    )
-    bound *= (1 - DECODED_TOLERANCE) / float(plan.budget.record_privacy_cost)
-    gap = max(plan.certificate.loss_value / bound - 1, 0.0)
-    return Check(
-        "strategies",
-        bound <= plan.certificate.loss_value,
-        "whatever is measured of the attributes that are asked other than by single values, with "
-        f"totals spread as here no plan has a loss below {rounded(bound, 9, 'down')}; this one is "
-        f"within {rounded(gap, 2, 'up')} (relative) of it",
-    )

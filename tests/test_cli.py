@@ -247,7 +247,7 @@ def test_losses(run):
             "The loss must be one of sum, max",
         ),
         (["--up-to", "1", "--loss", "p-norm:x", "--rho", "1"], "a number, such as p-norm:2"),
-        (["--up-to", "1", "--loss", "musts", "--rho", "1"], "No table must meet its target"),
+        (["--up-to", "1", "--loss", "musts", "--rho", "1"], "No target is marked must"),
         (
             ["--up-to", "1", "--loss", "musts", "--rho", "0.1", "--target", "age=1 must"],
             "cannot all be met at this budget",

@@ -101,7 +101,7 @@ def test_why_it_is_that_budget_is_told(run):
     [
         (["--enough-for", "targets", "--rho", "1"], "--enough-for finds the budget"),
         (["--enough-for", "targets", "--epsilon", "1"], "leave --epsilon out"),
-        (["--enough-for", "musts"], "No table must meet its target"),
+        (["--enough-for", "musts"], "No target is marked must"),
         (["--enough-for", "targets", "--loss", "sum"], "leave --loss out"),
         (["--enough-for", "musts", "--loss", "max"], "(musts, musts-then-targets), got max"),
         (

@@ -65,3 +65,51 @@ def test_a_budget_out_of_range_is_refused(rho):
         solved.at(rp.Budget(rho=rho))
     with pytest.raises(PlanError, match="cannot be planned with"):
         solved.standard_errors(rp.Budget(rho=rho))
+
+
+# ---- losses whose best noise differs from budget to budget
+
+
+def held_to_targets() -> rp.Workload:
+    domain = rp.Domain.from_sizes({"a": 4, "b": 9})
+    return rp.Workload.of(
+        domain, ["a", "b", ("a", "b")], targets=[2, 3, 5], musts=[True, False, False]
+    )
+
+
+UNLIKE = [rp.MustsThenAverage(), rp.MustsThenTargets(), rp.SquaredExcess()]
+
+
+@pytest.mark.parametrize("loss", UNLIKE, ids=repr)
+def test_a_loss_that_is_not_homogeneous_needs_a_budget(loss):
+    workload = held_to_targets()
+    with pytest.raises(PlanError, match=r"best plan of one budget .*say which budget it is for"):
+        optimum(workload, loss=loss)
+    assert not loss.is_homogeneous
+
+
+@pytest.mark.parametrize("loss", UNLIKE, ids=repr)
+@pytest.mark.parametrize("person", [None, 3])
+def test_it_is_solved_for_one_budget_and_planned_for_that_alone(loss, person):
+    workload = held_to_targets()
+    budget = rp.Budget(rho=2, max_records_per_person=person)
+    solved = optimum(workload, loss=loss, budget=budget)
+    plan = solved.at(budget)
+    assert plan.text == rp.plan(workload, loss=loss, budget=budget).text
+    np.testing.assert_allclose(solved.standard_errors(budget), plan.standard_errors, rtol=1e-11)
+    cost = float(budget.record_privacy_cost)
+    np.testing.assert_allclose(solved.variances / cost, plan.variances, rtol=1e-11)
+    with pytest.raises(PlanError, match=r"best plan of one budget .*; plan again for this one"):
+        solved.at(rp.Budget(rho=3, max_records_per_person=person))
+    # Another way to say the same is the same budget.
+    same = rp.Budget(privacy_cost=4, max_records_per_person=person)
+    assert same.record_privacy_cost == budget.record_privacy_cost
+    np.testing.assert_array_equal(solved.at(same).variances, plan.variances)
+
+
+def test_scaled_to_another_budget_its_errors_are_those_of_a_plan_that_is_not_the_best():
+    workload, loss = held_to_targets(), rp.MustsThenAverage()
+    solved = optimum(workload, loss=loss, budget=rp.Budget(rho="0.2"))
+    more = rp.Budget(rho=2)
+    scaled, best = solved.standard_errors(more), rp.plan(workload, loss=loss, budget=more)
+    assert best.loss_value < np.sum(loss.table_weights(workload) * scaled**2) * 0.99

@@ -143,7 +143,8 @@ def test_missing_parts_are_refused_and_invalid(plan, path):
 # (path, value, what the message says beyond the file's name)
 UNUSABLE = [
     (("format",), "other-plan", r'"format" must be "rpexplore-plan"'),
-    (("format_version",), 3, r"format version 3, .* reads versions 1 and 2"),
+    (("format_version",), 4, r"format version 4, .* reads versions 1 to 3"),
+    (("format_version",), 3, r"the plan must hold exactly .*bases"),
     (("format_version",), 2, r"the plan must hold exactly .*bases"),
     (("format_version",), "1", r"format version '1'"),
     (("format_version",), True, r"format version True"),

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.queries.test_plan import query_lists
 
 import rpexplore
 from rpexplore import Attribute, Budget, Categories, Domain, Integers, SumOfVariances, Workload
@@ -28,6 +27,7 @@ from rpexplore.queries.planner import query_plan
 from rpexplore.queries.query_list import QueryList
 from rpexplore.query_release import QueryRelease, release_queries
 from rpexplore.release import Release, release
+from tests.queries.test_plan import query_lists
 from tests.query_lists import query_list
 from tests.strategies import workloads
 

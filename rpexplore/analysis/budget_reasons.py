@@ -9,16 +9,33 @@ from rpexplore.analysis.sufficient_budgets import SufficientBudget, sufficient
 from rpexplore.analysis.table_titles import titles
 from rpexplore.analysis.targets_met import wanted_targets
 from rpexplore.budget import Budget
+from rpexplore.losses import Loss, MaxVariance
 from rpexplore.reach import Reach
 from rpexplore.request import WorkloadRequest
+from rpexplore.scenario import Scenario
 from rpexplore.table_lists import titles_in_words
+from rpexplore.target_losses import MustsFirst, MustsThenAverage
 from rpexplore.words import plural, rounded, share_in_words
 
 WIDER = 0.1  # the relaxation that savings are told for: a margin or standard error 10 % wider
 # What is added to the smallest budget where some tables have no such target, so that they get some.
 ROOM = 0.1
 _NAMED = 3
+_ALL = MaxVariance(relative_to="target")
 _ENOUGH = 1 + 1e-9
+
+
+def aim_for_targets(scenario: Scenario) -> Loss | None:
+    """The present aim if it sees to the targets, or else the one that does.
+
+    None where some tables have a target, others have none, and no target is a must.
+    """
+    loss, workload = scenario.loss, scenario.workload
+    if isinstance(loss, MustsFirst) or loss == _ALL:
+        return loss
+    if np.any(workload.musts):
+        return MustsThenAverage(getattr(loss, "weighting", "equal"))
+    return None if np.any(np.isnan(workload.targets)) else _ALL
 
 
 @dataclass(frozen=True)
@@ -137,8 +154,8 @@ def advice_in_words(found: Reasons) -> str:
     """What budget to take: the smallest one, or a little more where tables are without a target."""
     if found.advised is found.enough:
         return ""
-    share = rounded(100 * ROOM, 2)
+    share, which = rounded(100 * ROOM, 2), "a must" if found.which == "must" else "a target"
     return (
-        "At that budget nothing is left for tables without such a target. With "
+        f"At that budget nothing is left for tables without {which}. With "
         f"{share} % more, {found.advised.words}, they get something."
     )

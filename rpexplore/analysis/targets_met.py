@@ -150,7 +150,10 @@ class TargetCounts:
         words = targets_met_in_words(self.met, self.targets)
         if not self.musts:
             return words
-        return f"{words.removesuffix('.')}; musts: {self.musts_met:,} of {self.musts:,}."
+        words = f"{words.removesuffix('.')}; musts: {self.musts_met:,} of {self.musts:,}."
+        if self.musts_met == self.musts:
+            return words
+        return f"{words} An aim that meets musts first sees to them; this one does not."
 
 
 def target_counts(plan: Plan) -> TargetCounts:

@@ -1,5 +1,6 @@
 """Plans of tables and plans of queries: what the verbs that take either need to know of each."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,6 @@ from rpexplore.verification import Verification
 from rpexplore.words import plural
 
 _FORMAT = re.compile(r'\s*\{\s*"format"\s*:\s*"([^"]*)"')
-_READ = 1000  # characters in which a plan file says its format
 
 
 def load_plan(path: Path) -> AnyPlan:
@@ -23,13 +23,14 @@ def load_plan(path: Path) -> AnyPlan:
 
 
 def says_queries(path: Path) -> bool:
-    """Whether a file begins as a plan of queries does; not if it cannot be read."""
+    """Whether a file says that it is a plan of queries; not if it cannot be read."""
     try:
-        with path.open(encoding="utf-8") as file:
-            found = _FORMAT.match(file.read(_READ))
-    except (OSError, ValueError):
+        text = path.read_text(encoding="utf-8")
+        found = _FORMAT.match(text)  # where the library writes it, ahead of all the rest
+        said = json.loads(text).get("format") if found is None else found[1]
+    except (OSError, ValueError, AttributeError, RecursionError):
         return False
-    return found is not None and found[1] == query_plan_file.FORMAT
+    return said == query_plan_file.FORMAT
 
 
 def domain_of(plan: AnyPlan) -> Domain:

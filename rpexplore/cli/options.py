@@ -172,8 +172,13 @@ Port = Annotated[int, typer.Option(min=1, max=65535, help="Where the app listens
 NoBrowser = Annotated[bool, typer.Option("--no-browser", help="Only print the address.")]
 
 
-def budget_from_options(records_per_person: int | None, **parameters: str | None) -> "Budget":
-    """The budget, from parameters still in text, so that they are exact."""
+def budget_from_options(
+    records_per_person: int | None, instead: str, **parameters: str | None
+) -> "Budget":
+    """The budget, from parameters still in text, so that they are exact.
+
+    instead: the option that finds one
+    """
     from rpexplore.budget import Budget
 
     given = {name: text for name, text in parameters.items() if text is not None}
@@ -181,7 +186,7 @@ def budget_from_options(records_per_person: int | None, **parameters: str | None
         options = " and ".join("--" + name.replace("_", "-") for name in given)
         raise BudgetError(
             "Give the budget in one way: --rho R, or --epsilon E with --delta D, or --mu M, or "
-            f"--privacy-cost C; got {options or 'none of them'}."
+            f"--privacy-cost C, or have it found with {instead}; got {options or 'none of them'}."
         )
     return Budget(**given, max_records_per_person=records_per_person)
 

@@ -68,7 +68,7 @@ def plan(
     if enough:
         budget = options.unit_from_options("--enough", records_per_person, delta, **stated)
     else:
-        budget = options.budget_from_options(records_per_person, delta=delta, **stated)
+        budget = options.budget_from_options(records_per_person, "--enough", delta=delta, **stated)
     with progress("Listing the queries"):
         listed = own.queries_from_options(
             codebook=codebook,

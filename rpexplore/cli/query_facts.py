@@ -97,7 +97,7 @@ def spare_text(plan: QueryPlan) -> str:
     columns = {
         "cell with unused budget": shown["cell"].tolist(),
         "in use": [share_in_words(share) for share in shown["profile"]],
-        "standard error of a further count, at no cost": [
+        "standard error of its count, free if added now": [
             rounded(error, 4, zeros=True) for error in shown["standard_error"]
         ],
         "now": [

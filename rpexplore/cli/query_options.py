@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from rpexplore.domain import Domain
     from rpexplore.queries.presets import Preset
     from rpexplore.queries.query_list import QueryList
-    from rpexplore.target import Target as ParsedTarget
 
 _ATTRIBUTES = (
     "The attributes that the queries are about, separated by commas; else those that the "
@@ -112,27 +111,34 @@ def queries_from_options(
             "Give the queries in one way: --queries FILE, or --query 'adults: age >= 18 ± 50', as "
             "often as needed."
         )
-    from rpexplore.queries.csv_files import stated_from_csv
+    from rpexplore.queries.csv_files import conditions_of_csv, stated_from_csv
+    from rpexplore.queries.stated import conditions_of_text, stated_from_text
     from rpexplore.target import parse_target
 
     default = None if target is None else parse_target(target)
     if queries is not None and queries.suffix.lower() == ".csv":
-        domain = domain_from_options(codebook, attributes)
-        return stated_from_csv(domain, bytes_of(queries), queries.name, default).queries
+        content = bytes_of(queries)
+        named = conditions_of_csv(content, queries.name)
+        domain = _domain_of_queries(codebook, attributes, named)
+        return stated_from_csv(domain, content, queries.name, default).queries
     text = "\n".join(query) if queries is None else text_of(queries)
-    return _queries_from_text(codebook, attributes, text, default)
+    domain = _domain_of_queries(codebook, attributes, conditions_of_text(text))
+    return stated_from_text(domain, text, default).queries
 
 
-def _queries_from_text(
-    codebook: Path, attributes: str | None, text: str, default: "ParsedTarget | None"
-) -> "QueryList":
-    """The queries of a list with one a line, about the attributes that they name unless told."""
+def _domain_of_queries(
+    codebook: Path, attributes: str | None, conditions: Sequence[str]
+) -> "Domain":
+    """Of the attributes that are named, or else of those that the conditions name.
+
+    For queries with coefficients of all that there are.
+    """
     from rpexplore.domain import Domain
     from rpexplore.queries.domains import domain_of_conditions
-    from rpexplore.queries.stated import conditions_of_text, stated_from_text
 
-    if attributes is not None:
-        domain = domain_from_options(codebook, attributes)
-    else:
-        domain = domain_of_conditions(Domain.load(codebook), conditions_of_text(text))
-    return stated_from_text(domain, text, default).queries
+    if attributes is not None or not conditions:
+        return domain_from_options(codebook, attributes)
+    try:
+        return domain_of_conditions(Domain.load(codebook), conditions)
+    except WorkloadError as error:
+        raise WorkloadError(f"{error} --attributes A,B says which ones it is about.") from None

@@ -122,7 +122,9 @@ def plan(
     domain = Domain.load(codebook)
     stated = {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost}
     if enough_for is None:
-        budget = options.budget_from_options(records_per_person, delta=delta, **stated)
+        budget = options.budget_from_options(
+            records_per_person, "--enough-for targets", delta=delta, **stated
+        )
     else:
         budget = options.unit_from_options("--enough-for", records_per_person, delta, **stated)
     with progress("Listing the tables"):

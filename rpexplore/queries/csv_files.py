@@ -38,6 +38,28 @@ def stated_from_csv(
 
     Raises `WorkloadError` naming the line that cannot be used.
     """
+    rows = _rows(content, source)
+    try:
+        return _from_rows(domain, rows, source, default)
+    except csv.Error as error:
+        raise _no_csv(source, error) from None
+
+
+def conditions_of_csv(content: bytes, source: str) -> list[str]:
+    """The conditions of a CSV file by conditions; [] for one with coefficients."""
+    rows = _rows(content, source)
+    try:
+        header = [title.strip().lower() for title in next(rows, [])]
+        if CONDITION not in header:
+            return []
+        column = header.index(CONDITION)
+        return [row[column] for row in rows if len(row) > column and row[column].strip()]
+    except csv.Error as error:
+        raise _no_csv(source, error) from None
+
+
+def _rows(content: bytes, source: str) -> Any:
+    """A CSV reader; raises `WorkloadError` for what is no text."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -45,13 +67,11 @@ def stated_from_csv(
     # The first column is no cell; the labels of cells hold commas.
     first = re.search("[,;]", text.partition("\n")[0])
     delimiter = first[0] if first else ","
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        return _from_rows(domain, rows, source, default)
-    except csv.Error as error:
-        raise WorkloadError(
-            f"{source} is no usable CSV ({error}); check that every quote is closed."
-        ) from None
+    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+
+
+def _no_csv(source: str, error: csv.Error) -> WorkloadError:
+    return WorkloadError(f"{source} is no usable CSV ({error}); check that every quote is closed.")
 
 
 def csv_of_conditions(stated: StatedQueries) -> str:

@@ -82,7 +82,9 @@ def fields_from_text(text: str, source: str) -> dict[str, Any]:
     Raises `PlanError` naming the part that cannot be used.
     """
     try:
-        content = json.loads(text, parse_constant=_refuse_constant)
+        content = json.loads(
+            text, parse_constant=_refuse_constant, object_pairs_hook=_without_repeats
+        )
     except (ValueError, RecursionError) as error:
         raise PlanError(
             f"{source} is not a query plan file: it is not valid JSON ({error})."
@@ -198,3 +200,11 @@ def _dumps(value: Any) -> str:
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number JSON knows")
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of a file; a key that stands there twice would hide what its first value says."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key stands there twice")
+    return found

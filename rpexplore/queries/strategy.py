@@ -17,7 +17,9 @@ from rpexplore.threads import one_thread
 
 # D R may be off W by so much, relative to the largest coefficient of a query; answers are then
 # unbiased to as many digits.
-DECODING_TOLERANCE = 1e-8
+DECODING_TOLERANCE = 1e-9
+# … and by no more than this share of any coefficient: none may be left out as if it were rounding.
+_OF_EACH = 1e-3
 # Cells that use less than this share of the budget have some to spare; above it is rounding.
 _SPARE_BELOW = 0.999
 
@@ -69,7 +71,10 @@ class QueryStrategy:
         try:
             with np.errstate(all="ignore"), one_thread():
                 decoded = decoding(matrix, coefficients)
-                off = np.max(np.abs(decoded @ matrix - coefficients), axis=1)
+                difference = np.abs(decoded @ matrix - coefficients)
+                left_out = difference > _OF_EACH * np.abs(coefficients)
+                dropped = np.any(left_out & (coefficients != 0), axis=1)
+                off = np.where(dropped, np.inf, np.max(difference, axis=1))
         except np.linalg.LinAlgError:
             decoded, off = coefficients, np.full(len(self.queries), np.inf)
         largest = np.max(np.abs(coefficients), axis=1)

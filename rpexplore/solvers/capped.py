@@ -37,10 +37,11 @@ from rpexplore.solvers.worst_cell import are_in, minimise_worst_cell, worst_of
 
 # Plans keep caps that are lower by this much, so that they keep the caps themselves when their
 # noise scales have been rounded up to 12 digits.
-CAP_ROUNDING = 2e-11
+CAP_ROUNDING = 1.1e-11
 _MOST_PASSES = 100
 _ROUNDS, _ROUNDS_OF_MANY = 150, 5000  # of multiplicative steps
 _TRACE = 1e-24  # weight that leaves tables without caps out of sight; the bound holds its root
+_NOTHING = 1e-12
 _ROOM = 0.5  # share of what the caps leave that other tables get in a plan to mix with
 _FINEST = 1e-11  # gap of a plan inside caps that leave next to no room
 _FARTHEST = 14.0  # that the logarithm of all prices moves at once
@@ -149,7 +150,7 @@ def minimise_capped(
     room = with_room(closure, inside, everywhere, privacy_cost)
     worst = worst_of(cells, room)
     best_value, best_sigma_squared = float(held @ room), room
-    at, rows = capped, worst.rows[capped]
+    at, rows = _first_cells(cells, capped, worst.rows[capped])
     start = (inside.prices[at] + 1e-6 / len(at)) * best_value
     best_bound, kept, kept_at, kept_rows = 0.0, start, at, rows
     for _ in range(_MOST_PASSES):
@@ -181,7 +182,9 @@ def minimise_capped(
             break
         at, rows = np.append(at, new), np.concatenate([rows, worst.rows[new]])
         start = np.append(prices, np.full(len(new), 1e-3 * float(np.mean(prices))))
-    kept_dual = np.bincount(kept_at, kept * inverse[kept_at], len(caps))
+    per_table = np.bincount(kept_at, kept * inverse[kept_at], len(caps))
+    # A price that is nothing beside the weight could not be told from rounding.
+    dual_weights = table_weights + np.where(per_table > _NOTHING * table_weights, per_table, 0.0)
     of_tables = np.bincount(kept_at, kept, len(caps))
     total = float(np.sum(kept))
     return Solution(
@@ -189,8 +192,24 @@ def minimise_capped(
         lower_bound=best_bound - rounding_allowance(len(caps)) * (best_bound + 2 * total),
         shadow_prices=of_tables / total,
         cells=None if pure else _cell_prices(kept_at, kept_rows, kept),
-        dual_weights=table_weights + kept_dual,
+        dual_weights=dual_weights,
     )
+
+
+def _first_cells(
+    cells: Cells, capped: np.ndarray, worst: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(tables, rows) of the cells to begin with: the worst ones, and one that all noise reaches.
+
+    A worst cell may be one that some residual does not reach, such as the last running total.
+    Alone, it would leave that residual without a weight.
+    """
+    if cells.workload.is_pure:
+        return capped, worst
+    widest = np.array([int(np.argmax(each.spread)) for each in cells.moments] + [0])
+    reached = widest[cells.workload.asks[capped]]
+    other = np.any(reached != worst, axis=1)
+    return np.append(capped, capped[other]), np.concatenate([worst, reached[other]])
 
 
 class _Search:
@@ -245,27 +264,33 @@ class _Search:
             gap=self.gap,
             tolerance=tolerance,
         )
-        self.visit(np.log(prices))
-        return self.prices
+        # A multiple of them would leave the caps that their response keeps.
+        self._evaluate(prices, self._map.residual_weights(prices * self._inverse))
+        return prices
 
     def visit(self, log_z: np.ndarray) -> np.ndarray:
-        """Go to the best multiple of these prices and evaluate the best response to it.
+        """Go to the best multiple of these prices and evaluate it; returns its logarithms.
 
-        Returns its logarithms; leaves its bound, and in `step` the plain step in log z from there.
+        Leaves its bound, and in `step` the plain step in log z from there.
         """
         # Extrapolation can go astray; far off, the bound is lower and the step is taken back. That
         # all prices are small is for the multiple to say.
         log_z = log_z - min(np.max(log_z) + 100.0, 0.0)
         log_z = np.minimum(log_z, 300.0)
         log_z = np.maximum(log_z, np.max(log_z) - 600.0)
-        costs = self._map.privacy_cost_factor
         prices = np.exp(log_z)
-        total = float(np.sum(prices))
         priced = self._map.residual_weights(prices * self._inverse)
-        log_k = _best_multiple(costs, self._held, priced, total, self._cost)
-        self.prices = prices = prices * np.exp(log_k)
-        weights = self._held + np.exp(log_k) * priced
-        sigma_squared, minimum = best_response(costs, weights, self._cost)
+        log_k = _best_multiple(
+            self._map.privacy_cost_factor, self._held, priced, float(np.sum(prices)), self._cost
+        )
+        self._evaluate(prices * np.exp(log_k), np.exp(log_k) * priced)
+        return log_z + log_k
+
+    def _evaluate(self, prices: np.ndarray, priced: np.ndarray) -> None:
+        """Bound, step and plan of these prices; priced: their part of the weights of σ²."""
+        self.prices = prices
+        costs = self._map.privacy_cost_factor
+        sigma_squared, minimum = best_response(costs, self._held + priced, self._cost)
         # The prices pay for the caps themselves, not for what is left of them for rounding.
         self.bound = minimum - float(np.sum(prices)) / (1 - CAP_ROUNDING)
         relative = self._inverse * self._map.variances(sigma_squared)
@@ -279,7 +304,6 @@ class _Search:
             self.best_bound, self.best_prices = self.bound, prices
         if value < self.best_value:
             self.best_value, self.best_sigma_squared = value, sigma_squared
-        return log_z + log_k
 
     def mixed(self, sigma_squared: np.ndarray, broken: float, inner: float) -> np.ndarray:
         """With just enough of the plan inside the caps, all of the budget used.

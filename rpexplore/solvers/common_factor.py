@@ -17,14 +17,14 @@ import numpy as np
 
 from rpexplore.cells import Cells
 from rpexplore.solvers.capped import CAP_ROUNDING, Within, with_room
-from rpexplore.solvers.solution import TOLERANCE, Solution, rounding_allowance
+from rpexplore.solvers.solution import TOLERANCE, Solution, dual_bound, rounding_allowance
 from rpexplore.solvers.worst_cell import minimise_worst_cell, worst_of
 
 _MOST_STEPS = 40
 _MOST_IDLE = 3  # steps in a row that better neither the plan nor the bound
 _FARTHEST = 100.0  # that a step takes τ, as a factor
 _FIRST_GAP = 1e-3
-_LEAST_GAP = 2e-12  # of h: less is lost in rounding
+_LEAST_GAP = 5e-12  # of h: less is lost in rounding
 
 
 def minimise_factor(
@@ -57,7 +57,10 @@ def minimise_factor(
 
     sigma_squared = with_room(cells.closure, inside, inverse, privacy_cost)
     value, _ = of_factor(sigma_squared)
-    factor, bound, aim, idle = value, 0.0, _FIRST_GAP, 0
+    # Below it is no maximum, because it is at least the mean, whatever the caps are.
+    alone = cells.closure.residual_weights(table_weights / np.count_nonzero(counted))
+    lowest = dual_bound(cells.closure.privacy_cost_factor, alone, privacy_cost)
+    factor, bound, aim, idle = float(np.sqrt(lowest * value)), 0.0, _FIRST_GAP, 0
     found, best = None, None
     for _ in range(_MOST_STEPS):
         gap = value / bound - 1 if bound > 0 else np.inf
@@ -78,15 +81,18 @@ def minimise_factor(
             bound, best, idle = step.bound, step, 0
         gap = value / bound - 1 if bound > 0 else np.inf
         note(gap)
-        if gap <= tolerance or idle == _MOST_IDLE:
+        if gap <= tolerance or (best is not None and idle >= _MOST_IDLE):
             break
-        low, high = max(bound, factor / _FARTHEST), min(value, factor * _FARTHEST)
-        moved = np.log(np.clip(step.factor_where(1.0), low, high) / factor)
-        aim = max(step.of_counted * max(tolerance / 3, min(moved**2, 0.1) / 10), _LEAST_GAP)
+        low, high = max(bound, lowest, factor / _FARTHEST), min(value, factor * _FARTHEST)
+        moved = abs(float(np.log(np.clip(step.factor_where(1.0), low, high) / factor)))
+        # By so much, or by so much of what is missing, the next h is likely to be off 1 anyway.
+        off = step.of_counted * moved**2 if moved < 0.3 else abs(1 - found.lower_bound)
+        aim = np.clip(off / 10, step.of_counted * tolerance / 3, _FIRST_GAP)
+        aim = max(float(aim), _LEAST_GAP)
         # So far below 1 that the next plan keeps the caps, whatever its gap is.
         following = step.factor_where(1 / (1 + aim))
         factor = following if low <= following <= high else float(np.sqrt(low * high))
-    assert best is not None  # where the factor is small enough all caps are broken
+    assert best is not None  # at the lowest factor h is above 1, and so is its bound above 0
     return replace(
         best.solution,
         sigma_squared=sigma_squared,

@@ -19,7 +19,7 @@ from scipy import sparse
 from rpexplore.closure import Closure
 from rpexplore.conic import smallest_value
 from rpexplore.convex_losses import SymmetricLoss
-from rpexplore.errors import PlanError
+from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.own_loss import ConvexLoss
 from rpexplore.solvers.max_variance import minimise_maximum
 from rpexplore.solvers.solution import (
@@ -58,6 +58,14 @@ def minimise_conic(
     gap is above 1/1000, if the loss is 0 whatever the noise within reach, or leaves a table out.
     """
     problem = _Problem(closure, workload, loss, loss.table_weights(workload), privacy_cost)
+    value = problem.value(problem.average)
+    # Outside its domain an expression may have a number all the same, below that at 0.
+    if not np.isfinite(value) or value < loss.value(np.zeros(len(workload)), workload):
+        raise WorkloadError(
+            f"There must be a value of {loss.description} for any variances, but there is none "
+            "where they are those of the smallest sum at this budget; use an expression that is "
+            "finite everywhere, or a larger budget."
+        )
     best: Solution | None = None
     best_gap = np.inf
     for classes in problem.classes():

@@ -150,7 +150,7 @@ def _centred_in_caps(
         except LinAlgError:
             return z
         gain = float(gradient @ move)
-        if gain <= 1e-3 * barrier:
+        if gain <= 1e-6 * barrier:  # so far that the response keeps stiff caps, too
             return z
         length = min(1.0, -0.99 / min(float(np.min(move)), -1e-300))
         while length > 1e-10:

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.queries.test_plan import query_lists
 
 import rpexplore as rp
 from rpexplore.analysis.query_budgets import rho_below_no_queries_are_met, smallest_query_budget
 from rpexplore.errors import BudgetError
 from rpexplore.queries.planner import query_optimum
+from tests.queries.test_plan import query_lists
 from tests.query_lists import prefix, query_list
 
 PRESENT = [

@@ -26,7 +26,7 @@ from rpexplore.optimum import Optimum
 from rpexplore.planner import optimum
 from rpexplore.sampling import discrete_gaussian
 from rpexplore.scenario import Scenario
-from tests.benchmarks import app, convex, generalised, queries
+from tests.benchmarks import app, convex, generalised, queries, targets
 from tests.benchmarks.measure import REPEATS, Row, best_of_three, peak_gigabytes
 from tests.published import figures
 
@@ -216,6 +216,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         app_adult,
         app_hundred,
         *generalised.CASES,
+        *targets.CASES,
         *convex.CASES,
         *queries.CASES,
     )

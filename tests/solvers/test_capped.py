@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.cells import Cells
 from rpexplore.closure import Closure
+from rpexplore.reach import reach
 from rpexplore.solvers.capped import CAP_ROUNDING, minimise_capped, with_room, within
 from rpexplore.solvers.interior_point import central_cap_prices
 from rpexplore.solvers.solution import best_response
@@ -97,7 +98,7 @@ def test_caps_of_very_different_size_are_kept(workload, slack, counted):
 def test_budgets_that_are_just_enough(room, workload):
     """The room that rounding needs is then a part of all the room there is."""
     found, caps, weights, cost = solved(workload, 1 + room)
-    check(found, workload, caps, weights, cost, gap=1e-6 + 1.2 * CAP_ROUNDING / room)
+    check(found, workload, caps, weights, cost, gap=1e-6 + 3 * CAP_ROUNDING / room)
 
 
 @given(workloads_with_musts(), st.sampled_from([1.01, 1.5]), st.integers(0, 2**32))
@@ -252,3 +253,19 @@ def test_progress_is_told_and_may_end_the_search():
     assert gaps[-1] <= 1e-6 < gaps[0]
     with pytest.raises(Stop):
         solved(workload, 1.1, note=note)
+
+
+@pytest.mark.parametrize("slack", [1.01, 3.0])
+@pytest.mark.parametrize("basis", [rp.Prefix(), rp.Ranges(), rp.Hierarchy((2,))], ids=repr)
+def test_a_must_whose_worst_cell_says_nothing_of_most_residuals(basis, slack):
+    """The total is one of the questions, and nothing else asks for the attribute."""
+    domain = rp.Domain.from_sizes({"a": 3, "b": 3})
+    workload = rp.Workload.of(domain, ["a", "b"], musts=[True, False], targets=[1, 1])
+    found = reach(workload.asked({"a": basis}), musts_only=True)
+    cells, cost = Cells(found.workload, found.closure), found.needed_cost * slack
+    caps, weights = np.array([1.0, np.inf]), np.array([0.0, 1.0])
+    inside = within(cells, caps, cost)
+    found = minimise_capped(cells, inside, table_weights=weights, caps=caps, privacy_cost=cost)
+    assert np.max(cells.variances_of(0, found.sigma_squared)) <= 1
+    value = weights @ cells.closure.variances(found.sigma_squared)
+    assert found.lower_bound <= value <= found.lower_bound * (1 + 1e-6)

@@ -108,7 +108,9 @@ def test_known_cases_come_out(seed):
 
 
 @pytest.mark.parametrize(
-    "loss", [*LOSSES, *(ConvexLoss(OWN[name], name) for name in OWN)], ids=repr
+    "loss",
+    [*LOSSES, *(ConvexLoss(OWN[name], name) for name in OWN)],
+    ids=lambda loss: getattr(loss, "name", repr(loss)),
 )
 def test_no_plan_found_by_brute_force_is_better(loss):
     domain = rp.Domain.from_sizes({"a": 2, "b": 4})

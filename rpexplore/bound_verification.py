@@ -1,0 +1,182 @@
+"""Verification of what a plan claims to be worth: its limits are kept, and its bound is proven.
+
+Each function tells whether a claim holds and what was found, in words.
+"""
+
+import numpy as np
+
+from rpexplore.best_strategies import strategy_bound
+from rpexplore.cells import Cells
+from rpexplore.dual_bounds import caps_of, minorant_of, smallest_weighted_sum, weights_of_sum
+from rpexplore.losses import SumOfVariances
+from rpexplore.named_loss import NamedLoss
+from rpexplore.own_loss import SOLVER_ALLOWANCE, ConvexLoss
+from rpexplore.plan import Plan
+from rpexplore.solutions import LIMIT_TOLERANCE
+from rpexplore.solvers.solution import dual_bound, rounding_allowance
+from rpexplore.solvers.worst_cell import minimise_worst_cell, worst_of
+from rpexplore.table_variances import TableVariances
+from rpexplore.target_losses import BoundedAverage
+from rpexplore.threads import one_thread
+from rpexplore.words import rounded
+
+# What depends on the inverse of a strategy, computed in floats, may differ by so much elsewhere.
+DECODED_TOLERANCE = 1e-8
+# Shadow prices are for reading; the bound that they give is proven.
+PRICE_TOLERANCE = 1e-9
+# Variances of marginals are floats, good to about 15 digits.
+CAP_TOLERANCE = 1e-12
+# What a bound may come out above the loss of the plan that it is the bound of, by rounding.
+_ABOVE_LOSS = 1e-9
+# Weights beyond these leave too few digits, or none, to whatever is computed from them.
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-200, 1e200
+
+Finding = tuple[bool, str]
+
+
+def limits_kept(plan: Plan) -> Finding | None:
+    """Whether every table is within the limit that the loss sets it; None: it sets none.
+
+    That of a `BoundedAverage` must also be the right one.
+    """
+    if isinstance(plan.loss, BoundedAverage):
+        right = _limit_is_right(plan, plan.loss)
+        if not right[0]:
+            return right
+    caps = caps_of(plan.loss, plan.workload, plan.certificate.limit)
+    if caps is None:
+        return None
+    variances = TableVariances.of(plan.workload, plan.closure, plan.sigma_squared.floats).worst
+    tolerance = DECODED_TOLERANCE if plan.closure.strategies else CAP_TOLERANCE
+    over = np.flatnonzero(variances > caps * (1 + tolerance))
+    count = int(np.count_nonzero(np.isfinite(caps)))
+    if len(over) == 0:
+        return True, f"all {count:,} tables that have a largest allowed variance are within it"
+    first = int(over[0])
+    return False, (
+        f"{len(over):,} of {count:,} tables are above their largest allowed variance; the "
+        f"first is {plan.workload.describe(first)}: {variances[first]:.9g} instead of "
+        f"{caps[first]:.9g}"
+    )
+
+
+def _limit_is_right(plan: Plan, loss: BoundedAverage) -> Finding:
+    """Whether the stated limit is that of the smallest largest variance, which is found again."""
+    cells, weights = Cells(plan.workload, plan.closure), plan.workload.weights
+    cost, limit = float(plan.budget.record_privacy_cost), plan.certificate.limit or 0.0
+    with one_thread():
+        found = minimise_worst_cell(cells, weights, cost)
+    largest = float(np.max(weights * worst_of(cells, found.sigma_squared).variances))
+    least = loss.limit(found.lower_bound) * (1 - DECODED_TOLERANCE)
+    most = loss.limit(largest) * (1 + 2 * LIMIT_TOLERANCE)
+    return least <= limit <= most, (
+        f"importance times variance may be {limit:.9g} at most, and the largest that is "
+        f"{100 * loss.excess:.6g} % (of its standard error) above the smallest possible is "
+        f"{loss.limit(largest):.9g}"
+    )
+
+
+def proven_by_shadow_prices(plan: Plan) -> Finding:
+    """The dual at the stated shadow prices, of sums and largest variances.
+
+    Shadow prices must sum to 1; in a sum of variances they are the tables' shares in it.
+    """
+    certificate, workload, loss = plan.certificate, plan.workload, plan.loss
+    prices, cells = certificate.shadow_prices, certificate.cells
+    weights = loss.table_weights(workload)
+    # Prices that sum to a little more than 1 would prove a little too much.
+    scale = max(float(np.sum(prices)), 1.0)
+    right_prices = abs(float(np.sum(prices)) - 1) <= PRICE_TOLERANCE
+    if isinstance(loss, SumOfVariances):
+        shares = weights * plan.variances
+        right_prices = np.allclose(prices, shares / np.sum(shares), rtol=PRICE_TOLERANCE, atol=0)
+        residual_weights = plan.closure.residual_weights(weights)
+    elif workload.is_pure:
+        residual_weights = plan.closure.residual_weights(weights * prices / scale)
+    elif cells is None:
+        return False, "it is not stated which cells are the worst ones"
+    else:
+        of_tables = np.bincount(cells.tables, cells.prices, len(workload))
+        right_prices &= np.allclose(prices, of_tables, rtol=PRICE_TOLERANCE, atol=PRICE_TOLERANCE)
+        scale = max(float(np.sum(cells.prices)), 1.0)
+        of_cells = Cells(workload, plan.closure).map(cells.tables, cells.rows)
+        residual_weights = of_cells.residual_weights(weights[cells.tables] * cells.prices / scale)
+    if not right_prices:
+        return False, "the stated shadow prices are not what they must be"
+    costs, cost = plan.closure.privacy_cost_factor, float(plan.budget.record_privacy_cost)
+    return _optimality(plan, dual_bound(costs, residual_weights, cost) * _lowered(plan))
+
+
+def proven_by_dual_weights(plan: Plan) -> Finding:
+    """The bound that follows from the stated dual weights, of other losses."""
+    certificate, workload, loss = plan.certificate, plan.workload, plan.loss
+    dual = certificate.dual_weights
+    if dual is None:
+        return False, "it is not stated with which dual weights it is proven"
+    caps = caps_of(loss, workload, certificate.limit)
+    of_sum = weights_of_sum(loss, workload, dual)
+    priced_without_cap = (dual > of_sum) & (of_sum > 0) & (caps is not None and np.isinf(caps))
+    usable = _LEAST_WEIGHT < np.max(dual) < _MOST_WEIGHT
+    if np.any(dual < of_sum) or np.any(priced_without_cap) or not usable:
+        return False, "the stated dual weights are not what they must be"
+    cost = float(plan.budget.record_privacy_cost)
+    smallest = _lowered(plan) * smallest_weighted_sum(
+        workload, plan.closure, loss, dual, certificate.cells, cost
+    )
+    if isinstance(loss, NamedLoss):
+        weighted = float(np.sum(dual * plan.variances))
+        return True, (
+            "by the tables' stated dual weights, no plan with this budget has a weighted sum of "
+            f"variances more than {rounded(max(weighted / smallest - 1, 0.0), 2, 'up')} (relative) "
+            "below that of this one; that this bounds the loss stands in the script that made it"
+        )
+    factor, offset = minorant_of(
+        loss, workload, dual, limit=certificate.limit, variances=plan.variances
+    )
+    return _optimality(plan, factor * smallest - offset)
+
+
+def near_other_strategies(plan: Plan) -> Finding:
+    """How much better a plan could be that measures attributes through other matrices."""
+    bound = strategy_bound(
+        plan.workload,
+        plan.closure,
+        plan.loss.table_weights(plan.workload),
+        largest=plan.loss.looks_at_worst_cells,
+    )
+    bound *= (1 - DECODED_TOLERANCE) / float(plan.budget.record_privacy_cost)
+    gap = max(plan.certificate.loss_value / bound - 1, 0.0)
+    return bound <= plan.certificate.loss_value, (
+        "whatever is measured of the attributes that are asked other than by single values, with "
+        f"totals spread as here no plan has a loss below {rounded(bound, 9, 'down')}; this one is "
+        f"within {rounded(gap, 2, 'up')} (relative) of it"
+    )
+
+
+def _lowered(plan: Plan) -> float:
+    """By what a bound is lowered, so that rounding proves nothing."""
+    return 1 - rounding_allowance(len(plan.workload)) / 4
+
+
+def _optimality(plan: Plan, bound: float) -> Finding:
+    """Whether the stated bound is proven by this one."""
+    certificate = plan.certificate
+    # A computation elsewhere may invert the strategies a little differently, and the bound of an
+    # own loss is known as well as its solver knows it.
+    slack = DECODED_TOLERANCE if plan.closure.strategies else 0.0
+    if isinstance(plan.loss, ConvexLoss):
+        slack = max(slack, SOLVER_ALLOWANCE)
+    # The plan itself shows that no bound above its loss is right: such a one comes of weights that
+    # cannot be computed with.
+    if not bound <= certificate.loss_value * (1 + max(slack, _ABOVE_LOSS)):
+        return False, "the stated prices or weights are beyond what can be computed with"
+    which = " that measures the attributes as this one does" if plan.closure.strategies else ""
+    gap = max(certificate.loss_value / bound - 1, 0.0) if bound > 0 else np.inf
+    finding = (
+        f"no plan with this budget{which} has a loss below {rounded(bound, 9, 'down')}; this one "
+        f"is within {rounded(gap, 2, 'up')} (relative) of it"
+    )
+    holds = certificate.lower_bound <= bound * (1 + slack)
+    if not holds:
+        finding += f"; the stated bound, {certificate.lower_bound:.12g}, is not proven"
+    return holds, finding

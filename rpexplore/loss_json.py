@@ -1,0 +1,43 @@
+"""Losses in files: their kind and their options."""
+
+from dataclasses import asdict
+from typing import Any
+
+from rpexplore.convex_losses import MeanAndMax, PNorm, SquaredExcess, TailMean
+from rpexplore.errors import PlanError
+from rpexplore.losses import Loss, MaxVariance, SumOfVariances
+from rpexplore.named_loss import NamedLoss
+from rpexplore.own_loss import ConvexLoss
+from rpexplore.target_losses import BoundedAverage, MustsThenAverage, MustsThenTargets
+
+_LOSS_KINDS: dict[str, Any] = {
+    "sum_of_variances": SumOfVariances,
+    "max_variance": MaxVariance,
+    "musts_then_average": MustsThenAverage,
+    "musts_then_targets": MustsThenTargets,
+    "bounded_average": BoundedAverage,
+    "p_norm": PNorm,
+    "mean_and_max": MeanAndMax,
+    "tail_mean": TailMean,
+    "squared_excess": SquaredExcess,
+    "own": (ConvexLoss, NamedLoss),
+}
+
+
+def loss_to_json(loss: Loss) -> dict[str, Any]:
+    """A loss as plain values, for files. Of an own one only the name: it is a piece of program."""
+    kind = next(kind for kind, of_kind in _LOSS_KINDS.items() if isinstance(loss, of_kind))
+    if isinstance(loss, ConvexLoss | NamedLoss):
+        return {"kind": kind, "name": loss.name}
+    options: Any = loss  # a dataclass, as all in the table are
+    return {"kind": kind, **asdict(options)}
+
+
+def loss_from_json(content: Any) -> Loss:
+    """The loss that `loss_to_json` wrote; raises `PlanError` for an unknown kind."""
+    options = dict(content)
+    kind = options.pop("kind")
+    if kind not in _LOSS_KINDS:
+        raise PlanError(f"the loss must be one of {', '.join(_LOSS_KINDS)}, got {kind!r}.")
+    of_kind = _LOSS_KINDS[kind]
+    return NamedLoss(**options) if of_kind == (ConvexLoss, NamedLoss) else of_kind(**options)

@@ -1,0 +1,198 @@
+"""Verification of limits and dual bounds: honest plans pass, and every tampered claim is found."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import rpexplore as rp
+from rpexplore.named_loss import NamedLoss
+from tests.test_plan_file_duals import LOSSES, OWN, PLANS
+from tests.test_verification import change_sigma_squared, claim, failed, scaled
+
+DUAL = {
+    name: plan
+    for name, plan in PLANS.items()
+    if not isinstance(plan.loss, rp.SumOfVariances | rp.MaxVariance)
+}
+KNOWN = {name: plan for name, plan in DUAL.items() if plan.loss != OWN}
+LIMITED = {
+    name: plan
+    for name, plan in DUAL.items()
+    if isinstance(plan.loss, rp.MustsThenAverage | rp.MustsThenTargets | rp.BoundedAverage)
+}
+
+
+@pytest.mark.parametrize("plan", DUAL.values(), ids=DUAL)
+def test_honest_plans_hold(plan):
+    for held in (plan, rp.Plan.parse(plan.text)):
+        verification = rp.verify(held)
+        assert verification.holds, str(verification)
+        names = [check.name for check in verification.checks]
+        limited = plan in LIMITED.values()
+        first = "limit" if isinstance(plan.loss, rp.BoundedAverage) else "musts"
+        assert names == [
+            "privacy cost",
+            "variances",
+            "loss",
+            *([first] if limited else []),
+            "optimality",
+        ]
+
+
+def test_all_losses_are_tried():
+    assert len(DUAL) == 2 * (len(LOSSES) - 2)
+    assert len(LIMITED) == 6
+
+
+def with_duals(content, change):
+    weights = [row["dual_weight"] for row in content["tables"]]
+    for row, weight in zip(content["tables"], change(weights), strict=True):
+        row["dual_weight"] = weight
+
+
+# What is done to the content, and the check that must fail (None: any, or refused on reading).
+TAMPERED = {
+    "bound higher in the 7th digit": (lambda c: claim(c, lower_bound=1 + 1e-6), "optimality"),
+    "bound of a better plan": (lambda c: claim(c, lower_bound=2), "optimality"),
+    "loss lower": (lambda c: claim(c, loss=1 - 1e-6), "loss"),
+    "σ² of the total halved": (
+        lambda c: change_sigma_squared(c, 0, Fraction(1, 2)),
+        "privacy cost",
+    ),
+    "σ² doubled": (lambda c: change_sigma_squared(c, -1, 2), "variances"),
+    "variance lower": (lambda c: scaled(c, 1 - 1e-6, "tables", 0, "variance"), None),
+    "worst variance lower": (lambda c: scaled(c, 1 - 1e-6, "tables", 3, "worst_variance"), None),
+    "best variance lower": (lambda c: scaled(c, 1 - 1e-6, "tables", 3, "best_variance"), None),
+    "other dual weights": (lambda c: with_duals(c, lambda w: w[::-1]), "optimality"),
+    "no dual weight above 0": (lambda c: with_duals(c, lambda w: [0.0] * len(w)), "optimality"),
+    "dual weights of one table": (
+        lambda c: with_duals(c, lambda w: [w[0], *[0.0] * (len(w) - 1)]),
+        "optimality",
+    ),
+    "dual weights left out": (lambda c: with_duals(c, lambda w: [None] * len(w)), None),
+    "budget's cost lower": (lambda c: c["budget"].update(privacy_cost="1"), None),
+}
+
+
+@pytest.mark.parametrize(("tamper", "check"), TAMPERED.values(), ids=TAMPERED)
+@pytest.mark.parametrize("plan", KNOWN.values(), ids=KNOWN)
+def test_tampered_claims_are_found(plan, tamper, check):
+    content = json.loads(plan.text)
+    assert failed(content) == set()
+    tamper(content)
+    found = failed(content)
+    assert found is None or found, "accepted"
+    if check is not None:
+        assert found is not None
+        assert check in found
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+@pytest.mark.parametrize("plan", LIMITED.values(), ids=LIMITED)
+def test_any_dual_weights_prove_no_more_than_is_true(plan, factor):
+    """Of a loss with limits, dual weights other than the best ones prove a smaller bound."""
+    for place in range(len(plan.workload)):
+        if plan.certificate.shadow_prices[place] > 1e-3:
+            content = json.loads(plan.text)
+            scaled(content, factor, "tables", place, "dual_weight")
+            assert failed(content) == {"optimality"}
+
+
+@pytest.mark.parametrize("kind", ["MustsThenAverage", "MustsThenTargets"])
+@pytest.mark.parametrize("asked", ["", " asked"])
+def test_musts_that_are_added_or_taken_away_are_found(kind, asked):
+    plan = PLANS[kind + asked]
+    for place, must in enumerate(plan.workload.musts.tolist()):
+        content = json.loads(plan.text)
+        content["tables"][place]["must"] = not must
+        assert failed(content), "accepted"
+
+
+@pytest.mark.parametrize("asked", ["", " asked"])
+def test_musts_that_are_not_met_are_found(asked):
+    plan = PLANS["MustsThenAverage" + asked]
+    content = json.loads(plan.text)
+    place = int(np.argmax(np.where(plan.workload.musts, plan.certificate.shadow_prices, 0)))
+    target = content["tables"][place]["target"]
+    # Sharper than is met, even by a hair; the claimed bound may then stand or fall.
+    content["tables"][place]["target"] = target * (1 - (1e-5 if asked else 1e-10))
+    found = failed(content)
+    assert found is not None
+    assert "musts" in found
+    words = str(rp.verify(rp.Plan.parse(json.dumps(content))))
+    assert "1 of 2 tables are above their largest allowed variance; the first is" in words
+
+
+@pytest.mark.parametrize("asked", ["", " asked"])
+@pytest.mark.parametrize("factor", [1 / 2, 1 - 1e-6, 1 + 1e-3, 2.0])
+def test_another_limit_is_found(asked, factor):
+    content = json.loads(PLANS["BoundedAverage" + asked].text)
+    scaled(content, factor, "certificate", "limit")
+    assert failed(content) in ({"limit"}, {"limit", "optimality"})
+
+
+@pytest.mark.parametrize("asked", ["", " asked"])
+@pytest.mark.parametrize("excess", [0.1, 0.15])
+def test_a_limit_of_another_excess_is_found(asked, excess):
+    content = json.loads(PLANS["BoundedAverage" + asked].text)
+    content["loss"]["excess"] = excess
+    assert failed(content) in ({"limit"}, {"limit", "optimality"})
+
+
+OTHERS = [
+    {"kind": "musts_then_average", "weighting": "equal"},
+    {"kind": "musts_then_targets"},
+    {"kind": "p_norm", "p": 2, "relative_to": "importance"},
+    {"kind": "p_norm", "p": 3, "relative_to": "importance"},
+    {"kind": "mean_and_max", "share": 0.5, "relative_to": "importance"},
+    {"kind": "tail_mean", "worst": 0.25, "relative_to": "importance"},
+    {"kind": "squared_excess"},
+    {"kind": "sum_of_variances", "weighting": "sqrt"},
+    {"kind": "bounded_average", "weighting": "sqrt", "excess": 0.5},
+]
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=lambda loss: loss["kind"])
+@pytest.mark.parametrize("plan", KNOWN.values(), ids=KNOWN)
+def test_a_plan_is_not_that_of_another_loss(plan, other):
+    content = json.loads(plan.text)
+    if content["loss"] != other:
+        content["loss"] = other
+        assert failed(content) != set(), "accepted"
+
+
+def test_cells_that_prove_the_bound_are_looked_at():
+    for name in ("MustsThenAverage asked", "MustsThenTargets asked"):
+        content = json.loads(PLANS[name].text)
+        assert content["cells"]
+        of_age = [cell for cell in content["cells"] if content["tables"][cell["table"]]["must"]]
+        most = max(of_age, key=lambda cell: cell["shadow_price"])
+        assert most["rows"] != [0]
+        most["rows"] = [0]
+        assert failed(content) == {"optimality"}
+        content = json.loads(PLANS[name].text)
+        content["cells"] = []
+        assert failed(content) == {"optimality"}
+
+
+def test_of_an_own_loss_what_can_be_checked_is():
+    for name in ("ConvexLoss", "ConvexLoss asked"):
+        content = json.loads(PLANS[name].text)
+        assert isinstance(rp.Plan.parse(json.dumps(content)).loss, NamedLoss)
+        change_sigma_squared(content, 0, Fraction(1, 2))
+        assert "privacy cost" in (failed(content) or set())
+        content = json.loads(PLANS[name].text)
+        scaled(content, 1 + 1e-6, "tables", 1, "variance")
+        assert failed(content) in (None, {"variances"})
+        content = json.loads(PLANS[name].text)
+        with_duals(content, lambda weights: [None] * len(weights))
+        assert failed(content) is None
+
+
+def test_a_claim_made_more_modest_is_still_true():
+    for plan in KNOWN.values():
+        content = json.loads(plan.text)
+        claim(content, lower_bound=0.5)
+        assert failed(content) == set()
