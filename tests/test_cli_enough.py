@@ -93,7 +93,7 @@ def test_why_it_is_that_budget_is_told(run):
     assert facts["why"] == text.partition("\n")[0]
     with_others = ["plan", "codebook.csv", "--up-to", "1", "--target", "age=±20"]
     text = run.done(*with_others, "--enough-for", "targets", "--out", "others.json")
-    assert "nothing is left for tables without such a target" in text
+    assert "nothing is left for tables without a target" in text
 
 
 @pytest.mark.parametrize(

@@ -89,10 +89,14 @@ def test_queries_are_read_from_files(run, file):
     assert Path("file.json").read_bytes() == Path("typed.json").read_bytes()
 
 
-def test_a_csv_file_is_about_all_attributes_unless_told(run):
+def test_a_csv_file_of_conditions_is_about_the_attributes_that_they_name(run):
     Path("list.csv").write_text('condition,target\n"age=""old""",5\n', "utf-8")
     run.done(*LIST, "--queries", "list.csv", "--rho", "1", "--out", "queries.json")
-    assert QueryPlan.load("queries.json").queries.n_cells == 12
+    assert QueryPlan.load("queries.json").queries.n_cells == 2
+    Path("list.csv").write_text("condition,target\ntotal,5\n", "utf-8")
+    assert "--attributes A,B says which" in run.refused(
+        *LIST, "--queries", "list.csv", "--rho", "1", "--out", "other.json"
+    )
 
 
 def test_a_template_can_be_planned_as_it_is(run):

@@ -36,9 +36,7 @@ def test_a_single_must(workload):
         "of this kind can do with noticeably less. Were it 10 % wider, that would save about 17 % "
         "of the budget."
     )
-    assert "nothing is left for tables without such a target" in budget_reasons.advice_in_words(
-        found
-    )
+    assert "nothing is left for tables without a must" in budget_reasons.advice_in_words(found)
     assert float(found.advised.budget.rho) == pytest.approx(1.1 * reach.needed_cost / 2, rel=1e-4)
 
 
@@ -55,7 +53,7 @@ def test_of_all_targets_only_some_hold_the_budget_up(workload):
     assert frame["table"].tolist() == ["age × sex"]
     assert frame["wanted"].tolist() == ["σ = 3"]
     assert frame["must"].tolist() == ["must"]
-    assert frame["rho"].tolist() == [pytest.approx(reach.needed_cost / 2 / 1.21)]
+    assert frame["rho"].tolist() == [pytest.approx(reach.needed_cost / 2 / 1.21, rel=1e-4)]
 
 
 def test_where_every_table_has_a_target_the_smallest_budget_is_advised(workload):
@@ -65,7 +63,7 @@ def test_where_every_table_has_a_target_the_smallest_budget_is_advised(workload)
     assert budget_reasons.advice_in_words(found) == ""
     plan = rp.plan(everywhere, loss=rp.MaxVariance("target"), budget=found.enough.budget)
     assert np.all(plan.worst_standard_errors <= 5 * (1 + 1e-9))
-    assert f"{found.holders:,} of them hold that up: " in budget_reasons.in_words(found)
+    assert "All of them hold that up: " in budget_reasons.in_words(found)
 
 
 def test_for_persons_the_budget_is_theirs(workload):

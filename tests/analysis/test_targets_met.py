@@ -130,7 +130,8 @@ def test_the_least_accurate_cell_is_what_counts():
         ({("age",): 0.1, (): rp.Target(1e4, must=True)}, "1 of 2 targets is met; musts: 1 of 1."),
         (
             {("age",): rp.Target(0.1, must=True), (): rp.Target(1e4, must=True), ("sex",): 1e4},
-            "2 of 3 targets are met; musts: 1 of 2.",
+            "2 of 3 targets are met; musts: 1 of 2. "
+            "An aim that meets musts first sees to them; this one does not.",
         ),
     ],
 )

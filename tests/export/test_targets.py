@@ -45,7 +45,7 @@ ASKED = Scenario(DOMAIN).with_settings(
 
 def test_targets_are_told_as_typed_with_their_musts():
     section = targets(ASKED.plan(), ASKED.request)
-    assert section.sentences[0] == "2 of 3 targets are met; musts: 1 of 2."
+    assert section.sentences[0].startswith("2 of 3 targets are met; musts: 1 of 2. An aim that")
     assert "A must has to be met" in section.sentences[1]
     listed, *_ = section.parts
     assert [heading for heading, _ in listed.header] == [

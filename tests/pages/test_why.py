@@ -54,3 +54,19 @@ def test_targets_are_told_without_traffic_lights(app, small):
     assert "Targets." in plain(session.texts("markdown"))
     assert not session.success
     assert not session.warning
+
+
+def test_by_an_aim_that_passes_targets_over_the_panel_is_about_one_that_does_not(app, small):
+    must = Target("3", must=True)
+    changed = small.with_settings([TableSetting(small.workload.tables[-1], target=must)])
+    session = app("plan", changed)
+    assert "By the present aim the plan is not made for targets" in plain(session.texts("markdown"))
+    session.button(key="use advised budget").click().run()
+    assert session.scenario.loss == rp.MustsThenAverage()
+    assert "musts: 1 of 1" in plain(session.texts("markdown"))
+
+
+def test_targets_of_some_tables_that_are_no_musts(app, small):
+    changed = small.with_settings([TableSetting(small.workload.tables[-1], target=3.0)])
+    session = app("plan", changed)
+    assert "Some tables have a target and others have none" in plain(session.texts("markdown"))
