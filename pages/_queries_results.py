@@ -23,7 +23,7 @@ def headline(planned: QueryPlan) -> None:
     met.caption(f"{queries_in_words(top.queries)} over {cells}")
     privacy.metric("Privacy", f"ρ = {rounded(planned.rho, 3, 'up')}")
     privacy.caption(f"{'; '.join(planned.guarantees[:2])}; protects {escaped(planned.budget.unit)}")
-    (st.success if top.met == top.queries else st.warning)(escaped(top.words))
+    st.markdown(f":material/straighten: **Targets.** {escaped(top.words)}")
 
 
 def certificate(planned: QueryPlan, solution: QueryOptimum) -> None:

@@ -59,7 +59,7 @@ def test_a_list_is_typed_and_planned(app, small):
     assert stated.queries.domain == rp.Domain.from_sizes({"age": 10, "sex": 2})
     assert stated == stated_from_text(stated.queries.domain, TEXT)
     assert session.metrics()["Targets met"] == "3 of 3"
-    assert session.success[0].value == "All 3 targets are met\\."
+    assert "**Targets.** All 3 targets are met." in plain(session.texts("markdown"))
     plan = plan_of(session)
     assert plan.met.all()
     assert 0.999 < plan.ratio <= 1
@@ -331,11 +331,11 @@ def test_with_the_scenarios_budget_all_targets_share_one_factor(app, listed):
     session = choose_own(app("queries", listed.replaced(budget=rp.Budget(rho="0.001"))))
     plan = plan_of(session)
     assert plan.budget == rp.Budget(rho="0.001")
-    warned = plain(session.texts("warning"))
+    warned = plain(session.texts("markdown"))
     assert f"if each were {rounded(plan.ratio**0.5, 3, 'up')} times as wide" in warned
     session.text_input(key="typed budget").set_value("1").run()
     assert session.scenario.budget == rp.Budget(rho=1)
-    assert "times as narrow" in plain(session.texts("success"))
+    assert "times as narrow" in plain(session.texts("markdown"))
 
 
 def test_the_smallest_budget_is_taken_over(app, listed):
