@@ -286,7 +286,8 @@ def _out_of_reach(workload: Workload, inside: Within) -> OutOfReachError:
     return OutOfReachError(
         "The targets that must be met cannot all be met at this budget. What stands in the way "
         f"{'is' if len(held) == 1 else 'are'} {which} {names}{more}{together}. Give "
-        f"{rounded(inside.largest, 4, 'up')} times the budget and a little more, make some of "
-        "these targets wider, or let some be met in proportion only.",
+        f"{rounded(inside.largest, 4, 'up')} times the budget and a little more (the Plan page, or "
+        "--enough-for musts, finds it), make some of these targets wider, or let some be met in "
+        "proportion only.",
         needed=inside.largest,
     )

@@ -209,7 +209,8 @@ def parse_target(text: str) -> Target:
             }
             return Target(unit=unit, must=must, **numbers)
     raise WorkloadError(
-        f"The target must be written like {NOTATIONS}, got {shown(text)!r}; decimals have a point."
+        f"The target must be written like {NOTATIONS}, got {shown(text)!r}; decimals have a "
+        "point, and a share says of which count."
     )
 
 

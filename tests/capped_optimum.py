@@ -65,9 +65,13 @@ def _solved(
         warnings.simplefilter("ignore", UserWarning)  # it seldom reaches such tolerances
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-10)
     assert problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE), problem.status
+    # By as much as it breaks the limits, at their prices, its value is too small.
+    broken = sum(
+        float(np.sum(np.maximum(limit.args[0].value - 1, 0) * limit.dual_value)) for limit in limits
+    )
     found: Any = problem.value
     at: Any = scaled.value
-    return float(found) * scale, unit * np.clip(at, 1e-3, 1e3)
+    return (float(found) + broken) * scale, unit * np.clip(at, 1e-3, 1e3)
 
 
 def smallest_ratio(b: np.ndarray, p: np.ndarray, caps: np.ndarray) -> float:

@@ -97,7 +97,7 @@ fours = st.lists(numbers, min_size=4, max_size=4).map(np.array)
 
 
 @given(st.sampled_from(sorted(GOOD)), fours, st.lists(fours, min_size=5, max_size=5))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=14)
 def test_minorants_hold_at_any_variances(workload, name, dual, others):
     loss = ConvexLoss(GOOD[name], name)
     factor, offset = loss.minorant(dual, workload)
@@ -111,7 +111,7 @@ SMOOTH = ["sum", "weighted", "norm", "squares", "power", "excess", "exponential"
 
 
 @given(st.sampled_from(SMOOTH), st.lists(fours, min_size=3, max_size=3))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=21)
 def test_gradients_touch_the_loss_without_asking_a_solver(workload, name, points):
     """The gradient is that of finite differences, and the bound it makes is exact where it is."""
     loss, (near, *others) = ConvexLoss(GOOD[name], name), points
@@ -136,7 +136,7 @@ def test_gradients_touch_the_loss_without_asking_a_solver(workload, name, points
 
 
 @given(st.sampled_from([1.0, 2.0, 3.0, 5.0]), fours)
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=10)
 def test_minorants_are_those_of_closed_forms(workload, p, dual):
     known, _ = PNorm(p).minorant(dual, workload)
     factor, offset = ConvexLoss(lambda V: cp.norm(V, p), "norm").minorant(dual, workload)

@@ -54,10 +54,10 @@ def budget_of(cost: float, persons: int | None = None) -> rp.Budget:
 @given(
     workloads_with_musts(powers=2.0),
     losses(),
-    st.sampled_from([1.001, 1.01, 1.1, 3.0, 100.0]),
+    st.sampled_from([1.01, 1.1, 3.0, 100.0]),
     st.sampled_from([None, 3]),
 )
-@settings(max_examples=80)
+@settings(max_examples=28)
 def test_what_every_plan_promises(workload, loss, slack, persons):
     cost = reach(workload, musts_only=True).needed_cost * slack
     plan = rp.plan(workload, loss=loss, budget=budget_of(cost, persons))
@@ -93,7 +93,7 @@ def test_what_every_plan_promises(workload, loss, slack, persons):
 
 
 @given(workloads_with_musts(powers=6.0), losses(), st.sampled_from([1 + 1e-6, 1.001, 30.0]))
-@settings(max_examples=40)
+@settings(max_examples=14)
 def test_verified_however_different_the_targets_are(workload, loss, slack):
     cost = reach(workload, musts_only=True, tolerance=1e-9).needed_cost * slack
     plan = rp.plan(workload, loss=loss, budget=budget_of(cost))
@@ -108,7 +108,7 @@ def test_verified_however_different_the_targets_are(workload, loss, slack):
 
 
 @given(workloads_with_musts(powers=2.0), st.sampled_from([0.999, 0.5, 1e-3]))
-@settings(max_examples=30)
+@settings(max_examples=10)
 def test_what_budget_would_do(workload, share):
     needed = needed_cost(workload)
     for loss in (AVERAGE, FACTOR):
@@ -165,7 +165,7 @@ def test_the_tables_in_the_way_are_named():
 
 
 @given(workloads_with_musts(powers=2.0), WEIGHTINGS, EXCESSES)
-@settings(max_examples=30)
+@settings(max_examples=10)
 def test_the_largest_error_is_bounded(workload, weighting, excess):
     budget = rp.Budget(rho="0.3")
     plan = rp.plan(workload, loss=rp.BoundedAverage(weighting, excess), budget=budget)
@@ -178,7 +178,7 @@ def test_the_largest_error_is_bounded(workload, weighting, excess):
 
 
 @given(workloads_with_musts(powers=1.0), WEIGHTINGS)
-@settings(max_examples=30)
+@settings(max_examples=10)
 def test_at_its_ends_it_is_a_largest_variance_and_a_sum(workload, weighting):
     budget = rp.Budget(rho="0.3")
     average = rp.plan(workload, loss=rp.SumOfVariances(weighting), budget=budget)
@@ -232,7 +232,7 @@ def with_musts(workload: rp.Workload, seed: int) -> rp.Workload:
     st.sampled_from([1.01, 1.5, 20.0]),
     st.integers(0, 1000),
 )
-@settings(max_examples=25)
+@settings(max_examples=8)
 def test_with_fixed_strategies_it_equals_the_optimum_over_all_cells(workload, loss, slack, seed):
     workload = with_musts(workload, seed)
     strategies = any_strategies(workload, seed)

@@ -74,7 +74,7 @@ def test_what_is_allowed(workload):
 def test_there_must_be_musts(workload):
     none = replace(workload, musts=np.zeros(3, dtype=bool))
     for loss in (rp.MustsThenAverage(), rp.MustsThenTargets()):
-        with pytest.raises(WorkloadError, match=r"No target is marked must; make .* musts"):
+        with pytest.raises(WorkloadError, match=r"No target is marked must; mark those"):
             loss.caps(none)
         with pytest.raises(WorkloadError, match="No target is marked must"):
             rp.plan(none, loss=loss, budget=rp.Budget(rho=1))

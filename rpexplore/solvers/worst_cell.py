@@ -115,21 +115,31 @@ def _of_alike_cells(
     note: Callable[[float], None],
 ) -> Solution:
     """`minimise_maximum` for all tables or some of them, with the prices of all."""
-    options = {"fixed_weights": fixed_weights, "note": note}
-    # Some that had no influence may need it now, and grow slowly from nothing.
-    prices = None if start is None else start.shadow_prices + _AFRESH / len(table_weights)
-    if tables is None:
+    asked = np.arange(len(table_weights)) if tables is None else tables
+    prices = None
+    if start is not None:  # some that had no influence may need it now: they grow from a little
+        prices = start.shadow_prices[asked] + _AFRESH / len(asked)
+    if tables is None and (start is None or len(asked) > MOST_CELLS):
         return minimise_maximum(
-            cells.closure, table_weights, privacy_cost, tolerance, start=prices, **options
+            cells.closure,
+            table_weights,
+            privacy_cost,
+            tolerance,
+            fixed_weights=fixed_weights,
+            start=prices,
+            note=note,
         )
-    if prices is not None:
-        prices = prices[tables]
-    some = cells.map(tables, np.zeros_like(cells.workload.members[tables]))
-    found = minimise_maximum(
-        some, table_weights[tables], privacy_cost, tolerance, start=prices, **options
+    found = _of_cells(
+        cells.map(asked, np.zeros_like(cells.workload.members[asked])),
+        table_weights[asked],
+        privacy_cost,
+        tolerance,
+        np.zeros(len(cells.closure)) if fixed_weights is None else fixed_weights,
+        prices,
+        note,
     )
     of_tables = np.zeros(len(table_weights))
-    of_tables[tables] = found.shadow_prices
+    of_tables[asked] = found.shadow_prices
     return replace(found, shadow_prices=of_tables)
 
 
@@ -140,6 +150,7 @@ def _of_cells(
     tolerance: float,
     fixed_weights: np.ndarray,
     start: np.ndarray | None,
+    note: Callable[[float], None] = lambda gap: None,
 ) -> Solution:
     """The solution for these cells alone: by multiplicative steps, then by Newton's if need be."""
 
@@ -152,6 +163,7 @@ def _of_cells(
             fixed_weights=fixed_weights,
             start=start,
             max_rounds=most,
+            note=note,
         )
 
     few = len(weights) <= MOST_CELLS

@@ -63,7 +63,7 @@ def check(found, workload, caps, weights, cost, gap=1e-6):
 
 
 @given(workloads_with_musts(), SLACKS)
-@settings(max_examples=60)
+@settings(max_examples=21)
 def test_it_equals_the_convex_optimum(workload, slack):
     found, caps, weights, cost = solved(workload, slack)
     value = check(found, workload, caps, weights, cost)
@@ -82,7 +82,7 @@ def test_it_equals_the_convex_optimum(workload, slack):
 
 
 @given(workloads_with_musts(powers=6.0), SLACKS, st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=21)
 def test_caps_of_very_different_size_are_kept(workload, slack, counted):
     """Whether tables with a cap count in the sum or not."""
     weights = workload.weights if counted else np.where(workload.musts, 0.0, workload.weights)
@@ -102,7 +102,7 @@ def test_budgets_that_are_just_enough(room, workload):
 
 
 @given(workloads_with_musts(), st.sampled_from([1.01, 1.5]), st.integers(0, 2**32))
-@settings(max_examples=40)
+@settings(max_examples=14)
 def test_no_plan_within_the_caps_is_better(workload, slack, seed):
     found, inside, caps, weights, cost = solved_from(workload, slack)
     b, p = variance_matrix(workload)
@@ -116,7 +116,7 @@ def test_no_plan_within_the_caps_is_better(workload, slack, seed):
 
 
 @given(workloads_with_musts(powers=3.0))
-@settings(max_examples=40)
+@settings(max_examples=14)
 def test_how_far_inside_caps_a_plan_can_be(workload):
     cells = Cells(workload, Closure.of(workload))
     caps = np.where(workload.musts, workload.targets**2, np.inf)
@@ -143,7 +143,7 @@ def test_it_takes_the_trouble_to_tell_whether_there_is_room():
 
 
 @given(workloads_with_musts(all_musts=False), st.floats(1.001, 10))
-@settings(max_examples=30)
+@settings(max_examples=10)
 def test_a_plan_with_room_measures_everything_in_earnest(workload, slack):
     closure = Closure.of(workload)
     caps = np.where(workload.musts, workload.targets**2, np.inf)

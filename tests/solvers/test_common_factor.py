@@ -60,7 +60,7 @@ def check(found, workload, cost, gap=1e-6):
 
 
 @given(workloads_with_musts(all_musts=False), SLACKS)
-@settings(max_examples=60)
+@settings(max_examples=21)
 def test_it_equals_the_convex_optimum(workload, slack):
     found, cost = solved(workload, slack)
     value = check(found, workload, cost)
@@ -75,7 +75,7 @@ def test_it_equals_the_convex_optimum(workload, slack):
 
 
 @given(workloads_with_musts(powers=6.0, all_musts=False), SLACKS)
-@settings(max_examples=60)
+@settings(max_examples=21)
 def test_targets_of_very_different_size(workload, slack):
     found, cost = solved(workload, slack)
     check(found, workload, cost)

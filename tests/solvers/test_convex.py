@@ -68,7 +68,7 @@ def check(found, loss, workload, closure, cost=COST, gap=1e-6):
 
 
 @given(workloads(with_targets=True, max_tables=10), st.sampled_from(LOSSES))
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=28)
 def test_special_solvers_agree_with_the_conic_one(workload, loss):
     closure = Closure.of(workload)
     special = minimise_convex(closure, workload, loss, COST)
@@ -80,7 +80,7 @@ def test_special_solvers_agree_with_the_conic_one(workload, loss):
 
 
 @given(asked_workloads(workloads(with_targets=True)), st.sampled_from(LOSSES), st.integers(0, 3))
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=10)
 def test_it_holds_for_attributes_asked_in_any_way(workload, loss, seed):
     closure = Closure.of(workload).measured_by(workload, any_strategies(workload, seed))
     check(minimise_convex(closure, workload, loss, COST), loss, workload, closure)
@@ -143,7 +143,7 @@ def test_no_plan_found_by_brute_force_is_better(loss):
 
 
 @given(workloads(with_targets=True, max_tables=8), st.sampled_from(sorted(OWN)))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=14)
 def test_own_losses_have_certified_plans(workload, name):
     closure, loss = Closure.of(workload), ConvexLoss(OWN[name], name)
     check(minimise_convex(closure, workload, loss, COST), loss, workload, closure)
@@ -172,7 +172,7 @@ merging = workloads(domains(max_size=3), weights=st.just(1.0), max_tables=12, wi
 
 
 @given(merging, st.sampled_from([loss for loss in LOSSES if "target" not in repr(loss)]))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=14)
 def test_merged_is_as_good_as_unmerged(workload, loss):
     closure = Closure.of(workload)
     merged = minimise_conic(closure, workload, loss, COST)

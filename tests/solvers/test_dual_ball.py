@@ -57,7 +57,7 @@ wild_weights = st.floats(-8, 8).map(lambda power: 10**power)
 
 
 @given(workloads(domains(max_size=10**6), weights=wild_weights, max_tables=10), balls)
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=35)
 def test_gap_is_closed_for_wild_weights_and_sizes(workload, ball):
     closure, ball = Closure.of(workload), within(ball, len(workload))
     found = minimise_largest_mean(closure, workload.weights, ball, 2.0)
@@ -71,7 +71,7 @@ def test_gap_is_closed_for_wild_weights_and_sizes(workload, ball):
 
 
 @given(workloads(), balls, st.integers(0, 2**32))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=21)
 def test_bound_holds_for_any_noise_scales(workload, ball, seed):
     closure, ball = Closure.of(workload), within(ball, len(workload))
     found = minimise_largest_mean(closure, workload.weights, ball, 2.0)

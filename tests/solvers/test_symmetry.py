@@ -26,7 +26,7 @@ small = asked_workloads(
 
 
 @given(small, st.booleans(), st.integers(0, 3))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=35)
 def test_classes_are_equitable(workload, apart, seed):
     """Averages over classes commute with B, and cost and weighted variances are those of classes.
 
