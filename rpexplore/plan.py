@@ -23,15 +23,12 @@ from rpexplore.losses import Loss
 from rpexplore.named_loss import NamedLoss
 from rpexplore.strategy import Moments
 from rpexplore.table_variances import TableVariances
-from rpexplore.words import plural, rounded, small
+from rpexplore.words import plural, rounded
 from rpexplore.workload import AttributeSet, Workload
 from rpexplore.write import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-_USUAL_DELTAS = (Fraction(1, 10**6), Fraction(1, 10**9), Fraction(1, 10**12))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,12 +79,7 @@ class Plan:
     @property
     def guarantees(self) -> list[str]:
         """The (ε, δ) that follow, as text, ε rounded up: the budget's own δ first."""
-        stated = self.budget.stated_delta
-        deltas = [*([] if stated is None else [stated]), *_USUAL_DELTAS]
-        return [
-            f"ε = {rounded(self.epsilon(delta), 5, 'up')} at δ = {small(delta)}"
-            for delta in dict.fromkeys(deltas)
-        ]
+        return privacy.guarantees(self.rho, self.budget.stated_delta)
 
     # ---- what it is worth
 
@@ -290,7 +282,7 @@ class Plan:
 
     @cached_property
     def text(self) -> str:
-        """The canonical JSON text (described in `plan_file` and schemas/plan-1.json)."""
+        """The canonical JSON text (described in `plan_file` and schemas/plan-*.json)."""
         return plan_file.text_from_fields(vars(self))
 
     @cached_property

@@ -27,6 +27,9 @@ from scipy.special import erfcx, exprel
 
 from rpexplore.errors import BudgetError
 from rpexplore.exact import Exact, exact_fraction, float_at_least, shown
+from rpexplore.words import rounded, small
+
+_USUAL_DELTAS = (Fraction(1, 10**6), Fraction(1, 10**9), Fraction(1, 10**12))
 
 _RANGES = {  # parameter: (least, below, what it must be)
     name: (Fraction(least), Fraction(below), must_be)
@@ -316,3 +319,12 @@ def _slack(terms: list[Decimal], allowance: Decimal) -> Decimal:
 
 def _decimal(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def guarantees(rho: Fraction, stated_delta: Fraction | None) -> list[str]:
+    """The (ε, δ) that follow from ρ, as text, ε rounded up: the stated δ first, if there is one."""
+    deltas = [*([] if stated_delta is None else [stated_delta]), *_USUAL_DELTAS]
+    return [
+        f"ε = {rounded(epsilon_from_rho(rho, delta), 5, 'up')} at δ = {small(delta)}"
+        for delta in dict.fromkeys(deltas)
+    ]

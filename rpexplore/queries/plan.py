@@ -18,13 +18,11 @@ from rpexplore.normal import normal_quantile
 from rpexplore.queries import plan_file
 from rpexplore.queries.query_list import QueryList
 from rpexplore.queries.strategy import QueryStrategy
-from rpexplore.words import plural, rounded, small
+from rpexplore.words import plural, rounded
 from rpexplore.write import write_whole
 
 LARGEST_GAMMA_SQUARED = Fraction(2**92)
 """The noise scale γ² must be below this, so that noise can be drawn in 64-bit integers."""
-
-_USUAL_DELTAS = (Fraction(1, 10**6), Fraction(1, 10**9), Fraction(1, 10**12))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,12 +79,7 @@ class QueryPlan:
     @property
     def guarantees(self) -> list[str]:
         """The (ε, δ) that follow, as text, ε rounded up: the budget's own δ first."""
-        stated = self.budget.stated_delta
-        deltas = [*([] if stated is None else [stated]), *_USUAL_DELTAS]
-        return [
-            f"ε = {rounded(self.epsilon(delta), 5, 'up')} at δ = {small(delta)}"
-            for delta in dict.fromkeys(deltas)
-        ]
+        return privacy.guarantees(self.rho, self.budget.stated_delta)
 
     # ---- what it is worth
 

@@ -276,12 +276,12 @@ def test_long_lists_and_many_parts_take_no_time():
 
 @given(st.text(st.characters() | st.sampled_from("age sex()[]&|!<>=\"'`,15"), max_size=30))
 def test_any_text_is_a_condition_or_refused(text):
+    told, shape = "", None
     try:
-        cells = cells_of_condition(DOMAIN, text)
+        shape = cells_of_condition(DOMAIN, text).shape
     except WorkloadError as error:
-        assert str(error)  # noqa: PT017
-    else:
-        assert cells.shape == (len(CELLS),)
+        told = str(error)
+    assert told or shape == (len(CELLS),)
 
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1])
