@@ -1,0 +1,94 @@
+"""Source: where records lie, and the one thing that is done with them there: exact counting."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from rpexplore.data.counts import Counts
+from rpexplore.domain import Domain
+
+Progress = Callable[[float], None]
+"""Told the share of the counting that is done."""
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What tells, without reading records, that they are still the same.
+
+    size      bytes of the records, 0 where an engine does not tell
+    modified  when they last changed, an ISO moment in UTC; "" where an engine does not tell
+    detail    anything else that changes with the records' place and form: a digest of the files
+              with their sizes and times, or of the columns and their types
+    """
+
+    size: int
+    modified: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class PersonRule:
+    """How many records one person may have, and what happens to more.
+
+    column  the column that says whose a record is; a record without an entry there is refused
+    most    m: how many records one person may have
+    excess  "refuse": records of a person beyond m are refused, and nothing is spent.
+            "keep first": the first m records of every person are counted, the others are not; in
+            a file or folder the first as they lie there, unless `order` names a column
+    order   the column whose smallest values come first (ties in an order of the engine's own);
+            a database, whose records have no order, needs it for "keep first"
+
+    What is kept of one person depends on that person's records alone, so that a person changes
+    counts by at most m records, which is what the plan protects.
+    """
+
+    column: str
+    most: int
+    excess: Literal["refuse", "keep first"] = "refuse"
+    order: str | None = None
+
+
+class Source(Protocol):
+    """Records in a file, a folder, or an engine. They never leave it; exact counts do."""
+
+    @property
+    def name(self) -> str:
+        """What people are shown, and manifests and errors say: no password, nothing of records."""
+        ...
+
+    def dataset(self, folder: Path) -> str:
+        """What a ledger in this folder knows the records by, whoever asks and by whatever way.
+
+        folder: absolute, resolved
+        """
+        ...
+
+    def stamp(self) -> Stamp:
+        """What the records look like from outside now; raises `DataError` if they are not there."""
+        ...
+
+    def columns(self) -> tuple[str, ...]:
+        """The names of the records' columns, in their order; looks at no record."""
+        ...
+
+    def counted(
+        self,
+        domain: Domain,
+        tables: Sequence[Sequence[int]],
+        *,
+        other: Mapping[str, str] | None = None,
+        persons: PersonRule | None = None,
+        progress: Progress = lambda share: None,
+    ) -> Counts:
+        """Exact counts from which the marginals on all these sets of places follow.
+
+        other: attribute name -> the value that takes what is missing or not in the domain; without
+        it both are refused.
+
+        All counts are of one state of the records: raises `DataError` if they change meanwhile, as
+        for records that cannot be read, a missing column, a value outside the domain, or a person
+        with more records than the rule allows. What was read stands in the error's `private` part
+        only.
+        """
+        ...
