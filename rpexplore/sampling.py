@@ -1,22 +1,24 @@
 """The only source of noise: exact samples of the discrete Gaussian distribution.
 
-`discrete_gaussian` follows Canonne, Kamath, Steinke: "The Discrete Gaussian for Differential
-Privacy" (NeurIPS 2020), Algorithms 1 to 3, on whole arrays of candidates. Algorithm 3 proposes
-from the discrete Laplace distribution of scale t = floor(gamma) + 1 (Algorithm 2) and rejects:
+Write f(x) = exp(-x^2/(2 gamma^2)). Candidates are drawn under the stepped envelope of
+`rpexplore.envelope`: a slot, one of 2^16 that are all alike, and an offset, one of the w in its
+block. The slot has a height j, and slot and offset name an integer x, which is kept if
 
-    U uniform on {0..t-1}, kept with probability exp(-U/t)
-    V geometric, P(V >= k) = exp(-k);                           Y = U + t V
-    a fair sign, where "minus zero" is rejected
-    kept with probability exp(-(Y - gamma^2/t)^2 / (2 gamma^2))
+    j + U < c f(x),    U uniform on [0, 1).
 
-The two "kept with" decisions are independent, so they are one decision on the sum of the two
-exponents. Candidates are independent and alike, so the accepted ones, taken in order, are
-independent samples however the candidates were cut into batches.
+The slots of a block have the heights j = 0, ..., H - 1, where H >= c f(x). So x is drawn and kept
+with probability 2^-16/w times the sum of min(1, max(0, c f(x) - j)) over them, which is c f(x):
+all together proportional to f(x). A sure slot has j + 1 <= c f(x), so that its candidates are
+kept without another thought; these are 19 of 20. Beyond the columns of the envelope,
+`_tail_candidate` draws and keeps x with the same probability, 2^-16/w c f(x).
 
-Every random decision is the comparison of a uniform real number with exp(-x), x rational. The
-number's first digits are compared with a bracket of exp(-x) that is proven below; where the
-bracket does not decide (once in some 10^8 candidates), `_Uniform` reads as many further digits
-as it takes and compares with exact rational and decimal arithmetic. So no probability is rounded.
+Candidates are independent and alike, so the accepted ones, taken in order, are independent
+samples however the candidates were cut into batches.
+
+Each other decision is the comparison of a uniform real number with c f(x) - j. The number's first
+digits are compared with a float of proven error; where that does not decide (once in some 10^8
+candidates), `_Uniform` reads as many further digits as it takes and compares with exact rational
+and decimal arithmetic. So no probability is rounded.
 
 Not claimed: constant running time (rejection and the rare exact path take time).
 """
@@ -31,37 +33,33 @@ from fractions import Fraction
 
 import numpy as np
 
+from rpexplore.envelope import SLOT_BITS, TAIL_SLOTS, Envelope, block_bits, envelope, grid
 from rpexplore.errors import ReleaseError
 
 LARGEST_GAMMA = 2**46
 """gamma, the square root of `gamma_squared`, must be below this: it keeps every candidate below
-2**55 (see `_Uniform.refine`), so that 64-bit integers cannot overflow."""
+2**55 (see `_tail_candidate`), so that 64-bit integers cannot overflow."""
 
-_ROWS_PER_BATCH = 2**16  # candidates held at once: 1 MB of random words, some MB of work arrays
-_BYTES_PER_ROW = 16
+_ROWS_PER_BATCH = 2**15  # candidates held at once: what is computed of them stays in the cache
+_FEWEST_ROWS = 16  # 32 bytes, enough to see whether a source repeats itself
 _MOST_DIGITS = 512  # an honest source leaves a comparison open for longer in 1 of 2^500 cases
-_MOST_REJECTIONS = 4096  # in a row; an honest source gets there with probability below 0.7^4096
+_MOST_REJECTIONS = 4096  # in a row; an honest source gets there with probability below 0.1^4096
 
-# Digits of a candidate's second 64-bit word: 1 for the sign, 31 for V, 32 for the acceptance.
-_GEOMETRIC_BITS = 31
-_ACCEPTANCE_BITS = 32
+_ACCEPTANCE_BITS = 32  # the first digits of U
+_TAIL_BITS = 8  # of these must be 0 for a tail slot to count: so tails take no time
+_FIRST_TAIL_SLOT = 2**SLOT_BITS - TAIL_SLOTS
 
-# Float error of the acceptance probability. Write e = 2^-53, g = gamma^2, c = g/t, d = Y - c,
-# s = |d| / sqrt(2g); the exponent is x = U/t + s^2. Each float operation, and each conversion of
-# an exact integer or ratio, is off by a factor within 1 +- e.
-#   d:    Y, c, and their difference are each rounded: off by at most 2.01 e (Y + c). As c < gamma,
-#         (Y + c)/sqrt(2g) <= s + 1.42, so s is off by at most 2.01 e (s + 1.42).
-#   s^2:  three more roundings (square, 1/(2g), product): off by at most e (7.1 s^2 + 5.8 s + 1).
-#   x:    U/t < 1 is off by at most e, the sum by a factor e: in all e (8.2 s^2 + 5.8 s + 4).
-#   p:    an error of x changes exp(-x) by at most itself times exp(-x) <= exp(-s^2); with
-#         s^2 exp(-s^2) < 0.37 and s exp(-s^2) < 0.43 that is below 10 e < 2^-49 while
-#         s^2 < 2^20, and beyond that both values of exp(-x) are below 2^-1000.
-#   exp:  libraries promise an ulp or so; 2^10 ulps, 2^-43, are allowed.
-#   tiny: gamma^2 below 2^-100 is computed as 2^-100. Y = 0 has x <= gamma^2/2 < 2^-100 either
-#         way, and Y >= 1 has x > 2^98 either way.
-# The sum is below 2^-42. The margin is four times that.
-_MARGIN = 2.0**-40
-_SMALLEST_FLOAT_G = 2.0**-100
+# Float error of c f(x) - (j + U). Write e = 2^-53. x, below 2^50, j and the first digits of U are
+# exact, and so is j + U of 49 bits. The exponent y = x^2/(2 gamma^2) is off by three roundings,
+# 3.01 e y, which changes exp(-y) by at most 3.01 e y exp(-y) < 1.2 e while y < 2^50; beyond that
+# both values are below 2^-1000. Libraries promise exp to an ulp or so; 2^10 ulps, 2^-43, are
+# allowed. As c < 2^16, the product and the difference are rounded by 2^16 e each: all is below
+# 2^16 (2^-43 + 3.2 e) < 2^-26. The further digits of U add up to 2^-32. The margin is larger than
+# both together, by far.
+#   tiny: gamma^2 below 2^-100 is computed as 2^-100. x = 0 has y = 0 either way, and all others
+#         have y >= 2^99 either way.
+_MARGIN = 2.0**-24
+_LARGEST_STEEPNESS = 2.0**99
 
 
 def discrete_gaussian(
@@ -92,7 +90,7 @@ def discrete_gaussian(
     samples = np.empty(size, dtype=np.int64)
     filled = rejected_in_a_row = 0
     while filled < size:
-        rows = _rows_to_propose(size - filled, proposal.acceptance)
+        rows = _rows_to_propose(size - filled, proposal.envelope.acceptance)
         accepted = _accepted_candidates(rows, proposal, source)[: size - filled]
         samples[filled : filled + len(accepted)] = accepted
         filled += len(accepted)
@@ -104,163 +102,163 @@ def discrete_gaussian(
 
 @dataclass(frozen=True)
 class _Proposal:
-    """What the candidates of one variance parameter share. Floats only approximate."""
+    """What the candidates of one variance parameter share."""
 
     gamma_squared: Fraction
-    t: int  # scale of the discrete Laplace proposal, 1 <= t <= 2^46
-    largest_word: int  # a word up to this is uniform modulo t
-    centre: float  # gamma^2 / t
-    steepness: float  # 1 / (2 gamma^2)
-    acceptance: float  # share of accepted candidates, about; only sets the size of batches
+    envelope: Envelope
+    block_bits: int  # log2 w, 0 to 40
+    steepness: float  # 1 / (2 gamma^2), rounded
 
 
 def _proposal(gamma_squared: Fraction) -> _Proposal:
     numerator, denominator = gamma_squared.as_integer_ratio()
-    t = math.isqrt(numerator // denominator) + 1  # floor(sqrt(q)) = isqrt(floor(q))
     if denominator > numerator << 100:
-        g, centre, steepness = _SMALLEST_FLOAT_G, _SMALLEST_FLOAT_G, 0.5 / _SMALLEST_FLOAT_G
+        steepness = _LARGEST_STEEPNESS
     else:  # int / int is correctly rounded, however many digits
-        g = numerator / denominator
-        centre = numerator / (denominator * t)
         steepness = denominator / (2 * numerator)
-    total = max(1.0, math.sqrt(2 * math.pi * g))  # sum of exp(-x^2/2g) over the integers, about
-    acceptance = (1 - math.exp(-1)) / (2 * t) * math.exp(-centre / (2 * t)) * total
-    return _Proposal(gamma_squared, t, 2**64 // t * t - 1, centre, steepness, acceptance)
+    steps, exponent = grid(gamma_squared)
+    return _Proposal(gamma_squared, envelope(steps, exponent), block_bits(exponent), steepness)
 
 
 def _rows_to_propose(wanted: int, acceptance: float) -> int:
     """Candidates that yield `wanted` samples nearly always, as far as one batch goes."""
-    return min(_ROWS_PER_BATCH, int((wanted + 3 * math.sqrt(wanted) + 2) / acceptance))
+    spare = 4 * math.sqrt(wanted * (1 - acceptance)) + 2
+    return max(_FEWEST_ROWS, min(_ROWS_PER_BATCH, int((wanted + spare) / acceptance)))
 
 
 def _accepted_candidates(
     rows: int, proposal: _Proposal, source: Callable[[int], bytes]
 ) -> np.ndarray:
     """The accepted ones of `rows` candidates, in order: int64[at most rows]."""
-    words = np.frombuffer(source(_BYTES_PER_ROW * rows), dtype="<u8").reshape(2, rows)
-    is_uniform = words[0] <= proposal.largest_word
-    u = (words[0] % proposal.t).view(np.int64)
+    slots, x = _candidates(rows, proposal, source)
+    is_accepted = slots < proposal.envelope.n_sure
+    open_rows = (~is_accepted).nonzero()[0]
+    open_slots, open_x = slots[open_rows], x[open_rows]
+    digits = np.frombuffer(source(_ACCEPTANCE_BITS // 8 * len(open_rows)), dtype="<u4")
 
-    low_half = (words[1] & 0xFFFFFFFF).view(np.int64)
-    is_negative = (low_half & 1).astype(bool)
-    geometric_digits = low_half >> 1
-    v, is_decided = _fast_geometric(geometric_digits)
-    for row in np.flatnonzero(~is_decided):
-        v[row] = _exact_geometric(_Uniform(int(geometric_digits[row]), _GEOMETRIC_BITS, source))
+    heights = proposal.envelope.heights[open_slots - proposal.envelope.n_sure]
+    is_below, is_undecided = _fast_acceptance(digits, heights, open_x, proposal)
+    for i in is_undecided.nonzero()[0]:
+        uniform = _Uniform(int(digits[i]), _ACCEPTANCE_BITS, source)
+        exponent, scale = _exponent(int(open_x[i]), proposal), proposal.envelope.slots_at_zero
+        is_below[i] = uniform.is_below_exp_minus(exponent, scale, int(heights[i]))
+    is_accepted[open_rows] = is_below
 
-    y = u + proposal.t * v  # below 2^55
-    is_possible = is_uniform & ~_is_negative_zero(is_negative, y)
-    acceptance_digits = (words[1] >> 32).view(np.int64)
-    is_accepted, is_decided = _fast_acceptance(acceptance_digits, u, y, proposal)
-    for row in np.flatnonzero(is_possible & ~is_decided):
-        uniform = _Uniform(int(acceptance_digits[row]), _ACCEPTANCE_BITS, source)
-        exponent = _exact_exponent(int(u[row]), int(y[row]), proposal)
-        is_accepted[row] = uniform.is_below_exp_minus(exponent)
-
-    is_kept = is_possible & is_accepted
-    y, is_negative = y[is_kept], is_negative[is_kept]
-    return np.where(is_negative, -y, y)
+    for i in (open_slots >= _FIRST_TAIL_SLOT).nonzero()[0]:
+        if digits[i] < 2 ** (_ACCEPTANCE_BITS - _TAIL_BITS):
+            row, is_right = open_rows[i], open_slots[i] == _FIRST_TAIL_SLOT
+            x[row], is_accepted[row] = _tail_candidate(is_right, proposal, source)
+    return x[is_accepted]
 
 
-def _is_negative_zero(is_negative: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Zero has two signs; keeping both would count it twice (Algorithm 2)."""
-    return is_negative & (y == 0)
-
-
-def _fast_geometric(digits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """V from the first digits of uniform reals (integers below 2^31), and where V is certain.
-
-    V is the number of k >= 1 with uniform < exp(-k). An integer above or below
-    floor(2^31 exp(-k)) decides that comparison whatever digits follow; equality does not.
-    """
-    floors_reached = np.searchsorted(_GEOMETRIC_FLOORS, digits, side="right")
-    v = len(_GEOMETRIC_FLOORS) - floors_reached
-    return v, _GEOMETRIC_FLOORS[floors_reached - 1] != digits  # the least floor is 0
-
-
-def _exact_geometric(uniform: "_Uniform") -> int:
-    v = 0
-    while uniform.is_below_exp_minus(Fraction(v + 1)):
-        v += 1
-    return v
+def _candidates(
+    rows: int, proposal: _Proposal, source: Callable[[int], bytes]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Slots, uint16[rows], and the integers that they and random offsets name, int64[rows]."""
+    bits = proposal.block_bits
+    offset_bytes = 1 << (bits - 1 >> 3).bit_length() if bits else 0  # 1, 2, 4 or 8
+    block = source((SLOT_BITS // 8 + offset_bytes) * rows)
+    slots = np.frombuffer(block, dtype="<u2", count=rows)
+    x = proposal.envelope.blocks.take(slots).astype(np.int64)
+    if bits:
+        x <<= bits
+        offsets = np.frombuffer(block, dtype=f"<u{offset_bytes}", offset=slots.nbytes)
+        x |= (offsets & (2**bits - 1)).astype(np.int64)
+    return slots, x
 
 
 def _fast_acceptance(
-    digits: np.ndarray, u: np.ndarray, y: np.ndarray, proposal: _Proposal
+    digits: np.ndarray, heights: np.ndarray, x: np.ndarray, proposal: _Proposal
 ) -> tuple[np.ndarray, np.ndarray]:
     """Whether uniform reals with these first digits (integers below 2^32) are below
-    exp(-exponent), and where that is certain."""
-    distance = y - proposal.centre
-    exponent = u / proposal.t + distance * distance * proposal.steepness
+    c f(x) - height, and where that is uncertain.
+
+    Unused slots, and those of the tails, are too high: they are certainly not below.
+    """
+    x = x.astype(np.float64)
     with np.errstate(under="ignore"):  # exp(-1000) is 0 here, well within the margin
-        probability = np.exp(-exponent)
-    # The real number is in [digits, digits + 1] / 2^32. Scaling by 2^32 is exact; the subtraction
-    # is rounded by less than 2^-53 of 2^32, which the margin covers as well.
-    excess = digits - probability * 2.0**_ACCEPTANCE_BITS
-    margin = _MARGIN * 2.0**_ACCEPTANCE_BITS
-    is_below = excess <= -1 - margin
-    return is_below, is_below | (excess >= margin)
+        density = np.exp(x * x * -proposal.steepness)
+    excess = digits * 2.0**-_ACCEPTANCE_BITS + heights - proposal.envelope.slots_at_zero * density
+    return excess < 0, np.abs(excess) < _MARGIN
 
 
-def _exact_exponent(u: int, y: int, proposal: _Proposal) -> Fraction:
-    g, t = proposal.gamma_squared, proposal.t
-    return Fraction(u, t) + (y - g / t) ** 2 / (2 * g)
+def _tail_candidate(
+    is_right: bool, proposal: _Proposal, source: Callable[[int], bytes]
+) -> tuple[int, bool]:
+    """An integer beyond the columns of the envelope, and whether it is accepted.
+
+    Part v = 0, 1, ... has T w integers (T the tail width), and comes up with probability
+    2^-(v + 1). An integer of it is drawn and accepted with probability, in this order,
+
+        2^-16 (the slot) 2^-8 (its digits) 2^-(v + 1) 1/(T w) (2^8 2^(v + 1) T c f(x))
+
+    which is 2^-16/w c f(x). The last factor is at most 1 (see `envelope`).
+    As K w < 416 * 2^40, T w <= 32 * 2^40 and v < 512, |x| < 2^55.
+    """
+    envelope, bits = proposal.envelope, proposal.block_bits
+    part = _zeros_before_a_one(source)
+    width = envelope.tail_width << bits  # a power of two: a word is uniform modulo it
+    beyond = part * width + int.from_bytes(source(8), "little") % width
+    distance = (envelope.n_blocks << bits) + beyond
+    x = distance if is_right else ~distance  # the first block on the left ends at -1
+    scale = envelope.tail_width * envelope.slots_at_zero << _TAIL_BITS + part + 1
+    uniform = _Uniform(0, 0, source)
+    return x, uniform.is_below_exp_minus(_exponent(x, proposal), scale)
+
+
+def _zeros_before_a_one(source: Callable[[int], bytes]) -> int:
+    """k with probability 2^-(k + 1), below `_MOST_DIGITS`."""
+    for zeros in range(0, _MOST_DIGITS, 64):
+        if word := int.from_bytes(source(8), "little"):
+            return zeros + (word & -word).bit_length() - 1
+    raise _broken_source(f"{_MOST_DIGITS} binary digits in a row were 0")
+
+
+def _exponent(x: int, proposal: _Proposal) -> Fraction:
+    return x * x / (2 * proposal.gamma_squared)
 
 
 class _Uniform:
     """A uniform real number in [0, 1] of which the first `bits` binary digits are known.
 
-    Further digits are read from the source when a comparison needs them, and kept.
+    Further digits are read from the source when a comparison needs them.
     """
 
     def __init__(self, digits: int, bits: int, source: Callable[[int], bytes]) -> None:
         self.digits, self.bits = digits, bits
         self._source = source
 
-    def is_below_exp_minus(self, x: Fraction) -> bool:
-        """Whether the number is below exp(-x), exactly; x >= 0."""
+    def is_below_exp_minus(self, y: Fraction, scale: int = 1, height: int = 0) -> bool:
+        """Whether the number is below scale exp(-y) - height, exactly; y >= 0."""
         while True:
-            low, high = _scaled_exp_bracket(x, self.bits)
-            if self.digits + 1 <= low:
+            low, high = _scaled_exp_bracket(y, scale << self.bits)
+            if self.digits + 1 <= low - (height << self.bits):
                 return True
-            if self.digits >= high:
+            if self.digits >= high - (height << self.bits):
                 return False
             self.refine()
 
     def refine(self) -> None:
-        """Read 64 more digits.
-
-        The bound on the digits stops a source of nothing but zeros. It also bounds V: at most
-        544 digits are known, and 2^-544 <= exp(-V) means V <= 377, so that
-        Y < t (V + 1) < 2^46 * 2^9 = 2^55.
-        """
+        """Read 64 more digits. The bound on them stops a source of nothing but zeros."""
         if self.bits >= _MOST_DIGITS:
             raise _broken_source(f"{self.bits} digits did not decide one comparison")
         self.digits = self.digits << 64 | int.from_bytes(self._source(8), "little")
         self.bits += 64
 
 
-def _scaled_exp_bracket(x: Fraction, bits: int) -> tuple[int, int]:
-    """Integers low <= 2^bits exp(-x) <= high, rarely more than 1 apart; x >= 0."""
-    if x >= bits:
+def _scaled_exp_bracket(y: Fraction, scale: int) -> tuple[int, int]:
+    """Integers low <= scale exp(-y) <= high, rarely more than 1 apart; y >= 0, scale >= 1."""
+    bits = scale.bit_length()
+    if y >= bits:
         return 0, 1  # without computing exp of what may be an enormous number
-    precision = bits // 3 + 20  # 10^-precision is far below 2^-bits
+    precision = bits // 3 + 20  # 10^-precision is far below 1/scale
     down = decimal.Context(prec=precision, rounding=decimal.ROUND_FLOOR)
     up = decimal.Context(prec=precision, rounding=decimal.ROUND_CEILING)
-    numerator, denominator = decimal.Decimal(-x.numerator), decimal.Decimal(x.denominator)
+    numerator, denominator = decimal.Decimal(-y.numerator), decimal.Decimal(y.denominator)
     # Context.exp is correctly rounded, to nearest: the true value is within one step.
     low = down.next_minus(down.exp(down.divide(numerator, denominator)))
     high = up.next_plus(up.exp(up.divide(numerator, denominator)))
-    return math.floor(Fraction(low) * 2**bits), math.ceil(Fraction(high) * 2**bits)
-
-
-def _geometric_floors() -> np.ndarray:
-    """floor(2^31 exp(-k)), ascending, from the first k where it is 0 to k = 1: int64[22]."""
-    floors = [_scaled_exp_bracket(Fraction(k), _GEOMETRIC_BITS)[0] for k in range(22, 0, -1)]
-    return np.array(floors, dtype=np.int64)
-
-
-_GEOMETRIC_FLOORS = _geometric_floors()
+    return math.floor(Fraction(low) * scale), math.ceil(Fraction(high) * scale)
 
 
 def _checked_size(size: int) -> int:
@@ -300,10 +298,19 @@ def _checked_gamma_squared(gamma_squared: Fraction) -> Fraction:
 
 
 def _checked_source(random_bytes: Callable[[int], bytes]) -> Callable[[int], bytes]:
+    """The source, which refuses blocks of a wrong length, and long ones that repeat themselves or
+    the one before: those of a constant or stuck source. (Honest ones do with odds of 2^-127.)"""
+    latest = b""
+
     def source(count: int) -> bytes:
+        nonlocal latest
         block = random_bytes(count)
         if len(block) != count:
             raise _broken_source(f"it gave {len(block)} bytes where {count} were asked for")
+        if count >= 32:
+            if block[:16] in (latest, block[16:32]):
+                raise _broken_source("it gave the same 16 bytes twice in a row")
+            latest = block[:16]
         return block
 
     return source

@@ -17,7 +17,7 @@ PACKAGE = ROOT / "rpexplore"
 # whose modules may also import each other.
 GROUPS = [
     ["errors"],
-    ["exact", "home", "write", "words", "threads", "normal", "conic"],
+    ["exact", "home", "write", "words", "threads", "parallel", "normal", "conic"],
     ["target"],
     ["attribute"],
     ["codebook"],
@@ -59,12 +59,16 @@ GROUPS = [
     ["figures.*"],
     ["export.*"],
     # ---- planning ends here; below, records are read and noise is drawn ----
+    ["envelope"],
     ["data.*", "sampling"],
     ["ledger"],
+    ["ledger_frames"],
     ["measurement", "reconstruct", "release_readme", "new_folder", "manifest"],
-    ["charge", "query_release_readme"],
+    ["charge", "query_release_readme", "measured_file"],
+    ["contributions"],
     ["release_folder", "query_release_folder"],
     ["release", "query_release", "release_size"],
+    ["postprocess.*"],
     ["webapp_location"],
     ["cli.*"],
 ]
@@ -85,6 +89,8 @@ RECORDS_AND_NOISE = {
     "sampling",
     "ledger",
     "measurement",
+    "measured_file",
+    "contributions",
     "charge",
     "release_folder",
     "query_release_folder",

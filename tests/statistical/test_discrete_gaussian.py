@@ -9,6 +9,7 @@ probability below 1e-6. Wrong samplers are emulated beside the tests and are rej
 statistics lie 7 or more standard deviations beyond the threshold, so none is missed in practice.
 """
 
+from dataclasses import replace
 from fractions import Fraction
 from importlib.metadata import version
 
@@ -18,6 +19,7 @@ import pytest
 from scipy import stats
 
 from rpexplore import sampling
+from rpexplore.envelope import envelope, grid
 from rpexplore.sampling import LARGEST_GAMMA, discrete_gaussian
 
 LEVEL = 1e-11
@@ -25,6 +27,7 @@ DEVIATIONS = float(stats.norm.isf(LEVEL / 2))  # 6.8, on either side
 MILLION = 10**6
 
 SMALL_SCALES = [Fraction(1, 20), Fraction(1, 2), Fraction(1), Fraction(4), Fraction(103, 10)]
+MIDDLE_SCALES = [Fraction(4000), Fraction(4097), Fraction(30_000)]  # blocks of 1, 2 and 4 integers
 LARGE_SCALES = [Fraction(10**6) + Fraction(1, 3), Fraction(10**20)]
 
 
@@ -59,7 +62,9 @@ def variance_deviations(samples: np.ndarray, gamma_squared: Fraction) -> float:
 
 
 @pytest.mark.parametrize(
-    "gamma_squared", [Fraction(1, 2), Fraction(1), SMALL_SCALES[-1], *LARGE_SCALES], ids=float
+    "gamma_squared",
+    [Fraction(1, 2), Fraction(1), SMALL_SCALES[-1], MIDDLE_SCALES[-1], *LARGE_SCALES],
+    ids=float,
 )
 def test_a_scale_wrong_by_one_percent_is_rejected_on_either_side(gamma_squared):
     # The mean square of a million draws has a standard deviation of 0.14 %; 1 % of gamma is 2 %.
@@ -71,7 +76,9 @@ def test_a_scale_wrong_by_one_percent_is_rejected_on_either_side(gamma_squared):
     assert deviations(gamma_squared * Fraction(99, 100) ** 2) < -DEVIATIONS
 
 
-@pytest.mark.parametrize("gamma_squared", [*SMALL_SCALES, LARGE_SCALES[0]], ids=float)
+@pytest.mark.parametrize(
+    "gamma_squared", [*SMALL_SCALES, *MIDDLE_SCALES, LARGE_SCALES[0]], ids=float
+)
 def test_every_value_is_as_frequent_as_it_must_be(gamma_squared):
     assert chi_square_p_value(discrete_gaussian(MILLION, gamma_squared), gamma_squared) > LEVEL
 
@@ -94,23 +101,32 @@ def test_large_scales_are_right_down_to_the_last_bits(gamma_squared, modulus):
 
 def test_a_wrong_algorithm_is_rejected(monkeypatch):
     gamma_squared = Fraction(103, 10)
+    steps, exponent = grid(gamma_squared)
+    tables = envelope(steps, exponent)
 
     def p_value_with(name, wrong):
         with monkeypatch.context() as patch:
             patch.setattr(sampling, name, wrong)
-            return chi_square_p_value(discrete_gaussian(MILLION, gamma_squared), gamma_squared)
+            draws = discrete_gaussian(4 * MILLION, gamma_squared)
+            return chi_square_p_value(draws, gamma_squared)
 
-    def never(is_negative, y):
-        return np.zeros(len(y), dtype=bool)
+    def with_two_zeros(*interval):  # 0 is in the first block on either side
+        return replace(tables, blocks=np.where(tables.blocks < 0, tables.blocks + 1, tables.blocks))
 
-    def without_centre(digits, u, y, proposal):
-        return fast_acceptance(digits, u, y - proposal.centre, proposal)
+    def wider(*interval):
+        return envelope(steps + 3, exponent)
 
-    fast_acceptance, floors = sampling._fast_acceptance, sampling._GEOMETRIC_FLOORS
-    assert p_value_with("_GEOMETRIC_FLOORS", floors) > LEVEL  # the right one
-    assert p_value_with("_is_negative_zero", never) < LEVEL
-    assert p_value_with("_GEOMETRIC_FLOORS", floors * 104 // 100) < LEVEL
-    assert p_value_with("_fast_acceptance", without_centre) < LEVEL
+    def narrower(*interval):
+        return envelope(steps - 3, exponent)
+
+    def always(digits, heights, x, proposal):
+        return np.ones(len(x), dtype=bool), np.zeros(len(x), dtype=bool)
+
+    assert p_value_with("envelope", envelope) > LEVEL  # the right one
+    assert p_value_with("envelope", with_two_zeros) < LEVEL
+    assert p_value_with("envelope", wider) < LEVEL
+    assert p_value_with("envelope", narrower) < LEVEL
+    assert p_value_with("_fast_acceptance", always) < LEVEL
 
 
 def test_small_draws_are_not_biased_by_where_they_stop(monkeypatch):
@@ -132,16 +148,20 @@ def test_small_draws_are_not_biased_by_where_they_stop(monkeypatch):
     [(Fraction(1), True), (Fraction(103, 10), True), (Fraction(103, 10), False)],
 )
 def test_the_exact_path_alone_has_the_right_distribution(gamma_squared, known_digits, monkeypatch):
-    """No decision is left to the fast path; without known digits, all are read one by one."""
+    """No slot is sure, and no decision left to floats; without known digits, all are read later."""
 
-    def uncertain_geometric(digits):
-        return np.full(len(digits), 77), np.zeros(len(digits), dtype=bool)
+    def without_sure_slots(*interval):
+        tables = envelope(*interval)
+        sure = tables.blocks[: tables.n_sure]
+        firsts = np.flatnonzero(np.diff(sure, prepend=sure[-1]))
+        heights = np.arange(len(sure)) - np.repeat(firsts, np.diff(firsts, append=len(sure)))
+        return replace(tables, n_sure=0, heights=np.concatenate([heights, tables.heights]))
 
-    def uncertain_acceptance(digits, u, y, proposal):
-        return digits % 2 == 0, np.zeros(len(digits), dtype=bool)
+    def uncertain(digits, heights, x, proposal):
+        return digits % 2 == 0, np.ones(len(digits), dtype=bool)
 
-    monkeypatch.setattr(sampling, "_fast_geometric", uncertain_geometric)
-    monkeypatch.setattr(sampling, "_fast_acceptance", uncertain_acceptance)
+    monkeypatch.setattr(sampling, "envelope", without_sure_slots)
+    monkeypatch.setattr(sampling, "_fast_acceptance", uncertain)
     if not known_digits:
         uniform = sampling._Uniform
         monkeypatch.setattr(sampling, "_Uniform", lambda d, b, source: uniform(0, 0, source))
