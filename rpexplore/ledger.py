@@ -1,9 +1,9 @@
 """Ledger: what has been spent on each dataset. A run is entered before its noise is drawn.
 
-One SQLite file, beside the data unless told otherwise. A dataset is known by its path as seen
-from the ledger's folder, so that data and ledger can move together; size and time of change are
-noted, a row count is not. All amounts are ρ for one record, as exact rationals in text; a plan
-that protects a person with at most m records shows them times m².
+One SQLite file, beside the data unless told otherwise. Files are known by their path as seen from
+the ledger's folder, so that data and ledger can move together, tables of a database by server and
+name; size and time of change are noted, a row count is not. All amounts are ρ for one record, as
+exact rationals in text; a plan that protects a person with at most m records shows them times m².
 """
 
 import sqlite3
@@ -15,11 +15,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias
 
+from rpexplore.data.sources import AnySource, source_of
 from rpexplore.errors import LedgerError
 from rpexplore.exact import exact_text
 from rpexplore.plan import Plan
 from rpexplore.queries.plan import QueryPlan
-from rpexplore.words import rounded
+from rpexplore.words import rounded, text_of_path
 
 AnyPlan: TypeAlias = Plan | QueryPlan
 
@@ -84,11 +85,20 @@ class Ledger:
         object.__setattr__(self, "path", Path(path).resolve())
 
     @classmethod
-    def beside(cls, data: str | Path) -> "Ledger":
-        """The ledger in the folder of a data file."""
-        return cls(Path(data).resolve().parent / FILENAME)
+    def beside(cls, data: AnySource) -> "Ledger":
+        """The ledger in the folder that a file or folder of records lies in.
 
-    def account(self, data: str | Path) -> Account:
+        Raises `LedgerError` for records without a folder, those of a database.
+        """
+        home = source_of(data).home
+        if home is None:
+            raise LedgerError(
+                f"The records {source_of(data).name!r} lie in no folder that could hold their "
+                "ledger; name one (the option --ledger), the same for every release of them."
+            )
+        return cls(home / FILENAME)
+
+    def account(self, data: AnySource) -> Account:
         """What the ledger holds on a data file; nothing spent if it does not know it."""
         dataset = self._dataset(data)
         if not self.path.exists():
@@ -96,7 +106,22 @@ class Ledger:
         with self._connection() as connection:
             return _account(connection, dataset)
 
-    def set_cap(self, data: str | Path, record_rho: Fraction | None) -> None:
+    def accounts(self) -> tuple[Account, ...]:
+        """What the ledger holds on every dataset, by name; none if there is no ledger yet."""
+        if not self.path.exists():
+            return ()
+        with self._connection() as connection:
+            names = connection.execute(
+                "SELECT dataset FROM runs UNION SELECT dataset FROM datasets"
+            )
+            return tuple(_account(connection, name) for name in sorted(row[0] for row in names))
+
+    def run(self, number: int) -> Run | None:
+        """A run by its number; None if the ledger has none."""
+        runs = (run for account in self.accounts() for run in account.runs)
+        return next((run for run in runs if run.id == number), None)
+
+    def set_cap(self, data: AnySource, record_rho: Fraction | None) -> None:
         """Set or (with None) lift the cap on the total ρ for one record of a dataset.
 
         Raises `LedgerError` for a cap below what is spent already.
@@ -113,7 +138,7 @@ class Ledger:
 
     def check(
         self,
-        data: str | Path,
+        data: AnySource,
         plan: AnyPlan,
         record_rho: Fraction,
         cap_record_rho: Fraction | None = None,
@@ -123,7 +148,7 @@ class Ledger:
 
     def book(
         self,
-        data: str | Path,
+        data: AnySource,
         plan: AnyPlan,
         record_rho: Fraction,
         output: str | Path,
@@ -134,8 +159,7 @@ class Ledger:
         cap_record_rho: noted as the dataset's cap if it has none yet. Raises `LedgerError`, and
         enters nothing, if it has another one, or if the run would go beyond its cap.
         """
-        dataset, stat = self._dataset(data), Path(data).stat()
-        modified = datetime.fromtimestamp(stat.st_mtime, UTC).isoformat(timespec="seconds")
+        dataset, stamp = self._dataset(data), source_of(data).stamp()
         with self._connection() as connection:
             _check_cap(_account(connection, dataset), plan, record_rho, cap_record_rho)
             if cap_record_rho is not None:
@@ -145,8 +169,8 @@ class Ledger:
                 "record_rho, unit, output) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     dataset,
-                    stat.st_size,
-                    modified,
+                    stamp.size,
+                    stamp.modified,
                     _now(),
                     plan.sha256,
                     exact_text(record_rho),
@@ -162,10 +186,8 @@ class Ledger:
         with self._connection() as connection:
             connection.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now(), run))
 
-    def _dataset(self, data: str | Path) -> str:
-        path = Path(data).resolve()
-        folder = self.path.parent
-        return text_of_path(path.relative_to(folder) if path.is_relative_to(folder) else path)
+    def _dataset(self, data: AnySource) -> str:
+        return source_of(data).dataset(self.path.parent)
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -241,11 +263,6 @@ def _check_cap(
             f"{for_unit(cap, 'down')}; plan with a smaller budget, or have the "
             "cap raised (rpexplore ledger)."
         )
-
-
-def text_of_path(path: str | Path) -> str:
-    """A path as text that SQLite can hold; file names need not be valid UTF-8."""
-    return str(path).encode("utf-8", "backslashreplace").decode()
 
 
 def _now() -> str:

@@ -36,11 +36,13 @@ def write_manifest(
     guarantee: str,
     other: Mapping[str, str],
     files: Sequence[Mapping[str, Any]],
+    *,
+    persons: str = "",
 ) -> dict[str, Any]:
     """Write the manifest of a complete folder, and return it.
 
     kind: format and version. files: their entries. other: attribute name -> category that took
-    values that are not in the domain.
+    values that are not in the domain. persons: how the records of one person were bounded.
     """
     manifest = {
         "format": kind[0],
@@ -53,6 +55,7 @@ def write_manifest(
         "noise": "discrete Gaussian, exact, from the operating system's entropy",
         "postprocessing": "none: unbiased linear reconstruction",
         "other_values": dict(other),
+        "persons": persons,
         "interval_confidence": CONFIDENCE,
         "versions": {
             "python": platform.python_version(),

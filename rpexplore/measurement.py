@@ -1,21 +1,37 @@
 """Measurement: a residual's exact counts with discrete Gaussian noise (math.md §3 and §4.4)."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
 from fractions import Fraction
 from math import prod
 
 import numpy as np
 
-from rpexplore.data.records import Records
+from rpexplore.closure import Closure
+from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
+from rpexplore.parallel import in_order
 from rpexplore.plan import Plan
 from rpexplore.sampling import LARGEST_GAMMA, discrete_gaussian
 
 MAX_TABLE_CELLS = 50_000_000
 MAX_CELLS = 400_000_000
 
+_BATCH = 1 << 20  # cells measured together
 
-def measured(plan: Plan, residual: int, records: Records) -> np.ndarray:
+
+def all_measured(plan: Plan, counts: Counts) -> Generator[np.ndarray, None, None]:
+    """Every residual's measurement in the plan's order, flat, some of them together: int64[·].
+
+    Worked out on all processors, with a few million numbers in memory at a time.
+    """
+
+    def together(residuals: range) -> np.ndarray:
+        return np.concatenate([measured(plan, each, counts).ravel() for each in residuals])
+
+    return in_order(together, _batches(measured_cells(plan.closure)))
+
+
+def measured(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
     """Ξ x + noise for one residual: int64, one axis an attribute of the residual.
 
     Ξ = ⊗ (n_i I − 11ᵀ) on the exact marginal, with the integer matrix 2^b R_i for attributes that
@@ -24,7 +40,7 @@ def measured(plan: Plan, residual: int, records: Records) -> np.ndarray:
     plan would.
     """
     places = plan.closure.attributes(residual)
-    answers = records.counts(places)
+    answers = counts.counts(places)
     for axis, place in enumerate(places):
         strategy = plan.closure.strategies.get(place)
         if strategy is None:
@@ -35,6 +51,19 @@ def measured(plan: Plan, residual: int, records: Records) -> np.ndarray:
             answers = np.moveaxis(np.tensordot(strategy.integers, answers, (1, axis)), 0, axis)
     noise = discrete_gaussian(answers.size, _gamma_squared(plan, residual))
     return answers + noise.reshape(answers.shape)
+
+
+def measured_shape(closure: Closure, residual: int) -> tuple[int, ...]:
+    """The shape of a residual's measurement: n_i for each attribute, n_i − 1 with a strategy."""
+    places = closure.attributes(residual)
+    return tuple(int(closure.sizes[place]) - (place in closure.strategies) for place in places)
+
+
+def measured_cells(closure: Closure) -> np.ndarray:
+    """How many numbers the measurement of each residual has, int64[n_residuals]."""
+    sizes = closure.sizes.astype(np.int64)
+    sizes[list(closure.strategies)] -= 1
+    return np.prod(np.append(sizes, 1)[closure.members], axis=1)
 
 
 def check_measurable(plan: Plan) -> None:
@@ -52,8 +81,8 @@ def check_measurable(plan: Plan) -> None:
     total = float(np.sum(closure.residual_cells))
     if total > MAX_CELLS:
         raise ReleaseError(
-            f"The release would measure {total:,.0f} cells in all, and at most {MAX_CELLS:,} fit "
-            "into memory; release fewer or smaller tables."
+            f"The release would measure {total:,.0f} cells in all, and at most {MAX_CELLS:,} are "
+            "counted in memory; release fewer or smaller tables."
         )
     gamma = np.sqrt(plan.sigma_squared.floats) * _product(plan, _noise_scales(plan))
     place = int(np.argmax(gamma))
@@ -65,7 +94,7 @@ def check_measurable(plan: Plan) -> None:
         )
 
 
-def check_countable(plan: Plan, records: Records) -> None:
+def check_countable(plan: Plan, counts: Counts) -> None:
     """Raise `ReleaseError` if Ξ x, or a sum on the way to it, could leave 64-bit integers.
 
     All of them are at most ∏ m_i · records, with m_i the largest entry of an attribute's integer
@@ -81,7 +110,7 @@ def check_countable(plan: Plan, records: Records) -> None:
         entries[place] = float(max(strategy.integers.max(), -strategy.integers.min()))
     sizes = _product(plan, entries)
     largest = int(np.argmax(sizes))
-    if sizes[largest] * max(records.n_records, 1) >= 2.0**61:
+    if sizes[largest] * max(counts.n_records, 1) >= 2.0**61:
         raise ReleaseError(
             f"There are too many records to count {_name(plan, largest)} in 64-bit integers; "
             "group its attributes into fewer values."
@@ -92,6 +121,17 @@ def _gamma_squared(plan: Plan, residual: int) -> Fraction:
     scales = _noise_scales(plan)
     scale = prod(scales[place] for place in plan.closure.attributes(residual))
     return plan.sigma_squared.fraction(residual) * scale**2
+
+
+def _batches(cells: np.ndarray) -> Iterator[range]:
+    """Residuals one after another, as many as have about `_BATCH` cells together."""
+    ends = np.cumsum(cells)
+    start = 0
+    while start < len(cells):
+        before = ends[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + _BATCH, side="right")))
+        yield range(start, stop)
+        start = stop
 
 
 def _noise_scales(plan: Plan) -> list[int]:

@@ -13,21 +13,24 @@ from rpexplore.words import data_size
 
 
 @contextmanager
-def new_folder(output: Path) -> Iterator[Path]:
+def new_folder(output: Path, *, kept_with: str | None = None) -> Iterator[Path]:
     """A folder under a temporary name beside `output` that gets its name if the block ends well.
 
     The temporary name is the same for every run into `output`, and locked, so that two runs are
     not both charged for one folder. Raises `ReleaseError` if `output` exists, is being written, or
     cannot be made. Whatever else goes wrong, Ctrl-C included, leaves nothing behind; what a killed
     process leaves is cleared by the next run into `output`.
+
+    kept_with: a file with which the unfinished folder is worth keeping, "inner/name". With it in
+    the folder, what goes wrong leaves all as it is, for `resumed_folder`, and no other run clears
+    it. The inner folder is removed when the folder has its name.
     """
-    check_new(output)
-    temporary = output.parent / f".{output.name}.unfinished"
+    check_new(output, kept_with=kept_with)
+    temporary = unfinished(output)
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         temporary.mkdir(mode=0o700, exist_ok=True)
-        # Not through a link: what it leads to is not ours to empty.
-        lock = os.open(temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        lock = _opened(temporary)
     except (OSError, ValueError) as error:
         raise ReleaseError(
             f"The release cannot be written to {str(output)!r} ({error}); choose a folder that can "
@@ -35,19 +38,68 @@ def new_folder(output: Path) -> Iterator[Path]:
         ) from None
     try:
         _claim(lock, temporary, output)
-        try:
+        check_new(output, kept_with=kept_with)  # it may have been filled before it was locked
+        _clear(temporary)
+        with _becoming(output, temporary, kept_with):
             yield temporary
-            _open_as_usual(temporary)
-            check_new(output)
-            temporary.rename(output)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
     finally:
         os.close(lock)
 
 
+@contextmanager
+def resumed_folder(output: Path, kept_with: str) -> Iterator[Path]:
+    """The unfinished folder that an earlier `new_folder(output, kept_with=…)` has left behind.
+
+    It gets its name if the block ends well, and stays otherwise. Raises `ReleaseError` if there is
+    none, if `output` exists, or if a run is writing there.
+    """
+    check_new(output)
+    temporary = unfinished(output)
+    try:
+        lock = _opened(temporary)
+    except (OSError, ValueError):
+        lock = None
+    if lock is None or not (temporary / kept_with).is_file():
+        raise ReleaseError(
+            f"There is no run into {str(output)!r} that could be finished: none was stopped after "
+            "its noise had been drawn. Run the plan (what was charged before stays charged)."
+        )
+    try:
+        _claim(lock, temporary, output)
+        with _becoming(output, temporary, kept_with):
+            yield temporary
+    finally:
+        os.close(lock)
+
+
+def unfinished(output: Path) -> Path:
+    """Where the folder lies as long as it is not complete."""
+    return output.parent / f".{output.name}.unfinished"
+
+
+@contextmanager
+def _becoming(output: Path, temporary: Path, kept_with: str | None) -> Iterator[None]:
+    """Give the temporary folder its name if the block ends well; else remove it, or keep it."""
+    try:
+        yield
+        _open_as_usual(temporary)
+        check_new(output)
+        temporary.rename(output)
+    except BaseException:
+        if kept_with is None or not (temporary / kept_with).exists():
+            shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    if kept_with is not None:
+        shutil.rmtree(output / Path(kept_with).parent, ignore_errors=True)
+
+
+def _opened(temporary: Path) -> int:
+    # Not through a link: what it leads to is not ours to empty.
+    return os.open(temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+
+
 def _claim(lock: int, temporary: Path, output: Path) -> None:
-    """Lock the temporary folder and empty it; raise `ReleaseError` if another run has it."""
+    """Lock the temporary folder; raise `ReleaseError` if another run has it."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # A run that ended between our opening and locking has taken the folder away.
@@ -57,6 +109,9 @@ def _claim(lock: int, temporary: Path, output: Path) -> None:
         raise ReleaseError(
             f"Another run is writing to {str(output)!r}; wait for it, or choose another folder."
         ) from None
+
+
+def _clear(temporary: Path) -> None:
     for left in temporary.iterdir():
         shutil.rmtree(left) if left.is_dir() else left.unlink()
 
@@ -80,10 +135,14 @@ def check_room(needed: float, output: Path) -> None:
         )
 
 
-def check_new(output: Path) -> None:
-    """Raise `ReleaseError` if there is something at `output` already."""
+def check_new(output: Path, *, kept_with: str | None = None) -> None:
+    """Raise `ReleaseError` if there is something at `output` already.
+
+    kept_with: also if an earlier run into it was stopped, and left a folder with this file
+    """
     try:
         taken = output.exists() or output.is_symlink()
+        left = kept_with is not None and (unfinished(output) / kept_with).exists()
     except (OSError, ValueError) as error:
         raise ReleaseError(
             f"A release cannot be written to {str(output)!r:.200} ({error}); choose another folder."
@@ -92,4 +151,10 @@ def check_new(output: Path) -> None:
         raise ReleaseError(
             f"There is already something at {str(output)!r}, and a release is never overwritten; "
             "choose another folder."
+        )
+    if left:
+        raise ReleaseError(
+            f"An earlier run into {str(output)!r} was stopped after its noise had been drawn and "
+            f"charged; finish it (rpexplore release --resume --out {output}), or choose another "
+            "folder."
         )

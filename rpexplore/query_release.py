@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rpexplore.charge import Charge, Progress, refuse_broken
-from rpexplore.data.files import read_records
-from rpexplore.data.records import Records
+from rpexplore.charge import Charge, DryRun, Progress, refuse_broken
+from rpexplore.data.counts import Counts
+from rpexplore.data.source import PersonRule, Stamp
+from rpexplore.data.sources import AnySource, source_of
 from rpexplore.errors import ReleaseError
 from rpexplore.exact import Exact
 from rpexplore.new_folder import check_new, check_room
@@ -16,7 +17,7 @@ from rpexplore.queries.verification import verify_queries
 from rpexplore.query_release_folder import QueryRelease, write_query_release
 from rpexplore.sampling import discrete_gaussian
 
-__all__ = ["QueryRelease", "release_queries"]
+__all__ = ["QueryRelease", "dry_run_queries", "release_queries"]
 
 # Share of the whole run's time after which it is booked, for the progress bar: the rest is quick.
 BOOKED = 0.9
@@ -25,63 +26,116 @@ _MOST_MEASURED = 2**61
 
 def release_queries(
     plan: QueryPlan,
-    data: str | Path,
+    data: AnySource,
     output: str | Path,
     *,
     other: Mapping[str, str] | None = None,
+    persons: PersonRule | None = None,
     ledger: str | Path | None = None,
     cap_rho: Exact | None = None,
+    checked: Stamp | None = None,
     progress: Progress = lambda doing, share: None,
 ) -> QueryRelease:
     """Run a query plan on records and write the release folder `output`, which must not exist yet.
 
     Arguments, promises and errors are those of `release.release`: what can be refused is refused
     before the run is booked, it is booked before any noise is drawn, and a run that stops after
-    that stays charged. Only the attributes that the queries are about are read.
+    that stays charged; what there is to write is written too quickly to be finished later. Only
+    the attributes that the queries are about are read.
     """
-    data, output = Path(data), Path(output)
-    progress("Checking the plan", 0.0)
-    refuse_broken(verify_queries(plan))
-    check_new(output)
-    check_room(3.0 * len(plan.text), output)  # the plan is in it; nothing else is larger
-    charge = Charge(plan, data, output, ledger, cap_rho)
-
-    progress("Reading the records", 0.0)
-    domain = plan.queries.domain
-    records = read_records(
-        data,
-        domain,
-        range(len(domain)),
-        other=other,
-        progress=lambda share: progress("Reading the records", BOOKED * share),
-    )
-    _check_countable(plan, records)
-
+    output, other = Path(output), other or {}
+    charge = _charge(plan, data, output, ledger, cap_rho, progress)
+    counts = _all_counted(plan, charge, other, persons, checked, progress)
     with charge.folder() as folder:
         progress("Booking the run in the ledger", BOOKED)
         charge.book()
         progress("Measuring with noise", BOOKED)
-        measured = _measured(plan, records)
+        measured = _measured(plan, counts)
         answers = _decoded(plan, measured)
-        manifest = write_query_release(folder, plan, measured, answers, other or {})
+        words = persons.words if persons else ""
+        manifest = write_query_release(folder, plan, measured, answers, other, words)
     progress("Finished", 1.0)
     return QueryRelease(output, plan, manifest)
 
 
-def _measured(plan: QueryPlan, records: Records) -> np.ndarray:
+def dry_run_queries(
+    plan: QueryPlan,
+    data: AnySource,
+    output: str | Path,
+    *,
+    other: Mapping[str, str] | None = None,
+    persons: PersonRule | None = None,
+    ledger: str | Path | None = None,
+    cap_rho: Exact | None = None,
+    progress: Progress = lambda doing, share: None,
+) -> DryRun:
+    """Do everything that `release_queries` does up to the booking: check and count, spend nothing.
+
+    Arguments and errors are those of `release_queries`. The counts are thrown away.
+    """
+    charge = _charge(plan, data, Path(output), ledger, cap_rho, progress)
+    _all_counted(plan, charge, other or {}, persons, None, progress)
+    progress("Finished", 1.0)
+    return charge.dry_run(_room(plan), other or {}, persons)
+
+
+def _charge(
+    plan: QueryPlan,
+    data: AnySource,
+    output: Path,
+    ledger: str | Path | None,
+    cap_rho: Exact | None,
+    progress: Progress,
+) -> Charge:
+    """The charge of a run, when all is checked but the records."""
+    progress("Checking the plan", 0.0)
+    refuse_broken(verify_queries(plan))
+    check_new(output)
+    check_room(_room(plan), output)
+    return Charge(plan, source_of(data), output, ledger, cap_rho)
+
+
+def _all_counted(
+    plan: QueryPlan,
+    charge: Charge,
+    other: Mapping[str, str],
+    persons: PersonRule | None,
+    checked: Stamp | None,
+    progress: Progress,
+) -> Counts:
+    """The table of all attributes together."""
+    progress("Counting the records", 0.0)
+    domain = plan.queries.domain
+    counts = charge.counted(
+        domain,
+        [range(len(domain))],
+        other=other,
+        persons=persons,
+        checked=checked,
+        progress=lambda share: progress("Counting the records", BOOKED * share),
+    )
+    _check_countable(plan, counts)
+    return counts
+
+
+def _room(plan: QueryPlan) -> float:
+    return 3.0 * len(plan.text)  # bytes: the plan is in the folder, and nothing else is larger
+
+
+def _measured(plan: QueryPlan, counts: Counts) -> np.ndarray:
     """R x + noise: int64[k], x the exact counts of the cells, the last attribute fastest.
 
     The noise is independent discrete Gaussian of variance parameter γ², which costs
     ρ = max_j Σ_i R_ij² / (2γ²): a record is in one cell j, and moves R x by column j.
     """
-    exact = _counted(plan, records)
+    exact = _counted(plan, counts)
     return exact + discrete_gaussian(len(exact), plan.gamma_squared)
 
 
-def _counted(plan: QueryPlan, records: Records) -> np.ndarray:
+def _counted(plan: QueryPlan, counts: Counts) -> np.ndarray:
     """R x, exact: int64[k]."""
-    counts = records.counts(range(len(plan.queries.domain))).ravel()
-    return plan.strategy.integers @ counts
+    cells = counts.counts(range(len(plan.queries.domain))).ravel()
+    return plan.strategy.integers @ cells
 
 
 def _decoded(plan: QueryPlan, measured: np.ndarray) -> np.ndarray:
@@ -89,13 +143,13 @@ def _decoded(plan: QueryPlan, measured: np.ndarray) -> np.ndarray:
     return plan.strategy.decoding @ measured
 
 
-def _check_countable(plan: QueryPlan, records: Records) -> None:
+def _check_countable(plan: QueryPlan, counts: Counts) -> None:
     """Raise `ReleaseError` if R x, or a sum on the way to it, could leave 64-bit integers.
 
     All of them are at most max |R_ij| · records; noise is below 2^55.
     """
     largest = int(np.max(np.abs(plan.strategy.integers)))
-    if largest * max(records.n_records, 1) >= _MOST_MEASURED:
+    if largest * max(counts.n_records, 1) >= _MOST_MEASURED:
         raise ReleaseError(
             "There are too many records to measure these queries in 64-bit integers; split the "
             "records, or use queries whose coefficients have fewer digits."

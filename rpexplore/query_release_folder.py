@@ -62,11 +62,12 @@ def write_query_release(
     measured: np.ndarray,
     answers: np.ndarray,
     other: Mapping[str, str],
+    persons: str = "",
 ) -> Mapping[str, Any]:
     """Write all files of a release into a folder; returns the manifest.
 
     measured: int64[k]; answers: float64[n_queries]; other: attribute name -> category that took
-    other values
+    other values; persons: how the records of one person were bounded
     """
     rows = pa.table(
         {
@@ -82,7 +83,7 @@ def write_query_release(
     pyarrow.parquet.write_table(rows, folder / f"{_ANSWERS}.parquet")
     pyarrow.parquet.write_table(pa.table({"measured": measured}), folder / _MEASUREMENTS)
     (folder / "plan.json").write_text(plan.text, encoding="utf-8", newline="\n")
-    (folder / "README.md").write_text(query_readme(plan, other), encoding="utf-8")
+    (folder / "README.md").write_text(query_readme(plan, other, persons), encoding="utf-8")
     names = (f"{_ANSWERS}.csv", f"{_ANSWERS}.parquet", _MEASUREMENTS, "plan.json", "README.md")
     files = [file_entry(folder, name) for name in names]
-    return write_manifest(folder, KIND, plan, query_guarantee(plan), other, files)
+    return write_manifest(folder, KIND, plan, query_guarantee(plan), other, files, persons=persons)

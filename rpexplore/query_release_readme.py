@@ -25,14 +25,14 @@ The errors of different answers go together, so sums and differences of answers 
 accuracy than their margins suggest.
 
 `plan.json` is the plan that fixed all standard errors before the records were touched; check it
-with `rpexplore verify plan.json`. {other}`measurements.parquet` holds the noisy whole numbers from
-which the answers were computed, one for each row of `strategy` in `plan.json`. `manifest.json`
-lists versions and the SHA-256 of every file.
+with `rpexplore verify plan.json`. {other}{persons}`measurements.parquet` holds the noisy whole
+numbers from which the answers were computed, one for each row of `strategy` in `plan.json`.
+`manifest.json` lists versions and the SHA-256 of every file.
 """
 
 
-def query_readme(plan: QueryPlan, other: Mapping[str, str]) -> str:
-    """The text of README.md; other: attribute name -> category that took other values."""
+def query_readme(plan: QueryPlan, other: Mapping[str, str], persons: str = "") -> str:
+    """The text of README.md; `other` and `persons` as `release_readme.readme` has them."""
     queries = plan.queries
     count = "1 query" if len(queries) == 1 else f"{len(queries):,} queries"
     return _TEXT.format(
@@ -41,4 +41,5 @@ def query_readme(plan: QueryPlan, other: Mapping[str, str]) -> str:
         cells=plural(queries.n_cells, "cell"),
         attributes=" × ".join(f"`{name}`" for name in queries.domain.names),
         other=other_in_words(other),
+        persons=f"{persons} " if persons else "",
     )

@@ -54,8 +54,7 @@ def marginal(
     while before:
         # Of the last attribute not done yet: what is known of its values, and the rest spread.
         place = before.pop()
-        spread = _reference(int(sizes[place]), strategies.get(place))
-        spread = spread.reshape([-1, *(1,) * done])
+        spread = _reference(int(sizes[place]), strategies.get(place)).reshape([-1, *(1,) * done])
         parts = {
             subset: parts[(*subset, place)] + np.expand_dims(part, len(subset)) * spread
             for subset, part in parts.items()
@@ -86,5 +85,8 @@ def asked_by(workload: Workload) -> list[Questions | None]:
 
 
 def _reference(size: int, strategy: Strategy | None) -> np.ndarray:
-    """How a residual without an attribute spreads over its values, float64[size]."""
-    return np.full(size, 1 / size) if strategy is None else strategy.reference
+    """How a residual without an attribute spreads over its values, float64[size].
+
+    float64[1] where it is spread evenly: then what is spread stays as small as it is.
+    """
+    return np.array([1 / size]) if strategy is None else strategy.reference

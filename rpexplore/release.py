@@ -1,114 +1,219 @@
-"""Release: a plan and records in, noisy tables out; spends the budget once."""
+"""Release: a plan and records in, noisy tables out; spends the budget once.
 
-from collections.abc import Mapping
+    check       plan, folder, disk, ledger, records: everything that can be refused is, for nothing
+    count       the records, exactly, where they lie
+    book        the run, in the ledger: it is charged from here on
+    measure     counts with noise, on disk when all is drawn: nothing needs the records any more
+    write       the tables
+
+`dry_run` ends before the booking. A run that is stopped while it writes can be finished by
+`resume`, which draws nothing.
+"""
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 
-from rpexplore.charge import Charge, Progress, refuse_broken
-from rpexplore.data.files import read_records
-from rpexplore.data.records import Records
+from rpexplore.charge import Charge, DryRun, Progress, note_finished, refuse_broken
+from rpexplore.data.counts import Counts
+from rpexplore.data.source import PersonRule, Stamp
+from rpexplore.data.sources import AnySource, source_of
+from rpexplore.errors import ReleaseError
 from rpexplore.exact import Exact
-from rpexplore.measurement import check_countable, check_measurable, measured
-from rpexplore.new_folder import check_new, check_room
+from rpexplore.ledger import Ledger
+from rpexplore.measured_file import MARKER, Drawn, read_marker, write_marker, write_measured
+from rpexplore.measurement import all_measured, check_countable, check_measurable, measured_cells
+from rpexplore.new_folder import check_new, check_room, resumed_folder, unfinished
+from rpexplore.parallel import in_order
 from rpexplore.plan import Plan
-from rpexplore.reconstruct import answers, asked_by, contribution, marginal
 from rpexplore.release_folder import BYTES_PER_CELL, FolderWriter, Release
 from rpexplore.verification import verify
 
-__all__ = ["Release", "release"]
+__all__ = ["Release", "can_be_resumed", "dry_run", "release", "resume"]
 
 # Shares of the whole run's time, for the progress bar.
 # Of the work: what is done when the run is booked (before, stopping it costs nothing), and when all
-# noise is drawn.
-BOOKED, _MEASURED = 0.1, 0.45
+# noise is drawn (after, it can be finished).
+BOOKED, DRAWN = 0.3, 0.4
 
 
 def release(
     plan: Plan,
-    data: str | Path,
+    data: AnySource,
     output: str | Path,
     *,
     other: Mapping[str, str] | None = None,
+    persons: PersonRule | None = None,
     ledger: str | Path | None = None,
     cap_rho: Exact | None = None,
+    checked: Stamp | None = None,
     progress: Progress = lambda doing, share: None,
 ) -> Release:
     """Run a plan on records and write the release folder `output`, which must not exist yet.
 
-    data      .csv or .parquet with the plan's attributes as columns; others are not read
+    data      a .csv or .parquet file, a folder of such, or another `Source`, with the plan's
+              attributes as columns; others are not read
     other     attribute name -> category that takes values not in the domain, and missing ones
+    persons   how it is seen to that no person has more records than the plan protects; without
+              it, that is taken for granted
     ledger    the ledger file; without it, the one in the data's folder
     cap_rho   cap on the dataset's total ρ, in the plan's privacy unit; noted in the ledger if it
               has none yet, refused if it has another
+    checked   what a dry run has seen of the records: refused if they are no longer the same
     progress  told what is being done, and the share that is done; from `BOOKED` on, a run that it
-              stops by raising stays charged
+              stops by raising stays charged, and from `DRAWN` on `resume` can finish it
 
     Everything that can be refused (plan, folder, records, cap) is refused before the run is
     booked; it is booked before any noise is drawn; a run that stops after that stays charged.
 
     Raises `PlanError`, `ReleaseError`, `DataError`, `LedgerError`.
     """
-    data, output = Path(data), Path(output)
-    progress("Checking the plan", 0.0)
-    # Nothing of the guarantee depends on whether other strategies would be better.
-    refuse_broken(verify(plan, strategies=False))
-    check_measurable(plan)
-    check_new(output)
-    check_room(BYTES_PER_CELL * float(np.sum(plan.workload.cells)), output)
-    charge = Charge(plan, data, output, ledger, cap_rho)
-
-    progress("Reading the records", 0.0)
-    records = read_records(
-        data,
-        plan.workload.domain,
-        plan.workload.used,
-        other=other,
-        progress=lambda share: progress("Reading the records", BOOKED * share),
-    )
-    check_countable(plan, records)
-
-    with charge.folder() as folder, closing(FolderWriter(folder, plan, other or {})) as writer:
+    output = Path(output)
+    other = other or {}
+    run = _Run(plan, data, output, ledger, cap_rho, progress)
+    counts = run.counted(other, persons, checked)
+    with run.charge.folder() as folder:
         progress("Booking the run in the ledger", BOOKED)
-        charge.book()
-        contributions = _measure(plan, records, writer, progress)
-        _write_tables(plan, contributions, writer, progress)
-        manifest = writer.finish()
+        number = run.charge.book()
+        with closing(all_measured(plan, counts)) as parts:
+            sha256 = write_measured(folder, _followed(parts, plan, progress))
+        del counts, parts
+        (folder / "plan.json").write_text(plan.text, encoding="utf-8", newline="\n")
+        ledger_file = str(run.charge.book_of_runs.path)
+        words = persons.words if persons else ""
+        drawn = Drawn(number, ledger_file, plan.sha256, dict(other), words, sha256)
+        write_marker(folder, drawn)
+        manifest = _write(folder, plan, drawn, progress)
     progress("Finished", 1.0)
     return Release(output, plan, manifest)
 
 
-def _measure(
-    plan: Plan, records: Records, writer: FolderWriter, progress: Progress
-) -> dict[int, np.ndarray]:
-    """The contribution of every residual, by its place; measurements are kept by the writer."""
-    contributions = {}
-    for residual in range(len(plan.closure)):
-        drawn = measured(plan, residual, records)
-        writer.add_residual(residual, drawn)
-        places = plan.closure.attributes(residual)
-        contributions[residual] = contribution(drawn, places, plan.closure.strategies)
-        if residual % 16 == 0:
-            share = BOOKED + (_MEASURED - BOOKED) * residual / len(plan.closure)
-            progress("Measuring with noise", share)
-    return contributions
+def dry_run(
+    plan: Plan,
+    data: AnySource,
+    output: str | Path,
+    *,
+    other: Mapping[str, str] | None = None,
+    persons: PersonRule | None = None,
+    ledger: str | Path | None = None,
+    cap_rho: Exact | None = None,
+    progress: Progress = lambda doing, share: None,
+) -> DryRun:
+    """Do everything that `release` does up to the booking: check and count, spend nothing.
+
+    Arguments and errors are those of `release`. The counts are thrown away.
+    """
+    run = _Run(plan, data, Path(output), ledger, cap_rho, progress)
+    run.counted(other or {}, persons)
+    progress("Finished", 1.0)
+    return run.charge.dry_run(run.room, other or {}, persons)
 
 
-def _write_tables(
-    plan: Plan, contributions: dict[int, np.ndarray], writer: FolderWriter, progress: Progress
-) -> None:
-    workload, closure = plan.workload, plan.closure
-    asked = asked_by(workload)
-    for position in range(len(workload)):
-        places = workload.places(position)
-        within = {
-            closure.attributes(residual): contributions[residual]
-            for residual in closure.subsets(position).tolist()
-        }
-        values = marginal(places, closure.sizes, within, closure.strategies)
-        of_axes = [asked[question] for question in workload.asks[position, : len(places)]]
-        writer.add_table(position, answers(values, of_axes))
-        if position % 16 == 0:
-            share = _MEASURED + (1 - _MEASURED) * position / len(workload)
-            progress("Writing the tables", share)
+def resume(
+    output: str | Path,
+    *,
+    ledger: str | Path | None = None,
+    progress: Progress = lambda doing, share: None,
+) -> Release:
+    """Finish a run into `output` that was stopped after its noise had been drawn.
+
+    Needs no records, draws nothing and costs nothing. ledger: where it lies now, if it was moved.
+
+    Raises `ReleaseError` if there is no such run, or if its plan, its measurements or its entry in
+    the ledger are not those that it was booked with.
+    """
+    output = Path(output)
+    with resumed_folder(output, MARKER) as folder:
+        progress("Checking what was drawn", 0.0)
+        drawn = read_marker(folder)
+        plan = Plan.load(folder / "plan.json")
+        book = Ledger(drawn.ledger if ledger is None else ledger)
+        booked = book.run(drawn.run)
+        known = booked is not None and booked.plan_sha256 == drawn.plan_sha256
+        if not known or plan.sha256 != drawn.plan_sha256:
+            raise ReleaseError(
+                f"The run into {str(output)!r} cannot be finished: its plan is not the one that "
+                f"was booked for it in the ledger {str(book.path)!r}; name the ledger that it was "
+                "booked in, or restore the plan."
+            )
+        refuse_broken(verify(plan, strategies=False))
+        manifest = _write(folder, plan, drawn, progress)
+    note_finished(book, drawn.run, output)
+    progress("Finished", 1.0)
+    return Release(output, plan, manifest)
+
+
+def can_be_resumed(output: str | Path) -> bool:
+    """Whether there is a run into `output` that `resume` could finish."""
+    return (unfinished(Path(output)) / MARKER).is_file() and not Path(output).exists()
+
+
+class _Run:
+    """A run up to its booking: what a release and a dry run have in common."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        data: AnySource,
+        output: Path,
+        ledger: str | Path | None,
+        cap_rho: Exact | None,
+        progress: Progress,
+    ) -> None:
+        self._plan, self._progress = plan, progress
+        progress("Checking the plan", 0.0)
+        # Nothing of the guarantee depends on whether other strategies would be better.
+        refuse_broken(verify(plan, strategies=False))
+        check_measurable(plan)
+        check_new(output, kept_with=MARKER)
+        measured = 8.0 * float(np.sum(measured_cells(plan.closure)))
+        self.room = BYTES_PER_CELL * float(np.sum(plan.workload.cells)) + measured
+        check_room(self.room, output)
+        self.charge = Charge(plan, source_of(data), output, ledger, cap_rho, kept_with=MARKER)
+
+    def counted(
+        self, other: Mapping[str, str], persons: PersonRule | None, checked: Stamp | None = None
+    ) -> Counts:
+        """Exact counts of everything that the plan measures."""
+        self._progress("Counting the records", 0.0)
+        workload = self._plan.workload
+        counts = self.charge.counted(
+            workload.domain,
+            [workload.places(position) for position in range(len(workload))],
+            other=other,
+            persons=persons,
+            checked=checked,
+            progress=lambda share: self._progress("Counting the records", BOOKED * share),
+        )
+        check_countable(self._plan, counts)
+        return counts
+
+
+def _followed(parts: Iterator[np.ndarray], plan: Plan, progress: Progress) -> Iterator[np.ndarray]:
+    """The parts as they are, with word of how far they have come."""
+    done, total = 0, int(np.sum(measured_cells(plan.closure)))
+    for part in parts:
+        progress("Measuring with noise", BOOKED + (DRAWN - BOOKED) * done / total)
+        yield part
+        done += part.size
+
+
+def _write(folder: Path, plan: Plan, drawn: Drawn, progress: Progress) -> Mapping[str, object]:
+    """Write tables, residuals and manifest from what was drawn; returns the manifest."""
+    writer = FolderWriter(folder, plan, drawn.other, drawn.persons)
+    cells = plan.workload.cells
+    done, total = 0.0, float(np.sum(cells))
+    files = []
+    with ThreadPoolExecutor(1) as beside:
+        residuals = beside.submit(writer.residuals)
+        with closing(in_order(writer.table, range(len(cells)))) as written:
+            for position, entries in enumerate(written):
+                files += entries
+                done += cells[position]
+                if position % 16 == 0:
+                    progress("Writing the tables", DRAWN + (1 - DRAWN) * done / total)
+        files.append(residuals.result())
+    return writer.finish(files)

@@ -8,12 +8,15 @@
     manifest.json           guarantee, versions, and size and SHA-256 of every file
     README.md               how to read all this
 
-Written as a `new_folder`; the manifest comes last.
+Written as a `new_folder`; the manifest comes last. As long as it is not finished the folder also
+has the measurements that everything is computed from (`measured_file`).
 """
 
 import re
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +30,10 @@ from rpexplore.accuracy import normal_quantile, residuals_within
 from rpexplore.attribute import Attribute, Categories
 from rpexplore.basis import Basis, Hierarchy, Identity
 from rpexplore.cells import Cells
+from rpexplore.contributions import Contributions
 from rpexplore.errors import ReleaseError
 from rpexplore.manifest import CONFIDENCE, checked_manifest, file_entry, write_manifest
+from rpexplore.measured_file import MeasuredFile
 from rpexplore.plan import Plan
 from rpexplore.questions import questions
 from rpexplore.reconstruct import contribution, marginal
@@ -40,10 +45,18 @@ KIND = ("rpexplore-release", 1)
 BYTES_PER_CELL = 125  # about, as CSV and Parquet together
 ESTIMATES = ("value", "standard_error", "lower_95", "upper_95")
 
+_DIFFERENT = {
+    "value",
+    "unbiased_value",
+    "lower_95",
+    "upper_95",
+}  # columns without two numbers alike
+
 _RESIDUAL_SCHEMA = pa.schema(
     [("residual", pa.int32()), ("cell", pa.int64()), ("measured", pa.int64())]
 )
-_ROWS_PER_GROUP = 1 << 20
+_ROWS_AT_ONCE = 1 << 20
+_SMALL_STEPS = "DELTA_BINARY_PACKED"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +77,7 @@ class Release:
     def table(self, table: AttributeSet) -> pd.DataFrame:
         """One of the released tables: labels, value, standard_error, lower_95, upper_95."""
         position = self.plan.workload.position(table)
-        path = self.folder / f"{table_path(self.plan, position)}.parquet"
+        path = self.folder / f"{table_path(position, self.plan.workload.tables[position])}.parquet"
         return pyarrow.parquet.read_table(path).to_pandas()
 
     def rebuilt(self, table: AttributeSet) -> pd.DataFrame:
@@ -119,50 +132,55 @@ class Release:
 
 
 class FolderWriter:
-    """Writes the parts of a release into a folder that does not look finished yet."""
+    """Writes the parts of a release, from its measurements, into a folder not finished yet."""
 
-    def __init__(self, folder: Path, plan: Plan, other: Mapping[str, str]) -> None:
-        self.folder, self.plan, self._other = folder, plan, other
-        self._residuals = pyarrow.parquet.ParquetWriter(
-            folder / "residuals.parquet", _RESIDUAL_SCHEMA
-        )
-        self._waiting: list[pa.RecordBatch] = []
-        self._waiting_rows = 0
-        self._labels: dict[int, list[tuple[str, pa.Array]]] = {}
+    def __init__(
+        self, folder: Path, plan: Plan, other: Mapping[str, str], persons: str = ""
+    ) -> None:
+        self.folder, self.plan, self._other, self._persons = folder, plan, other, persons
+        self._measurements = MeasuredFile(folder, plan.closure)
+        self._contributions = Contributions(plan, self._measurements)
         self._cells = Cells(plan.workload, plan.closure)
-        self._files: list[dict[str, Any]] = []
-        (folder / "tables").mkdir()
+        self._labels: dict[int, list[tuple[str, pa.Array]]] = {}
+        tables = folder / "tables"
+        # What an earlier attempt has left there is written again.
+        shutil.rmtree(tables, ignore_errors=True)
+        tables.mkdir()
 
-    def add_residual(self, residual: int, measured: np.ndarray) -> None:
-        """Keep a measurement; call in the plan's order."""
-        columns = [
-            pa.array(np.full(measured.size, residual, dtype=np.int32)),
-            pa.array(np.arange(measured.size)),
-            pa.array(measured.ravel()),
-        ]
-        self._waiting.append(pa.record_batch(columns, schema=_RESIDUAL_SCHEMA))
-        self._waiting_rows += measured.size
-        if self._waiting_rows >= _ROWS_PER_GROUP:
-            self._flush()
-
-    def _flush(self) -> None:
-        if self._waiting:
-            self._residuals.write_table(pa.Table.from_batches(self._waiting))
-            self._waiting.clear()
-            self._waiting_rows = 0
-
-    def add_table(self, position: int, values: np.ndarray) -> None:
-        """Write a reconstructed table of the workload, one axis an attribute."""
-        plan = self.plan
-        asked = plan.workload.asks[position, : values.ndim].tolist()
-        labels = [self._labels_of(question) for question in asked]
+    def table(self, position: int) -> list[dict[str, Any]]:
+        """Write a table of the workload; what the manifest says of its files."""
+        plan, workload = self.plan, self.plan.workload
+        values = self._contributions.answers(position)
+        labels = [self._labels_of(each) for each in workload.asks[position, : values.ndim].tolist()]
         variances = self._cells.variances_of(position, plan.sigma_squared.floats)
-        cells = table_of_cells(labels, values, variances)
-        path = table_path(plan, position)
-        pyarrow.parquet.write_table(cells, self.folder / f"{path}.parquet")
-        pyarrow.csv.write_csv(cells, self.folder / f"{path}.csv")
-        for ending in (".parquet", ".csv"):
-            self._list(f"{path}{ending}", attributes=list(plan.workload.tables[position]))
+        path = table_path(position, workload.tables[position])
+        write_cells(self.folder / path, pieces_of_cells(labels, values, variances))
+        attributes = list(workload.tables[position])
+        return [
+            file_entry(self.folder, f"{path}{ending}", attributes=attributes)
+            for ending in (".parquet", ".csv")
+        ]
+
+    def residuals(self) -> dict[str, Any]:
+        """Write all that was measured; what the manifest says of the file."""
+        starts = self._measurements.starts
+        schema, path = _RESIDUAL_SCHEMA, "residuals.parquet"
+        options: dict[str, Any] = {
+            "use_dictionary": ["residual"],
+            "column_encoding": {"cell": _SMALL_STEPS},
+        }
+        with pyarrow.parquet.ParquetWriter(self.folder / path, schema, **options) as writer:
+            for start in range(0, int(starts[-1]), _ROWS_AT_ONCE):
+                stop = min(start + _ROWS_AT_ONCE, int(starts[-1]))
+                within = np.diff(np.clip(starts, start, stop))
+                residual = np.repeat(np.arange(len(within), dtype=np.int32), within)
+                columns = [
+                    pa.array(residual),
+                    pa.array(np.arange(start, stop) - starts[residual]),
+                    pa.array(self._measurements.numbers(start, stop)),
+                ]
+                writer.write_batch(pa.record_batch(columns, schema=schema))
+        return file_entry(self.folder, path)
 
     def _labels_of(self, question: int) -> list[tuple[str, pa.Array]]:
         """Made once for each way of asking an attribute: there may be a million, in every table."""
@@ -172,31 +190,44 @@ class FolderWriter:
             self._labels[question] = label_columns(attribute, basis)
         return self._labels[question]
 
-    def finish(self) -> Mapping[str, Any]:
-        """Write plan, README and manifest; returns the manifest."""
-        self._flush()
-        self._residuals.close()
-        self._list("residuals.parquet")
+    def finish(self, files: list[dict[str, Any]]) -> Mapping[str, Any]:
+        """Write plan, README and manifest, remove what only served the run; the manifest."""
         (self.folder / "plan.json").write_text(self.plan.text, encoding="utf-8", newline="\n")
-        self._list("plan.json")
-        text = readme(self.plan, self._other)
+        text = readme(self.plan, self._other, self._persons)
         (self.folder / "README.md").write_text(text, encoding="utf-8")
-        self._list("README.md")
+        named = [file_entry(self.folder, name) for name in ("plan.json", "README.md")]
         return write_manifest(
-            self.folder, KIND, self.plan, guarantee(self.plan), self._other, self._files
+            self.folder,
+            KIND,
+            self.plan,
+            guarantee(self.plan),
+            self._other,
+            [*files, *named],
+            persons=self._persons,
         )
 
-    def close(self) -> None:
-        self._residuals.close()
 
-    def _list(self, path: str, **more: Any) -> None:
-        self._files.append(file_entry(self.folder, path, **more))
+def write_cells(path: Path, pieces: Iterator[pa.Table]) -> None:
+    """Write one table, piece by piece (at least one), as .parquet and as .csv.
+
+    path: without ending
+    """
+    first = next(pieces)
+    repeated: Any = [name for name in first.schema.names if name not in _DIFFERENT]
+    with (
+        pyarrow.parquet.ParquetWriter(
+            f"{path}.parquet", first.schema, use_dictionary=repeated
+        ) as as_parquet,
+        pyarrow.csv.CSVWriter(f"{path}.csv", first.schema) as as_csv,
+    ):
+        for piece in chain([first], pieces):
+            as_parquet.write_table(piece)
+            as_csv.write_table(piece)
 
 
-def table_path(plan: Plan, position: int) -> str:
+def table_path(position: int, names: Sequence[str]) -> str:
     """Where a table lies in the folder, without ending: its number, then its attributes."""
-    names = plan.workload.tables[position] or ("total",)
-    words = "_".join(re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in names)
+    words = "_".join(re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in names or ("total",))
     return f"tables/{position:04d}_{words[:80]}"
 
 
@@ -207,20 +238,38 @@ def table_of_cells(
 
     labels: for each axis of `values`, its `label_columns`.
     """
-    columns: dict[str, pa.Array] = {}
-    indices = np.indices(values.shape, dtype=np.int32).reshape(values.ndim, values.size)
-    for index, named in zip(indices, labels, strict=True):
-        for name, words in named:
-            while name in columns or name in ESTIMATES:
+    return pa.concat_tables(pieces_of_cells(labels, values, variances))
+
+
+def pieces_of_cells(
+    labels: Sequence[list[tuple[str, pa.Array]]], values: np.ndarray, variances: np.ndarray
+) -> Iterator[pa.Table]:
+    """`table_of_cells` in pieces of a million rows, one after another; at least one."""
+    names = _column_names(labels)
+    every_value = values.reshape(-1)
+    for start in range(0, max(values.size, 1), _ROWS_AT_ONCE):
+        rows = np.arange(start, min(start + _ROWS_AT_ONCE, values.size))
+        indices = np.unravel_index(rows, values.shape) if values.ndim else ()
+        columns: list[pa.Array] = []
+        for index, named in zip(indices, labels, strict=True):
+            code = pa.array(index.astype(np.int32))
+            columns += [pa.DictionaryArray.from_arrays(code, words) for _, words in named]
+        piece = every_value[rows]
+        error = np.broadcast_to(np.sqrt(variances[indices]), piece.shape)
+        margin = normal_quantile(CONFIDENCE) * error
+        numbers = (piece, error, piece - margin, piece + margin)
+        yield pa.table([*columns, *map(pa.array, numbers)], names=[*names, *ESTIMATES])
+
+
+def _column_names(labels: Sequence[list[tuple[str, pa.Array]]]) -> list[str]:
+    """The names of the label columns, apart from each other and from those of the estimates."""
+    names: list[str] = []
+    for named in labels:
+        for name, _ in named:
+            while name in names or name in ESTIMATES:
                 name += " (attribute)"
-            columns[name] = pa.DictionaryArray.from_arrays(pa.array(index), words)
-    flat, error = values.ravel(), np.sqrt(variances).ravel()
-    margin = normal_quantile(CONFIDENCE) * error
-    columns["value"] = pa.array(flat)
-    columns["standard_error"] = pa.array(error)
-    columns["lower_95"] = pa.array(flat - margin)
-    columns["upper_95"] = pa.array(flat + margin)
-    return pa.table(columns)
+            names.append(name)
+    return names
 
 
 def label_columns(attribute: Attribute, basis: Basis | None = None) -> list[tuple[str, pa.Array]]:

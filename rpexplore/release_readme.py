@@ -25,8 +25,8 @@ attribute (and one ending in "label" where a value has a longer name), then
   where the standard error is below 2, because noise on counts comes in whole steps).
 {asked}
 `plan.json` is the plan that fixed all standard errors before the records were touched; check it
-with `rpexplore verify plan.json`. {other}`residuals.parquet` holds the noisy measurements from
-which the tables were computed. `manifest.json` lists versions and the SHA-256 of every file.
+with `rpexplore verify plan.json`. {other}{persons}`residuals.parquet` holds the noisy measurements
+from which the tables were computed. `manifest.json` lists versions and the SHA-256 of every file.
 """
 
 _ASKED = """
@@ -52,8 +52,12 @@ A row counts the records that lie in all that its columns name, weighted by the 
 `plan.json` where own questions are asked."""
 
 
-def readme(plan: Plan, other: Mapping[str, str]) -> str:
-    """The text of README.md; other: attribute name -> category that took other values."""
+def readme(plan: Plan, other: Mapping[str, str], persons: str = "") -> str:
+    """The text of README.md.
+
+    other: attribute name -> category that took other values. persons: how the records of one
+    person were bounded, as a sentence
+    """
     workload = plan.workload
     pure = workload.is_pure
     return _TEXT.format(
@@ -63,6 +67,7 @@ def readme(plan: Plan, other: Mapping[str, str]) -> str:
         else "what follows from two of them is the same in both",
         asked="" if pure else _asked(workload),
         other=other_in_words(other),
+        persons=f"{persons} " if persons else "",
     )
 
 

@@ -1,9 +1,10 @@
-"""Numbers as people read them: rounded to what matters, with thousands separators."""
+"""Numbers as people read them: rounded to what matters, with thousands separators. And paths."""
 
 import math
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from pathlib import Path
 
 _MODES = {"nearest": ROUND_HALF_EVEN, "up": ROUND_CEILING, "down": ROUND_FLOOR}
 _SCALES = [(10**12, "trillion"), (10**9, "billion"), (10**6, "million")]
@@ -86,3 +87,8 @@ def duration(seconds: float) -> str:
     """A rough time: "1 second", "7 minutes", "2 days"."""
     scale, name = next((each for each in _TIMES if seconds >= 1.5 * each[0]), _TIMES[-1])
     return plural(max(round(seconds / scale), 1), name)
+
+
+def text_of_path(path: str | Path) -> str:
+    """A path as text that any file can hold; file names need not be valid UTF-8."""
+    return str(path).encode("utf-8", "backslashreplace").decode()

@@ -6,6 +6,7 @@ import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload, plan
 from rpexplore.charge import Charge
+from rpexplore.data.file_source import FileSource
 from rpexplore.errors import LedgerError
 from rpexplore.ledger import Ledger
 
@@ -17,7 +18,8 @@ PLAN = plan(Workload.all_up_to(DOMAIN, 1), loss=SumOfVariances(), budget=Budget(
 def charge(tmp_path) -> Charge:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "records.csv").write_text("a\n0\n")
-    return Charge(PLAN, tmp_path / "data" / "records.csv", tmp_path / "out" / "release", None, None)
+    source = FileSource(tmp_path / "data" / "records.csv")
+    return Charge(PLAN, source, tmp_path / "out" / "release", None, None)
 
 
 def runs(folder: Path):

@@ -437,7 +437,7 @@ def test_a_cap_can_be_lifted(planned):
 
 
 def test_release_asks_where_somebody_can_answer(planned, monkeypatch):
-    monkeypatch.setattr("rpexplore.cli.verbs.interactive", lambda: True)
+    monkeypatch.setattr("rpexplore.cli.releases.interactive", lambda: True)
     command = ["release", "plan.json", "records.csv", "--out", "out"]
     refused = planned(*command, input="n\n")
     assert refused.exit_code == 2
@@ -458,17 +458,17 @@ def test_a_stop_or_failure_after_booking_says_that_it_stays_charged(planned, mon
         raise OSError(28, "No space left on device", "out")
 
     command = ["release", "plan.json", "records.csv", "--out", "out"]
-    monkeypatch.setattr("rpexplore.release._measure", stop)
+    monkeypatch.setattr("rpexplore.release.write_measured", stop)
     stopped = planned(*command)
     assert stopped.exit_code == 130
     assert stopped.stderr == "Stopped. The run was booked before: ρ = 0.1 stays charged.\n"
-    monkeypatch.setattr("rpexplore.release._measure", fail)
+    monkeypatch.setattr("rpexplore.release.write_measured", fail)
     failed = planned(*command, "--json")
     assert failed.exit_code == 2
     told = json.loads(failed.stdout)["error"]
     assert "No space left on device" in told
     assert "ρ = 0.1 stays charged" in told
-    monkeypatch.setattr("rpexplore.release.read_records", stop)
+    monkeypatch.setattr("rpexplore.data.file_source.FileSource.counted", stop)
     early = planned(*command)
     assert early.exit_code == 130
     assert early.stderr == "Stopped. Nothing was charged, nothing was written.\n"
@@ -757,7 +757,7 @@ def test_ctrl_c_leaves_nothing_behind(planned):
     planning = started(*asked, patch=ENDLESS.format(module="rpexplore.planner", function="optimum"))
     measuring = started(
         *("release", "plan.json", "records.csv", "--out", "out", "--json"),
-        patch=ENDLESS.format(module="rpexplore.release", function="_measure"),
+        patch=ENDLESS.format(module="rpexplore.release", function="write_measured"),
     )
     for process in (planning, measuring):
         assert process.stdout is not None

@@ -305,7 +305,7 @@ def test_tables_and_queries_share_the_ledger(planned):
 
 
 def test_release_asks_where_somebody_can_answer(planned, monkeypatch):
-    monkeypatch.setattr("rpexplore.cli.verbs.interactive", lambda: True)
+    monkeypatch.setattr("rpexplore.cli.releases.interactive", lambda: True)
     command = ["release", "queries.json", "records.csv", "--out", "out"]
     refused = planned(*command, input="n\n")
     assert refused.exit_code == 2
@@ -335,7 +335,7 @@ def test_a_stop_after_booking_says_that_it_stays_charged(planned, monkeypatch):
     stopped = planned(*command)
     assert stopped.exit_code == 130
     assert stopped.stderr == "Stopped. The run was booked before: ρ = 0.1 stays charged.\n"
-    monkeypatch.setattr("rpexplore.query_release.read_records", stop)
+    monkeypatch.setattr("rpexplore.data.file_source.FileSource.counted", stop)
     assert planned(*command).stderr == "Stopped. Nothing was charged, nothing was written.\n"
     account = Ledger.beside("records.csv").account("records.csv")
     assert [each.state for each in account.runs] == ["started"]

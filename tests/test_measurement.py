@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore import Budget, Domain, Prefix, Ranges, SumOfVariances, Workload, plan
-from rpexplore.data.records import Records
+from rpexplore.data.counts import Counts
 from rpexplore.decimals import Decimals
 from rpexplore.errors import ReleaseError
 from rpexplore.measurement import check_countable, check_measurable, measured
 from rpexplore.plan import Plan
 from rpexplore.sampling import LARGEST_GAMMA
 from rpexplore.strategy import Strategy
+from tests.exact_counts import counts_of
 from tests.generalised import any_plan, any_strategy, asked_workloads
 from tests.oracles import kron
 from tests.strategies import domains, workloads
@@ -31,10 +32,10 @@ def plan_of(sizes, tables=None, rho="1/2") -> Plan:
     return plan(workload, loss=SumOfVariances(), budget=Budget(rho=rho))
 
 
-def records_of(domain: Domain, n_records: int, seed: int = 0) -> Records:
+def records_of(domain: Domain, n_records: int, seed: int = 0) -> Counts:
     rng = np.random.default_rng(seed)
     codes = {place: rng.integers(0, n, n_records) for place, n in enumerate(domain.sizes)}
-    return Records(codes, n_records, domain.sizes)
+    return counts_of(codes, n_records, domain.sizes)
 
 
 def without_noise(size, gamma_squared):
@@ -47,7 +48,7 @@ def exact(monkeypatch):
 
 
 @dataclass
-class Counts:
+class Crowd:
     """Stands in for records: as many as one likes, all alike."""
 
     n_records: int
@@ -91,7 +92,7 @@ def test_sensitivity_is_what_the_cost_is_computed_from(exact):
         p = np.prod([Fraction(n - 1, n) for n in sizes], dtype=object)
         assert cost == p / found.sigma_squared.fraction(residual)
         for row in rows.T:
-            one = Records({i: row[i : i + 1] for i in range(3)}, 1, found.workload.domain.sizes)
+            one = counts_of({i: row[i : i + 1] for i in range(3)}, 1, found.workload.domain.sizes)
             length = np.sum(measured(found, residual, one) ** 2)
             assert length == np.prod([n * (n - 1) for n in sizes])
 
@@ -209,9 +210,7 @@ def test_the_variance_of_the_noise_is_gamma_squared(table):
     residual = found.closure.find(places)
     cells = 1000 ** len(places)
     repeats = 10**6 // cells if cells > 1 else 3_000
-    nobody = Records(
-        {place: np.empty(0, dtype=np.uint8) for place in (0, 1)}, 0, np.array([1000] * 2)
-    )
+    nobody = counts_of({}, 0, (1000, 1000))
     noise = np.array([measured(found, residual, nobody) for _ in range(repeats)]).astype(float)
     scale = float(found.sigma_squared.fraction(residual)) ** 0.5 * cells
     assert scale > 10  # so that the discrete variance is γ² to far below 1e-9
@@ -234,9 +233,9 @@ def test_as_many_records_as_are_allowed_do_not_overflow(sizes, monkeypatch):
     found = plan_of(sizes)
     cells = int(np.prod(sizes))
     most = (2**61 - 1) // cells
-    check_countable(found, Counts(most - most // 10**9))
+    check_countable(found, Crowd(most - most // 10**9))
     with pytest.raises(ReleaseError, match="too many records"):
-        check_countable(found, Counts(most + most // 10**9))
+        check_countable(found, Crowd(most + most // 10**9))
     for noise in (2**55, -(2**55)):  # beyond what the sampler can return
         monkeypatch.setattr(
             "rpexplore.measurement.discrete_gaussian",
@@ -244,7 +243,7 @@ def test_as_many_records_as_are_allowed_do_not_overflow(sizes, monkeypatch):
         )
         for residual in range(len(found.closure)):
             places = found.closure.attributes(residual)
-            drawn = measured(found, residual, Counts(most, tuple(sizes)))
+            drawn = measured(found, residual, Crowd(most, tuple(sizes)))
             expected = np.array(most, dtype=object)  # Python integers do not overflow
             for place in places:
                 unit = np.full(sizes[place], -1, dtype=object)
@@ -298,9 +297,9 @@ def test_as_many_records_as_are_allowed_do_not_overflow_strategies(sizes, asked,
     for place, n in enumerate(sizes):
         largest *= int(np.abs(strategies[place].integers).max()) if place in strategies else n
     most = (2**61 - 1) // largest
-    check_countable(found, Counts(most - most // 10**9))
+    check_countable(found, Crowd(most - most // 10**9))
     with pytest.raises(ReleaseError, match="too many records"):
-        check_countable(found, Counts(most + most // 10**9 + 1))
+        check_countable(found, Crowd(most + most // 10**9 + 1))
     records = Together(most, strategies, tuple(sizes))
     for noise in (2**55, -(2**55)):  # beyond what the sampler can return
         monkeypatch.setattr(
@@ -326,7 +325,7 @@ def test_partial_sums_at_the_border_do_not_overflow(exact):
     strategy = largest_integers(n)
     found = replace(found, closure=found.closure.measured_by(workload, {0: strategy}))
     most = (2**61 - 1) // 2**20
-    check_countable(found, Counts(most - most // 10**9))
+    check_countable(found, Crowd(most - most // 10**9))
     counts = np.full(n, most // n)
     sums = np.cumsum(strategy.integers[0].astype(object) * counts.astype(object))
     assert sums.max() > 2**59
@@ -345,7 +344,7 @@ def test_partial_sums_at_the_border_do_not_overflow(exact):
 
 def test_the_refusal_of_too_many_records_does_not_say_how_many():
     with pytest.raises(ReleaseError) as caught:
-        check_countable(plan_of([5, 4]), Counts(2**60 + 12345))
+        check_countable(plan_of([5, 4]), Crowd(2**60 + 12345))
     assert "(a0, a1)" in str(caught.value)
     assert not any(part in str(caught.value) for part in (str(2**60 + 12345), "12345"))
 
@@ -408,7 +407,7 @@ def test_what_passes_the_check_passes_the_sampler(parts, table):
         check_measurable(found)
     except ReleaseError:
         return
-    measured(found, found.closure.find(places), Counts(5, (7, 1000)))
+    measured(found, found.closure.find(places), Crowd(5, (7, 1000)))
 
 
 def test_a_hopeless_budget_is_refused():

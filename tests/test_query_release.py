@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 
 import rpexplore
 from rpexplore import Attribute, Budget, Categories, Domain, Integers, SumOfVariances, Workload
-from rpexplore.data.records import Records
+from rpexplore.data.counts import Counts
+from rpexplore.data.file_source import FileSource
 from rpexplore.errors import DataError, DomainError, LedgerError, PlanError, ReleaseError
 from rpexplore.ledger import Ledger
 from rpexplore.queries.plan import QueryPlan
@@ -292,9 +293,9 @@ def test_a_disk_without_room_is_refused(data, output, forbidden_noise, monkeypat
 
 def test_too_many_records_are_refused(data, output, forbidden_noise, monkeypatch):
     largest = int(np.max(np.abs(PLAN.strategy.integers)))
-    empty, most = np.empty(0, dtype=np.uint8), -(-(2**61) // largest)
-    crowd = Records({0: empty, 1: empty}, most, DOMAIN.sizes)
-    monkeypatch.setattr("rpexplore.query_release.read_records", lambda *args, **options: crowd)
+    most = -(-(2**61) // largest)
+    crowd = Counts({}, most)
+    monkeypatch.setattr(FileSource, "counted", lambda *args, **options: crowd)
     with pytest.raises(ReleaseError, match="too many records") as caught:
         release_queries(PLAN, data, output)
     assert str(most) not in str(caught.value)

@@ -67,6 +67,10 @@ def released(domain: Domain, folder: Path, tables=None, **columns) -> Release:
     return release(found, folder / "records.csv", folder / "out" / "release")
 
 
+def path_of(plan, position: int) -> str:
+    return table_path(position, plan.workload.tables[position])
+
+
 @pytest.fixture(scope="module")
 def done(tmp_path_factory) -> Release:
     domain = domain_of(
@@ -94,7 +98,7 @@ def copy(done, tmp_path) -> Path:
 
 
 def test_the_folder_holds_what_it_should(done):
-    tables = {table_path(done.plan, i) + e for i in range(7) for e in (".csv", ".parquet")}
+    tables = {path_of(done.plan, i) + e for i in range(7) for e in (".csv", ".parquet")}
     others = {"README.md", "manifest.json", "plan.json", "residuals.parquet"}
     found = {str(p.relative_to(done.folder)) for p in done.folder.rglob("*") if p.is_file()}
     assert found == tables | others
@@ -140,6 +144,7 @@ def test_the_manifest_says_what_was_promised(done):
         "noise",
         "postprocessing",
         "other_values",
+        "persons",
         "interval_confidence",
         "versions",
         "files",
@@ -169,7 +174,7 @@ def test_residuals_are_whole_numbers_in_the_plan_s_order(done):
 def test_csv_and_parquet_hold_the_same(done):
     for position, table in enumerate(done.plan.workload.tables):
         cells = done.table(table)
-        path = done.folder / f"{table_path(done.plan, position)}.csv"
+        path = done.folder / f"{path_of(done.plan, position)}.csv"
         with path.open(encoding="utf-8", newline="") as file:
             header, *rows = list(csv.reader(file))
         assert header == cells.columns.tolist()
@@ -257,7 +262,7 @@ def test_a_row_is_an_answer(asked):
         margin = 1.959963984540054 * errors
         assert np.allclose(cells["upper_95"] - cells["value"], margin)
         assert np.allclose(cells["value"] - cells["lower_95"], margin)
-        path = asked.folder / f"{table_path(asked.plan, position)}.csv"
+        path = asked.folder / f"{path_of(asked.plan, position)}.csv"
         texts = pd.read_csv(path, keep_default_na=False, dtype=str)
         for name in table:
             assert texts[name].tolist() == cells[name].tolist()
@@ -346,7 +351,7 @@ def test_odd_names_stay_inside_and_apart(tmp_path):
         "records.csv",
         "rpexplore-ledger.sqlite",
     ]
-    paths = {table_path(done.plan, i) for i in range(len(done.plan.workload))}
+    paths = {path_of(done.plan, i) for i in range(len(done.plan.workload))}
     assert len(paths) == len(done.plan.workload)
     assert all(re.fullmatch(r"tables/\d{4}_[A-Za-z0-9_-]{0,80}", path) for path in paths)
     for position, table in enumerate(done.plan.workload.tables):
@@ -358,7 +363,7 @@ def test_odd_names_stay_inside_and_apart(tmp_path):
         assert cells.equals(cells.astype(done.rebuilt(table).dtypes))
         for column, name in zip(cells.columns, table, strict=False):
             assert column.startswith(name)
-        header = pq.read_schema(done.folder / f"{table_path(done.plan, position)}.parquet").names
+        header = pq.read_schema(done.folder / f"{path_of(done.plan, position)}.parquet").names
         assert header == cells.columns.tolist()
     Release.load(done.folder)
 
@@ -367,7 +372,7 @@ def test_more_tables_than_the_number_in_the_name_has_digits_are_told_apart(tmp_p
     """Names cut at 80 characters, or without a letter, differ by their number alone."""
     domain = domain_of(*[Attribute("年" * (i + 1), Integers(0, 1)) for i in range(3)])
     done = released(domain, tmp_path)
-    assert len({table_path(done.plan, i) for i in range(7)}) == 7
+    assert len({path_of(done.plan, i) for i in range(7)}) == 7
 
 
 def test_odd_labels_come_back(tmp_path):
@@ -380,9 +385,7 @@ def test_odd_labels_come_back(tmp_path):
     done = released(domain, tmp_path, **columns)
     cells = done.table(["a", "a label"])
     assert cells.columns.tolist()[:3] == ["a", "a label", "a label (attribute)"]
-    with (done.folder / f"{table_path(done.plan, 3)}.csv").open(
-        encoding="utf-8", newline=""
-    ) as file:
+    with (done.folder / f"{path_of(done.plan, 3)}.csv").open(encoding="utf-8", newline="") as file:
         _, *rows = list(csv.reader(file))
     expected = [
         [value, label, other]

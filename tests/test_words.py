@@ -1,6 +1,8 @@
 """Numbers as people read them."""
 
+import os
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -14,6 +16,7 @@ from rpexplore.words import (
     plural,
     rounded,
     share_in_words,
+    text_of_path,
 )
 
 
@@ -102,3 +105,8 @@ def test_data_sizes(n_bytes, words):
 )
 def test_durations(seconds, words):
     assert duration(seconds) == words
+
+
+def test_a_path_is_text_whatever_bytes_its_name_has():
+    assert text_of_path(Path("a") / "ä.csv") == str(Path("a") / "ä.csv")
+    assert text_of_path(os.fsdecode(b"\xff.csv")) == "\\udcff.csv"

@@ -53,6 +53,15 @@ def run_of(plan: AnyPlan) -> Callable[..., Any]:
     return lambda *where, **more: release.release(plan, *where, **more)
 
 
+def dry_run_of(plan: AnyPlan) -> Callable[..., Any]:
+    """What does the same up to the booking: a function (data, output, **options)."""
+    from rpexplore import query_release, release
+
+    if isinstance(plan, QueryPlan):
+        return lambda *where, **more: query_release.dry_run_queries(plan, *where, **more)
+    return lambda *where, **more: release.dry_run(plan, *where, **more)
+
+
 def contents_facts(plan: AnyPlan) -> dict[str, int]:
     """How much a release by the plan holds, in plain values."""
     if isinstance(plan, QueryPlan):

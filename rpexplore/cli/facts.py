@@ -16,11 +16,11 @@ from rpexplore.asking import askings_of
 from rpexplore.cli.output import one_line, text_table
 from rpexplore.domain import Domain
 from rpexplore.exact import exact_text
-from rpexplore.ledger import Account, AnyPlan, Run, text_of_path
+from rpexplore.ledger import Account, AnyPlan, Run
 from rpexplore.plan import Plan
 from rpexplore.scenario import has_even_totals
 from rpexplore.table_lists import texts_of_tables, titles_in_words
-from rpexplore.words import rounded
+from rpexplore.words import rounded, text_of_path
 from rpexplore.workload import Workload
 
 DELTAS = ("1e-6", "1e-9", "1e-12")

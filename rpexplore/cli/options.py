@@ -141,7 +141,6 @@ ReportName = Annotated[str, _option("TEXT", "What to call the plan in the report
 ReportNote = Annotated[str, _option("TEXT", "A remark to print in the report.")]
 Counted = Annotated[str, _option("WORD", "What one record stands for, in the plural: people, say.")]
 
-Data = Annotated[Path, _argument("DATA", "The records, .csv or .parquet, one row a record.")]
 ReleaseFolder = Annotated[Path, _argument("RELEASE", "The folder of a release.")]
 Chosen = Annotated[
     list[str] | None,

@@ -7,15 +7,16 @@ import typer
 from rpexplore.cli import options
 from rpexplore.cli.output import (
     Verbs,
-    agreed,
-    interactive,
     progress,
     refuse_existing,
     say,
     say_json,
     write_new,
 )
+from rpexplore.cli.postprocess import combine
+from rpexplore.cli.processed import postprocess
 from rpexplore.cli.queries import queries
+from rpexplore.cli.releases import ledger, release
 from rpexplore.errors import RpexploreError
 from rpexplore.words import rounded
 
@@ -42,7 +43,8 @@ def program(
 ) -> None:
     """Plan, inspect and run the release of noisy tables under differential privacy.
 
-    The way: schema, plan, show, verify, report, release, answer. Only release reads records.
+    The way: schema, plan, show, verify, report, release, answer. Only release reads records;
+    combine and postprocess work on what was released.
     """
     if version:
         from importlib.metadata import version as installed
@@ -292,59 +294,6 @@ def report(
 
 
 @cli.command()
-def release(
-    plan_file: options.PlanFile,
-    data: options.Data,
-    out: options.Folder,
-    other: options.Other = None,
-    ledger: options.LedgerFile = None,
-    cap_rho: options.CapForUnit = None,
-    yes: options.Yes = False,
-    as_json: options.AsJson = False,
-) -> None:
-    """Spend a plan's budget on records: write noisy tables or answers.
-
-    The run is booked in the ledger before any noise is drawn, and stays charged if it is stopped.
-    """
-    from rpexplore.cli import any_plan
-    from rpexplore.cli.facts import account_facts, amount, announcement, booked_since
-    from rpexplore.exact import exact_text
-    from rpexplore.ledger import Ledger
-
-    with progress("Reading the plan"):
-        loaded = any_plan.load_plan(plan_file)
-    unit, factor = loaded.budget.unit, loaded.budget.records_factor
-    others = options.other_from_options(any_plan.domain_of(loaded), other or [])
-    book = Ledger(ledger) if ledger is not None else Ledger.beside(data)
-    before = book.account(data)
-    if not as_json:
-        say(announcement(loaded, before, cap_rho))
-    if interactive() and not yes and not agreed("Run it?"):
-        raise RpexploreError("Not run: nothing was charged, nothing was written.")
-    try:
-        with progress("Starting") as tell:
-            run = any_plan.run_of(loaded)
-            done = run(data, out, other=others, ledger=ledger, cap_rho=cap_rho, progress=tell)
-    except BaseException as error:
-        charged = booked_since(before, book.account(data), loaded, out)
-        if charged:
-            error.add_note(f"The run was booked before: {amount(charged)} stays charged.")
-        else:
-            error.add_note("Nothing was charged, nothing was written.")
-        raise
-    after = book.account(data)
-    charged = booked_since(before, after, loaded, out)
-    if as_json:
-        facts = {"folder": str(done.folder), **any_plan.contents_facts(loaded)}
-        facts |= {"plan_sha256": loaded.sha256, "unit": unit, "charged_rho": exact_text(charged)}
-        say_json({**facts, **account_facts(after, factor)})
-        return
-    say(f"\nThe {any_plan.contents_in_words(loaded)} in {done.folder}")
-    spent = amount(after.spent_record_rho * factor)
-    say(f"Charged {amount(charged)}; spent on this data so far: {spent}")
-
-
-@cli.command()
 def answer(
     release_folder: options.ReleaseFolder,
     chosen: options.Chosen = None,
@@ -373,35 +322,6 @@ def answer(
     say(f"95 % interval    {facts['lower_95']:,.2f} to {facts['upper_95']:,.2f}")
 
 
-@cli.command(name="ledger")
-def show_ledger(
-    data: options.Data,
-    ledger: options.LedgerFile = None,
-    cap_rho: options.CapForRecord = None,
-    as_json: options.AsJson = False,
-) -> None:
-    """Show what was spent on some data, or set its cap.
-
-    All in ρ for one record; for a person with at most m records it is m² times that.
-    """
-    from rpexplore.cli.facts import account_facts, account_text, run_facts
-    from rpexplore.exact import exact_fraction
-    from rpexplore.ledger import Ledger
-
-    book = Ledger(ledger) if ledger is not None else Ledger.beside(data)
-    if not data.exists() and not book.account(data).runs:
-        raise RpexploreError(f"There are no records at {str(data)!r}; check the path.")
-    if cap_rho is not None:
-        lifted = cap_rho.strip().lower() == "none"
-        book.set_cap(data, None if lifted else exact_fraction(cap_rho, "--cap-rho"))
-    account = book.account(data)
-    if as_json:
-        facts = {"dataset": account.dataset, **account_facts(account, 1)}
-        say_json({**facts, "runs": run_facts(account.runs)})
-        return
-    say(account_text(account))
-
-
 @cli.command()
 def app(port: options.Port = 8501, no_browser: options.NoBrowser = False) -> None:
     """Open the app in the browser. Only this machine can reach it. Ctrl-C stops it."""
@@ -410,6 +330,10 @@ def app(port: options.Port = 8501, no_browser: options.NoBrowser = False) -> Non
     serve(port, open_browser=not no_browser, tell=say)
 
 
+cli.command()(release)
+cli.command()(ledger)
+cli.command()(combine)
+cli.command()(postprocess)
 cli.add_typer(queries, name="queries")
 
 

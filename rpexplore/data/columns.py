@@ -16,7 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-from rpexplore.data.files import as_text, batches, csv_header, of_known_type, readable
+from rpexplore.data.coding import as_text, of_known_type
+from rpexplore.data.csv_files import csv_header
+from rpexplore.data.files import batches, readable
+from rpexplore.data.listing import record_files
 from rpexplore.errors import DataError
 
 MOST_VALUES = 100  # of one column; more are an identifier, a measurement or free text
@@ -51,22 +54,17 @@ class Header:
 
 
 def read_header(path: str | Path) -> Header:
-    """The columns of a .csv or .parquet file. Looks at no record.
+    """The columns of a .csv or .parquet file, or of a folder of them. Looks at no record.
+
+    Of a folder: those of its first file, and the keys of the folders around it (key=value).
 
     Raises `DataError` for a file that cannot be read, or whose first line may be a record.
     """
     path = Path(path)
-    ending = path.suffix.lower()
     with readable(path):
-        if ending == ".csv":
-            columns = _csv_columns(path)
-        elif ending in (".parquet", ".pq"):
-            columns = _parquet_columns(path)
-        else:
-            raise DataError(
-                f"The data must be a .csv or .parquet file, got {path.name!r}; export it as one of "
-                "these."
-            )
+        first = record_files(path)[0]
+        of_kind = _csv_columns if first.kind == "csv" else _parquet_columns
+        columns = [*of_kind(first.path), *(Column(name, TEXT) for name in first.keys)]
     names = [column.name for column in columns]
     usable = [
         column
@@ -172,6 +170,8 @@ def _declared(kind: pa.DataType) -> str:
 
 def _values(column: pa.Array) -> set[str]:
     """The distinct values of a batch as text, without what is missing or blank."""
+    if pa.types.is_dictionary(column.type):
+        column = column.unique()
     distinct = of_known_type(column).unique().drop_null()
     if pa.types.is_floating(distinct.type):
         distinct = distinct.filter(pc.is_finite(distinct))

@@ -7,6 +7,8 @@ from typing import Literal, Protocol
 
 from rpexplore.data.counts import Counts
 from rpexplore.domain import Domain
+from rpexplore.errors import DataError
+from rpexplore.words import plural
 
 Progress = Callable[[float], None]
 """Told the share of the counting that is done."""
@@ -48,6 +50,25 @@ class PersonRule:
     excess: Literal["refuse", "keep first"] = "refuse"
     order: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.most < 1:
+            raise DataError(
+                f"A person must be allowed at least one record, got {self.most}; state how many "
+                "records one person can have."
+            )
+
+    @property
+    def words(self) -> str:
+        """The rule as a sentence."""
+        most = plural(self.most, "record")
+        if self.excess == "refuse":
+            return f"No person, by the column {self.column!r}, has more than {most}."
+        order = "in the order of the records" if self.order is None else f"by {self.order!r}"
+        return (
+            f"Of every person, by the column {self.column!r}, the first {most} {order} were "
+            "counted, and no others."
+        )
+
 
 class Source(Protocol):
     """Records in a file, a folder, or an engine. They never leave it; exact counts do."""
@@ -55,6 +76,12 @@ class Source(Protocol):
     @property
     def name(self) -> str:
         """What people are shown, and manifests and errors say: no password, nothing of records."""
+        ...
+
+    @property
+    def home(self) -> Path | None:
+        """The folder that the records lie in, where their ledger is unless one is named; None for
+        records in no folder."""
         ...
 
     def dataset(self, folder: Path) -> str:

@@ -20,9 +20,9 @@ from rpexplore.data.columns import (
     found_values,
     read_header,
 )
-from rpexplore.data.files import read_records
 from rpexplore.errors import DataError
 from rpexplore.webapp_location import sample_data_folder
+from tests.data.coded_records import read_records
 
 SECRET = "s3cr3t-value"
 

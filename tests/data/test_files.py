@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
-from rpexplore.data.files import read_records
 from rpexplore.errors import DataError, DomainError
+from tests.data.coded_records import read_records
 
 SECRET = "s3cr3t-value"
 
@@ -453,7 +453,7 @@ def test_what_is_not_a_file_is_refused(name, tmp_path):
     assert name in str(refusal(tmp_path / name, LETTERS))
 
 
-@pytest.mark.parametrize("name", ["records.xlsx", "records", "records.csv.gz", "records.json"])
+@pytest.mark.parametrize("name", ["records.xlsx", "records", "records.csv.bz2", "records.json"])
 def test_other_formats_are_refused(name, tmp_path):
     (tmp_path / name).write_text("c\na\n")
     assert ".csv or .parquet" in str(refusal(tmp_path / name, LETTERS))

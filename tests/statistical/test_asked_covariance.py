@@ -29,20 +29,19 @@ from rpexplore import (
     SumOfVariances,
     Workload,
 )
-from rpexplore.data.records import Records
 from rpexplore.plan import Plan
 from rpexplore.planner import optimum
-from rpexplore.release import _measure, _write_tables
+from tests.exact_counts import counts_of
 from tests.generalised import any_strategies, table_matrix
 from tests.statistical.test_release_covariance import (
     DEVIATIONS,
     PAIR_DEVIATIONS,
     RELEASES,
     Counted,
-    Shelf,
+    Drawn,
     Stock,
-    all_cells,
     pair_deviations,
+    tables_of,
     whole_deviations,
 )
 
@@ -74,17 +73,14 @@ def simulated() -> tuple[Plan, np.ndarray]:
     workload, domain = found.workload, found.workload.domain
     rng = np.random.default_rng(2)
     codes = {place: rng.integers(0, n, 500) for place, n in enumerate(domain.sizes.tolist())}
-    records = Records(codes, 500, domain.sizes)
+    records = counts_of(codes, 500, domain.sizes)
     everything = records.counts(range(len(domain))).ravel()
     truth = np.concatenate([table_matrix(workload, i) @ everything for i in range(len(workload))])
     counted, stock, errors = Counted(records), Stock(found), np.empty((RELEASES, len(truth)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rpexplore.measurement.discrete_gaussian", stock.draw)
         for number in range(RELEASES):
-            shelf = Shelf()
-            contributions = _measure(found, counted, shelf, lambda doing, share: None)
-            _write_tables(found, contributions, shelf, lambda doing, share: None)
-            errors[number] = all_cells([shelf.tables[i] for i in range(len(shelf.tables))]) - truth
+            errors[number] = tables_of(found, Drawn(found, counted)) - truth
     assert all(len(samples) == 0 for samples in stock.left.values())
     return found, errors
 

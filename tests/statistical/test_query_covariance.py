@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from rpexplore import Budget
-from rpexplore.data.records import Records
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import query_plan
 from rpexplore.query_release import _decoded, _measured
+from tests.exact_counts import counts_of
 from tests.query_lists import query_list, ranges
 from tests.statistical.test_release_covariance import (
     DEVIATIONS,
@@ -47,7 +47,7 @@ def simulated() -> tuple[QueryPlan, np.ndarray]:
     found = query_plan(queries, budget=Budget(rho="0.01"))
     rng = np.random.default_rng(2)
     codes = {place: rng.integers(0, n, 500) for place, n in enumerate(SIZES)}
-    records = Records(codes, 500, np.array(SIZES))
+    records = counts_of(codes, 500, SIZES)
     counts = np.zeros(6)
     np.add.at(counts, codes[0] * 3 + codes[1], 1)
     counted, truth = Counted(records), asked_matrix() @ counts

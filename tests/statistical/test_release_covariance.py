@@ -22,10 +22,12 @@ import numpy as np
 import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload, plan
-from rpexplore.data.records import Records
+from rpexplore.contributions import Contributions
+from rpexplore.data.counts import Counts
+from rpexplore.measurement import measured
 from rpexplore.plan import Plan
-from rpexplore.release import _measure, _write_tables
 from rpexplore.sampling import discrete_gaussian
+from tests.exact_counts import counts_of
 
 RELEASES = 10_000
 PAIR_DEVIATIONS = 7.5
@@ -36,24 +38,27 @@ SIZES = {"a": 3, "b": 2, "c": 2}
 class Counted:
     """In the place of records: counted once."""
 
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: Counts) -> None:
         self._counts = cache(lambda places: records.counts(places))
 
     def counts(self, places):
         return self._counts(tuple(places))
 
 
-class Shelf:
-    """In the place of the folder's writer: keeps the tables of one release."""
+class Drawn:
+    """In the place of the file: the measurements of one release."""
 
-    def __init__(self) -> None:
-        self.tables: dict[int, np.ndarray] = {}
+    def __init__(self, found: Plan, counted: Counted) -> None:
+        self._all = [measured(found, each, counted) for each in range(len(found.closure))]
 
-    def add_residual(self, residual, measured):
-        pass
+    def measured(self, residual: int) -> np.ndarray:
+        return self._all[residual]
 
-    def add_table(self, position, values):
-        self.tables[position] = values
+
+def tables_of(found: Plan, drawn: Drawn) -> np.ndarray:
+    """All cells of all tables of one release."""
+    contributions = Contributions(found, drawn)
+    return all_cells([contributions.answers(i) for i in range(len(found.workload))])
 
 
 class Stock:
@@ -89,7 +94,7 @@ def simulated() -> tuple[Plan, np.ndarray]:
     found = plan_for_releases()
     rng = np.random.default_rng(2)
     codes = {place: rng.integers(0, n, 500) for place, n in enumerate(SIZES.values())}
-    records = Records(codes, 500, found.workload.domain.sizes)
+    records = counts_of(codes, 500, found.workload.domain.sizes)
     truth = all_cells(
         [records.counts(found.workload.domain.positions(t)) for t in found.workload.tables]
     )
@@ -97,10 +102,7 @@ def simulated() -> tuple[Plan, np.ndarray]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rpexplore.measurement.discrete_gaussian", stock.draw)
         for number in range(RELEASES):
-            shelf = Shelf()
-            contributions = _measure(found, counted, shelf, lambda doing, share: None)
-            _write_tables(found, contributions, shelf, lambda doing, share: None)
-            errors[number] = all_cells([shelf.tables[i] for i in range(len(shelf.tables))]) - truth
+            errors[number] = tables_of(found, Drawn(found, counted)) - truth
     assert all(len(samples) == 0 for samples in stock.left.values())
     return found, errors
 

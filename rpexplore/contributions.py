@@ -1,0 +1,65 @@
+"""Contributions of residuals to tables, worked out from measurements as they are asked for."""
+
+import threading
+from collections import OrderedDict
+from typing import Protocol
+
+import numpy as np
+
+from rpexplore.plan import Plan
+from rpexplore.reconstruct import answers, asked_by, contribution, marginal
+
+_MOST_KEPT = 400_000_000  # bytes
+
+
+class Measurements(Protocol):
+    """What was measured, wherever it is kept."""
+
+    def measured(self, residual: int) -> np.ndarray:
+        """The measurement of one residual: int64, one axis an attribute."""
+        ...
+
+
+class Contributions:
+    """What each residual of a plan adds to its tables, and the tables that come of it.
+
+    What several tables need is kept, up to 400 MB. Several threads may ask at a time.
+    """
+
+    def __init__(self, plan: Plan, measurements: Measurements) -> None:
+        self._plan, self._measurements = plan, measurements
+        self._asked = asked_by(plan.workload)
+        self._uses = np.bincount(plan.closure.incidence.indices, minlength=len(plan.closure))
+        self._kept: OrderedDict[int, np.ndarray] = OrderedDict()
+        self._bytes_kept = 0
+        self._lock = threading.Lock()
+
+    def answers(self, table: int) -> np.ndarray:
+        """The unbiased answers of a table of the workload: float64, one axis an attribute."""
+        workload, closure = self._plan.workload, self._plan.closure
+        places = workload.places(table)
+        residuals = closure.subsets(table).tolist()
+        parts = {closure.attributes(residual): self._of(residual) for residual in residuals}
+        values = marginal(places, closure.sizes, parts, closure.strategies)
+        return answers(values, [self._asked[each] for each in workload.asks[table, : len(places)]])
+
+    def _of(self, residual: int) -> np.ndarray:
+        with self._lock:
+            if residual in self._kept:
+                self._kept.move_to_end(residual)
+                return self._kept[residual]
+        closure = self._plan.closure
+        measured = self._measurements.measured(residual)
+        found = contribution(measured, closure.attributes(residual), closure.strategies)
+        if self._uses[residual] > 1:
+            self._keep(residual, found)
+        return found
+
+    def _keep(self, residual: int, found: np.ndarray) -> None:
+        with self._lock:
+            if residual not in self._kept:  # another thread may have been as quick
+                self._kept[residual] = found
+                self._bytes_kept += found.nbytes
+            while self._bytes_kept > _MOST_KEPT:
+                _, oldest = self._kept.popitem(last=False)
+                self._bytes_kept -= oldest.nbytes

@@ -1,0 +1,170 @@
+"""Coding: the category index of every value in a column, by its distinct values.
+
+Columns hold few distinct values, or whole numbers of a narrow range: only these are compared with
+the domain, and records look their indices up. What a value means never depends on the others.
+"""
+
+# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
+# pyright: reportAttributeAccessIssue=false
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rpexplore.attribute import Attribute, Categories, Integers
+from rpexplore.domain import Domain
+from rpexplore.errors import DataError
+
+_SHOWN = 5  # distinct values named on the screen
+_NARROW = 1 << 16  # a range of whole numbers that is looked up without searching for those in it
+_HEAD = 1 << 12  # values that tell whether a column repeats itself
+
+
+class Coder:
+    """Turns a column's values into category indices, or refuses them.
+
+    Each record is coded by itself: what a value means never depends on the other records, so
+    that adding a record changes the counts by that record alone.
+    """
+
+    def __init__(self, attribute: Attribute, other: int | None) -> None:
+        self.name, self._values, self._other = attribute.name, attribute.values, other
+        if isinstance(self._values, Categories):
+            self._listed = pa.array(self._values.values, pa.string())
+        self.dtype = np.min_scalar_type(attribute.size - 1)
+
+    def codes(self, column: pa.Array) -> np.ndarray:
+        """Category indices [n], unsigned; raises `DataError` for what is not in the domain."""
+        distinct, places = looked_up(column)
+        # Behind the distinct values: what is missing.
+        meant = np.append(self._indices(of_known_type(distinct)), -1)
+        outside = meant < 0
+        if self._other is not None:
+            meant[outside] = self._other
+        elif np.any(outside):
+            strange = outside[places]
+            if np.any(strange):
+                self._refuse(of_known_type(column.filter(pa.array(strange))))
+        return meant.astype(self.dtype)[places]
+
+    def _indices(self, column: pa.Array) -> np.ndarray:
+        """Category indices, int64[n], −1 for what is missing or not in the domain."""
+        values = self._values
+        if isinstance(values, Categories):
+            found = pc.index_in(as_text(column), value_set=self._listed, skip_nulls=True)
+            return pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        numbers = as_numbers(column)
+        if isinstance(values, Integers):
+            inside = (numbers >= values.minimum) & (numbers <= values.maximum)
+            inside &= numbers == np.floor(numbers)
+            found = (np.where(inside, numbers, values.minimum) - values.minimum) // values.step
+        else:
+            edges = np.array(values.edges)
+            inside = (numbers >= edges[0]) & (numbers <= edges[-1])
+            found = np.minimum(np.searchsorted(edges, numbers, side="right") - 1, values.size - 1)
+        return np.where(inside, found, -1).astype(np.int64)
+
+    def _refuse(self, strange: pa.Array) -> None:
+        values = strange.drop_null().unique()
+        shown = ", ".join(repr(value) for value in values[:_SHOWN].to_pylist())
+        more = ", …" if len(values) > _SHOWN else ""
+        what = "a value that is not in the codebook" if shown else "a missing value"
+        raise DataError(
+            f"The column {self.name!r} holds {what}; correct the records or the codebook, or name "
+            f"a category of {self.name!r} that takes such values (the option other).",
+            private=f"It holds: {shown}{more}." if shown else "",
+        )
+
+
+def coders(
+    domain: Domain, places: Sequence[int], other: Mapping[str, str] | None
+) -> dict[int, Coder]:
+    """A coder for each of these attributes, by its place.
+
+    other: attribute name -> the value that takes what is missing or not in the domain. Raises
+    `DomainError` for an unknown name, `DataError` for an unknown value.
+    """
+    others = {
+        domain.position(name): _index_of(domain[name], value)
+        for name, value in (other or {}).items()
+    }
+    return {place: Coder(domain.attributes[place], others.get(place)) for place in places}
+
+
+def _index_of(attribute: Attribute, value: str) -> int:
+    """The index of the category that takes what is not in the domain."""
+    values = attribute.values
+    listed = values.values if isinstance(values, Categories) else attribute.labels()
+    if value not in listed:
+        raise DataError(
+            f"The category {value!r} is not one of attribute {attribute.name!r}; declare it in the "
+            "codebook, or choose one that is there."
+        )
+    return listed.index(value)
+
+
+def looked_up(column: pa.Array) -> tuple[pa.Array, np.ndarray]:
+    """Some values [k], and for each record which one it has, int[n]; k for what is missing."""
+    if pa.types.is_integer(column.type):
+        ends = pc.min_max(column)
+        least, most = ends["min"].as_py(), ends["max"].as_py()
+        if least is not None and most - least < _NARROW:
+            return _in_range(column, least, most)
+    if pa.types.is_float16(column.type):
+        column = column.cast(pa.float32())
+    if pa.types.is_floating(column.type) or pa.types.is_integer(column.type):
+        head = column.slice(0, _HEAD)
+        if len(head.unique()) > len(head) // 2:  # it hardly repeats itself
+            return column, np.arange(len(column))
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    places = column.indices.cast(pa.int64())
+    if places.null_count:
+        places = pc.fill_null(places, len(column.dictionary))
+    return column.dictionary, places.to_numpy(zero_copy_only=False)
+
+
+def _in_range(column: pa.Array, least: int, most: int) -> tuple[pa.Array, np.ndarray]:
+    wide = np.int64 if pa.types.is_signed_integer(column.type) else np.uint64
+    values = pc.fill_null(column, least).to_numpy(zero_copy_only=False).astype(wide, copy=False)
+    places = (values - wide(least)).astype(np.int64, copy=False)
+    listed = np.arange(most - least + 1, dtype=wide) + wide(least)
+    if column.null_count:
+        places[column.is_null().to_numpy(zero_copy_only=False)] = len(listed)
+    return pa.array(listed), places
+
+
+def of_known_type(column: pa.Array) -> pa.Array:
+    """Numbers and booleans as they are, everything else as text; pyarrow computes on few types."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_float16(column.type):
+        return column.cast(pa.float32())
+    kept = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+    if any(is_of(column.type) for is_of in kept):
+        return column
+    return column.cast(pa.string())
+
+
+def as_text(column: pa.Array) -> pa.Array:
+    """Each value as text; a float that is a whole number as that: 3.0 is the category "3"."""
+    if not pa.types.is_floating(column.type):
+        return column.cast(pa.string())
+    whole = pc.and_(pc.equal(column, pc.floor(column)), pc.less_equal(pc.abs(column), 2.0**53))
+    integers = pc.if_else(whole, column, pa.scalar(None, column.type)).cast(pa.int64())
+    return pc.if_else(whole, integers.cast(pa.string()), column.cast(pa.string()))
+
+
+def as_numbers(column: pa.Array) -> np.ndarray:
+    """Each value as float64[n]; NaN for what is missing or not a number."""
+    if pa.types.is_string(column.type):
+        trimmed = pc.utf8_trim_whitespace(column)
+        numeric = pc.match_substring_regex(
+            trimmed, r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+        )
+        column = pc.if_else(numeric, trimmed, pa.scalar(None, column.type))
+        column = pc.replace_substring_regex(column, r"^\+", "")  # parsing knows no plus sign
+    numbers = column.cast(pa.float64(), safe=False)
+    return pc.fill_null(numbers, np.nan).to_numpy(zero_copy_only=False)

@@ -1,0 +1,154 @@
+"""Connections to databases and clusters: named by people, kept where only they can read them.
+
+What a connection is (an address, often with a password) stands in an environment variable or in a
+file of secrets. Saved studies, plans, ledgers, errors and logs hold its name, never what it is.
+"""
+
+import os
+import stat
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from rpexplore.errors import DataError
+from rpexplore.home import home_folder
+
+_SCHEMES = {
+    "duckdb": "duckdb",
+    "postgres": "postgresql",
+    "postgresql": "postgresql",
+    "pyspark": "spark",
+    "spark": "spark",
+}
+_FORMS = (
+    "postgresql://user:password@host:5432/database, duckdb:///path/to/file, or spark://host:7077"
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Connection:
+    """A way to an engine that holds records. Neither repr nor errors show what `url` is.
+
+    name  what people call it
+    url   postgresql://user:password@host:port/database (all that libpq takes), duckdb:///absolute
+          path or duckdb://relative path, spark://host:port, or spark:// alone for the session that
+          is there or that Spark's own settings make
+
+    Raises `DataError` for an address of another kind.
+    """
+
+    name: str
+    url: str = field(repr=False)
+
+    def __post_init__(self) -> None:
+        scheme, separator, rest = self.url.strip().partition("://")
+        object.__setattr__(self, "url", self.url.strip())
+        if not separator or scheme.lower() not in _SCHEMES:
+            raise DataError(
+                f"The connection {self.name!r} must be an address like {_FORMS}; correct it where "
+                "it is kept."
+            )
+        if self.engine == "duckdb" and (not rest or ":memory:" in rest or rest.startswith("md:")):
+            raise DataError(
+                f"The connection {self.name!r} must name a DuckDB file, as duckdb:///path/to/file; "
+                "correct it where it is kept."
+            )
+
+    def __repr__(self) -> str:
+        return f"Connection({self.name!r}, {self.engine!r})"
+
+    @property
+    def engine(self) -> str:
+        """ "duckdb", "postgresql" or "spark"."""
+        return _SCHEMES[self.url.partition("://")[0].lower()]
+
+    @property
+    def location(self) -> str:
+        """What stands behind the scheme: a path for DuckDB, host and port for Spark."""
+        return self.url.partition("://")[2]
+
+    def without_secrets(self, text: str) -> str:
+        """A text of an engine without what this address holds that others must not see."""
+        for secret in sorted(self._secrets(), key=len, reverse=True):
+            text = text.replace(secret, "***")
+        return text
+
+    def _secrets(self) -> set[str]:
+        """The address, and the password in it however it is written there."""
+        found = {self.url}
+        if self.engine == "duckdb":
+            return found
+        # Not urlsplit's own parts of the host: they refuse what they cannot read, quoting it.
+        place, _, options = self.url.partition("?")
+        user, at, _ = place.partition("://")[2].rpartition("@")
+        if at:
+            password = user.partition(":")[2]
+            found |= {user, password, unquote(password)}
+        for key, value in parse_qsl(options):
+            if "pass" in key.lower() or "secret" in key.lower() or "token" in key.lower():
+                found.add(value)
+        return found - {""}
+
+    def options(self) -> dict[str, str]:
+        """What stands behind the question mark: settings of Spark."""
+        return dict(parse_qsl(urlsplit(self.url).query))
+
+
+def connection_named(name: str) -> Connection:
+    """The connection that an environment variable of this name holds, or else the file of secrets.
+
+    Raises `DataError` if neither has it, or if others than its owner can read the file.
+    """
+    value = os.environ.get(name) if name else None
+    if not value:
+        value = _kept().get(name)
+    if not value:
+        raise DataError(
+            f"There is no connection {name!r}; set an environment variable of that name, or enter "
+            f"it under [connections] in {str(secrets_file())!r}."
+        )
+    return Connection(name, value)
+
+
+def names_there() -> tuple[str, ...]:
+    """The names of the connections in the file of secrets, sorted; none where there is no file."""
+    return tuple(sorted(_kept()))
+
+
+def secrets_file() -> Path:
+    """What RPEXPLORE_SECRETS says, or secrets.toml in the program's own folder."""
+    named = os.environ.get("RPEXPLORE_SECRETS")
+    return Path(named) if named else home_folder() / "secrets.toml"
+
+
+def _kept() -> dict[str, str]:
+    """The connections in the file of secrets, by name."""
+    path = secrets_file()
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise DataError(
+                    f"The file of secrets {str(path)!r} must be for its owner alone, but others "
+                    f"may use it (mode {stat.S_IMODE(mode):o}); run: chmod 600 {path}"
+                )
+            kept = tomllib.load(file).get("connections", {})
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise DataError(
+            f"The file of secrets {str(path)!r} cannot be read ({error.strerror}); check the path."
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        # The parser may quote what it could not read.
+        raise DataError(
+            f"The file of secrets {str(path)!r} is not TOML; write lines such as "
+            'NAME = "postgresql://…" under [connections].'
+        ) from None
+    if not isinstance(kept, dict) or not all(isinstance(value, str) for value in kept.values()):
+        raise DataError(
+            f"The file of secrets {str(path)!r} must hold a table [connections] of texts; write "
+            'lines such as NAME = "postgresql://…" under it.'
+        )
+    return kept

@@ -1,0 +1,125 @@
+"""Records from a CSV file, maybe compressed by gzip, by pyarrow, batch by batch."""
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import pyarrow as pa
+import pyarrow.csv
+
+from rpexplore.errors import DataError
+
+_TEXT = pa.dictionary(pa.int32(), pa.string())
+
+
+def csv_batches(
+    path: Path, header: list[str], names: list[str]
+) -> Iterator[tuple[pa.RecordBatch, float]]:
+    """Batches of the named columns, as texts, each with the share of the file read so far.
+
+    header: what `csv_header` finds. An empty value is a missing one.
+    """
+    if not header:
+        raise DataError(
+            f"The records {str(path)!r} do not start with a header line; put the names of the "
+            "columns there."
+        )
+    if not csv_header(path)[1]:  # no record at all, which the reader takes for a broken file
+        return
+    _check_quotes(path)
+    size = max(path.stat().st_size, 1)
+    # Without a list of columns the reader would convert all of them; one is enough to count.
+    columns = names or header[:1]
+    with _opened(path) as (file, raw):
+        reader = pyarrow.csv.open_csv(
+            file,
+            read_options=pyarrow.csv.ReadOptions(block_size=1 << 24),
+            # In a file of one column an empty line is a missing value, which must be seen.
+            parse_options=pyarrow.csv.ParseOptions(
+                newlines_in_values=True, ignore_empty_lines=len(header) > 1
+            ),
+            convert_options=pyarrow.csv.ConvertOptions(
+                include_columns=columns,
+                column_types=dict.fromkeys(columns, _TEXT if names else pa.binary()),
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=True,
+            ),
+        )
+        with reader:
+            for batch in reader:
+                yield batch, min(raw.tell() / size, 1.0)
+
+
+def csv_header(path: Path) -> tuple[list[str], bool]:
+    """The column names in the first line, and whether anything follows it (it may be anything)."""
+    try:
+        # A broken character elsewhere must not stop the reading of the header.
+        with (
+            _opened(path) as (file, _),
+            io.TextIOWrapper(
+                file, encoding="utf-8-sig", errors="surrogateescape", newline=""
+            ) as text,
+        ):
+            header, more = next(csv.reader(text), []), bool(text.read(1))
+    except csv.Error:
+        header, more = [], True
+    if any("\udc80" <= sign <= "\udcff" for name in header for sign in name):
+        raise DataError(
+            f"The records {str(path)!r} do not start with a header line in UTF-8; save the file as "
+            "CSV in UTF-8."
+        )
+    return header, more
+
+
+def _check_quotes(path: Path) -> None:
+    """Refuse quotes that are never closed, or closed by another's opening.
+
+    The fast reader would take the records between them for one value, and drop them. Python's
+    strict parser finds them; it is slow, and only needed where there are quotes at all.
+    """
+    if not _holds_quotes(path):
+        return
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        with (
+            _opened(path) as (file, _),
+            io.TextIOWrapper(file, encoding="latin-1", newline="") as text,
+        ):
+            for _ in csv.reader(text, strict=True):
+                pass
+    except csv.Error as error:
+        raise DataError(
+            f"The records {str(path)!r} hold a quotation mark that is not closed where its value "
+            "ends; write such values in quotes, with every mark inside doubled.",
+            private=f"The reader says: {error}.",
+        ) from None
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _holds_quotes(path: Path) -> bool:
+    with _opened(path) as (file, _):
+        while block := file.read(1 << 24):
+            if b'"' in block:
+                return True
+    return False
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """The content of a file, and the file itself: not the same where it is compressed."""
+    with path.open("rb") as raw:
+        if path.suffix.lower() != ".gz":
+            yield raw, raw
+            return
+        try:
+            with gzip.open(raw) as file:
+                yield cast(BinaryIO, file), raw
+        except (EOFError, zlib.error) as error:
+            raise OSError(0, "a broken or incomplete gzip file") from error

@@ -1,0 +1,279 @@
+"""What a column of an engine's table becomes there: the places of values in the domain.
+
+A value means exactly what it means in a file (`coding`): categories by their text, numbers by
+arithmetic. Texts are compared as the hexadecimal digits of their UTF-8 bytes, so that no collation
+takes two texts for one, and no text of a codebook is ever part of a statement.
+
+Trailing blanks of PostgreSQL's char(n) are no part of a value, as everywhere in PostgreSQL.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import ibis
+import ibis.expr.types as ir
+import numpy as np
+import pyarrow as pa
+
+from rpexplore.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain import Domain
+from rpexplore.errors import DataError
+
+Value: TypeAlias = Any
+"""A value in Ibis, whose annotations are narrower than what it takes."""
+
+UNKNOWN, MISSING = -1, -2
+"""The codes of what is not in the domain, and of what is missing."""
+
+_MOST_BINS = 512  # each is a part of the statement, which takes time to build and to read
+_MOST_CASES = 24  # values that are compared one after the other; more are joined
+_EXACT = 2.0**53  # whole floats up to here are told from their neighbours
+
+# What pyarrow takes for a blank at the end of a text.
+BLANKS = (
+    "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007"
+    "\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+_NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+
+
+@ibis.udf.scalar.builtin(name="hex", signature=(("string",), "string"))
+def _hex(text): ...
+
+
+@ibis.udf.scalar.builtin(name="text", signature=((None,), "string"))
+def _as_text(value): ...
+
+
+@ibis.udf.scalar.builtin(name="convert_to", signature=(("string", "string"), "binary"))
+def _bytes(text, encoding): ...
+
+
+@ibis.udf.scalar.builtin(name="encode", signature=(("binary", "string"), "string"))
+def _encoded(value, form): ...
+
+
+def coded(
+    table: ir.Table,
+    domain: Domain,
+    places: Sequence[int],
+    others: Mapping[int, int],
+    engine: str,
+    more: Mapping[str, Value],
+) -> ir.Table:
+    """Columns c0, c3, … of int32 codes of the attributes at these places, and `more`.
+
+    others: place -> the value that takes what is unknown or missing. Raises `DataError` for a
+    column of a kind that cannot be an attribute, or for more bins than a statement can hold.
+    """
+    given: dict[str, Value] = dict(more)
+    joined: list[int] = []
+    for place in places:
+        attribute = domain.attributes[place]
+        column = table[attribute.name]
+        given[f"m{place}"] = _is_missing(column)
+        values = attribute.values
+        if isinstance(values, Categories):
+            digits = hexed(_text(column, values, engine), engine)
+            if values.size > _MOST_CASES:
+                joined.append(place)
+                given[f"h{place}"] = digits
+            else:
+                cases = [(_digits(value), code) for code, value in enumerate(values.values)]
+                given[f"f{place}"] = _among(digits, cases)
+        else:
+            given[f"f{place}"] = _of_number(numbers(column, engine), attribute)
+    # A table needs a column, also where all are counted together.
+    found = table.select(**(given or {"any": ibis.literal(True)}))
+    for place in joined:
+        found = _looked_up(found, place, domain.attributes[place])
+    codes = {f"c{place}": _code(found, place, others.get(place)) for place in places}
+    kept = {name: found[name] for name in (more if places else found.columns)}
+    return found.select(**kept, **codes)
+
+
+def _is_missing(column: Value) -> Value:
+    if column.type().is_floating():  # Ibis takes NaN for null in Spark; it equals itself in engines
+        there: Value = ibis.coalesce(column == column, ibis.literal(False))
+        return ~there
+    return column.isnull()
+
+
+def hexed(text: Value, engine: str) -> Value:
+    """The UTF-8 bytes of texts as hexadecimal digits, 0-9 and a-f."""
+    if engine == "postgresql":
+        return _encoded(_bytes(_as_text(text), "UTF8"), "hex")
+    digits: Value = _hex(text)
+    return digits.lower()
+
+
+def as_text(column: Value) -> Value:
+    """Each value as text, but for floating point numbers, which need to know what they may be."""
+    kind = column.type()
+    if kind.is_boolean():
+        return ibis.cases((column, "true"), (~column, "false"))
+    if kind.is_date():
+        return column.strftime("%Y-%m-%d")
+    if kind.is_string() or kind.is_unknown():
+        return column
+    if kind.is_integer() or kind.is_decimal() or kind.is_uuid():
+        return column.cast("string")
+    raise DataError(
+        f"The column {column.get_name()!r} is of a kind ({kind}) that cannot be counted; make a "
+        "column of text, of numbers or of dates from it, in a view say."
+    )
+
+
+def _text(column: Value, values: Categories, engine: str) -> Value:
+    """Each value as text; of a float that is no whole number, only if it is in the codebook."""
+    kind = column.type()
+    if not kind.is_floating():
+        return as_text(column)
+    whole = _is_whole(column)
+    texts = ibis.ifelse(whole, column, _float(0)).cast("int64").cast("string")
+    width = "float32" if kind.is_float32() else "float64"
+    cases = [
+        (column == ibis.literal(value).cast(width), value)
+        for value in values.values
+        if _stands_for_float(value, width)
+    ]
+    # "" is no category: what is left is unknown.
+    return ibis.cases((whole, texts), *cases, else_="")
+
+
+def _is_whole(number: Value) -> Value:
+    """Whether a floating point number is a whole one within ±2^53."""
+    # Larger ones and NaN are never rounded: engines refuse what fits no whole number.
+    near: Value = ibis.ifelse(number.abs() <= _float(_EXACT), number, _float(0.5))
+    return near == near.floor()
+
+
+def _stands_for_float(value: str, width: str) -> bool:
+    """Whether a float of this width, but no small whole one, is written like this."""
+    try:
+        with np.errstate(over="ignore"):
+            number = np.dtype(width).type(value)
+    except ValueError:
+        return False
+    if number == np.floor(number) and abs(number) <= _EXACT:
+        return False
+    return pa.scalar(number, pa.from_numpy_dtype(width)).cast(pa.string()).as_py() == value
+
+
+def numbers(column: Value, engine: str) -> Value:
+    """Each value as 64-bit floating point; null for what is missing or not a number."""
+    kind = column.type()
+    if kind.is_integer() or kind.is_floating():
+        return column.cast("float64")
+    if kind.is_boolean():
+        return ibis.cases((column, _float(1)), (~column, _float(0)))
+    text: Value = as_text(column)
+    if engine == "postgresql":
+        text = _as_text(text)
+    is_number = text.re_search(f"^[{BLANKS}]*{_NUMBER}[{BLANKS}]*$")
+    digits = text.re_replace(f"[{BLANKS}]", "")
+    if engine != "postgresql":
+        return ibis.ifelse(is_number, digits, ibis.null("string")).try_cast("float64")
+    return ibis.cases(
+        (is_number & _is_plain(digits), digits.cast("float64")), (is_number, _parsed(digits))
+    )
+
+
+def _is_plain(digits: Value) -> Value:
+    """Whether a number lies far within the range of floating point by how it is written."""
+    return (digits.length() <= 200) & ~digits.re_search("[eE][+-]?0*[1-9][0-9][0-9]")
+
+
+def _parsed(digits: Value) -> Value:
+    """A number where the engine refuses to parse what is too large or too small.
+
+    With more than a thousand digits, or an exponent of five that is positive, it is no number.
+    """
+    short = (digits.length() <= 1000) & ~digits.re_search("[eE][+-]?0*[1-9][0-9]{4}")
+    nothing = (digits.length() <= 1000) & digits.re_search("[eE]-0*[1-9][0-9]{4}")
+    shortened: Value = ibis.ifelse(short, digits, ibis.literal("0"))
+    value = shortened.cast("decimal").abs()
+    largest: Value = ibis.literal("1.7976931348623158e308")
+    smallest: Value = ibis.literal("2.5e-324")
+    return ibis.cases(
+        (nothing, _float(0)),
+        (~short, ibis.null("float64")),
+        (value > largest.cast("decimal"), ibis.null("float64")),
+        (value < smallest.cast("decimal"), _float(0)),
+        else_=digits.cast("float64"),
+    )
+
+
+def _of_number(number: Value, attribute: Attribute) -> Value:
+    """The place of the range that a number lies in; null outside."""
+    values = attribute.values
+    if isinstance(values, Integers):
+        inside = (number >= _float(values.minimum)) & (number <= _float(values.maximum))
+        inside &= _is_whole(number)
+        # Nothing outside is ever cast: engines refuse what does not fit.
+        safe: Value = ibis.ifelse(inside, number, _float(values.minimum))
+        steps = safe.cast("int64") - ibis.literal(values.minimum, "int64")
+        if values.step > 1:
+            step = ibis.literal(values.step, "int64")
+            steps = (steps - steps % step) / step
+        return ibis.cases((inside, steps.cast("int32")))
+    assert isinstance(values, Bins)
+    if values.size > _MOST_BINS:
+        raise DataError(
+            f"The attribute {attribute.name!r} must have at most {_MOST_BINS:,} bins to be counted "
+            f"in a database, got {values.size:,}; use fewer, or count an export of the records."
+        )
+    edges = [_float(edge) for edge in values.edges]
+    inside = (number >= edges[0]) & (number <= edges[-1])
+    return ibis.cases((inside, _bisected(number, edges, 0, values.size)))
+
+
+def _bisected(number: Value, edges: Sequence[Value], first: int, end: int) -> Value:
+    """The last of the bins first … end−1 whose left edge is not above the number."""
+    if end - first == 1:
+        return ibis.literal(first, "int32")
+    middle = (first + end) // 2
+    return ibis.ifelse(
+        number >= edges[middle],
+        _bisected(number, edges, middle, end),
+        _bisected(number, edges, first, middle),
+    )
+
+
+def _looked_up(found: ir.Table, place: int, attribute: Attribute) -> ir.Table:
+    """With the column f<place>: where the text h<place> stands in a list.
+
+    The list is one text in the statement, taken apart there: nothing is written to the engine, and
+    no parser has to read a million values.
+    """
+    assert isinstance(attribute.values, Categories)
+    entries = ",".join(
+        f"{_digits(value)} {code}" for code, value in enumerate(attribute.values.values)
+    )
+    text: Value = ibis.literal(entries)
+    listed = text.split(",").unnest().name("entry").as_table()
+    parts = listed.entry.split(" ")
+    listed = listed.select(**{f"l{place}": parts[0], f"f{place}": parts[1].cast("int32")})
+    return found.left_join(listed, found[f"h{place}"] == listed[f"l{place}"]).drop(
+        f"h{place}", f"l{place}"
+    )
+
+
+def _among(digits: Value, cases: Sequence[tuple[str, int]]) -> Value:
+    # The form that names the digits once, so that they are made once.
+    return digits.cases(*((text, ibis.literal(code, "int32")) for text, code in cases))
+
+
+def _code(found: ir.Table, place: int, other: int | None) -> Value:
+    unknown, missing = (UNKNOWN, MISSING) if other is None else (other, other)
+    code = ibis.coalesce(found[f"f{place}"], ibis.literal(unknown, "int32"))
+    return ibis.ifelse(found[f"m{place}"], ibis.literal(missing, "int32"), code).cast("int32")
+
+
+def _digits(value: str) -> str:
+    return value.encode().hex()
+
+
+def _float(value: float) -> Value:
+    """A number as text that the engine parses: exact whatever it takes literals for."""
+    return ibis.literal(repr(float(value))).cast("float64")

@@ -1,0 +1,225 @@
+"""Counting in an engine: one statement for all tables, and what comes back: places and counts.
+
+The statement codes every record once, counts by blocks (`blocks`), sums the tables from the blocks,
+and hands back rows of three numbers: which table, which of its cells, and how many records. Checks
+are such rows too. One statement sees one state of the records.
+
+Memory here: 4 bytes for each cell of the tables, and a piece of rows at a time.
+"""
+
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from itertools import combinations
+from math import prod
+
+import ibis
+import ibis.expr.types as ir
+import numpy as np
+import pyarrow as pa
+
+from rpexplore.data.blocks import Places, blocks
+from rpexplore.data.counts import Counts
+from rpexplore.data.engine_coding import MISSING, UNKNOWN, Value
+from rpexplore.data.source import PersonRule
+from rpexplore.domain import Domain
+from rpexplore.errors import DataError
+
+PART, CELL, COUNT = "part", "cell", "n"
+PERSON, RANK = "person", "rank"
+"""Columns of the coded records: whose one is, null if nobody's; and which of theirs, from 0."""
+
+# Parts that are no table.
+_CHECK, _OF_ONE_PERSON = -1, -2
+_MOST_CELLS = 400_000_000  # of all tables, as many as a plan may measure
+_BLOCK_CELLS = 1 << 14
+_NARROW = np.iinfo(np.uint32).max
+_MOST_SUBSETS = 6  # attributes of a table of which all subsets are compared
+
+
+def places_of(tables: Iterable[Places]) -> list[int]:
+    """All places that any of the tables is on, ascending."""
+    return sorted({place for table in tables for place in table})
+
+
+def refuse_too_many(tables: Sequence[Places], sizes: Sequence[int]) -> None:
+    """Raise `DataError` if more counts could come back than there is memory for."""
+    n_cells = sum(prod(sizes[place] for place in table) for table in tables)
+    if n_cells > _MOST_CELLS:
+        raise DataError(
+            f"The tables to count have {n_cells:,} cells in all, and at most {_MOST_CELLS:,} can "
+            "be; ask for fewer or smaller tables."
+        )
+
+
+def statement(
+    coded: ir.Table, tables: Sequence[Places], sizes: Sequence[int], rule: PersonRule | None
+) -> ir.Table:
+    """One expression whose rows are (part, cell, n): tables by their position, and checks.
+
+    coded: c<place> for the places of the tables, and PERSON and RANK where there is a rule.
+    tables: ascending places, none in another.
+    """
+    kept = coded
+    if rule is not None and rule.excess == "keep first":
+        rank: Value = coded[RANK]
+        kept = coded.filter((rank < rule.most) | coded[PERSON].isnull())
+    parts = [*_checks(kept, coded, places_of(tables), rule)]
+    positions = {table: position for position, table in enumerate(tables)}
+    for block in blocks(tables, sizes, _BLOCK_CELLS):
+        counted = kept.group_by(*(f"c{place}" for place in block.places)).aggregate(
+            n=lambda rows: rows.count()
+        )
+        for table in block.tables:
+            parts.append(_table_rows(counted, table, positions[table], sizes))
+    return _union(parts)
+
+
+def _table_rows(counted: ir.Table, table: Places, position: int, sizes: Sequence[int]) -> ir.Table:
+    summed = counted.group_by(*(f"c{place}" for place in table)).aggregate(
+        n=lambda rows: rows.n.sum()
+    )
+    cell: Value = summed[f"c{table[0]}"].cast("int64")
+    for place in table[1:]:
+        cell = cell * ibis.literal(sizes[place], "int64") + summed[f"c{place}"].cast("int64")
+    return _rows(summed, position, cell, summed.n)
+
+
+def _checks(
+    kept: ir.Table, coded: ir.Table, places: Sequence[int], rule: PersonRule | None
+) -> Iterable[ir.Table]:
+    """The numbers of `_keys`, a row each, of one pass; and how many records a person has."""
+    sums: dict[str, Value] = {"total": kept.count()}
+    for place in places:
+        code: Value = kept[f"c{place}"]
+        sums[f"unknown {place}"] = (code == UNKNOWN).sum()
+        sums[f"missing {place}"] = (code == MISSING).sum()
+    if rule is not None:
+        person: Value = kept[PERSON]
+        sums["nobodys"] = person.isnull().sum()
+    found = kept.aggregate(**sums)
+    numbers = ibis.array([_whole(found[key]) for key in _keys(places, rule)])
+    listed = found.select(n=numbers).unnest("n", offset="cell")
+    yield _rows(listed, _CHECK, listed.cell, listed.n)
+    if rule is not None and rule.excess == "refuse":
+        persons = coded.group_by(PERSON).aggregate(n=lambda rows: rows.count())
+        most = persons.aggregate(n=persons.n.max())
+        yield _rows(most, _OF_ONE_PERSON, ibis.literal(0), most.n)
+
+
+def _keys(places: Iterable[int], rule: PersonRule | None) -> list[str]:
+    """What the cells of the part `_CHECK` are the numbers of, in their order."""
+    of_places = (f"{what} {place}" for place in places for what in ("unknown", "missing"))
+    return ["total", *of_places, *([] if rule is None else ["nobodys"])]
+
+
+def _rows(table: ir.Table, part: int, cell: Value, n: Value) -> ir.Table:
+    return table.select(
+        **{PART: ibis.literal(part, "int32"), CELL: cell.cast("int64"), COUNT: _whole(n)}
+    )
+
+
+def _whole(n: Value) -> Value:
+    """A sum as a number of 64 bits; 0 for that of no records."""
+    return ibis.coalesce(n.cast("int64"), ibis.literal(0, "int64"))
+
+
+def _union(parts: Sequence[ir.Table]) -> ir.Table:
+    """All rows of all parts; halved again and again, because engines nest what is chained."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return ibis.union(_union(parts[:middle]), _union(parts[middle:]), distinct=False)
+
+
+class Tally:
+    """Takes the rows of a statement in pieces, in any order, and gives the counts they hold."""
+
+    def __init__(self, tables: Sequence[Places], sizes: Sequence[int]) -> None:
+        self._tables = list(tables)
+        self._counts: list[np.ndarray] = [
+            np.zeros([sizes[place] for place in table], dtype=np.uint32) for table in tables
+        ]
+        self._checks: dict[tuple[int, int], int] = {}
+        self._strange = False  # rows that no statement of ours gives
+
+    def add(self, piece: pa.RecordBatch) -> None:
+        part, cell, n = (
+            piece.column(name).to_numpy(zero_copy_only=False) for name in (PART, CELL, COUNT)
+        )
+        order = np.argsort(part, kind="stable")
+        part, cell, n = part[order], cell[order], n[order]
+        starts = np.flatnonzero(np.diff(part, prepend=part[:1] - 1))
+        for start, end in zip(starts, [*starts[1:], len(part)], strict=True):
+            if part[start] < 0:
+                keys = zip(part[start:end].tolist(), cell[start:end].tolist(), strict=True)
+                self._checks |= dict(zip(keys, n[start:end].tolist(), strict=True))
+            else:
+                self._add_cells(int(part[start]), cell[start:end], n[start:end])
+
+    def _add_cells(self, table: int, cells: np.ndarray, n: np.ndarray) -> None:
+        counts = self._counts[table]
+        if np.any(cells < 0) or np.any(cells >= counts.size):
+            self._strange = True
+            return
+        if np.any(n > _NARROW) and counts.dtype == np.uint32:
+            counts = self._counts[table] = counts.astype(np.int64)
+        counts.reshape(-1)[cells] = n
+
+    def counts(self, domain: Domain, rule: PersonRule | None, name: str) -> Counts:
+        """The counts; raises `DataError` for what the checks tell, or counts that do not agree.
+
+        name: of the records, for the error
+        """
+        listed = _keys(places_of(self._tables), rule)
+        checks = {key: self._checks.get((_CHECK, cell)) for cell, key in enumerate(listed)}
+        if rule is not None:
+            self._check_persons(rule, checks["nobodys"])
+        for key, n in checks.items():
+            what, _, place = key.partition(" ")
+            if place and n:
+                raise _strange(domain.names[int(place)], what == "missing")
+        n_records = checks["total"]
+        if n_records is None or self._strange or not self._agree(n_records):
+            raise DataError(
+                f"The records {name} changed while they were counted, or are not the same whenever "
+                "they are read; nothing of these counts is used. Wait until they are complete, and "
+                "run again."
+            )
+        return Counts(dict(zip(self._tables, self._counts, strict=True)), n_records)
+
+    def _check_persons(self, rule: PersonRule, nobodys: int | None) -> None:
+        if nobodys:
+            raise DataError(
+                f"The column {rule.column!r} is empty in some records, so that nobody knows whose "
+                "they are; fill it in, or leave these records out."
+            )
+        if self._checks.get((_OF_ONE_PERSON, 0), 0) > rule.most:
+            raise DataError(
+                f"A person (column {rule.column!r}) has more records than the {rule.most} that the "
+                "plan protects; correct the records, plan for more records of a person, or let "
+                "only the first of each be counted."
+            )
+
+    def _agree(self, n_records: int) -> bool:
+        """Whether tables have the same total, and the same marginals on what they share."""
+        seen: dict[Places, bytes] = {}
+        for table, counts in zip(self._tables, self._counts, strict=True):
+            if counts.sum(dtype=np.int64) != n_records:
+                return False
+            some = range(1, len(table)) if len(table) <= _MOST_SUBSETS else range(1, 2)
+            for kept in (kept for size in some for kept in combinations(range(len(table)), size)):
+                left = tuple(axis for axis in range(len(table)) if axis not in kept)
+                shared = tuple(table[axis] for axis in kept)
+                marginal = counts.sum(axis=left, dtype=np.int64).tobytes()
+                digest = blake2b(marginal, digest_size=16).digest()
+                if seen.setdefault(shared, digest) != digest:
+                    return False
+        return True
+
+
+def _strange(column: str, missing: bool) -> DataError:
+    what = "a missing value" if missing else "a value that is not in the codebook"
+    return DataError(
+        f"The column {column!r} holds {what}; correct the records or the codebook, or name a "
+        f"category of {column!r} that takes such values (the option other)."
+    )

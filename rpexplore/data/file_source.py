@@ -1,0 +1,141 @@
+"""Records in a file, or in a folder of files of one kind: a `Source`."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from rpexplore.data.coding import Coder, coders
+from rpexplore.data.counting import Codes, counts_of
+from rpexplore.data.counts import Counts
+from rpexplore.data.files import batches, columns_of, readable
+from rpexplore.data.listing import record_files
+from rpexplore.data.persons import kept_records
+from rpexplore.data.source import PersonRule, Progress, Stamp
+from rpexplore.domain import Domain
+from rpexplore.errors import DataError
+from rpexplore.words import text_of_path
+
+# Of the time of a run with a rule for persons: what looking for them takes.
+_PERSONS_SHARE = 0.3
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """The records of a .csv or .parquet file, or of a folder as `record_files` takes it.
+
+    The memory that counting needs is stated in `counting`, and in `persons` for a `PersonRule`.
+    """
+
+    path: Path
+
+    def __init__(self, path: str | Path) -> None:
+        object.__setattr__(self, "path", Path(path))
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    @property
+    def home(self) -> Path | None:
+        return self.path.resolve().parent
+
+    def dataset(self, folder: Path) -> str:
+        """The path as seen from the folder, where it lies inside; else the whole path."""
+        path = self.path.resolve()
+        return text_of_path(path.relative_to(folder) if path.is_relative_to(folder) else path)
+
+    def stamp(self) -> Stamp:
+        """Size and last change of all files, and a digest of their names, sizes and times.
+
+        Raises `DataError` if there are none, or if a folder changes while it is looked at.
+        """
+        with readable(self.path):
+            if not self.path.exists():
+                raise DataError(f"There are no records at {str(self.path)!r}; check the path.")
+            seen, again = self._files(), self._files()
+        if seen != again:
+            raise DataError(
+                f"The records {str(self.path)!r} change while they are looked at; wait until they "
+                "are complete."
+            )
+        latest = max(changed for _, _, changed, _ in seen)
+        modified = datetime.fromtimestamp(latest / 1e9, UTC).isoformat(timespec="seconds")
+        digest = hashlib.sha256(json.dumps(seen).encode()).hexdigest()
+        return Stamp(sum(size for _, size, _, _ in seen), modified, digest)
+
+    def _files(self) -> list[tuple[str, int, int, int]]:
+        """Name, bytes, time of change in nanoseconds, and place on the disk of every file."""
+        found = []
+        for file in record_files(self.path):
+            stat = file.path.stat()
+            name = text_of_path(file.path.relative_to(self.path))
+            found.append((name, stat.st_size, stat.st_mtime_ns, stat.st_ino))
+        return found
+
+    def columns(self) -> tuple[str, ...]:
+        """Those of the first file, then the keys of the folders."""
+        with readable(self.path):
+            first = record_files(self.path)[0]
+            return (*columns_of(first), *first.keys)
+
+    def counted(
+        self,
+        domain: Domain,
+        tables: Sequence[Sequence[int]],
+        *,
+        other: Mapping[str, str] | None = None,
+        persons: PersonRule | None = None,
+        progress: Progress = lambda share: None,
+    ) -> Counts:
+        coding = coders(domain, sorted({place for table in tables for place in table}), other)
+        before = self.stamp()
+        begun = 0.0 if persons is None else _PERSONS_SHARE
+        with readable(self.path):
+            kept = None if persons is None else self._kept(persons, progress)
+            counts = counts_of(
+                self._coded(coding, kept),
+                tables,
+                domain.sizes.tolist(),
+                progress=lambda share: progress(begun + (1 - begun) * share),
+            )
+        if self.stamp() != before:
+            raise _changed(self.path)
+        progress(1.0)
+        return counts
+
+    def _kept(self, rule: PersonRule, progress: Progress) -> np.ndarray:
+        named = [rule.column] if rule.order in (None, rule.column) else [rule.column, rule.order]
+        return kept_records(
+            batches(self.path, named), rule, lambda share: progress(_PERSONS_SHARE * share)
+        )
+
+    def _coded(
+        self, coding: Mapping[int, Coder], kept: np.ndarray | None
+    ) -> Iterator[tuple[Codes, int, float]]:
+        """The codes of each batch, of the kept records alone; others may hold anything."""
+        start = 0
+        for batch, share in batches(self.path, [coder.name for coder in coding.values()]):
+            if kept is not None:
+                these = kept[start : start + batch.num_rows]
+                start += batch.num_rows
+                if len(these) < batch.num_rows:
+                    raise _changed(self.path)
+                if not np.all(these):
+                    batch = batch.filter(pa.array(these))
+            codes = {
+                place: coder.codes(batch.column(coder.name)) for place, coder in coding.items()
+            }
+            yield codes, batch.num_rows, share
+
+
+def _changed(path: Path) -> DataError:
+    return DataError(
+        f"The records {str(path)!r} changed while they were counted; nothing of these counts is "
+        "used. Wait until they are complete, and run again."
+    )

@@ -1,0 +1,167 @@
+"""Persons: which records are kept where one person may have only so many (`PersonRule`).
+
+Memory, for each record: 21 bytes while all persons are known by whole numbers, 29 otherwise; with
+an order 8 more, and another 16 (and its texts) where the order is not by numbers.
+"""
+
+# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
+# pyright: reportAttributeAccessIssue=false
+
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rpexplore.data.coding import as_numbers, as_text, looked_up, of_known_type
+from rpexplore.data.source import PersonRule, Progress
+from rpexplore.errors import DataError
+
+_PIECE = 1 << 20  # records that are compared at a time
+_LARGEST = 10**18  # of the whole numbers that are keys themselves; texts of them are read exactly
+
+
+def kept_records(
+    batches: Iterable[tuple[pa.RecordBatch, float]], rule: PersonRule, progress: Progress
+) -> np.ndarray:
+    """Which records are counted, in the order of the batches: bool[n_records].
+
+    batches: the columns that the rule names, and the share of all records read by then.
+
+    What stands for a person is compared as text, so that 3 and "3" are one. Of the order, numbers
+    come first, by size (as 64-bit floating point), then texts by letter, then what is missing; ties
+    stay in the order of the records. So which records of a person are kept depends on these alone.
+
+    Raises `DataError` for a record of nobody, and, where the rule refuses them, for more records
+    of one person than it allows.
+    """
+    persons, order = _Persons(rule.column), _Order()
+    for batch, share in batches:
+        persons.add(batch.column(rule.column))
+        if rule.order is not None:
+            order.add(batch.column(rule.order))
+        progress(share)
+    keys = persons.keys()
+    by_person = np.lexsort([*order.keys(), *keys])  # the last key first, ties as they come
+    kept = np.ones(len(by_person), dtype=bool)
+    for beyond in _beyond(by_person, keys, rule.most):
+        if rule.excess == "refuse" and len(beyond):
+            raise DataError(
+                f"A person (column {rule.column!r}) has more records than the {rule.most} that the "
+                "plan protects; correct the records, plan for more records of a person, or let "
+                "only the first of each be counted."
+            )
+        kept[beyond] = False
+    return kept
+
+
+def _beyond(by_person: np.ndarray, keys: list[np.ndarray], most: int) -> Iterator[np.ndarray]:
+    """The records that come after the first `most` of their person, piece by piece."""
+    for start in range(most, len(by_person), _PIECE):
+        stop = min(start + _PIECE, len(by_person))
+        these, earlier = by_person[start:stop], by_person[start - most : stop - most]
+        same = np.ones(len(these), dtype=bool)
+        for key in keys:
+            same &= key[these] == key[earlier]
+        yield these[same]
+
+
+class _Persons:
+    """Whose each record is, as one or two numbers that are equal only for one person."""
+
+    def __init__(self, column: str) -> None:
+        self._column = column
+        self._low: list[np.ndarray] = []
+        self._high: list[np.ndarray | None] = []
+
+    def add(self, column: pa.Array) -> None:
+        distinct, places = looked_up(column)
+        low, high, missing = _person_keys(of_known_type(distinct))
+        missing = np.append(missing, True)
+        if np.any(missing) and np.any(missing[places]):
+            raise DataError(
+                f"The column {self._column!r} does not say of every record whose it is; fill it, "
+                "or leave these records out of the data."
+            )
+        self._low.append(low[places])
+        self._high.append(None if high is None else high[places])
+
+    def keys(self) -> list[np.ndarray]:
+        """int64[n_records] each; forgets what it was made from."""
+        low, sizes = _joined(self._low), [len(part) for part in self._low]
+        self._low.clear()
+        if all(part is None for part in self._high):
+            return [low]
+        parts = zip(self._high, sizes, strict=True)
+        high = _joined([np.zeros(n, np.int64) if part is None else part for part, n in parts])
+        self._high.clear()
+        return [low, high]
+
+
+def _person_keys(values: pa.Array) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+    """Two int64[k] for each value, the second 0 (None: all are) for a whole number, and what is
+    missing, bool[k]. Other texts are known by 127 bits of their BLAKE2 digest."""
+    if pa.types.is_floating(values.type):
+        values = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+    missing = values.is_null().to_numpy(zero_copy_only=False)
+    if pa.types.is_integer(values.type) and not pa.types.is_uint64(values.type):
+        numbers = pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+        if not np.any(numbers <= -_LARGEST) and not np.any(numbers >= _LARGEST):
+            return numbers, None, missing
+    texts = pc.fill_null(as_text(values), "0")
+    whole = pc.match_substring_regex(texts, r"^(0|-?[1-9][0-9]{0,17})$")
+    numbers = pc.if_else(whole, texts, "0").cast(pa.int64()).to_numpy(zero_copy_only=False)
+    others = texts.filter(pc.invert(whole)).to_pylist()
+    if not others:
+        return numbers, None, missing
+    digests = b"".join(blake2b(text.encode(), digest_size=16).digest() for text in others)
+    pairs = np.frombuffer(digests, dtype=np.int64).reshape(-1, 2)
+    low, high = numbers.copy(), np.zeros(len(numbers), dtype=np.int64)
+    where = ~whole.to_numpy(zero_copy_only=False)
+    low[where], high[where] = pairs[:, 0], pairs[:, 1] | 1
+    return low, high, missing
+
+
+class _Order:
+    """By what the records of a person are ordered: numbers, then texts, then what is missing."""
+
+    def __init__(self) -> None:
+        self._numbers: list[np.ndarray] = []
+        self._places: list[
+            np.ndarray
+        ] = []  # among all texts; −1 for numbers, −2 for what is missing
+        self._texts: list[pa.Array] = []
+        self._n_texts = 0
+
+    def add(self, column: pa.Array) -> None:
+        distinct, places = looked_up(column)
+        values = of_known_type(distinct)
+        numbers = np.append(as_numbers(values), np.nan)
+        at = np.where(np.isnan(numbers), -2, -1)
+        if pa.types.is_string(values.type):
+            is_text = np.isnan(numbers[:-1]) & values.is_valid().to_numpy(zero_copy_only=False)
+            texts = values.filter(pa.array(is_text))
+            at[:-1][is_text] = self._n_texts + np.arange(len(texts))
+            self._texts.append(texts)
+            self._n_texts += len(texts)
+        self._numbers.append(numbers[places])
+        self._places.append(at[places])
+
+    def keys(self) -> list[np.ndarray]:
+        """What sorts before what, the lesser key first; none without a column."""
+        if not self._numbers:
+            return []
+        numbers, places = _joined(self._numbers), _joined(self._places)
+        self._numbers.clear()
+        self._places.clear()
+        if not self._n_texts:
+            return [numbers]  # not a number: comes last
+        ranks = pc.rank(pa.concat_arrays(self._texts), tiebreaker="dense").to_numpy()
+        # At the end, where −2 and −1 point to.
+        ranks = np.append(ranks.astype(np.int64), [self._n_texts + 1, 0])
+        return [ranks[places], numbers]
+
+
+def _joined(parts: list[np.ndarray]) -> np.ndarray:
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)

@@ -1,0 +1,41 @@
+"""Work on all processors whose results come in order, with few of them waiting at a time."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_MOST_WORKERS = 4  # each holds what it works on in memory
+
+
+def workers() -> int:
+    """How many threads `in_order` works with: the processors there are for this process, or 4."""
+    return min(len(os.sched_getaffinity(0)), _MOST_WORKERS)
+
+
+def in_order(
+    function: Callable[[Item], Result], items: Iterable[Item]
+) -> Generator[Result, None, None]:
+    """function(item) of each item, in the order of the items, worked out in threads.
+
+    At most two items for each thread are taken ahead of the results. For work that spends its time
+    outside the interpreter: numpy, pyarrow, the operating system. What goes wrong with an item is
+    raised in its place; when the caller stops taking results, nothing more is begun, and what was
+    begun has ended before this ends.
+    """
+    ahead = 2 * workers()
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(workers()) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) == ahead:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)

@@ -1,0 +1,91 @@
+"""Columns of awkward values, and domains that read them: files and engines must agree on all."""
+
+import datetime
+
+import numpy as np
+import pyarrow as pa
+
+from rpexplore import Attribute, Bins, Categories, Domain, Integers
+from rpexplore.data.engine_coding import BLANKS
+
+DAY = datetime.date
+TEXTS = [
+    "a", "A", "a ", " a", "ä", "a\u0308", "", " ", "3", "3.0", " 3", "3 ", "+3", "03", "3e0", ".5",
+    "5.", "-0", "0", "-1", "10", "0.1", "0.30000000000000004", "0.3", "1e1", "1E+1", "1e400",
+    "-1e400", "1e-400", "1e99999", "1e-99999", "9" * 400, "0." + "0" * 400 + "1", "nan", "NaN",
+    "inf", "Infinity", "0x1", "1_0", "1 0", "١", "true", "TRUE", "1,0", "'", '"', "\\", "\\x61",
+    "%", "a\nb", "2024-01-31", "3d", "3f", "1e", ".", "+",
+    *(f"{blank}3{blank}" for blank in BLANKS), None,
+]  # fmt: skip
+FLOATS = [
+    0.0, -0.0, 1.0, 3.0, 0.1, 0.3, 0.1 + 0.2, 2.5, -1.0, 9.999999999999998, 10.0, 1e15, 1e16,
+    2.0**53, 2.0**53 + 2, 1e300, 5e-324, np.nextafter(10, 11), np.inf, -np.inf, np.nan, None,
+]  # fmt: skip
+WHOLE = [0, 1, 3, -1, 10, 2**53, 2**53 + 1, 2**62, -(2**63), 5, None]
+CENTS = ["0.00", "3.00", "0.10", "0.30", "-1.00", "10.00", "2.50", "99999999.99", None]
+COLUMNS = {
+    "text": pa.array(TEXTS, pa.string()),
+    "float": pa.array(FLOATS, pa.float64()),
+    "single": pa.array(FLOATS, pa.float32()),
+    "whole": pa.array(WHOLE, pa.int64()),
+    "flag": pa.array([True, False, None]),
+    "cents": pa.array(CENTS).cast(pa.decimal128(10, 2)),
+    "day": pa.array([DAY(2024, 1, 31), DAY(1969, 12, 31), DAY(2024, 2, 1), None]),
+}
+N_ROWS = max(map(len, COLUMNS.values()))
+
+
+def listed_texts() -> tuple[str, ...]:
+    """All texts that can be categories, and more than are compared one after the other."""
+    written = [text for text in TEXTS if text and text.strip()]
+    more = ["2.5", "0.25", "1e+16", "1e+300", "5e-324", "3.00", "0.10", "1.0", "9007199254740992"]
+    return tuple(dict.fromkeys([*written, *more, "false", "rest"]))
+
+
+VALUES = {
+    "listed": Categories(listed_texts()),
+    "few": Categories(("3", "a", "0.1", "0.3", "2.5", "nan", "inf", "true", "2024-01-31", "rest")),
+    "steps": Integers(-1, 10, 3),
+    "wide": Integers(-(2**53), 2**53, 2**50),
+    "bins": Bins((-1, 0, 0.1, 0.3, 0.30000000000000004, 2.5, 10, 1e16)),
+    "tiny": Bins((0, 5e-324, 1)),
+}
+WAYS = {
+    "text": tuple(VALUES),
+    "float": tuple(VALUES),
+    "single": ("listed", "few", "bins"),
+    "whole": ("few", "wide", "bins"),
+    "flag": ("few", "steps"),
+    "cents": ("listed", "bins"),
+    "day": ("few", "bins"),
+}
+
+
+def table() -> pa.Table:
+    """All columns, each once for each way to read it, and the number of the row."""
+    columns: dict[str, pa.Array] = {"row": pa.array(range(N_ROWS), pa.int64())}
+    for name, column in COLUMNS.items():
+        filled = pa.concat_arrays([column, pa.nulls(N_ROWS - len(column), column.type)])
+        columns |= {f"{name} {way}": filled for way in WAYS[name]}
+    return pa.table(columns)
+
+
+def domain() -> Domain:
+    attributes = [Attribute("row", Integers(0, N_ROWS - 1))]
+    for name in COLUMNS:
+        attributes += [Attribute(f"{name} {way}", VALUES[way]) for way in WAYS[name]]
+    return Domain(tuple(attributes))
+
+
+def tables() -> list[tuple[int, int]]:
+    return [(0, place) for place in range(1, len(domain()))]
+
+
+def others() -> dict[str, str]:
+    """The last value of every attribute but the first takes what is none of them."""
+    given = {}
+    for attribute in domain().attributes[1:]:
+        values = attribute.values
+        listed = values.values if isinstance(values, Categories) else attribute.labels()
+        given[attribute.name] = listed[-1]
+    return given

@@ -1,0 +1,51 @@
+"""Records coded as counting codes them, for tests of what each value means."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rpexplore.data.coding import coders
+from rpexplore.data.files import batches, readable
+from rpexplore.domain import Domain
+
+
+@dataclass(frozen=True, eq=False)
+class CodedRecords:
+    """codes: by place, the index of every record's value."""
+
+    codes: dict[int, np.ndarray]
+    n_records: int
+    sizes: np.ndarray
+
+    def counts(self, places: Sequence[int]) -> np.ndarray:
+        """The marginal on these places, record by record."""
+        found = np.zeros([int(self.sizes[place]) for place in places], dtype=np.int64)
+        if not places:
+            return found + self.n_records
+        np.add.at(found, tuple(self.codes[place] for place in places), 1)
+        return found
+
+
+def read_records(
+    path: str | Path,
+    domain: Domain,
+    places: Sequence[int],
+    *,
+    other: Mapping[str, str] | None = None,
+    progress: Callable[[float], None] = lambda share: None,
+) -> CodedRecords:
+    """All records of a file or folder in memory: what `FileSource.counted` sees batch by batch."""
+    path, coding = Path(path), coders(domain, places, other)
+    parts: dict[int, list[np.ndarray]] = {place: [] for place in places}
+    n_records = 0
+    with readable(path):
+        for batch, share in batches(path, [coder.name for coder in coding.values()]):
+            for place, coder in coding.items():
+                parts[place].append(coder.codes(batch.column(coder.name)))
+            n_records += batch.num_rows
+            progress(share)
+    none = [np.empty(0, dtype=np.uint8)]
+    codes = {place: np.concatenate(found or none) for place, found in parts.items()}
+    return CodedRecords(codes, n_records, domain.sizes)

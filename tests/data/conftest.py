@@ -1,0 +1,19 @@
+"""Engines that the tests of a process share."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.data.engines import Server, running_postgres, running_spark
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    with running_postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory) -> Iterator[object]:
+    with running_spark(tmp_path_factory.mktemp("spark")) as session:
+        yield session

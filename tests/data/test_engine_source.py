@@ -1,0 +1,498 @@
+"""Counting in engines: exact, of one state, by people's rules, and nothing else ever comes back."""
+
+import re
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rpexplore import Attribute, Bins, Categories, Domain, Integers
+from rpexplore.data import engine_counting, engine_session
+from rpexplore.data.connections import Connection
+from rpexplore.data.engine_source import EngineSource
+from rpexplore.data.source import PersonRule
+from rpexplore.errors import DataError, DomainError
+from tests.data.engines import Server, in_duckdb, in_spark, running_postgres
+
+SEX = ("m", "f", "ünïcode, x")
+DOMAIN = Domain(
+    (
+        Attribute("sex", Categories(SEX)),
+        Attribute("age", Integers(0, 99, 7)),
+        Attribute("pay", Bins((0, 0.5, 10, 100))),
+        Attribute("place", Categories(tuple(f"p{number}" for number in range(30)))),
+        Attribute("one", Integers(4, 4)),
+    )
+)
+TABLES = [(0, 1, 2), (1, 3), (0, 1), (2, 3, 4), (4,), ()]
+
+
+def people(n: int = 3001) -> pa.Table:
+    rng = np.random.default_rng(1)
+    return pa.table(
+        {
+            "note": pa.array([f"private {number}" for number in range(n)]),
+            "sex": pa.array(rng.choice(SEX, n).tolist(), pa.string()),
+            "age": pa.array(rng.integers(0, 100, n)),
+            "pay": pa.array(rng.choice([0.0, 0.5, 10.0, 99.999, 100.0], n)),
+            "place": pa.array([f"p{number}" for number in rng.integers(0, 30, n)], pa.string()),
+            "one": pa.array([4] * n, pa.int64()),
+            "who": pa.array([f"person {number}" for number in rng.integers(0, n // 2, n)]),
+            "turn": pa.array(rng.permutation(n)),
+        }
+    )
+
+
+def expected(records: pa.Table, places: tuple[int, ...]) -> np.ndarray:
+    """The marginal, record by record."""
+    code = {
+        "sex": SEX.index,
+        "age": lambda age: age // 7,
+        "pay": lambda pay: 0 if pay < 0.5 else 1 if pay < 10 else 2,
+        "place": lambda place: int(place[1:]),
+        "one": lambda one: 0,
+    }
+    counts = np.zeros([int(DOMAIN.sizes[place]) for place in places], dtype=np.int64)
+    for row in records.to_pylist():
+        names = [DOMAIN.names[place] for place in places]
+        counts[tuple(code[name](row[name]) for name in names)] += 1
+    return counts
+
+
+def check(source: EngineSource, records: pa.Table) -> None:
+    counts = source.counted(DOMAIN, TABLES)
+    assert sorted(counts.tables) == [(0, 1, 2), (1, 3), (2, 3, 4)]  # no set in another
+    assert counts.n_records == len(records)
+    for table in TABLES:
+        assert np.array_equal(counts.counts(table), expected(records, table)), table
+
+
+@pytest.fixture(params=["duckdb", "postgresql"])
+def store(request, tmp_path):
+    """Stores a table in an engine: called with the table, it gives the source."""
+    if request.param == "duckdb":
+        return lambda records: in_duckdb(records, tmp_path / "records.duckdb")
+    server = request.getfixturevalue("postgres")
+    return lambda records: server.source(records, "people")
+
+
+# --- counts
+
+
+def test_counts_are_exact(store):
+    records = people()
+    source = store(records)
+    check(source, records)
+    assert source.columns() == tuple(records.column_names)
+
+
+def test_counts_are_exact_in_spark(spark, tmp_path):
+    records = people(500)
+    source = in_spark(spark, records, tmp_path)
+    check(source, records)
+    assert source.columns() == tuple(records.column_names)
+    assert source.dataset(tmp_path) == "spark://localhost/default.records"
+    assert source.stamp() == source.stamp()
+
+
+def test_no_records_are_records_too(store):
+    records = people().slice(0, 0)
+    check(store(records), records)
+
+
+@settings(max_examples=15)
+@given(st.data())
+def test_any_tables_of_any_records(tmp_path_factory, data):
+    sizes = data.draw(st.lists(st.sampled_from([1, 2, 3, 30]), min_size=1, max_size=5))
+    domain = Domain(
+        tuple(
+            Attribute(f"a{place}", data.draw(st.sampled_from([Categories(texts), Integers(0, n)])))
+            for place, n in ((place, size - 1) for place, size in enumerate(sizes))
+            for texts in [tuple(map(str, range(n + 1)))]
+        )
+    )
+    places = st.sets(st.sampled_from(range(len(sizes)))).map(lambda found: tuple(sorted(found)))
+    tables = data.draw(st.lists(places, min_size=1, max_size=6))
+    rows = data.draw(st.lists(st.tuples(*(st.integers(0, n - 1) for n in sizes)), max_size=12))
+    columns = {
+        f"a{place}": pa.array([str(row[place]) for row in rows], pa.string())
+        for place in range(len(sizes))
+    }
+    path = tmp_path_factory.mktemp("any") / "records.duckdb"
+    counts = in_duckdb(pa.table(columns), path).counted(domain, tables)
+    assert counts.n_records == len(rows)
+    for table in tables:
+        found = counts.counts(table)
+        tallied = Counter(tuple(row[place] for place in table) for row in rows)
+        assert found.sum() == len(rows)
+        assert all(found[cell] == n for cell, n in tallied.items())
+
+
+def test_counts_above_four_thousand_million(monkeypatch):
+    """Cells are held in 32 bits until one needs more."""
+    tally = engine_counting.Tally([(0,)], [3])
+    rows = [(-1, 0, 2**33 + 1), (0, 1, 1), (0, 2, 2**33)]
+    for part, cell, n in rows:
+        tally.add(pa.record_batch({"part": [part], "cell": [cell], "n": [n]}))
+    counts = tally.counts(Domain.from_sizes({"a": 3}), None, "x")
+    assert counts.counts((0,)).tolist() == [0, 1, 2**33]
+
+
+# --- what comes back
+
+
+def test_nothing_but_places_and_counts_comes_back(store, monkeypatch):
+    records = people()
+    source, came = store(records), []
+    add = engine_counting.Tally.add
+    monkeypatch.setattr(
+        engine_counting.Tally, "add", lambda self, piece: (came.append(piece), add(self, piece))
+    )
+    source.counted(DOMAIN, TABLES, persons=PersonRule("who", 3001))
+    n_cells = sum(np.count_nonzero(expected(records, table)) for table in TABLES[:2])
+    n_cells += np.count_nonzero(expected(records, (2, 3, 4)))
+    assert {piece.schema.names[0] for piece in came} == {"part"}
+    for piece in came:
+        assert piece.schema.names == ["part", "cell", "n"]
+        assert all(pa.types.is_integer(kind) for kind in piece.schema.types)
+    n_checks = 1 + 2 * len(DOMAIN) + 2  # whether somebody's, and the most of one person
+    assert sum(piece.num_rows for piece in came) == n_cells + n_checks
+
+
+def test_rows_come_in_pieces(store, monkeypatch):
+    monkeypatch.setattr(engine_session, "_PIECE", 7)
+    records = people(200)
+    check(store(records), records)
+
+
+@pytest.mark.parametrize("value", ["s3cr3t", None, ""])
+def test_what_is_not_in_the_codebook_is_told_apart_and_never_shown(value, store):
+    records = people(50)
+    at = records.column_names.index("sex")
+    column = pa.array([value, *records["sex"].to_pylist()[1:]], pa.string())
+    source = store(records.set_column(at, "sex", column))
+    what = "a missing value" if value is None else "a value that is not in the codebook"
+    with pytest.raises(DataError, match=f"'sex' holds {what}") as caught:
+        source.counted(DOMAIN, TABLES)
+    assert "s3cr3t" not in caught.value.on_screen()
+    counts = source.counted(DOMAIN, TABLES, other={"sex": "f"})
+    assert counts.n_records == 50
+    source.counted(DOMAIN, [(1,)])  # of no concern there
+
+
+def test_an_unknown_other_is_refused(store):
+    source = store(people(5))
+    with pytest.raises(DomainError, match="'nobody'"):
+        source.counted(DOMAIN, TABLES, other={"nobody": "f"})
+    with pytest.raises(DataError, match="'nonsense'"):
+        source.counted(DOMAIN, TABLES, other={"sex": "nonsense"})
+
+
+def test_counts_that_do_not_agree_are_refused():
+    """As those of a view that is another whenever it is read."""
+    for rows in (
+        [(-1, 0, 2), (0, 0, 2), (1, 0, 1)],  # totals
+        [(-1, 0, 2), (0, 0, 2), (1, 3, 2)],  # the marginal of what both have
+        [(-1, 0, 2), (0, 0, 2), (1, 0, 2), (1, 4, 2)],  # a cell that is none
+        [(0, 0, 2), (1, 0, 2)],
+    ):
+        tally = engine_counting.Tally([(0, 1), (1, 2)], [2, 2, 2])
+        for part, cell, n in rows:
+            tally.add(pa.record_batch({"part": [part], "cell": [cell], "n": [n]}))
+        with pytest.raises(DataError, match="changed while they were counted"):
+            tally.counts(Domain.from_sizes({"a": 2, "b": 2, "c": 2}), None, "x")
+
+
+def test_more_cells_than_memory_holds_are_refused(store):
+    domain = Domain.from_sizes(dict.fromkeys("abc", 1000))
+    with pytest.raises(DataError, match="1,000,000,000 cells"):
+        store(people(5)).counted(domain, [(0, 1, 2)])
+
+
+# --- persons
+
+
+def kept(records: pa.Table, most: int) -> pa.Table:
+    """The first so many records of each person, by turn."""
+    rows, seen = [], Counter()
+    for row in sorted(records.to_pylist(), key=lambda row: row["turn"]):
+        seen[row["who"]] += 1
+        if seen[row["who"]] <= most:
+            rows.append(row)
+    return pa.Table.from_pylist(rows, records.schema)
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_the_first_records_of_each_person(most, store):
+    records = people(400)
+    rule = PersonRule("who", most, "keep first", "turn")
+    counts = store(records).counted(DOMAIN, TABLES, persons=rule)
+    wanted = kept(records, most)
+    assert counts.n_records == len(wanted)
+    for table in TABLES:
+        assert np.array_equal(counts.counts(table), expected(wanted, table))
+
+
+def test_the_first_records_of_each_person_in_spark(spark, tmp_path):
+    records = people(100)
+    rule = PersonRule("who", 1, "keep first", "turn")
+    counts = in_spark(spark, records, tmp_path, "persons").counted(DOMAIN, [(0, 1)], persons=rule)
+    assert np.array_equal(counts.counts((0, 1)), expected(kept(records, 1), (0, 1)))
+
+
+def test_too_many_records_of_a_person_are_refused(store):
+    records = people(400)
+    most = max(Counter(records["who"].to_pylist()).values())
+    source = store(records)
+    assert source.counted(DOMAIN, TABLES, persons=PersonRule("who", most)).n_records == 400
+    with pytest.raises(DataError, match=f"more records than the {most - 1} that") as caught:
+        source.counted(DOMAIN, TABLES, persons=PersonRule("who", most - 1))
+    assert not re.search(r"person \d", caught.value.on_screen())
+
+
+@pytest.mark.parametrize("nobody", [None, ""])
+def test_records_of_nobody_are_refused(nobody, store):
+    records = people(9)
+    at = records.column_names.index("who")
+    records = records.set_column(at, "who", pa.array([nobody, *"bcdefghi"], pa.string()))
+    for rule in (PersonRule("who", 9), PersonRule("who", 1, "keep first", "turn")):
+        with pytest.raises(DataError, match="nobody knows whose"):
+            store(records).counted(DOMAIN, TABLES, persons=rule)
+
+
+def test_persons_are_told_apart_letter_by_letter(store):
+    records = people(4)
+    at = records.column_names.index("who")
+    source = store(records.set_column(at, "who", pa.array(["a", "A", "a ", " a"])))
+    assert source.counted(DOMAIN, TABLES, persons=PersonRule("who", 1)).n_records == 4
+
+
+def test_rules_that_cannot_be_followed_are_refused(store):
+    source = store(people(5))
+    with pytest.raises(DataError, match="have no order"):
+        source.counted(DOMAIN, TABLES, persons=PersonRule("who", 1, "keep first"))
+    with pytest.raises(DataError, match="no column 'whose'"):
+        source.counted(DOMAIN, TABLES, persons=PersonRule("whose", 1))
+
+
+# --- what a ledger knows the records by
+
+
+def test_one_duckdb_file_is_one_dataset(tmp_path, monkeypatch):
+    source = in_duckdb(people(5), tmp_path / "records.duckdb")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link.duckdb").symlink_to("records.duckdb")
+    for url in ("duckdb://records.duckdb", f"duckdb://{tmp_path}/link.duckdb"):
+        for table in ("records", "main.records", "Records"):
+            other = EngineSource(Connection("OTHER", url), table)
+            assert other.dataset(tmp_path) == "duckdb:records.duckdb/main.records"
+            assert other.stamp() == source.stamp()
+            assert other.home == tmp_path
+    assert source.dataset(Path("/elsewhere")) == f"duckdb:{tmp_path}/records.duckdb/main.records"
+
+
+def test_one_table_of_a_server_is_one_dataset(postgres, tmp_path):
+    postgres.source(people(5), "people")
+    urls = [
+        postgres.url,
+        f"postgres://keeper@/?host={postgres.folder}&port=5432&dbname=postgres",
+        f"postgresql:///postgres?host={postgres.folder}&user=keeper&application_name=x",
+    ]
+    sources = [
+        EngineSource(Connection("X", url), name)
+        for url in urls
+        for name in ("people", "public.people")
+    ]
+    assert {source.dataset(tmp_path) for source in sources} == {
+        "postgresql://localhost:5432/postgres/public.people"
+    }
+    assert len({source.stamp() for source in sources}) == 1
+    assert {source.home for source in sources} == {None}
+
+
+def test_another_column_is_another_stamp(postgres):
+    source = postgres.source(people(5), "people")
+    before = source.stamp()
+    postgres.run("INSERT INTO people SELECT * FROM people")
+    assert source.stamp() == before  # no record is looked at
+    postgres.run("ALTER TABLE people ALTER age TYPE int")
+    assert source.stamp() != before
+
+
+# --- refusals
+
+
+def refusal(source: EngineSource, domain: Domain = DOMAIN) -> DataError:
+    with pytest.raises(DataError) as caught:
+        source.counted(domain, [(0,)])
+    return caught.value
+
+
+@pytest.mark.parametrize("name", ["nothing", "nowhere.people"])
+def test_a_table_that_is_not_there(name, store):
+    source = store(people(5))
+    error = refusal(EngineSource(source.connection, name))
+    assert f"there is no table {name!r}" in str(error)
+
+
+def test_names_of_postgresql_are_taken_letter_by_letter(postgres):
+    source = EngineSource(postgres.source(people(5), "people").connection, "People")
+    assert "there is no table 'People'" in str(refusal(source))
+
+
+def test_a_table_that_is_not_there_in_spark(spark):
+    error = refusal(EngineSource(Connection("CLUSTER", "spark://"), "nothing"))
+    assert "there is no table 'nothing'" in str(error)
+
+
+@pytest.mark.parametrize("name", ["", "a.b.c", "a.", ".a"])
+def test_what_names_no_table(name):
+    with pytest.raises(DataError, match=r"schema\.table"):
+        EngineSource(Connection("X", "duckdb:///x"), name)
+
+
+def test_a_column_that_is_not_there(store):
+    error = refusal(store(people(5)), Domain.from_sizes({"sex2": 2}))
+    assert "have no column 'sex2'" in str(error)
+    assert "note" not in str(error)
+
+
+def test_a_table_that_may_not_be_read(postgres):
+    postgres.source(people(5), "people")
+    postgres.run("DROP ROLE IF EXISTS guest", "CREATE ROLE guest LOGIN PASSWORD 's3cr3t'")
+    url = postgres.url.replace("keeper@", "guest:s3cr3t@")
+    error = refusal(EngineSource(Connection("GUEST", url), "people"))
+    assert "may not read the table 'people'" in str(error)
+    assert "s3cr3t" not in error.on_screen()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ann:s3cr3t@127.0.0.1:1/survey",
+        "postgresql://ann:s3cr3t@/x?host=/nowhere",
+        "postgresql://ann:s3cr3t@[::1/x",
+        "postgresql://ann:s3cr3t@localhost:none/x",
+        "postgresql://ann:s3cr3t@localhost/x?nonsense=s3cr3t",
+    ],
+)
+def test_a_server_that_cannot_be_reached(url):
+    error = refusal(EngineSource(Connection("AWAY", url), "people"))
+    assert "'AWAY'" in str(error)
+    assert "ann" not in str(error)
+    assert "s3cr3t" not in error.on_screen()
+
+
+def test_a_duckdb_file_that_is_not_there_or_is_none(tmp_path):
+    path = tmp_path / "records.duckdb"
+    source = EngineSource(Connection("FILE", f"duckdb://{path}"), "records")
+    assert "not there" in str(refusal(source))
+    path.write_bytes(b"nonsense" * 1000)
+    assert "'FILE'" in str(refusal(source))
+
+
+@pytest.mark.parametrize(("package", "extra"), [("ibis", "duckdb"), ("duckdb", "duckdb")])
+def test_a_missing_package_tells_what_to_install(package, extra, tmp_path, monkeypatch):
+    source = in_duckdb(people(5), tmp_path / "records.duckdb")
+    monkeypatch.setattr(
+        engine_session, "find_spec", lambda name: None if name == package else object()
+    )
+    assert f"rpexplore[{extra}]" in str(refusal(source))
+
+
+def test_nothing_is_ever_written(postgres):
+    """Not even by what stands in a view."""
+    postgres.run(
+        "DROP VIEW IF EXISTS sly",
+        "CREATE TABLE IF NOT EXISTS written (x int)",
+        "CREATE OR REPLACE FUNCTION writes() RETURNS text VOLATILE LANGUAGE sql AS "
+        "$$ INSERT INTO written VALUES (1); SELECT 'm' $$",
+        "CREATE VIEW sly AS SELECT writes() AS sex FROM generate_series(1, 3)",
+    )
+    error = refusal(EngineSource(postgres.connection, "sly"))
+    assert "read-only" in error.private
+    assert postgres.run("SELECT count(*) FROM written") == [(0,)]
+
+
+# --- stopped on the way
+
+
+class Cancel(Exception):
+    """What the caller raises to stop."""
+
+
+def stopping(error: BaseException):
+    started = time.monotonic()
+
+    def progress(share: float) -> None:
+        if time.monotonic() - started > 1:
+            raise error
+
+    return progress
+
+
+SLOW = Domain((Attribute("c", Categories(("0", "1"))),))
+
+
+@pytest.mark.parametrize("error", [Cancel, KeyboardInterrupt])
+def test_the_caller_stops_a_server(error, postgres):
+    postgres.run(
+        "CREATE OR REPLACE VIEW slow AS SELECT '1' AS c FROM generate_series(1, 10000) "
+        "WHERE pg_sleep(0.1)::text = ''"
+    )
+    with pytest.raises(error):
+        EngineSource(postgres.connection, "slow").counted(SLOW, [(0,)], progress=stopping(error()))
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'rpexplore'"
+    deadline = time.monotonic() + 5
+    while postgres.run(waiting) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert postgres.run(waiting) == []
+
+
+def test_the_caller_stops_duckdb(tmp_path):
+    import duckdb
+
+    source = in_duckdb(pa.table({"c": ["1"]}), tmp_path / "records.duckdb")
+    with duckdb.connect(source.connection.location) as database:
+        database.execute(
+            "CREATE OR REPLACE VIEW slow AS "
+            "SELECT (range % 2)::varchar AS c FROM range(1000000000000)"
+        )
+    started = time.monotonic()
+    with pytest.raises(Cancel):
+        EngineSource(source.connection, "slow").counted(SLOW, [(0,)], progress=stopping(Cancel()))
+    assert time.monotonic() - started < 20
+
+
+def test_the_caller_stops_spark(spark):
+    spark.range(10**12).selectExpr("cast(id % 2 as string) as c").createOrReplaceTempView("slow")
+    source = EngineSource(Connection("CLUSTER", "spark://"), "slow")
+    started = time.monotonic()
+    with pytest.raises(Cancel):
+        source.counted(SLOW, [(0,)], progress=stopping(Cancel()))
+    assert time.monotonic() - started < 60
+    assert spark.range(3).count() == 3  # the session itself goes on
+
+
+def test_a_server_that_dies_on_the_way():
+    with running_postgres() as server:
+        server.run(
+            "CREATE VIEW slow AS SELECT '1' AS c FROM generate_series(1, 10000) "
+            "WHERE pg_sleep(0.1)::text = ''"
+        )
+        killed: list[Server] = []
+
+        def progress(share: float) -> None:
+            if not killed:
+                killed.append(server)
+                time.sleep(1)  # until the statement runs
+                server.stop()
+
+        with pytest.raises(DataError, match="connection was lost") as caught:
+            EngineSource(server.connection, "slow").counted(SLOW, [(0,)], progress=progress)
+        assert str(server.folder) not in str(caught.value)

@@ -1,0 +1,96 @@
+"""Releases in processes of their own, that are killed or run out of disk.
+
+Processes are forked from one that has the library loaded already: a run begins at once.
+"""
+
+import importlib
+import multiprocessing
+import os
+import resource
+import signal
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from rpexplore.errors import RpexploreError
+from rpexplore.plan import Plan
+from rpexplore.release import release, resume
+
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(["tests.stopped_runs"])
+
+REFUSED = 3  # exit code
+
+
+def killed(function: str, nth: int, *run: Path | str) -> None:
+    """Run, and die of a signal the n-th time that a function is called.
+
+    function: "module.name" or "module.Class.name". run: plan file, data and output; or "resume"
+    and output
+    """
+    process = _processes.Process(target=_deadly, args=(function, nth, *run))
+    process.start()
+    process.join(120)
+    assert process.exitcode == -signal.SIGKILL, process.exitcode
+
+
+def started(*run: Path | str) -> BaseProcess:
+    """A run that has just begun."""
+    ours, theirs = _processes.Pipe()
+    process = _processes.Process(target=_begun, args=(theirs, *run))
+    process.start()
+    ours.poll(120)
+    return process
+
+
+def limited(most_bytes: int, *run: Path | str) -> str:
+    """What a run is refused with where no file may grow beyond so many bytes."""
+    ours, theirs = _processes.Pipe()
+    process = _processes.Process(target=_limited, args=(theirs, most_bytes, *run))
+    process.start()
+    told = ours.recv() if ours.poll(120) else ""
+    process.join(120)
+    assert process.exitcode == REFUSED, process.exitcode
+    return told
+
+
+def _deadly(function: str, nth: int, *run: Path | str) -> None:
+    module, _, name = function.rpartition(".")
+    try:
+        owner = importlib.import_module(module)
+    except ModuleNotFoundError:
+        module, _, of = module.rpartition(".")
+        owner = getattr(importlib.import_module(module), of)
+    before, calls = getattr(owner, name), []
+
+    def deadly(*args, **options):
+        calls.append(1)
+        if len(calls) == nth:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return before(*args, **options)
+
+    setattr(owner, name, deadly)
+    _go(*run)
+
+
+def _begun(pipe, *run: Path | str) -> None:
+    pipe.send("begun")
+    try:
+        _go(*run)
+    except RpexploreError:
+        os._exit(REFUSED)
+
+
+def _limited(pipe, most_bytes: int, *run: Path | str) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+    try:
+        _go(*run)
+    except RpexploreError as error:
+        pipe.send(str(error))
+        os._exit(REFUSED)
+
+
+def _go(plan: Path | str, *where: Path | str) -> None:
+    if plan == "resume":
+        resume(*where)
+    else:
+        release(Plan.load(plan), *where)
