@@ -1,0 +1,1 @@
+"""What is made of released tables afterwards, without any records: it spends no privacy."""

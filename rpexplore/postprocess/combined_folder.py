@@ -1,0 +1,228 @@
+"""The folder of combined tables: like a release's, without a plan.
+
+    tables/NNNN_age_sex.*   each table as Parquet and CSV, one row a cell
+    estimates.json          domain, tables, and of each residual its attributes and exact σ²
+    contributions.parquet   the contribution of each residual (residual: its place in the list of
+                            estimates.json; cell: row-major; contribution: centred, float64)
+    manifest.json           label, sources, guarantee, and size and SHA-256 of every file
+    README.md               how to read all this
+
+Written as a `new_folder`; the manifest comes last.
+"""
+
+import json
+import os
+import platform
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import partial
+from importlib.metadata import version
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rpexplore.codebook import attributes_from_schema, schema_from_attributes
+from rpexplore.domain import Domain
+from rpexplore.errors import ReleaseError, RpexploreError
+from rpexplore.exact import exact_text
+from rpexplore.manifest import CONFIDENCE, file_entry
+from rpexplore.new_folder import check_new, check_room, new_folder
+from rpexplore.parallel import in_order
+from rpexplore.postprocess.combined_readme import readme
+from rpexplore.postprocess.estimates import Estimates
+from rpexplore.postprocess.source import Source
+from rpexplore.postprocess.stored_arrays import read_arrays, write_arrays
+from rpexplore.release_folder import BYTES_PER_CELL, Release, table_path, write_cells
+from rpexplore.strategy import Strategy
+
+KIND = ("rpexplore-combined", 1)
+
+_CONTRIBUTIONS = "contributions.parquet"
+_MANIFEST = "manifest.json"
+
+
+def write_combined(
+    estimates: Estimates,
+    output: str | Path,
+    *,
+    progress: Callable[[str, float], None] = lambda doing, share: None,
+) -> None:
+    """Write the folder `output`, which must not exist yet; complete or not at all.
+
+    progress: told what is being done, and the share that is done; may raise to stop it. Raises
+    `ReleaseError` for what cannot be written.
+    """
+    output = Path(output)
+    check_new(output)
+    sizes = estimates.domain.sizes.tolist()
+    cells = sum(prod(sizes[place] for place in table) for table in estimates.tables)
+    check_room(BYTES_PER_CELL * float(cells), output)
+    try:
+        with new_folder(output) as folder:
+            progress("Writing what the tables come from", 0.0)
+            _write_estimates(estimates, folder)
+            files = [file_entry(folder, name) for name in ("estimates.json", _CONTRIBUTIONS)]
+            (folder / "tables").mkdir()
+            count = len(estimates.tables)
+            write = partial(_written_table, estimates, folder)
+            with closing(in_order(write, range(count))) as written:
+                for position, entries in enumerate(written):
+                    files += entries
+                    if position % 16 == 0:
+                        progress("Writing the tables", position / count)
+            (folder / "README.md").write_text(readme(estimates), encoding="utf-8", newline="\n")
+            files.append(file_entry(folder, "README.md"))
+            _write_manifest(estimates, folder, files)
+    except OSError as error:
+        raise ReleaseError(
+            f"The tables could not be written to {str(output)!r} ({error.strerror or error}) and "
+            "nothing of them was left; make room, or choose another folder."
+        ) from None
+    progress("Finished", 1.0)
+
+
+def load_combined(folder: str | Path) -> Estimates:
+    """Open a folder that `write_combined` has made.
+
+    Raises `ReleaseError` if it is not one or a file was changed.
+    """
+    folder = Path(folder)
+    manifest = _manifest(folder)
+    found = manifest.get("format"), manifest.get("format_version")
+    if found != KIND:
+        raise ReleaseError(
+            f"{str(folder)!r} does not hold combined tables that can be read here (format "
+            f"{found[0]!r}, version {found[1]!r}; it must be {KIND[0]!r}, version {KIND[1]})."
+        )
+    try:
+        entries = {entry["path"]: entry for entry in manifest["files"]}
+        for path in {"estimates.json", _CONTRIBUTIONS, *entries}:
+            _refuse_changed(folder, path, entries[path])
+        sources = tuple(Source.from_json(each) for each in manifest["sources"])
+        return _read_estimates(folder, sources)
+    except ReleaseError:
+        raise
+    except (RpexploreError, OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise ReleaseError(
+            f"{str(folder)!r} does not hold combined tables as they are written; use the original "
+            "folder."
+        ) from None
+
+
+def opened(folder: str | Path) -> Release | Estimates:
+    """What a folder holds, a release or combined tables; `ReleaseError` if neither."""
+    folder = Path(folder)
+    if _manifest(folder).get("format") == KIND[0]:
+        return load_combined(folder)
+    return Release.load(folder)
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads((folder / _MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        manifest = None
+    if not isinstance(manifest, dict):
+        raise ReleaseError(
+            f"{str(folder)!r} is not a finished release: it has no readable {_MANIFEST}."
+        )
+    return manifest
+
+
+def _refuse_changed(folder: Path, path: str, entry: Mapping[str, Any]) -> None:
+    """Raise `ReleaseError` unless the file is as the manifest has it."""
+    try:
+        found = file_entry(folder, path)
+    except OSError:
+        found = None
+    if found != {key: entry[key] for key in ("path", "bytes", "sha256")}:
+        raise ReleaseError(
+            f"The file {path!r} of {str(folder)!r} is missing or was changed since; restore it, or "
+            "use the original folder."
+        )
+
+
+def _written_table(estimates: Estimates, folder: Path, position: int) -> list[dict[str, Any]]:
+    """Write one table; what the manifest says of its files."""
+    names = [estimates.domain.names[place] for place in estimates.tables[position]]
+    path = table_path(position, names)
+    write_cells(folder / path, iter([estimates.cells(names)]))
+    endings = (".parquet", ".csv")
+    return [file_entry(folder, f"{path}{ending}", attributes=names) for ending in endings]
+
+
+def _write_estimates(estimates: Estimates, folder: Path) -> None:
+    names = estimates.domain.names
+    content = {
+        "domain": schema_from_attributes(estimates.domain.attributes),
+        "tables": [[names[place] for place in table] for table in estimates.tables],
+        "strategies": [
+            {
+                "attribute": names[place],
+                "bits": strategy.bits,
+                "matrix": strategy.integers.tolist(),
+            }
+            for place, strategy in sorted(estimates.strategies.items())
+        ],
+        "residuals": [
+            {
+                "attributes": [names[place] for place in subset],
+                "sigma_squared": exact_text(estimates.variances[subset]),
+            }
+            for subset in estimates.contributions
+        ],
+    }
+    text = json.dumps(content, ensure_ascii=False)
+    (folder / "estimates.json").write_text(f"{text}\n", encoding="utf-8", newline="\n")
+    write_arrays(folder / _CONTRIBUTIONS, "contribution", estimates.contributions.values())
+
+
+def _read_estimates(folder: Path, sources: tuple[Source, ...]) -> Estimates:
+    content = json.loads((folder / "estimates.json").read_text(encoding="utf-8"))
+    domain = Domain(tuple(attributes_from_schema(content["domain"])))
+    residuals = content["residuals"]
+    subsets = [domain.positions(each["attributes"]) for each in residuals]
+    shapes = [tuple(domain.sizes[list(subset)].tolist()) for subset in subsets]
+    arrays = read_arrays(folder / _CONTRIBUTIONS, "contribution", shapes, np.float64)
+    sigma_squared = [Fraction(each["sigma_squared"]) for each in residuals]
+    return Estimates(
+        domain,
+        tuple(domain.positions(table) for table in content["tables"]),
+        dict(zip(subsets, arrays, strict=True)),
+        dict(zip(subsets, sigma_squared, strict=True)),
+        {
+            domain.position(each["attribute"]): Strategy(np.array(each["matrix"]), each["bits"])
+            for each in content["strategies"]
+        },
+        sources,
+    )
+
+
+def _write_manifest(estimates: Estimates, folder: Path, files: list[dict[str, Any]]) -> None:
+    spent = estimates.spent
+    manifest = {
+        "format": KIND[0],
+        "format_version": KIND[1],
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "label": estimates.label,
+        "rho": exact_text(spent.rho),
+        "rho_is_known": spent.is_known,
+        "privacy_unit": spent.unit,
+        "guarantee": estimates.guarantee,
+        "interval_confidence": CONFIDENCE,
+        "sources": [source.to_json() for source in estimates.sources],
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("rpexplore", "numpy", "pyarrow")},
+        },
+        "files": files,
+    }
+    with (folder / _MANIFEST).open("w", encoding="utf-8", newline="\n") as file:
+        json.dump(manifest, file, indent=1, ensure_ascii=False)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,295 @@
+"""Nonnegative tables: the nearest contributions whose tables have no cell below 0.
+
+GReM-LNN (ReM §3.1): minimise Σ_A ‖c_A − z_A‖² over the contributions of a release's closure such
+that every maximal table is nonnegative; all other tables are sums of these. Distances are measured
+as in `table_map`: the σ² are left out, as the paper does. Beyond the paper the total is kept as it
+was measured, unless told otherwise: cells that come up from below 0 would raise it by far more
+than its standard error, and all tables with it.
+
+Solved by the alternating direction method of multipliers on M c = y, y ≥ 0, whose step in c is
+exact: M_TᵀM_T is a number for each subset of T (without strategies; with them, a bound on it takes
+its place). One number x for each cell holds y = max(x, 0) and the multiplier λ = −ρ min(x, 0). With
+any multipliers λ ≥ 0 and c(λ) = z + ½ K Mᵀλ
+    −½ Σ_A (Mᵀλ)_Aᵀ (c(λ) + z)_A
+is a lower bound on what is minimised; what c(λ) lacks to be nonnegative is added, spread evenly,
+for an upper one. The contributions returned are those of the upper bound: their tables are
+nonnegative and agree, whenever the search stops. As the objective is strongly convex, they are
+within √gap of the optimum, relative to how far they were moved.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeVar
+
+import numpy as np
+
+from rpexplore.errors import ReleaseError
+from rpexplore.parallel import in_order
+from rpexplore.postprocess.table_map import Contributions, Places, TableMap, subsets
+from rpexplore.solvers.solution import share_done
+from rpexplore.strategy import Strategy
+from rpexplore.threads import in_one_thread
+
+GAP = 1e-3
+"""Where the search stops unless told otherwise; finer is lost in the noise."""
+
+Made = TypeVar("Made")
+
+Progress = Callable[[float, float], None]
+"""Told the share that is done and the gap so far, after every round; may raise to stop."""
+
+# The first of these is the weight of the constraints, as a multiple of the objective's; tried from
+# 1 to 64 on tables of Adult and of single figures. The second is usual, 1 to 2.
+_PENALTY, _RELAXATION = 12.0, 1.6
+_ROUNDS_BETWEEN_CHECKS = 20
+_MOST_ROUNDS = 20_000
+_CELLS_AT_ONCE = 1 << 17  # of the tables that a thread takes at a time
+_FIRST_EVENLY = 0.03
+_ROUNDING = 1e-24  # of the squared length of what is given: whatever is below is no distance
+
+
+@dataclass(frozen=True, eq=False)
+class Nonnegative:
+    """Contributions whose maximal tables have no negative cell.
+
+    contributions  like those given, read-only; `reconstruct.marginal` makes tables of them
+    distance       Σ_A ‖c_A − z_A‖² to those given
+    gap            by how much of it, at most, this is more than the smallest possible
+    rounds         how long the search took
+    """
+
+    contributions: Contributions
+    distance: float
+    gap: float
+    rounds: int
+
+
+@in_one_thread
+def nonnegative(
+    contributions: Contributions,
+    sizes: np.ndarray,
+    strategies: Mapping[int, Strategy],
+    *,
+    keep_total: bool = True,
+    gap: float = GAP,
+    progress: Progress = lambda share, gap: None,
+) -> Nonnegative:
+    """The nearest contributions whose tables are nonnegative, up to a gap.
+
+    contributions: of a downward closed family of attribute sets, as `reconstruct.contribution`
+    returns them; sizes: int64[d], of all attributes
+    keep_total: the total stays as it is (0 where it is negative); else it moves like all others
+
+    Raises `ReleaseError` for a gap that is not between 0 and 1 or out of reach.
+    """
+    if not 0 < gap < 1:
+        raise ReleaseError(
+            f"The gap must be above 0 and below 1, got {gap}; {GAP} is enough for most purposes."
+        )
+    search = _Search(TableMap(contributions, sizes, strategies), contributions, keep_total)
+    progress(0.0, 1.0)
+    found = search.unchanged()
+    while found is None and search.rounds < _MOST_ROUNDS:
+        search.step()
+        if search.rounds % _ROUNDS_BETWEEN_CHECKS == 0:
+            found = search.checked(gap)
+        progress(share_done(search.gap, gap), search.gap)
+    if found is None:
+        raise ReleaseError(
+            f"After {_MOST_ROUNDS:,} rounds the gap is {search.gap:.2g}, above {gap:.2g}; ask for "
+            "a larger gap."
+        )
+    progress(1.0, found.gap)
+    return found
+
+
+class _Search:
+    """The state of the method: one number x a cell of the maximal tables."""
+
+    def __init__(self, tables: TableMap, given: Contributions, keep_total: bool) -> None:
+        self._keep_total = keep_total
+        if keep_total:
+            given = {**given, (): np.maximum(given[()], 0.0)}
+        self._map, self._given, self._found = tables, given, dict(given)
+        self._length = tables.product(given, given)
+        self._batches = _batches(tables)
+        # In units in which the bound of a table's own contribution is 1.
+        self._penalty = {each: _PENALTY / tables.bound(each, each) for each in tables.tables}
+        self._curvature = dict.fromkeys(tables.family, 0.0)
+        for table in tables.tables:
+            for subset in subsets(table):
+                self._curvature[subset] += self._penalty[table] * tables.bound(table, subset)
+        self._cells = self._tables(given)
+        # M c of the last round; needed only where the step in c is not exact.
+        self._values = dict(self._cells) if tables.strategies else None
+        self._lower, self._evenly = 0.0, _FIRST_EVENLY
+        self.rounds, self.gap = 0, 1.0
+
+    def unchanged(self) -> Nonnegative | None:
+        """What needs no search: tables without negative cells, or of nothing at all."""
+        if not any(np.any(cells < 0) for cells in self._cells.values()):
+            return Nonnegative(_read_only(self._given), 0.0, 0.0, 0)
+        if self._keep_total and self._given[()] == 0:  # then all cells can only be 0
+            nothing = {places: np.zeros_like(values) for places, values in self._given.items()}
+            return Nonnegative(_read_only(nothing), self._length, 0.0, 0)
+        return None
+
+    def step(self) -> None:
+        """One round: the contributions nearest to what the tables should be, then x."""
+        pull = self._pulled_back(self._wanted)
+        for places, values in pull.items():
+            curvature = self._curvature[places]
+            found = 2 * self._given[places] + self._map.shaped(places, values)
+            if self._values is not None:
+                found += curvature * self._found[places]
+            self._found[places] = found / (2 + curvature)
+        if self._keep_total:
+            self._found[()] = self._given[()]
+        for table, values in self._each(lambda each: self._map.table(each, self._found)):
+            # x ← r M c + (1 − r) y + u with y and u the two sides of x, r the relaxation.
+            cells = self._cells[table]
+            cells += _RELAXATION * (values - np.maximum(cells, 0))
+            if self._values is not None:
+                self._values[table] = values
+        self.rounds += 1
+
+    def _wanted(self, table: Places) -> np.ndarray:
+        """ρ (y − u), less ρ M c where the step in c is not exact."""
+        wanted = np.abs(self._cells[table])
+        if self._values is not None:
+            wanted -= self._values[table]
+        return self._penalty[table] * wanted
+
+    def checked(self, goal: float) -> Nonnegative | None:
+        """The result, if its gap is not above the goal."""
+        pull = self._pulled_back(
+            lambda table: self._penalty[table] * np.maximum(-self._cells[table], 0)
+        )
+        near = {
+            places: self._given[places] + self._map.shaped(places, values) / 2
+            for places, values in pull.items()
+        }
+        if self._keep_total:
+            near[()] = self._given[()]
+        twice = sum(
+            np.vdot(values, near[places] + self._given[places]) for places, values in pull.items()
+        )
+        self._lower = max(self._lower, -float(twice) / 2)
+        del pull
+        raised = self._raised(near)
+        found = self._result(raised)
+        if found.gap <= goal:
+            # The same again, with no cell below 0 by rounding either.
+            found = self._result(self._without_rounding(raised))
+        self.gap = min(self.gap, found.gap)
+        return found if found.gap <= goal else None
+
+    def _raised(self, near: Contributions) -> dict[Places, np.ndarray]:
+        """The nearest that were found to what was given, of contributions with no negative cell.
+
+        Every cell is raised evenly by a part of what the lowest one lacks; what others still lack
+        is added to each, spread evenly over the other attributes. Which part, and what all is then
+        multiplied by, is chosen for the distance.
+        """
+        tables = self._tables(near)
+        total = max(
+            max(-float(cells.min()), 0.0) * self._map.cells(table)
+            for table, cells in tables.items()
+        )
+        best, nearest = dict(near), np.inf
+        for evenly in (self._evenly / 3, self._evenly, min(3 * self._evenly, 1.0)):
+            lacking = {
+                table: np.maximum(-cells - evenly * total / self._map.cells(table), 0)
+                for table, cells in tables.items()
+            }
+            found = self._map.spread_evenly({**lacking, (): np.array(evenly * total)})
+            for places, values in near.items():
+                found[places] += values
+            found = self._scaled(found)
+            distance = self._distance(found)
+            if distance < nearest:
+                best, nearest = found, distance
+                self._evenly = max(evenly, _FIRST_EVENLY / 100)
+        return best
+
+    def _scaled(self, found: Contributions) -> dict[Places, np.ndarray]:
+        """All multiplied by one number: to the total, or as near to what was given as it gets."""
+        if self._keep_total:
+            scale = float(self._given[()] / found[()])
+        else:
+            length = self._map.product(found, found)
+            along = self._map.product(self._given, found)
+            scale = max(along / length, 0.0) if length > 0 else 0.0
+        return {places: scale * values for places, values in found.items()}
+
+    def _without_rounding(self, found: Contributions) -> Contributions:
+        """With as much added to every cell as makes all of them nonnegative in floating point."""
+        margin = 1.0
+        while True:
+            cells = self._tables(found)
+            lacking = max(
+                -float(values.min()) * self._map.cells(table) for table, values in cells.items()
+            )
+            if lacking <= 0:
+                return found
+            margin *= 2
+            added = self._map.spread_evenly({(): np.array(margin * lacking)})
+            found = {places: values + added[places] for places, values in found.items()}
+            if self._keep_total:
+                found = {**self._scaled(found), (): self._given[()]}
+
+    def _distance(self, found: Contributions) -> float:
+        moved = {places: values - self._given[places] for places, values in found.items()}
+        return self._map.product(moved, moved)
+
+    def _result(self, found: Contributions) -> Nonnegative:
+        distance = self._distance(found)
+        exact = distance <= _ROUNDING * self._length
+        gap = 0.0 if exact else max(1 - self._lower / distance, 0.0)
+        return Nonnegative(_read_only(found), distance, gap, self.rounds)
+
+    # ---- all tables, in threads; sums in the same order whatever the computer
+
+    def _tables(self, contributions: Contributions) -> dict[Places, np.ndarray]:
+        return dict(self._each(lambda table: self._map.table(table, contributions)))
+
+    def _pulled_back(self, values: Callable[[Places], np.ndarray]) -> dict[Places, np.ndarray]:
+        """Σ_T M_Tᵀ of these values, one array of each table."""
+        found: dict[Places, np.ndarray] = {}
+        for _, parts in self._each(lambda table: self._map.pulled_back(table, values(table))):
+            for places, part in parts.items():
+                found[places] = found[places] + part if places in found else part
+        return found
+
+    def _each(self, function: Callable[[Places], Made]) -> Iterator[tuple[Places, Made]]:
+        """(table, function(table)) of every maximal table."""
+
+        def of_batch(batch: list[Places]) -> list[tuple[Places, Made]]:
+            return [(table, function(table)) for table in batch]
+
+        if len(self._batches) == 1:
+            yield from of_batch(self._batches[0])
+            return
+        for made in in_order(of_batch, self._batches):
+            yield from made
+
+
+def _batches(tables: TableMap) -> list[list[Places]]:
+    """The tables in groups worth a thread's while."""
+    batches: list[list[Places]] = [[]]
+    cells = 0
+    for table in tables.tables:
+        if cells >= _CELLS_AT_ONCE:
+            batches.append([])
+            cells = 0
+        batches[-1].append(table)
+        cells += tables.cells(table)
+    return batches
+
+
+def _read_only(contributions: Contributions) -> Contributions:
+    views = {places: values.view() for places, values in contributions.items()}
+    for view in views.values():
+        view.setflags(write=False)
+    return MappingProxyType(views)

@@ -1,0 +1,249 @@
+"""The folder of processed tables: nonnegative or whole, with the unbiased answers beside.
+
+    tables/NNNN_age_sex.*   each table as Parquet and CSV, one row a cell (an answer): its labels,
+                            value (processed), the unbiased value with its standard error and
+                            interval, and what was done, in words
+    manifest.json           what was done, the gap, sources, size and SHA-256 of every file
+    README.md               how to read all this
+
+What was done is also in the metadata of every Parquet file. Written as a `new_folder`; the manifest
+comes last.
+"""
+
+import json
+import os
+import platform
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from rpexplore.errors import ReleaseError
+from rpexplore.manifest import CONFIDENCE, file_entry
+from rpexplore.new_folder import check_new, check_room, new_folder
+from rpexplore.parallel import in_order
+from rpexplore.postprocess.estimates import Estimates
+from rpexplore.postprocess.nonnegative import GAP, Nonnegative
+from rpexplore.postprocess.nonnegative import nonnegative as nearest_nonnegative
+from rpexplore.postprocess.processed_readme import label, readme
+from rpexplore.postprocess.rounding import rounded as whole_numbers
+from rpexplore.postprocess.table_map import Contributions, Places, subsets
+from rpexplore.questions import Questions
+from rpexplore.reconstruct import answers, asked_by, marginal
+from rpexplore.release_folder import ESTIMATES, Release, table_path, write_cells
+
+KIND = ("rpexplore-processed", 1)
+
+_BYTES_PER_CELL = 230  # about, as CSV and Parquet together
+_SEARCHED = 0.7  # share of the work that is done when the tables are nonnegative
+
+Progress = Callable[[str, float], None]
+"""Told what is being done, and which share of everything is done; may raise to stop it."""
+
+
+def processed(
+    source: Release | Estimates,
+    output: str | Path,
+    *,
+    nonnegative: bool,
+    rounded: bool,
+    gap: float = GAP,
+    progress: Progress = lambda doing, share: None,
+) -> dict[str, Any]:
+    """Write the folder `output`, which must not exist yet, and return its manifest.
+
+    nonnegative  no cell is below 0, all tables still agree, and the total is kept
+                 (`rpexplore.postprocess.nonnegative`, up to `gap`)
+    rounded      cells are whole numbers (`rpexplore.postprocess.rounding`); with attributes that
+                 are asked in sums, the counts of their single values are, before they are summed
+
+    Raises `ReleaseError` if neither is wanted, for a gap that cannot be, or for what cannot be
+    written. Costs no privacy: only what was released is looked at.
+    """
+    if not (nonnegative or rounded):
+        raise ReleaseError("Nothing to do to the tables: ask for nonnegative or whole numbers.")
+    output = Path(output)
+    check_new(output)
+    tables = _Tables.of(source)
+    check_room(_BYTES_PER_CELL * tables.cells, output)
+    progress("Reading what was measured", 0.0)
+    estimates = source if isinstance(source, Estimates) else Estimates.of(source)
+    found = None
+    contributions = estimates.contributions
+    if nonnegative:
+        found = nearest_nonnegative(
+            contributions,
+            estimates.domain.sizes,
+            estimates.strategies,
+            gap=gap,
+            progress=lambda share, gap: progress(
+                f"Making the tables nonnegative (gap {gap:.1g})", _SEARCHED * share
+            ),
+        )
+        contributions = found.contributions
+    writer = _Writer(estimates, contributions, nonnegative, rounded)
+    done = _SEARCHED if nonnegative else 0.0
+    try:
+        with new_folder(output) as folder:
+            (folder / "tables").mkdir()
+            files = []
+            count = len(tables.places)
+            write = partial(writer.written, tables, folder)
+            with closing(in_order(write, range(count))) as written:
+                for position, entries in enumerate(written):
+                    files += entries
+                    if position % 16 == 0:
+                        progress("Writing the tables", done + (1 - done) * position / count)
+            text = readme(estimates, writer.label, rounded, found)
+            (folder / "README.md").write_text(text, encoding="utf-8", newline="\n")
+            files.append(file_entry(folder, "README.md"))
+            manifest = _manifest(estimates, writer.label, nonnegative, rounded, found, files)
+            _write_manifest(folder, manifest)
+    except OSError as error:
+        raise ReleaseError(
+            f"The tables could not be written to {str(output)!r} ({error.strerror or error}) and "
+            "nothing of them was left; make room, or choose another folder."
+        ) from None
+    progress("Finished", 1.0)
+    return manifest
+
+
+@dataclass(frozen=True, eq=False)
+class _Tables:
+    """The tables of a source, as they are asked.
+
+    places  of each table; asked: of each table, of each axis; paths: where each lies, without
+    ending; cells: of all together; unbiased: each as rows of labels, value, error and interval
+    """
+
+    places: Sequence[Places]
+    asked: Sequence[Sequence[Questions | None]]
+    paths: Sequence[str]
+    cells: float
+    unbiased: Callable[[int], pa.Table]
+
+    @classmethod
+    def of(cls, source: Release | Estimates) -> "_Tables":
+        if isinstance(source, Estimates):
+            sizes, names = source.domain.sizes.astype(float), source.domain.names
+            named = [[names[place] for place in table] for table in source.tables]
+            return cls(
+                source.tables,
+                [[None] * len(table) for table in source.tables],
+                [table_path(position, table) for position, table in enumerate(named)],
+                float(sum(np.prod(sizes[list(table)]) for table in source.tables)),
+                lambda position: source.cells(named[position]),
+            )
+        workload = source.plan.workload
+        asked = asked_by(workload)
+        places = [tuple(workload.places(position)) for position in range(len(workload))]
+        paths = [table_path(i, table) for i, table in enumerate(workload.tables)]
+        return cls(
+            places,
+            [
+                [asked[each] for each in workload.asks[position, : len(table)]]
+                for position, table in enumerate(places)
+            ],
+            paths,
+            float(np.sum(workload.cells)),
+            lambda position: pyarrow.parquet.read_table(
+                source.folder / f"{paths[position]}.parquet"
+            ),
+        )
+
+
+class _Writer:
+    """Writes processed tables."""
+
+    def __init__(
+        self, estimates: Estimates, contributions: Contributions, nonnegative: bool, rounded: bool
+    ) -> None:
+        self._estimates, self._contributions = estimates, contributions
+        self._nonnegative, self._rounded = nonnegative, rounded
+        self.label = label(nonnegative, rounded)
+
+    def written(self, tables: _Tables, folder: Path, position: int) -> list[dict[str, Any]]:
+        """Write a table; what the manifest says of its files."""
+        places = tables.places[position]
+        values = answers(self._counts(places), tables.asked[position])
+        cells = _beside(tables.unbiased(position), values.ravel(), self.label)
+        path = tables.paths[position]
+        write_cells(folder / path, iter([cells]))
+        names = [self._estimates.domain.names[place] for place in places]
+        endings = (".parquet", ".csv")
+        return [file_entry(folder, f"{path}{ending}", attributes=names) for ending in endings]
+
+    def _counts(self, places: Places) -> np.ndarray:
+        """The processed counts of the single values, one axis an attribute."""
+        if not self._rounded:
+            return self._marginal(places)
+        return whole_numbers([self._marginal(places[:i]) for i in range(len(places) + 1)])
+
+    def _marginal(self, places: Places) -> np.ndarray:
+        sizes = self._estimates.domain.sizes
+        several = [place for place in places if sizes[place] > 1]
+        within = {subset: self._contributions[subset] for subset in subsets(tuple(several))}
+        values = marginal(places, sizes, within, self._estimates.strategies)
+        # Sums of nonnegative tables, computed from contributions, are below 0 by rounding at most.
+        return np.maximum(values, 0.0) if self._nonnegative else values
+
+
+def _beside(unbiased: pa.Table, values: np.ndarray, words: str) -> pa.Table:
+    """The processed values before the unbiased answers, and what they are behind all."""
+    # By place: an attribute may bear any name, and the last columns are the estimates.
+    n_labels = unbiased.num_columns - len(ESTIMATES)
+    names = [*unbiased.column_names[:n_labels]]
+    taken = ["unbiased_value", "value_is"]
+    names = [f"{name} (attribute)" if name in taken else name for name in names]
+    columns = unbiased.columns
+    what = pa.DictionaryArray.from_arrays(np.zeros(len(values), dtype=np.int32), pa.array([words]))
+    made = pa.table(
+        [*columns[:n_labels], pa.array(values), *columns[n_labels:], what],
+        names=[*names, "value", "unbiased_value", *ESTIMATES[1:], "value_is"],
+    )
+    return made.replace_schema_metadata({"rpexplore": words})
+
+
+def _manifest(
+    estimates: Estimates,
+    words: str,
+    nonnegative: bool,
+    rounded: bool,
+    found: Nonnegative | None,
+    files: Sequence[dict[str, Any]],
+) -> dict[str, Any]:
+    return {
+        "format": KIND[0],
+        "format_version": KIND[1],
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "label": words,
+        "nonnegative": nonnegative,
+        "rounded": rounded,
+        "gap": None if found is None else found.gap,
+        "rounds": None if found is None else found.rounds,
+        "guarantee": estimates.guarantee,
+        "sources": [source.to_json() for source in estimates.sources],
+        "interval_confidence": CONFIDENCE,
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("rpexplore", "numpy", "pyarrow")},
+        },
+        "files": list(files),
+    }
+
+
+def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    with (folder / "manifest.json").open("w", encoding="utf-8", newline="\n") as file:
+        json.dump(manifest, file, indent=1, ensure_ascii=False)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,110 @@
+"""Processed tables as they are read again: every value with its label and the unbiased answer."""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from rpexplore.errors import ReleaseError
+from rpexplore.manifest import file_entry
+from rpexplore.postprocess.processed_folder import KIND
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProcessedTables:
+    """The tables of a folder that `processed_folder.processed` has written."""
+
+    folder: Path
+    manifest: Mapping[str, Any]
+
+    @classmethod
+    def load(cls, folder: str | Path) -> "ProcessedTables":
+        """Open a folder; raises `ReleaseError` if it is not one or a file was changed."""
+        folder = Path(folder)
+        try:
+            manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+            found = manifest["format"], manifest["format_version"]
+            entries = list(manifest["files"])
+            named = [(each["path"], each["bytes"], each["sha256"]) for each in entries]
+            loaded = cls(folder, MappingProxyType(manifest))
+            if not (isinstance(loaded.label, str) and loaded.tables):
+                raise TypeError
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            raise ReleaseError(
+                f"{str(folder)!r} does not hold processed tables: it has no readable "
+                "manifest.json; name the folder that they were written to."
+            ) from None
+        if found != KIND:
+            raise ReleaseError(
+                f"{str(folder)!r} does not hold processed tables that can be read here (format "
+                f"{found[0]!r}, version {found[1]!r}; it must be {KIND[0]!r}, version {KIND[1]})."
+            )
+        for path, size, sha256 in named:
+            if not _is_as_written(folder, {"path": path, "bytes": size, "sha256": sha256}):
+                raise ReleaseError(
+                    f"The file {path!r} of {str(folder)!r} is missing or was changed since; "
+                    "restore it, or use the original folder."
+                )
+        return loaded
+
+    @property
+    def label(self) -> str:
+        """What was done to the tables, in words that go with them wherever they go."""
+        return self.manifest["label"]
+
+    @property
+    def tables(self) -> tuple[tuple[str, ...], ...]:
+        """The attributes of each table, in the domain's order."""
+        return tuple(self._paths.values())
+
+    def find(self, attributes: Collection[str]) -> tuple[str, ...] | None:
+        """The table with exactly these attributes, None if there is none."""
+        return next((each for each in self.tables if set(each) == set(attributes)), None)
+
+    def table(self, attributes: Collection[str]) -> "pd.DataFrame":
+        """One row a cell: labels, value, unbiased_value with standard_error and interval, value_is.
+
+        Raises `ReleaseError` if there is no table with exactly these attributes.
+        """
+        wanted = self.find(attributes)
+        path = next((path for path, table in self._paths.items() if table == wanted), None)
+        if path is None:
+            raise ReleaseError(
+                f"There is no processed table of ({', '.join(attributes) or 'total'}); what was "
+                "processed cannot be summed any further. Ask for a table that is there."
+            )
+        try:
+            return pyarrow.parquet.read_table(self.folder / path).to_pandas()
+        except (OSError, pa.ArrowException):
+            raise ReleaseError(
+                f"The file {path!r} of {str(self.folder)!r} cannot be read any more; restore it, "
+                "or use the original folder."
+            ) from None
+
+    def __repr__(self) -> str:
+        return f"<ProcessedTables of {len(self.tables):,} tables, {self.label}>"
+
+    @cached_property
+    def _paths(self) -> dict[str, tuple[str, ...]]:
+        """The Parquet file of each table."""
+        return {
+            entry["path"]: tuple(entry["attributes"])
+            for entry in self.manifest["files"]
+            if entry["path"].endswith(".parquet")
+        }
+
+
+def _is_as_written(folder: Path, entry: Mapping[str, Any]) -> bool:
+    try:
+        return file_entry(folder, entry["path"]) == entry
+    except OSError:
+        return False

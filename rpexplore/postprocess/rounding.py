@@ -1,0 +1,48 @@
+"""Whole numbers for a table: each cell moves by less than 1, and totals are kept where they can be.
+
+Rounded from the top: the total to the nearest whole number; then the totals of the table's first
+attribute, so that they add up to it; within each of them those of the first two attributes; and so
+on to the cells. At every step the parts with the largest fractions go up, as many as their whole
+needs. So no total over a table's last attributes moves by 1 or more, and what two tables have for
+their first attributes in common is the same in both; totals over other attributes may differ.
+
+Nothing is drawn at random, so the same table is always rounded alike. That is a bias, of less than
+1 a cell: where a whole has many parts below a half, the larger of them go up and the others to 0.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+_WHOLE = 1e-6  # a number this near to a whole one is taken for it, and not the one below
+
+
+def rounded(totals: Sequence[np.ndarray]) -> np.ndarray:
+    """A table in whole numbers, float64, one axis an attribute.
+
+    totals: the table summed over all its attributes, over all but the first, over all but the first
+    two, …, and the table itself; each the sum of the next up to rounding errors.
+    """
+    first, *finer = totals
+    found = np.rint(first)
+    for values in finer:
+        found = _parts(found.ravel(), values.reshape(found.size, -1)).reshape(values.shape)
+    return found
+
+
+def _parts(wholes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The values [m, n] in whole numbers that add up to wholes [m] along each row.
+
+    A whole is at less than 1 from the sum of its row.
+    """
+    nearest = np.rint(values)
+    found = np.where(np.abs(values - nearest) < _WHOLE, nearest, np.floor(values))
+    fractions = values - found
+    missing = (wholes - found.sum(axis=1))[:, np.newaxis]
+    order = np.argsort(-fractions, axis=1, kind="stable")
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.arange(values.shape[1])[np.newaxis], axis=1)
+    found += rank < missing
+    # Of numbers that were taken for whole ones a little above them, the sum can be one too many.
+    found -= rank >= values.shape[1] + missing
+    return found

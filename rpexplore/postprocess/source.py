@@ -1,0 +1,203 @@
+"""Source: something that was measured on the records, and what it cost.
+
+What is made of several sources has their costs in common: each is a ρ for its own privacy unit,
+and all of them are added for one record. For a person with at most m records it is m² times that.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from rpexplore.budget import Budget
+from rpexplore.errors import ReleaseError
+from rpexplore.exact import exact_fraction, exact_text
+from rpexplore.privacy import guarantees
+from rpexplore.words import plural, rounded
+
+_LISTED = 6  # as many amounts of ρ are shown one by one
+
+
+@dataclass(frozen=True)
+class Source:
+    """A release, or a noisy marginal from elsewhere.
+
+    name          what people call it: the folder of a release, the file of a noisy marginal
+    sha256        of what was measured, in hexadecimal: two sources that share it are one
+    rho           the ρ of zCDP that it spent, exact, for its unit; None if nobody stated it
+    max_records_per_person
+                  of its privacy unit; None: the unit is one record
+    plan_sha256   of the plan that it was released by; "" for a noisy marginal
+    other_values  attribute name -> category that took the values outside the domain
+    persons       how the records of one person were bounded, in words; "" if they were not
+
+    Raises `BudgetError` for a ρ or a number of records that is not positive.
+    """
+
+    name: str
+    sha256: str
+    rho: Fraction | None
+    max_records_per_person: int | None = None
+    plan_sha256: str = ""
+    other_values: Mapping[str, str] = field(default_factory=dict)
+    persons: str = ""
+
+    def __post_init__(self) -> None:
+        _unit_cost(1 if self.rho is None else self.rho, self.max_records_per_person)
+
+    @property
+    def unit(self) -> str:
+        """The privacy unit, for a sentence."""
+        return _unit_cost(1, self.max_records_per_person).unit
+
+    @property
+    def is_release(self) -> bool:
+        return bool(self.plan_sha256)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for a manifest; `from_json` undoes it exactly."""
+        return {
+            "name": self.name,
+            "sha256": self.sha256,
+            "rho": None if self.rho is None else exact_text(self.rho),
+            "privacy_unit": self.unit,
+            "max_records_per_person": self.max_records_per_person,
+            "plan_sha256": self.plan_sha256,
+            "other_values": dict(self.other_values),
+            "persons": self.persons,
+        }
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> "Source":
+        """Raises `KeyError`, `TypeError` or `BudgetError` for what `to_json` does not write."""
+        rho = content["rho"]
+        return cls(
+            content["name"],
+            content["sha256"],
+            None if rho is None else exact_fraction(rho, "rho"),
+            content["max_records_per_person"],
+            content["plan_sha256"],
+            dict(content["other_values"]),
+            content["persons"],
+        )
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What several sources spent together, exact, for one privacy unit.
+
+    rho          the sum of what is known of it
+    unit         the privacy unit: the one that asks the most, a person with the most records
+    rhos         what each source adds to it; None where nobody stated it
+    """
+
+    rho: Fraction
+    unit: str
+    rhos: tuple[Fraction | None, ...]
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all of it is; else it is at least that much."""
+        return None not in self.rhos
+
+
+def spent(sources: Sequence[Source]) -> Spent:
+    """What was spent on all sources together.
+
+    A source whose unit is one record counts m² times as much for a person with m records, as one
+    that protects persons with fewer does.
+    """
+    persons = [
+        source.max_records_per_person
+        for source in sources
+        if source.rho is not None and source.max_records_per_person is not None
+    ]
+    common = _unit_cost(1, max(persons, default=None))
+    rhos = tuple(
+        None
+        if source.rho is None
+        else source.rho
+        * common.records_factor
+        / _unit_cost(1, source.max_records_per_person).records_factor
+        for source in sources
+    )
+    known = [rho for rho in rhos if rho is not None]
+    return Spent(sum(known, Fraction(0)), common.unit, rhos)
+
+
+def in_words(sources: Sequence[Source]) -> str:
+    """ "2 releases and 1 noisy marginal"."""
+    releases = sum(source.is_release for source in sources)
+    counted = [(releases, "release"), (len(sources) - releases, "noisy marginal")]
+    return " and ".join(plural(count, noun) for count, noun in counted if count)
+
+
+def guarantee(sources: Sequence[Source]) -> str:
+    """What holds for everything that was measured for some tables, in words."""
+    total = spent(sources)
+    start = (
+        f"These tables were computed from {in_words(sources)}; computing them spent nothing more. "
+    )
+    unknown = [source for source in sources if source.rho is None]
+    if len(unknown) == len(sources):
+        return f"{start}What was spent on them is not known, because nobody stated it."
+    amount = rounded(total.rho, 6, "up")
+    if unknown:
+        return (
+            f"{start}What was measured for them spent at least ρ = {amount} for {total.unit}. "
+            f"Nobody stated what {in_words(unknown)} spent, so the total is not known and nothing "
+            "about ε and δ follows."
+        )
+    parts = [rounded(rho, 6, "up") for rho in total.rhos if rho is not None]
+    summed = f", the sum of what each spent ({' + '.join(parts)})" if len(parts) > 1 else ""
+    converted = (
+        " What was released for another privacy unit is counted here for this one."
+        if len({source.unit for source in sources}) > 1
+        else ""
+    )
+    return (
+        f"{start}What was measured for them is ρ-zCDP, all together, with ρ = {amount} for "
+        f"{total.unit}{summed if len(parts) <= _LISTED else ''}: adding or removing it changes the "
+        "distribution of all these measurements by no more than that. It follows that they are "
+        f"(ε, δ)-differentially private with {', '.join(guarantees(total.rho, None))}.{converted} "
+        "Anything else that was released from the same records comes on top."
+    )
+
+
+def refuse_unlike(sources: Sequence[Source]) -> None:
+    """Raise `ReleaseError` for a source that is there twice, or records that were counted unlike.
+
+    Values outside the domain must have gone into the same category everywhere, and the records of
+    one person been bounded in the same way: else a ρ for one unit says nothing about another, too.
+    """
+    releases = [source for source in sources if source.is_release]
+    for source in releases[1:]:
+        if source.persons != releases[0].persons:
+            raise ReleaseError(
+                f"The records of one person were bounded in different ways for "
+                f"{releases[0].name!r} ({releases[0].persons or 'not at all'}) and "
+                f"{source.name!r} ({source.persons or 'not at all'}), so the two need not count "
+                "the same records; combine only releases with one rule for persons."
+            )
+    by_sha256: dict[str, Source] = {}
+    others: dict[str, tuple[str, Source]] = {}
+    for source in sources:
+        twin = by_sha256.setdefault(source.sha256, source)
+        if twin is not source:
+            raise ReleaseError(
+                f"{source.name!r} holds the same measurements as {twin.name!r}, and counting them "
+                "twice would claim more accuracy than there is; name it once."
+            )
+        for name, value in source.other_values.items():
+            before, first = others.setdefault(name, (value, source))
+            if before != value:
+                raise ReleaseError(
+                    f"Values of {name!r} outside the domain were counted as {before!r} in "
+                    f"{first.name!r} and as {value!r} in {source.name!r}, so the two do not count "
+                    "the same; combine only releases that treat such values alike."
+                )
+
+
+def _unit_cost(rho: Fraction | int, max_records_per_person: int | None) -> Budget:
+    """The ρ of a privacy unit as a budget, which knows about units."""
+    return Budget(rho=rho, max_records_per_person=max_records_per_person)

@@ -1,0 +1,70 @@
+"""A list of arrays in a Parquet file: one row a number, with its array's place and its own."""
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from rpexplore.errors import ReleaseError
+
+_ROWS_PER_GROUP = 1 << 20
+
+
+def write_arrays(path: Path, column: str, arrays: Iterable[np.ndarray]) -> None:
+    """Write the arrays, float64, row-major, one after another.
+
+    Columns: residual (the array's place in the list), cell (the number's place in it), `column`.
+    """
+    schema = pa.schema([("residual", pa.int32()), ("cell", pa.int64()), (column, pa.float64())])
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
+    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+        for place, array in enumerate(arrays):
+            columns = [
+                pa.array(np.full(array.size, place, dtype=np.int32)),
+                pa.array(np.arange(array.size)),
+                pa.array(array.ravel()),
+            ]
+            waiting.append(pa.record_batch(columns, schema=schema))
+            rows += array.size
+            if rows >= _ROWS_PER_GROUP:
+                writer.write_table(pa.Table.from_batches(waiting))
+                waiting, rows = [], 0
+        writer.write_table(pa.Table.from_batches(waiting, schema=schema))
+
+
+def read_arrays(
+    path: Path, column: str, shapes: Sequence[tuple[int, ...]], dtype: type[np.generic]
+) -> list[np.ndarray]:
+    """The arrays of a file, of these shapes; rows may stand in any order.
+
+    Takes 9 bytes a number, and a batch. Raises `ReleaseError` for a file that does not hold every
+    number of these arrays once.
+    """
+    starts = np.cumsum([0, *map(prod, shapes)])
+    sizes = np.diff(starts)
+    flat, seen = np.empty(starts[-1], dtype=dtype), np.zeros(starts[-1], dtype=bool)
+    rows = 0
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(columns=["residual", "cell", column]):
+                array, cell = (batch[name].to_numpy() for name in ("residual", "cell"))
+                if np.any((array < 0) | (array >= len(shapes))):
+                    raise IndexError
+                if np.any((cell < 0) | (cell >= sizes[array])):
+                    raise IndexError
+                where = starts[array] + cell
+                flat[where], seen[where] = batch[column].to_numpy(), True
+                rows += len(batch)
+    except (OSError, pa.ArrowException, KeyError, IndexError):
+        rows = -1
+    if rows != len(flat) or not np.all(seen):
+        raise ReleaseError(
+            f"The file {path.name!r} of {str(path.parent)!r} does not hold what its plan says; use "
+            "the original folder."
+        )
+    ends = zip(starts[:-1].tolist(), starts[1:].tolist(), shapes, strict=True)
+    return [flat[start:stop].reshape(shape) for start, stop, shape in ends]

@@ -1,0 +1,159 @@
+"""The map from contributions to tables, its adjoint, and the distance that belongs to it.
+
+Of a family of attribute sets, closed downwards, contributions c_A (one axis an attribute, sums
+along each axis 0) give every maximal table, M_T c = Σ_{A⊆T} c_A spread over the axes of T∖A; by
+1/n_j, or by the reference z_j of an attribute with a strategy (`rpexplore.reconstruct`).
+
+Distances are measured as the noise is: ‖c‖² = Σ_A c_Aᵀ K_A⁺ c_A with K_A = ⊗_{i∈A} K_i, where K_i
+is I − 11ᵀ/n_i, or D Dᵀ of a strategy (math.md §6). Without strategies it is the sum of squares.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from math import prod
+
+import numpy as np
+
+from rpexplore.reconstruct import marginal
+from rpexplore.strategy import Strategy
+
+Places = tuple[int, ...]
+"""Ascending places of attributes in the domain."""
+
+Contributions = Mapping[Places, np.ndarray]
+"""float64, one axis an attribute; sums along any axis are 0."""
+
+
+class TableMap:
+    """M of a downward closed family of attribute sets, none of which has a single-valued attribute.
+
+    sizes: int64[d], number of values of all attributes; strategies: by place
+    """
+
+    def __init__(
+        self, family: Iterable[Places], sizes: np.ndarray, strategies: Mapping[int, Strategy]
+    ) -> None:
+        self.family = sorted(family, key=lambda places: (len(places), places))
+        self.sizes, self.strategies = sizes, strategies
+        self.tables = _maximal(self.family)
+        used = sorted({place for places in self.tables for place in places})
+        self._bounds = {place: _bounds(int(sizes[place]), strategies.get(place)) for place in used}
+
+    def cells(self, places: Places) -> int:
+        return prod(int(self.sizes[place]) for place in places)
+
+    def table(self, table: Places, contributions: Contributions) -> np.ndarray:
+        """M_T c, the marginal on a set of the family: one axis an attribute."""
+        within = {subset: contributions[subset] for subset in subsets(table)}
+        return marginal(table, self.sizes, within, self.strategies)
+
+    def pulled_back(self, table: Places, values: np.ndarray) -> dict[Places, np.ndarray]:
+        """M_Tᵀ λ of one table: of each subset, the values weighted by what it spreads by.
+
+        To be added up over tables, then given to `shaped`: K M_Tᵀ is the adjoint of M_T.
+        """
+        return self._summed(table, values, self.strategies)
+
+    def shaped(self, places: Places, values: np.ndarray) -> np.ndarray:
+        """K_A applied to what `pulled_back` gave: a contribution."""
+        for axis, place in enumerate(places):
+            strategy = self.strategies.get(place)
+            if strategy is None:
+                values = values - values.mean(axis=axis, keepdims=True)
+            else:
+                product = np.tensordot(strategy.decoded_covariance, values, axes=(1, axis))
+                values = np.moveaxis(product, 0, axis)
+        return values
+
+    def product(self, left: Contributions, right: Contributions) -> float:
+        """Σ_A l_Aᵀ K_A⁺ r_A."""
+        return float(
+            sum(
+                np.vdot(self._measured(places, left[places]), self._measured(places, right[places]))
+                for places in self.family
+            )
+        )
+
+    def bound(self, table: Places, places: Places) -> float:
+        """H with ‖M_T c‖² ≤ Σ_{A⊆T} H(T, A) ‖c_A‖²; equal without strategies."""
+        return prod(self._bounds[place][place in places] for place in table)
+
+    def spread_evenly(self, masses: Mapping[Places, np.ndarray]) -> dict[Places, np.ndarray]:
+        """The contributions of Σ_T m_T ⊗ (even over all other attributes).
+
+        masses: of tables, one axis an attribute. A full table of nonnegative numbers has these
+        tables for marginals if all m_T are nonnegative.
+        """
+        sums = {places: np.zeros(self._shape(places)) for places in self.family}
+        for table, mass in masses.items():
+            for places, mean in self._summed(table, mass, {}).items():
+                sums[places] += mean * (self.cells(table) / self.cells(places))
+        even = TableMap(self.family, self.sizes, {})
+        parts = {places: even.shaped(places, values) for places, values in sums.items()}
+        if not self.strategies:
+            return parts
+        return {
+            places: self._decomposed(places, even.table(places, parts)) for places in self.family
+        }
+
+    def _summed(
+        self, table: Places, values: np.ndarray, strategies: Mapping[int, Strategy]
+    ) -> dict[Places, np.ndarray]:
+        """The values and their weighted sums (means without a strategy) over any of the axes."""
+        parts = {table: values}
+        # The longest axes first: what is left is small.
+        for place in sorted(table, key=lambda each: -self.sizes[each]):
+            strategy = strategies.get(place)
+            for subset, part in list(parts.items()):
+                axis = subset.index(place)
+                left = subset[:axis] + subset[axis + 1 :]
+                if strategy is None:
+                    parts[left] = part.mean(axis=axis)
+                else:
+                    parts[left] = np.tensordot(strategy.reference, part, axes=(0, axis))
+        return parts
+
+    def _measured(self, places: Places, contribution: np.ndarray) -> np.ndarray:
+        """R_i applied to each axis with a strategy, so that distances are sums of squares."""
+        for axis, place in enumerate(places):
+            if place in self.strategies:
+                matrix = self.strategies[place].matrix
+                contribution = np.moveaxis(np.tensordot(matrix, contribution, (1, axis)), 0, axis)
+        return contribution
+
+    def _decomposed(self, places: Places, table: np.ndarray) -> np.ndarray:
+        """The contribution of A in a marginal on A: along each axis, less the total spread."""
+        for axis, place in enumerate(places):
+            strategy = self.strategies.get(place)
+            size = int(self.sizes[place])
+            spread = np.full(size, 1 / size) if strategy is None else strategy.reference
+            along = spread.reshape([-1 if i == axis else 1 for i in range(len(places))])
+            table = table - along * table.sum(axis=axis, keepdims=True)
+        return table
+
+    def _shape(self, places: Places) -> list[int]:
+        return [int(self.sizes[place]) for place in places]
+
+
+def subsets(places: Places) -> Iterable[Places]:
+    return (subset for order in range(len(places) + 1) for subset in combinations(places, order))
+
+
+def _maximal(family: Sequence[Places]) -> list[Places]:
+    """Those that no other contains; the family holds every subset with one attribute less."""
+    within = {places[:i] + places[i + 1 :] for places in family for i in range(len(places))}
+    return [places for places in family if places not in within]
+
+
+def _bounds(size: int, strategy: Strategy | None) -> tuple[float, float]:
+    """(a, b) with ‖s z + c‖² ≤ a s² + b cᵀK⁺c for any number s and any c of sum 0.
+
+    Even spread is at right angles to c, so that a = 1/n and b = 1. Else c = D ω and
+    2 s zᵀD ω ≤ κ (‖z‖² s² + ‖D‖² ‖ω‖²) with κ = ‖Dᵀz‖ / (‖z‖ ‖D‖).
+    """
+    if strategy is None:
+        return 1 / size, 1.0
+    z, decoding = strategy.reference, strategy.decoding
+    lengths = float(np.linalg.norm(z)), float(np.linalg.norm(decoding, 2))
+    share = float(np.linalg.norm(decoding.T @ z)) / (lengths[0] * lengths[1])
+    return lengths[0] ** 2 * (1 + share), lengths[1] ** 2 * (1 + share)

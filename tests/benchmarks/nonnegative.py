@@ -1,0 +1,146 @@
+"""Nonnegative tables against what is done without them: mean L1 error of all 3-way tables.
+
+Cases of `tests.benchmarks.run`. Errors are shares of the records: Σ|value − count| of a table over
+the number of records, averaged over the tables; 2 is what a table of other people would have.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import rpexplore as rp
+from rpexplore.data.counts import Counts
+from rpexplore.measurement import measured
+from rpexplore.postprocess.nonnegative import GAP, Nonnegative, nonnegative
+from rpexplore.postprocess.table_map import Contributions, subsets
+from rpexplore.reconstruct import contribution, marginal
+from tests.benchmarks.measure import Row, once, peak_gigabytes
+
+_DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+_SAMPLE = Path(__file__).resolve().parents[2] / "sample_data"
+_EPSILONS, _DELTA = ("0.1", "1", "10"), "1e-9"
+# The first eight of adult.csv that are no sampling weight and not said twice (education-num).
+_EIGHT = (
+    *("age", "workclass", "education", "marital-status"),
+    *("occupation", "relationship", "race", "sex"),
+)
+
+
+def _counted(domain: rp.Domain, codes: np.ndarray) -> Counts:
+    """The exact counts of all 3-way tables; codes: the values' places, [n_records, d]."""
+    tables = {}
+    for places in combinations(range(len(domain)), 3):
+        shape = tuple(domain.sizes[list(places)].tolist())
+        cells = np.ravel_multi_index(tuple(codes[:, list(places)].T), shape)
+        tables[places] = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape)
+    return Counts(tables, len(codes))
+
+
+def _noisy(workload: rp.Workload, records: Counts, epsilon: str) -> Contributions:
+    budget = rp.Budget(epsilon=epsilon, delta=_DELTA)
+    plan = rp.plan(workload, loss=rp.SumOfVariances("cells"), budget=budget)
+    found = {}
+    for residual in range(len(plan.closure)):
+        places = plan.closure.attributes(residual)
+        found[places] = contribution(measured(plan, residual, records), places, {})
+    return found
+
+
+def _errors(
+    workload: rp.Workload, records: Counts, noisy: Contributions, found: Nonnegative
+) -> dict[str, float]:
+    """The mean L1 error of each way to treat the tables."""
+    sizes, total = workload.domain.sizes, max(float(noisy[()]), 0.0)
+    errors: dict[str, list[float]] = {}
+    for position in range(len(workload)):
+        places = workload.places(position)
+        exact = records.counts(places)
+        unbiased, nearest = (
+            marginal(places, sizes, {each: given[each] for each in subsets(places)}, {})
+            for given in (noisy, found.contributions)
+        )
+        truncated = np.maximum(unbiased, 0)
+        ways = {
+            "unbiased": unbiased,
+            "truncated at 0": truncated,
+            "truncated, scaled to the total": truncated * (total / max(truncated.sum(), 1e-300)),
+            "nonnegative": nearest,
+        }
+        for way, values in ways.items():
+            errors.setdefault(way, []).append(float(np.abs(values - exact).sum()))
+    return {way: float(np.mean(found)) / records.n_records for way, found in errors.items()}
+
+
+def _rows(name: str, workload: rp.Workload, records: Counts, limit: float) -> Iterator[Row]:
+    for epsilon in _EPSILONS:
+        noisy = _noisy(workload, records, epsilon)
+        seconds, found = once(lambda noisy=noisy: nonnegative(noisy, workload.domain.sizes, {}))
+        errors = _errors(workload, records, noisy, found)
+        ours = errors.pop("nonnegative")
+        yield f"{name}, ε = {epsilon}: nonnegative, s", seconds, "<=", limit
+        yield f"  gap ({found.rounds} rounds)", found.gap, "<=", GAP
+        for way, error in errors.items():
+            yield f"  mean L1 error, {way}", error, ">=", ours
+        least = min(errors.values())
+        yield "  mean L1 error, nonnegative", ours, "<", least
+
+
+def _adult(names: Sequence[str]) -> tuple[rp.Domain, Counts]:
+    sizes = json.loads((_DATA / "adult-domain.json").read_text(encoding="utf-8"))
+    domain = rp.Domain.from_sizes({name: sizes[name] for name in names})
+    frame = pd.read_csv(_DATA / "adult.csv")
+    return domain, _counted(domain, frame[list(names)].to_numpy())
+
+
+def _household() -> tuple[rp.Domain, Counts]:
+    domain = rp.Domain.load(_SAMPLE / "household.json")
+    frame = pd.read_csv(_SAMPLE / "household.csv", dtype=str, keep_default_na=False)
+    codes = [_codes(attribute, np.asarray(frame[attribute.name])) for attribute in domain]
+    return domain, _counted(domain, np.column_stack(codes))
+
+
+def _codes(attribute: rp.Attribute, texts: np.ndarray) -> np.ndarray:
+    values = attribute.values
+    if isinstance(values, rp.Categories):
+        return pd.Index(values.values).get_indexer(pd.Index(texts))
+    numbers = texts.astype(float)
+    if isinstance(values, rp.Integers):
+        return ((numbers - values.minimum) // values.step).astype(np.int64)
+    edges = np.array(values.edges)
+    return np.clip(np.searchsorted(edges, numbers, side="right") - 1, 0, attribute.size - 1)
+
+
+def nonnegative_adult() -> list[Row]:
+    """All 3-way tables of all attributes of adult.csv."""
+    names = pd.read_csv(_DATA / "adult.csv", nrows=0).columns.tolist()
+    domain, records = _adult(names)
+    workload = rp.Workload.all_of_order(domain, 3)
+    return [
+        *_rows(f"{len(workload)} tables of adult.csv", workload, records, 600),
+        ("  process peak, GB", peak_gigabytes(), "<", 2.0),
+    ]
+
+
+def nonnegative_eight() -> list[Row]:
+    """All tables of at most three of eight attributes of adult.csv: named ones, and the largest."""
+    sizes = json.loads((_DATA / "adult-domain.json").read_text(encoding="utf-8"))
+    largest = sorted(sizes, key=lambda name: -sizes[name])[:8]
+    rows: list[Row] = []
+    for what, names in (("adult.csv, 8 attributes", _EIGHT), ("the 8 largest", largest)):
+        domain, records = _adult(names)
+        rows += _rows(what, rp.Workload.all_up_to(domain, 3), records, 60)
+    return rows
+
+
+def nonnegative_household() -> list[Row]:
+    """All 3-way tables of the sample data."""
+    domain, records = _household()
+    workload = rp.Workload.all_of_order(domain, 3)
+    return list(_rows(f"{len(workload)} tables of household.csv", workload, records, 600))
+
+
+CASES = (nonnegative_adult, nonnegative_eight, nonnegative_household)

@@ -1,0 +1,345 @@
+"""The folder of combined tables: back as it was, combined further, and refused when changed."""
+
+import csv
+import hashlib
+import json
+import os
+import re
+import shutil
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.errors import ReleaseError
+from rpexplore.postprocess.combined import combined
+from rpexplore.postprocess.combined_folder import load_combined, opened, write_combined
+from rpexplore.postprocess.estimates import Estimates
+from rpexplore.postprocess.noisy_marginal import NoisyMarginal
+from rpexplore.release import Release, release
+from tests.generalised import any_plan
+from tests.postprocess import dense
+from tests.postprocess.test_estimates import CSV, DOMAIN
+
+TABLES = {
+    "first": [["sex", "age"], ["age", "one", "size"]],
+    "second": [["age"], ["size", "sex"]],
+    "third": [["sex", "age"], ["one"]],
+}
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory) -> dict[str, Release]:
+    folder = tmp_path_factory.mktemp("releases")
+    (folder / "records.csv").write_text(CSV)
+    made = {}
+    for number, (name, tables) in enumerate(TABLES.items(), start=1):
+        budget = rp.Budget(rho=Fraction(number, 7))
+        plan = rp.plan(rp.Workload.of(DOMAIN, tables), loss=rp.SumOfVariances(), budget=budget)
+        made[name] = release(plan, folder / "records.csv", folder / name)
+    return made
+
+
+@pytest.fixture(scope="module")
+def marginal() -> NoisyMarginal:
+    return NoisyMarginal.of(
+        DOMAIN,
+        ["size"],
+        [
+            1.5,
+            0.25,
+            -1,
+        ],
+        "2.25",
+        name="census, 1 %",
+    )
+
+
+@pytest.fixture(scope="module")
+def found(releases, marginal) -> Estimates:
+    return combined(*releases.values(), noisy=[marginal])
+
+
+@pytest.fixture(scope="module")
+def written(found, tmp_path_factory) -> Path:
+    output = tmp_path_factory.mktemp("combined") / "out"
+    write_combined(found, output)
+    return output
+
+
+@pytest.fixture
+def copy(written, tmp_path) -> Path:
+    shutil.copytree(written, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def assert_same(one: Estimates, two: Estimates) -> None:
+    assert one.domain == two.domain
+    assert one.tables == two.tables
+    assert one.variances == two.variances
+    assert one.sources == two.sources
+    assert one.contributions.keys() == two.contributions.keys()
+    for subset, values in one.contributions.items():
+        assert np.array_equal(two.contributions[subset], values)
+    assert one.strategies.keys() == two.strategies.keys()
+    for place, strategy in one.strategies.items():
+        assert np.array_equal(two.strategies[place].integers, strategy.integers)
+        assert two.strategies[place].bits == strategy.bits
+
+
+# ---- what is in it
+
+
+def test_the_tables_are_the_union_s_and_as_the_estimates_say(found, written):
+    wanted = {frozenset(names) for listed in TABLES.values() for names in listed} | {
+        frozenset(["size"])
+    }
+    names = sorted(path.stem for path in (written / "tables").glob("*.csv"))
+    assert len(names) == len(wanted) == len(found.tables) == 6
+    assert names[0] == "0000_age"
+    assert names[-1] == "0005_age_one_size"
+    for position, table in enumerate(found.tables):
+        attributes = [DOMAIN.names[place] for place in table]
+        assert frozenset(attributes) in wanted
+        (path,) = (written / "tables").glob(f"{position:04d}_*.parquet")
+        expected = found.table(attributes)
+        pd.testing.assert_frame_equal(pq.read_table(path).to_pandas(), expected)
+        with path.with_suffix(".csv").open(encoding="utf-8", newline="") as file:
+            header, *rows = list(csv.reader(file))
+        assert header == expected.columns.tolist()
+        assert [float(row[-4]) for row in rows] == expected["value"].tolist()
+
+
+def test_it_is_more_accurate_than_each_release(found, releases):
+    for name, tables in TABLES.items():
+        for table in tables:
+            alone = releases[name].rebuilt(table)["standard_error"]
+            assert (found.table(table)["standard_error"] <= alone * (1 + 1e-12)).all()
+    alone = releases["first"].rebuilt(["sex", "age"])["standard_error"]
+    assert (found.table(["sex", "age"])["standard_error"] < 0.9 * alone).all()
+
+
+def test_the_manifest_lists_every_other_file_with_its_hash(found, written):
+    manifest = json.loads((written / "manifest.json").read_text("utf-8"))
+    files = [path for path in written.rglob("*") if path.is_file() and path.name != "manifest.json"]
+    listed = {entry["path"]: entry for entry in manifest["files"]}
+    assert set(listed) == {str(path.relative_to(written)) for path in files}
+    for path in files:
+        entry = listed[str(path.relative_to(written))]
+        assert entry["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+        assert entry["bytes"] == path.stat().st_size
+    assert (manifest["format"], manifest["format_version"]) == ("rpexplore-combined", 1)
+    assert manifest["label"] == found.label
+    assert "combined by inverse variance from 3 releases and 1 noisy marginal" in found.label
+
+
+def test_manifest_and_readme_say_what_was_spent(found, written, releases):
+    manifest = json.loads((written / "manifest.json").read_text("utf-8"))
+    total = sum(done.plan.rho for done in releases.values())
+    assert Fraction(manifest["rho"]) == found.spent.rho == total
+    assert manifest["rho_is_known"] is False
+    assert manifest["privacy_unit"] == "one record"
+    by_name = {source["name"]: source for source in manifest["sources"]}
+    assert list(by_name) == ["first", "second", "third", "census, 1 %"]
+    for name, done in releases.items():
+        assert by_name[name]["plan_sha256"] == done.plan.sha256
+        assert Fraction(by_name[name]["rho"]) == done.plan.rho
+    assert by_name["census, 1 %"]["rho"] is None
+    text = (written / "README.md").read_text("utf-8")
+    assert manifest["guarantee"] == found.guarantee
+    assert found.guarantee in text
+    assert found.label in text
+    assert "- `census, 1 %`: noisy marginal, ρ not stated" in text
+    assert f"- `second`: release by the plan {releases['second'].plan.sha256}, ρ = 0.2857" in text
+    assert "variance of a noisy marginal is what whoever" in text
+    assert str(releases["first"].folder.parent) not in text + json.dumps(manifest)
+
+
+# ---- opened again
+
+
+def test_it_comes_back_as_it_was(found, written):
+    assert_same(found, load_combined(written))
+
+
+@given(dense.worlds(), st.integers(0, 3))
+@settings(max_examples=15)
+def test_any_estimates_come_back_as_they_were(tmp_path_factory, world, first):
+    parts = [*world.releases, *(each.estimates() for each in world.noisy)]
+    made = combined(*parts[: first + 1])
+    output = tmp_path_factory.mktemp("any") / "out"
+    write_combined(made, output)
+    assert_same(made, load_combined(output))
+
+
+def test_an_attribute_with_a_strategy_comes_back(tmp_path):
+    workload = rp.Workload.of(DOMAIN, TABLES["first"]).asked({"age": rp.Prefix()})
+    (tmp_path / "records.csv").write_text(CSV)
+    made = []
+    for number, rho in enumerate(("1/2", "1/5")):
+        plan = any_plan(workload, 4, rho=rho)
+        made.append(release(plan, tmp_path / "records.csv", tmp_path / f"out{number}"))
+    both = combined(*made)
+    assert both.spent.rho == sum(done.plan.rho for done in made)
+    write_combined(both, tmp_path / "both")
+    assert_same(both, load_combined(tmp_path / "both"))
+
+
+def test_combined_further_it_is_everything_combined_at_once(found, releases, marginal, tmp_path):
+    write_combined(combined(releases["third"], releases["first"]), tmp_path / "two")
+    further = combined(opened(tmp_path / "two"), releases["second"], noisy=[marginal])
+    assert further.variances == found.variances
+    assert further.tables == found.tables
+    for subset, values in found.contributions.items():
+        np.testing.assert_allclose(further.contributions[subset], values, rtol=1e-12, atol=1e-10)
+    with pytest.raises(ReleaseError, match="'first' holds the same measurements"):
+        combined(opened(tmp_path / "two"), releases["first"])
+
+
+def test_what_a_folder_holds_is_told_by_its_manifest(written, releases, tmp_path):
+    assert isinstance(opened(written), Estimates)
+    assert isinstance(opened(releases["first"].folder), Release)
+    with pytest.raises(ReleaseError, match="not a release that can be read here"):
+        opened(foreign(tmp_path, {"format": "x", "format_version": 1, "files": []}))
+    with pytest.raises(ReleaseError, match=r"no readable manifest\.json"):
+        opened(tmp_path / "nowhere")
+
+
+def foreign(folder: Path, manifest) -> Path:
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "plan_sha256": ""}))
+    return folder
+
+
+# ---- changed, or something else
+
+
+FILES = ("tables/0000_age.csv", "estimates.json", "contributions.parquet", "README.md")
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("how", ["changed", "longer", "missing", "a folder"])
+def test_a_changed_file_is_found(name, how, copy):
+    path = copy / name
+    content = bytearray(path.read_bytes())
+    path.unlink()
+    if how == "changed":
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    elif how == "longer":
+        path.write_bytes(content + b"\n")
+    elif how == "a folder":
+        path.mkdir()
+    with pytest.raises(ReleaseError, match=re.escape(repr(name))):
+        load_combined(copy)
+
+
+def forged(copy: Path, name: str, change) -> None:
+    """Change a JSON file, and its hash in the manifest with it."""
+    manifest = json.loads((copy / "manifest.json").read_text("utf-8"))
+    content = manifest if name == "manifest.json" else json.loads((copy / name).read_text("utf-8"))
+    change(content)
+    (copy / name).write_text(json.dumps(content), "utf-8")
+    if name != "manifest.json":
+        entry = next(each for each in manifest["files"] if each["path"] == name)
+        entry["bytes"] = (copy / name).stat().st_size
+        entry["sha256"] = hashlib.sha256((copy / name).read_bytes()).hexdigest()
+        (copy / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("manifest.json", lambda m: m.update(format="rpexplore-release")),
+        ("manifest.json", lambda m: m.update(format_version=2)),
+        ("manifest.json", lambda m: m.pop("files")),
+        ("manifest.json", lambda m: m.update(files=[])),
+        ("manifest.json", lambda m: m.update(files=[1])),
+        ("manifest.json", lambda m: m.pop("sources")),
+        ("manifest.json", lambda m: m.update(sources=[])),
+        ("manifest.json", lambda m: m["sources"][0].update(rho="-1")),
+        ("manifest.json", lambda m: m["sources"][0].pop("sha256")),
+        ("estimates.json", lambda e: e.pop("tables")),
+        ("estimates.json", lambda e: e["tables"].append(["sex", "age", "size"])),
+        ("estimates.json", lambda e: e["tables"].append(["nothing"])),
+        ("estimates.json", lambda e: e["residuals"].pop()),
+        ("estimates.json", lambda e: e["residuals"][1].update(sigma_squared="0")),
+        ("estimates.json", lambda e: e["residuals"][1].update(sigma_squared="many")),
+        ("estimates.json", lambda e: e["residuals"][1].update(attributes=["sex", "sex"])),
+        ("estimates.json", lambda e: e["domain"]["fields"].pop()),
+        ("estimates.json", lambda e: e["strategies"].append({"attribute": "age"})),
+    ],
+)
+def test_what_does_not_belong_together_is_refused(name, change, copy):
+    forged(copy, name, change)
+    with pytest.raises(ReleaseError):
+        load_combined(copy)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '"text"', "null", "{", "\xff"])
+def test_what_is_no_manifest_is_refused(text, copy):
+    (copy / "manifest.json").write_text(text, encoding="latin-1")
+    with pytest.raises(ReleaseError, match=r"no readable manifest\.json"):
+        load_combined(copy)
+
+
+# ---- writing
+
+
+def test_an_existing_folder_is_kept(found, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "precious").touch()
+    with pytest.raises(ReleaseError, match="never overwritten"):
+        write_combined(found, tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["precious"]
+
+
+@pytest.mark.parametrize("stop_at", ["Writing what", "Writing the tables"])
+def test_stopped_it_leaves_nothing(stop_at, found, tmp_path):
+    def stop(doing, share):
+        if doing.startswith(stop_at):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_combined(found, tmp_path / "out", progress=stop)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_done_is_told(found, tmp_path):
+    told: list[tuple[str, float]] = []
+    write_combined(found, tmp_path / "out", progress=lambda *each: told.append(each))
+    assert told[-1] == ("Finished", 1.0)
+    assert [share for _, share in told] == sorted(share for _, share in told)
+
+
+def test_a_full_disk_leaves_nothing(found, tmp_path, monkeypatch):
+    def full(*args, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("rpexplore.postprocess.combined_folder.write_arrays", full)
+    with pytest.raises(ReleaseError, match=r"No space left on device.*nothing of them was left"):
+        write_combined(found, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_cannot_leave_the_folder(tmp_path):
+    domain = rp.Domain((rp.Attribute("../../x", rp.Categories(("a", "b"))),))
+    marginal = NoisyMarginal.of(domain, ["../../x"], [1, 2], 1)
+    write_combined(combined(noisy=[marginal]), tmp_path / "in" / "out")
+    assert os.listdir(tmp_path) == ["in"]
+    assert sorted(os.listdir(tmp_path / "in" / "out" / "tables")) == [
+        "0000_x.csv",
+        "0000_x.parquet",
+    ]
+
+
+def test_a_total_alone_has_a_name(found, tmp_path):
+    total = replace(found, tables=((),))
+    write_combined(total, tmp_path / "out")
+    assert (tmp_path / "out" / "tables" / "0000_total.csv").is_file()

@@ -1,0 +1,345 @@
+"""Nonnegative tables against CVXPY on dense matrices, and against what makes an optimum one."""
+
+from itertools import chain, combinations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rpexplore.errors import ReleaseError
+from rpexplore.postprocess.nonnegative import GAP, nonnegative
+from rpexplore.postprocess.table_map import TableMap, subsets
+from rpexplore.reconstruct import marginal
+from tests.generalised import any_strategy
+from tests.oracles import kron
+
+
+def family_of(tables):
+    return sorted(set(chain.from_iterable(subsets(table) for table in tables)), key=len)
+
+
+def axis_matrices(place, sizes, strategies):
+    """(z, D, R) of an attribute: how its total spreads, and its residual's coordinates."""
+    n = int(sizes[place])
+    if place in strategies:
+        matrix = strategies[place].matrix
+        inverse = np.linalg.inv(np.vstack([np.ones(n), matrix]))
+        return inverse[:, :1], inverse[:, 1:], matrix
+    # An orthonormal basis of what sums to 0: covariance I − 11ᵀ/n is noise of variance 1 on it.
+    basis = np.linalg.svd(np.eye(n) - 1 / n)[0][:, : n - 1]
+    return np.full((n, 1), 1 / n), basis, basis.T
+
+
+def dense_map(table, places, sizes, strategies):
+    """M_T on the coordinates of one residual, [cells(T), coordinates]."""
+    factors = []
+    for place in table:
+        spread, decoding, _ = axis_matrices(place, sizes, strategies)
+        factors.append(decoding if place in places else spread)
+    return kron(factors)
+
+
+def coordinates(places, values, sizes, strategies):
+    return kron([axis_matrices(i, sizes, strategies)[2] for i in places]) @ values.ravel()
+
+
+def drawn(tables, sizes, strategies, seed, noise=3.0):
+    """Contributions of small counts with noise."""
+    rng = np.random.default_rng(seed)
+    counts = rng.poisson(rng.gamma(0.3, 3.0, sizes)).astype(float)
+    found = {}
+    for places in family_of(tables):
+        spread = [axis_matrices(i, sizes, strategies) for i in places]
+        table = counts.sum(axis=tuple(i for i in range(len(sizes)) if i not in places))
+        exact = kron([decoding @ matrix for _, decoding, matrix in spread]) @ table.ravel()
+        noisy = kron([decoding for _, decoding, _ in spread])
+        shape = [int(sizes[i]) for i in places]
+        found[places] = (exact + noise * noisy @ rng.normal(size=noisy.shape[1])).reshape(shape)
+    return found
+
+
+def dense_optimum(contributions, tables, sizes, strategies, keep_total):
+    """The smallest distance, by an interior-point method on explicit matrices."""
+    unknown = {
+        places: cp.Variable(int(np.prod([sizes[i] - 1 for i in places], dtype=int)))
+        for places in contributions
+    }
+    wanted = {
+        places: coordinates(places, values, sizes, strategies)
+        for places, values in contributions.items()
+    }
+    constraints = []
+    for table in tables:
+        values = sum(
+            dense_map(table, places, sizes, strategies) @ unknown[places]
+            for places in subsets(table)
+        )
+        constraints.append(values >= 0)
+    if keep_total:
+        constraints.append(unknown[()] == max(float(contributions[()]), 0.0))
+    distance = sum(
+        cp.sum_squares(unknown[places] - wanted[places])
+        for places in contributions
+        if places or not keep_total
+    )
+    problem = cp.Problem(cp.Minimize(distance), constraints)
+    problem.solve(solver="CLARABEL")
+    found = {places: np.asarray(each.value) for places, each in unknown.items()}
+    return float(np.asarray(problem.value, dtype=float)), found
+
+
+@st.composite
+def problems(draw, *, with_strategies: bool):
+    sizes = np.array(draw(st.lists(st.integers(2, 4), min_size=1, max_size=4)))
+    places = range(len(sizes))
+    sets = [s for k in range(len(sizes) + 1) for s in combinations(places, k) if len(s) <= 3]
+    tables = draw(st.lists(st.sampled_from(sets), min_size=1, max_size=4, unique=True))
+    seed = draw(st.integers(0, 2**32))
+    chosen = draw(st.sets(st.sampled_from(list(places)))) if with_strategies else set()
+    strategies = {place: any_strategy(int(sizes[place]), seed) for place in chosen}
+    return sizes, tables, strategies, seed, draw(st.booleans())
+
+
+@given(problems(with_strategies=False))
+@settings(deadline=None, max_examples=20)
+def test_it_is_the_optimum_up_to_the_gap(problem):
+    check_optimum(*problem)
+
+
+@given(problems(with_strategies=True))
+@settings(deadline=None, max_examples=20)
+def test_it_is_the_optimum_with_strategies_too(problem):
+    check_optimum(*problem)
+
+
+def check_optimum(sizes, tables, strategies, seed, keep_total):
+    contributions = drawn(tables, sizes, strategies, seed)
+    found = nonnegative(contributions, sizes, strategies, keep_total=keep_total, gap=1e-6)
+    value, dense = dense_optimum(contributions, tables, sizes, strategies, keep_total)
+    scale = sum(float(np.sum(values**2)) for values in contributions.values())
+    if keep_total:
+        assert found.contributions[()] == max(float(contributions[()]), 0.0)
+    allowed = 1e-6 * scale + 1e-9  # of the interior-point method
+    assert found.distance <= value / (1 - found.gap) + allowed
+    assert found.distance >= value - allowed
+    # Strong convexity: the distance to the optimum is within the gap.
+    off = sum(
+        np.sum((coordinates(places, values, sizes, strategies) - dense[places]) ** 2)
+        for places, values in found.contributions.items()
+    )
+    assert off <= found.distance * found.gap + 2 * allowed
+    for table in tables:
+        assert marginal(table, sizes, within(table, found.contributions), strategies).min() >= -(
+            1e-12 * np.sqrt(scale)
+        )
+    for table in TableMap(contributions, sizes, strategies).tables:
+        cells = marginal(table, sizes, within(table, found.contributions), strategies)
+        assert cells.min() >= 0
+
+
+def within(table, contributions):
+    return {subset: contributions[subset] for subset in subsets(table)}
+
+
+SIZES = np.array([3, 4, 2, 5])
+PAIRS = list(combinations(range(4), 2))
+
+
+def pairs(seed=0, noise=3.0):
+    return drawn(PAIRS, SIZES, {}, seed, noise)
+
+
+def test_tables_agree_on_what_they_share():
+    found = nonnegative(pairs(), SIZES, {}).contributions
+    for table, other in combinations(PAIRS, 2):
+        for place in set(table) & set(other):
+            sums = [
+                marginal(each, SIZES, within(each, found), {}).sum(axis=1 - each.index(place))
+                for each in (table, other)
+            ]
+            np.testing.assert_allclose(*sums, rtol=0, atol=1e-10)
+
+
+def test_the_conditions_of_an_optimum_hold():
+    """Where a table is above 0, nothing has pushed: c − z is ½ K Mᵀ λ with λ on the zeros."""
+    contributions = pairs()
+    found = nonnegative(contributions, SIZES, {}, gap=1e-12).contributions
+    tables = {table: marginal(table, SIZES, within(table, found), {}) for table in PAIRS}
+    free = [cells.ravel() < 1e-5 for cells in tables.values()]
+    pushes, moved = [], []
+    for places, values in found.items():
+        if places:  # the total is kept
+            columns = [
+                dense_map(table, places, SIZES, {}).T
+                if set(places) <= set(table)
+                else np.zeros((np.prod(SIZES[list(places)] - 1), tables[table].size))
+                for table in PAIRS
+            ]
+            pushes.append(np.hstack(columns)[:, np.concatenate(free)])
+            moved.append(coordinates(places, values - contributions[places], SIZES, {}))
+    from scipy.optimize import nnls
+
+    assert 3 < sum(map(np.sum, free)) < sum(cells.size for cells in tables.values()) / 2
+    _, rest = nnls(np.vstack(pushes), np.concatenate(moved))
+    assert rest <= 1e-4 * np.linalg.norm(np.concatenate(moved))
+
+
+def test_nothing_is_done_where_nothing_is_negative():
+    contributions = pairs(noise=0.0)
+    found = nonnegative(contributions, SIZES, {})
+    assert (found.distance, found.gap, found.rounds) == (0.0, 0.0, 0)
+    for places, values in contributions.items():
+        np.testing.assert_array_equal(found.contributions[places], values)
+
+
+def test_what_was_made_nonnegative_stays_as_it_is():
+    first = nonnegative(pairs(), SIZES, {}).contributions
+    again = nonnegative(first, SIZES, {})
+    assert again.rounds == 0
+    for places, values in first.items():
+        np.testing.assert_array_equal(again.contributions[places], values)
+
+
+def test_a_smaller_gap_is_reached_and_not_further_away():
+    found = [nonnegative(pairs(1), SIZES, {}, gap=gap) for gap in (1e-1, GAP, 1e-6, 1e-10)]
+    for each, gap in zip(found, (1e-1, GAP, 1e-6, 1e-10), strict=True):
+        assert each.gap <= gap
+        assert each.distance * (1 - each.gap) <= found[-1].distance * (1 + 1e-12)
+        assert each.distance >= found[-1].distance * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e12])
+def test_the_unit_of_counts_does_not_matter(scale):
+    contributions = pairs(2)
+    found = nonnegative(contributions, SIZES, {}, gap=1e-8)
+    scaled = {places: scale * values for places, values in contributions.items()}
+    other = nonnegative(scaled, SIZES, {}, gap=1e-8)
+    assert other.rounds == found.rounds
+    for places, values in found.contributions.items():
+        np.testing.assert_allclose(other.contributions[places], scale * values, atol=1e-6 * scale)
+
+
+def test_a_negative_total_leaves_nothing():
+    contributions = {**pairs(), (): np.array(-4.0)}
+    found = nonnegative(contributions, SIZES, {})
+    assert all(np.all(values == 0) for values in found.contributions.values())
+    moved = sum(float(np.sum(values**2)) for places, values in contributions.items() if places)
+    assert found.distance == pytest.approx(moved)
+
+
+def test_the_total_alone():
+    assert nonnegative({(): np.array(-3.0)}, SIZES, {}).contributions[()] == 0
+    assert nonnegative({(): np.array(3.0)}, SIZES, {}).contributions[()] == 3
+
+
+def test_tables_of_many_cells_are_shared_out_alike():
+    """Several batches, in threads: as in one."""
+    sizes = np.array([60, 50, 40, 30])
+    family = family_of([*PAIRS, (0, 1, 2), (1, 2, 3)])
+    rng = np.random.default_rng(0)
+    noise = {places: rng.normal(0.1, 1.0, sizes[list(places)]) for places in family}
+    tables = TableMap(family, sizes, {})
+    contributions = {places: tables.shaped(places, each) for places, each in noise.items()}
+    contributions[()] = np.array(5000.0)
+    found = nonnegative(contributions, sizes, {}, gap=0.05)
+    assert found.rounds > 0
+    for table in ((0, 1, 2), (1, 2, 3), (0, 3)):
+        assert marginal(table, sizes, within(table, found.contributions), {}).min() >= 0
+    again = nonnegative(contributions, sizes, {}, gap=0.05)
+    for places, values in found.contributions.items():
+        np.testing.assert_array_equal(again.contributions[places], values)
+
+
+def test_progress_and_stopping():
+    told = []
+    found = nonnegative(pairs(), SIZES, {}, progress=lambda *each: told.append(each))
+    shares, gaps = zip(*told, strict=True)
+    assert shares[0] == 0
+    assert list(shares) == sorted(shares)
+    assert told[-1] == (1.0, found.gap)
+    assert list(gaps) == sorted(gaps, reverse=True)
+
+    class Stop(Exception):
+        pass
+
+    def stop(share, gap):
+        told.append((share, gap))
+        if len(told) == 5:
+            raise Stop
+
+    told.clear()
+    given_before = pairs()
+    with pytest.raises(Stop):
+        nonnegative(given_before, SIZES, {}, gap=1e-12, progress=stop)
+    assert len(told) == 5
+    for places, values in pairs().items():
+        np.testing.assert_array_equal(given_before[places], values)
+
+
+@pytest.mark.parametrize("gap", [0.0, -1.0, 1.0, float("nan"), float("inf")])
+def test_a_gap_must_be_a_share(gap):
+    with pytest.raises(ReleaseError, match="gap must be above 0 and below 1"):
+        nonnegative(pairs(), SIZES, {}, gap=gap)
+
+
+def test_what_is_returned_cannot_be_changed():
+    found = nonnegative(pairs(), SIZES, {})
+    with pytest.raises(ValueError, match="read-only"):
+        found.contributions[(0, 1)][0, 0] = 1.0
+
+
+# ---- the map
+
+
+@given(problems(with_strategies=True))
+@settings(deadline=None, max_examples=40)
+def test_the_map_its_adjoint_and_its_bound(problem):
+    sizes, tables, strategies, seed, _ = problem
+    left, right = (drawn(tables, sizes, strategies, each) for each in (seed, seed + 1))
+    tested = TableMap(left, sizes, strategies)
+    scale = sum(float(np.sum(values**2)) for values in [*left.values(), *right.values()])
+    for table in tested.tables:
+        values = tested.table(table, right)
+        back = tested.pulled_back(table, values)
+        shaped = {
+            places: tested.shaped(places, back[places])
+            if places in back
+            else np.zeros_like(left[places])
+            for places in tested.family
+        }
+        # ⟨M l, M r⟩ = ⟨l, K Mᵀ M r⟩ in the noise's own product.
+        expected = float(np.vdot(tested.table(table, left), values))
+        assert tested.product(left, shaped) == pytest.approx(expected, abs=1e-8 * scale)
+        expected = sum(float(np.vdot(back[places], left[places])) for places in back)
+        assert float(np.vdot(tested.table(table, left), values)) == pytest.approx(
+            expected, abs=1e-8 * scale
+        )
+        bound = 0.0
+        for places in subsets(table):
+            alone = {each: part if each == places else 0 * part for each, part in right.items()}
+            bound += tested.bound(table, places) * tested.product(alone, alone)
+        assert float(np.sum(values**2)) <= bound * (1 + 1e-9)
+        if not strategies:
+            assert float(np.sum(values**2)) == pytest.approx(bound)
+
+
+@given(problems(with_strategies=True))
+@settings(deadline=None, max_examples=40)
+def test_masses_spread_evenly_are_marginals_of_one_full_table(problem):
+    sizes, tables, strategies, seed, _ = problem
+    tested = TableMap(family_of(tables), sizes, strategies)
+    rng = np.random.default_rng(seed)
+    masses = {table: rng.gamma(0.5, 1.0, [int(sizes[i]) for i in table]) for table in tested.tables}
+    full = np.zeros(sizes)
+    for table, mass in masses.items():
+        missing = [i for i in range(len(sizes)) if i not in table]
+        full += np.expand_dims(mass, missing) / np.prod(sizes[missing])
+    found = tested.spread_evenly(masses)
+    for table in tested.tables:
+        expected = full.sum(axis=tuple(i for i in range(len(sizes)) if i not in table))
+        np.testing.assert_allclose(tested.table(table, found), expected, atol=1e-7)
+    for places, values in found.items():
+        for axis in range(len(places)):
+            assert np.max(np.abs(values.sum(axis=axis))) < 1e-9

@@ -1,0 +1,296 @@
+"""The folder of processed tables: what is in it, and the label that nobody can miss."""
+
+import hashlib
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import rpexplore as rp
+from rpexplore.basis import Own, Prefix, Ranges
+from rpexplore.cli.output import Verbs
+from rpexplore.cli.processed import postprocess
+from rpexplore.errors import ReleaseError
+from rpexplore.postprocess.combined import combined
+from rpexplore.postprocess.combined_folder import write_combined
+from rpexplore.postprocess.estimates import Estimates
+from rpexplore.postprocess.processed_folder import processed
+from rpexplore.release import Release, release
+from tests.generalised import question_matrix
+
+DOMAIN = rp.Domain(
+    (
+        rp.Attribute("age", rp.Integers(0, 5)),
+        rp.Attribute("sex", rp.Categories(("f", "m"), ("female", "male"))),
+        rp.Attribute("value_is", rp.Categories(("a", "b", "c"))),
+        rp.Attribute("one", rp.Categories(("only",))),
+    )
+)
+PURE = rp.Workload.all_up_to(DOMAIN, 2)
+ASKED = (
+    rp.Workload.of(DOMAIN, [(), ["age"], ["age", "sex"], ["sex", "value_is"], ["one", "age"]])
+    .asked({"age": Prefix(), "value_is": Own(((1, 0, 0), (0.5, 1, 0), (1, 1, 1)))})
+    .asked({"age": Ranges()}, tables=[["age"]])
+)
+WAYS = [(True, False), (False, True), (True, True)]
+
+
+def made(folder, workload, rho) -> Release:
+    rng = np.random.default_rng(0)
+    rows = {
+        "age": rng.binomial(5, 0.1, 60),
+        "sex": rng.choice(["f", "m"], 60),
+        "value_is": rng.choice(list("abc"), 60, p=[0.9, 0.09, 0.01]),
+        "one": ["only"] * 60,
+    }
+    pd.DataFrame(rows).to_csv(folder / "records.csv", index=False)
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=rho))
+    return release(plan, folder / "records.csv", folder / f"release-{rho}".replace("/", "-"))
+
+
+@pytest.fixture(scope="module")
+def pure(tmp_path_factory) -> Release:
+    return made(tmp_path_factory.mktemp("pure"), PURE, "1/10")
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory) -> Release:
+    return made(tmp_path_factory.mktemp("asked"), ASKED, "1/10")
+
+
+def tables_of(folder, manifest):
+    """{attributes: rows} of a processed folder."""
+    return {
+        tuple(entry["attributes"]): pq.read_table(folder / entry["path"]).to_pandas()
+        for entry in manifest["files"]
+        if entry["path"].endswith(".parquet")
+    }
+
+
+def counts(rows, table):
+    shape = [DOMAIN[name].size for name in table]
+    return rows["value"].to_numpy().reshape(shape)
+
+
+@pytest.mark.parametrize(("nonnegative", "rounded"), WAYS)
+def test_the_unbiased_answers_stand_beside(pure, tmp_path, nonnegative, rounded):
+    manifest = processed(pure, tmp_path / "out", nonnegative=nonnegative, rounded=rounded)
+    found = tables_of(tmp_path / "out", manifest)
+    assert set(found) == set(PURE.tables)
+    for table, rows in found.items():
+        unbiased = pure.table(table)
+        n_labels = len(unbiased.columns) - 4
+        labels = rows.columns[:n_labels].tolist()
+        assert [name.removesuffix(" (attribute)") for name in labels] == unbiased.columns[
+            :n_labels
+        ].tolist()
+        for name, original in zip(labels, unbiased.columns, strict=False):
+            assert rows[name].tolist() == unbiased[original].tolist()
+        assert rows.columns[n_labels:].tolist() == [
+            *("value", "unbiased_value", "standard_error", "lower_95", "upper_95", "value_is")
+        ]
+        assert rows["unbiased_value"].equals(unbiased["value"])
+        for name in ("standard_error", "lower_95", "upper_95"):
+            assert rows[name].equals(unbiased[name])
+
+
+@pytest.mark.parametrize(("nonnegative", "rounded"), WAYS)
+def test_values_are_what_the_label_says(pure, tmp_path, nonnegative, rounded):
+    manifest = processed(pure, tmp_path / "out", nonnegative=nonnegative, rounded=rounded)
+    found = tables_of(tmp_path / "out", manifest)
+    assert min(rows["unbiased_value"].min() for rows in found.values()) < 0
+    total = pure.table([])["value"][0]
+    for table, rows in found.items():
+        values = counts(rows, table)
+        if nonnegative:
+            assert values.min() >= 0
+        if rounded:
+            np.testing.assert_array_equal(values, np.rint(values))
+        assert values.sum() == pytest.approx(np.rint(total) if rounded else total, abs=1e-9)
+        # The totals of a table's first attributes; where nothing was rounded, all totals.
+        for axis in range(len(table)):
+            left = table[:axis] + table[axis + 1 :]
+            if not rounded or axis == len(table) - 1:
+                expected = counts(found[left], left)
+                np.testing.assert_allclose(values.sum(axis=axis), expected, rtol=0, atol=1e-9)
+    assert not found["age",]["value"].equals(found["age",]["unbiased_value"])
+
+
+@pytest.mark.parametrize(("nonnegative", "rounded"), WAYS)
+def test_answers_are_those_of_the_processed_counts(asked, tmp_path, nonnegative, rounded):
+    manifest = processed(asked, tmp_path / "out", nonnegative=nonnegative, rounded=rounded)
+    found = tables_of(tmp_path / "out", manifest)
+    assert set(found) == set(ASKED.tables)
+    ages = np.diff(found["age", "one"]["value"].to_numpy(), prepend=0)  # cumulative
+    matrix = question_matrix(Ranges(), DOMAIN["age"])
+    np.testing.assert_allclose(found["age",]["value"], matrix @ ages, atol=1e-9)
+    if nonnegative:
+        assert ages.min() >= -1e-9
+        assert all(rows["value"].min() >= 0 for rows in found.values())
+    if rounded:
+        np.testing.assert_array_equal(ages, np.rint(ages))
+    by_sex = found["age", "sex"]["value"].to_numpy().reshape(6, 2)
+    if not rounded:
+        np.testing.assert_allclose(np.diff(by_sex.sum(axis=1), prepend=0), ages, atol=1e-9)
+    np.testing.assert_allclose(found["age",]["unbiased_value"], asked.table("age")["value"])
+
+
+@pytest.mark.parametrize(("nonnegative", "rounded"), WAYS)
+def test_the_label_is_everywhere(pure, tmp_path, nonnegative, rounded):
+    manifest = processed(pure, tmp_path / "out", nonnegative=nonnegative, rounded=rounded)
+    label = manifest["label"]
+    assert "biased; intervals are those of the unbiased answers" in label
+    assert ("nonnegative and consistent" in label) == nonnegative
+    assert ("whole numbers" in label) == rounded
+    readme = (tmp_path / "out" / "README.md").read_text()
+    assert readme.startswith(f"# Processed tables: {label}\n")
+    assert "biased" in readme.splitlines()[2]
+    assert ("No cell is negative" in readme) == nonnegative
+    assert ("Cells are whole numbers" in readme) == rounded
+    assert pure.plan.sha256 in readme
+    written = [line for line in readme.splitlines()[1:] if "zCDP" not in line]
+    assert all(len(line) <= 100 for line in written if pure.plan.sha256 not in line)
+    for entry in manifest["files"]:
+        path = tmp_path / "out" / entry["path"]
+        if path.suffix == ".parquet":
+            assert pq.read_schema(path).metadata[b"rpexplore"].decode() == label
+            assert set(pq.read_table(path)["value_is"].to_pylist()) == {label}
+        elif path.suffix == ".csv":
+            rows = pd.read_csv(path)
+            assert set(rows["value_is"]) == {label}
+            read = pq.read_table(path.with_suffix(".parquet")).to_pandas()
+            assert rows["value"].to_numpy() == pytest.approx(read["value"].to_numpy(), abs=0)
+
+
+def test_the_manifest(pure, tmp_path):
+    told = []
+    manifest = processed(
+        pure,
+        tmp_path / "out",
+        nonnegative=True,
+        rounded=False,
+        gap=1e-5,
+        progress=lambda *each: told.append(each),
+    )
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text()) == manifest
+    assert (manifest["format"], manifest["format_version"]) == ("rpexplore-processed", 1)
+    assert 0 <= manifest["gap"] <= 1e-5
+    assert manifest["rounds"] > 0
+    assert [source["plan_sha256"] for source in manifest["sources"]] == [pure.plan.sha256]
+    listed = {entry["path"] for entry in manifest["files"]}
+    there = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert {str(path.relative_to(tmp_path / "out")) for path in there} == listed | {"manifest.json"}
+    for entry in manifest["files"]:
+        content = (tmp_path / "out" / entry["path"]).read_bytes()
+        assert entry["sha256"] == hashlib.sha256(content).hexdigest()
+    shares = [share for _, share in told]
+    assert shares == sorted(shares)
+    assert told[-1] == ("Finished", 1.0)
+
+
+def test_the_same_tables_every_time(pure, tmp_path):
+    for name in ("first", "second"):
+        processed(pure, tmp_path / name, nonnegative=True, rounded=True)
+    files = sorted((tmp_path / "first" / "tables").iterdir())
+    assert len(files) == 2 * len(PURE)
+    for file in files:
+        assert file.read_bytes() == (tmp_path / "second" / "tables" / file.name).read_bytes()
+
+
+def test_of_combined_tables(pure, tmp_path):
+    other = made(tmp_path, PURE, "1/5")
+    estimates = combined(pure, other)
+    manifest = processed(estimates, tmp_path / "out", nonnegative=True, rounded=False)
+    assert [each["plan_sha256"] for each in manifest["sources"]] == [
+        pure.plan.sha256,
+        other.plan.sha256,
+    ]
+    found = tables_of(tmp_path / "out", manifest)
+    for table, rows in found.items():
+        assert rows["value"].min() >= 0
+        assert rows["unbiased_value"].equals(estimates.table(table)["value"])
+
+
+def test_of_a_release_as_estimates_it_is_the_same(pure, tmp_path):
+    for name, source in (("release", pure), ("estimates", Estimates.of(pure))):
+        manifest = processed(source, tmp_path / name, nonnegative=True, rounded=True)
+    first, second = (tables_of(tmp_path / name, manifest) for name in ("release", "estimates"))
+    for table, rows in first.items():
+        assert rows["value"].equals(second[table]["value"])
+
+
+def test_what_is_refused(pure, tmp_path):
+    with pytest.raises(ReleaseError, match="ask for nonnegative or whole numbers"):
+        processed(pure, tmp_path / "out", nonnegative=False, rounded=False)
+    with pytest.raises(ReleaseError, match="gap must be above 0"):
+        processed(pure, tmp_path / "out", nonnegative=True, rounded=False, gap=0.0)
+    with pytest.raises(ReleaseError, match="already something"):
+        processed(pure, tmp_path, nonnegative=True, rounded=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("stopped_at", [2, 4, 6])
+def test_a_stop_leaves_nothing(pure, tmp_path, stopped_at):
+    told = []
+
+    def stop(doing, share):
+        told.append(doing)
+        if len(told) == stopped_at:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        processed(pure, tmp_path / "out", nonnegative=True, rounded=False, progress=stop)
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- the verb
+
+
+def run(*arguments):
+    program = typer.Typer(cls=Verbs)
+    program.callback()(lambda: None)
+    program.command()(postprocess)
+    return CliRunner().invoke(program, ["postprocess", *map(str, arguments)])
+
+
+def test_the_verb(pure, tmp_path):
+    out = tmp_path / "out"
+    result = run(pure.folder, "--out", out, "--nonnegative", "--round", "--gap", "1e-4")
+    assert result.exit_code == 0, result.output
+    assert "Nonnegative and consistent, then rounded to whole numbers; biased" in result.stdout
+    assert "squared distance" in result.stdout
+    assert f"The {len(PURE)} tables are in {out}" in result.stdout
+    assert json.loads((out / "manifest.json").read_text())["gap"] <= 1e-4
+
+
+def test_the_verb_for_machines(pure, tmp_path):
+    result = run(pure.folder, "--out", tmp_path / "out", "--round", "--json")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    assert facts["table_count"] == len(PURE)
+    assert (facts["nonnegative"], facts["rounded"], facts["gap"]) == (False, True, None)
+
+
+def test_the_verb_takes_combined_tables(pure, tmp_path):
+    write_combined(Estimates.of(pure), tmp_path / "combined")
+    result = run(tmp_path / "combined", "--out", tmp_path / "out", "--nonnegative")
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ([], "ask for nonnegative or whole numbers"),
+        (["--round", "--gap", "0.1"], "--gap goes with --nonnegative"),
+        (["--nonnegative", "--gap", "2"], "above 0 and below 1"),
+    ],
+)
+def test_the_verb_refuses(pure, tmp_path, options, told):
+    result = run(pure.folder, "--out", tmp_path / "out", *options)
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,84 @@
+"""What a ledger can tell of the records of two releases, and what it cannot."""
+
+from pathlib import Path
+
+import pytest
+
+import rpexplore as rp
+from rpexplore.errors import LedgerError, ReleaseError
+from rpexplore.ledger import Ledger
+from rpexplore.postprocess.same_records import RunOf, refuse_other_records
+
+DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 2})
+PLAN, OTHER = (
+    rp.plan(rp.Workload.of(DOMAIN, [name]), loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    for name in "ab"
+)
+
+
+@pytest.fixture
+def book(tmp_path) -> Ledger:
+    """Two runs of one plan on two datasets, into folders of the same last name, and one more."""
+    book = Ledger(tmp_path / "ledger.sqlite")
+    for plan, data, output in (
+        (PLAN, "2019.csv", "2019/out"),
+        (PLAN, "2020.csv", "2020/out"),
+        (OTHER, "2019.csv", "other"),
+    ):
+        (tmp_path / data).write_text("a,b\n1,1\n")
+        book.book(tmp_path / data, plan, plan.record_rho, tmp_path / output)
+    return book
+
+
+def run(book: Ledger, plan: rp.Plan, folder: str) -> RunOf:
+    return RunOf(plan.sha256, str(book.path.parent / folder))
+
+
+def refused(book: Ledger, *runs: RunOf) -> str:
+    with pytest.raises(ReleaseError) as error:
+        refuse_other_records(book.path, runs)
+    return str(error.value)
+
+
+def test_two_runs_on_other_records_are_refused(book):
+    told = refused(book, run(book, PLAN, "2019/out"), run(book, PLAN, "2020/out"))
+    assert "'out' and 'out' are of different records, '2019.csv' and '2020.csv'" in told
+    told = refused(book, run(book, OTHER, "other"), run(book, PLAN, "2020/out"))
+    assert "'other' and 'out' are of different records" in told
+
+
+def test_runs_on_the_same_records_are_not(book):
+    refuse_other_records(book.path, [run(book, OTHER, "other"), run(book, PLAN, "2019/out")])
+
+
+def test_a_folder_that_was_moved_is_known_by_its_last_name(book):
+    third = run(book, PLAN, "third")
+    (book.path.parent / "2021.csv").write_text("a,b\n1,1\n")
+    book.book(book.path.parent / "2021.csv", PLAN, PLAN.record_rho, Path(third.folder))
+    assert "2021.csv" in refused(book, run(book, OTHER, "other"), run(book, PLAN, "moved/third"))
+    assert "2021.csv" in refused(book, RunOf(OTHER.sha256, "other"), RunOf(PLAN.sha256, "third"))
+
+
+def test_what_it_cannot_tell_apart_is_passed_over(book):
+    # A moved "out" may be either of two.
+    refuse_other_records(book.path, [run(book, OTHER, "other"), RunOf(PLAN.sha256, "out")])
+    refuse_other_records(book.path, [run(book, OTHER, "other"), RunOf(PLAN.sha256, "renamed")])
+
+
+def test_what_it_does_not_know_is_passed_over(book):
+    refuse_other_records(book.path, [RunOf("f" * 64, "out"), run(book, PLAN, "2019/out")])
+    refuse_other_records(book.path, [])
+
+
+def test_three_are_compared_in_pairs(book):
+    stranger = RunOf("f" * 64, "out")
+    refused(book, run(book, PLAN, "2019/out"), stranger, run(book, PLAN, "2020/out"))
+
+
+def test_a_ledger_that_is_not_there_or_none_is_refused(tmp_path):
+    with pytest.raises(LedgerError, match=r"no ledger at .*check the path"):
+        refuse_other_records(tmp_path / "none.sqlite", [])
+    assert not (tmp_path / "none.sqlite").exists()
+    (tmp_path / "text").write_text("no ledger at all, but long enough to be looked at" * 20)
+    with pytest.raises(LedgerError, match="cannot be used"):
+        refuse_other_records(tmp_path / "text", [])
