@@ -31,6 +31,7 @@ from rpexplore.attribute import Attribute, Categories
 from rpexplore.basis import Basis, Hierarchy, Identity
 from rpexplore.cells import Cells
 from rpexplore.contributions import Contributions
+from rpexplore.domain import Domain
 from rpexplore.errors import ReleaseError
 from rpexplore.manifest import CONFIDENCE, checked_manifest, file_entry, write_manifest
 from rpexplore.measured_file import MeasuredFile
@@ -73,6 +74,11 @@ class Release:
         folder = Path(folder)
         manifest = checked_manifest(folder, KIND)
         return cls(folder, Plan.load(folder / "plan.json"), manifest)
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes that the tables are about."""
+        return self.plan.workload.domain
 
     def table(self, table: AttributeSet) -> pd.DataFrame:
         """One of the released tables: labels, value, standard_error, lower_95, upper_95."""

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from rpexplore import Budget, Domain, SumOfVariances, Workload, plan
 from rpexplore.errors import LedgerError
 from rpexplore.ledger import FILENAME, Account, Ledger
+from rpexplore.ledger_frames import datasets, runs
 from rpexplore.plan import Plan
 
 
@@ -363,3 +364,46 @@ def test_a_locked_ledger_is_refused(ledger, data, monkeypatch):
         ledger.book(data, PLAN, Fraction(1), "out")
     other.close()
     assert spent(ledger, data) == 1
+
+
+# --- all that is in it
+
+
+def test_all_datasets_are_listed_by_name(ledger, data):
+    assert ledger.accounts() == ()
+    other = data.with_name("another.csv")
+    other.write_text(data.read_text())
+    ledger.book(data, PLAN, Fraction(1, 7), "out")
+    ledger.book(data, PLAN, Fraction(1, 7), "out2")
+    ledger.set_cap(other, Fraction(3))
+    found = ledger.accounts()
+    assert [account.dataset for account in found] == ["another.csv", "records.csv"]
+    assert found == (ledger.account(other), ledger.account(data))
+    assert [len(account.runs) for account in found] == [0, 2]
+
+
+def test_a_run_is_found_by_its_number(ledger, data):
+    assert ledger.run(1) is None
+    number = ledger.book(data, PLAN, Fraction(1, 7), "out")
+    assert ledger.run(number) == ledger.account(data).runs[0]
+    assert ledger.run(number + 1) is None
+
+
+def test_records_without_a_folder_need_a_named_ledger(tmp_path):
+    class Elsewhere:
+        name, home = "people at SURVEY_DB", None
+
+    with pytest.raises(LedgerError, match=r"people at SURVEY_DB.*--ledger"):
+        Ledger.beside(Elsewhere())
+
+
+def test_frames_are_in_the_unit_of_the_plan_and_rounded_against_us(ledger, data):
+    ledger.book(data, PLAN, Fraction(1, 3), "out")
+    ledger.book(data, PLAN, Fraction(1, 7), "two")
+    listed = runs(ledger.account(data), 4)
+    assert listed["run"].tolist() == [2, 1]
+    assert listed["rho"].tolist() == ["0.571429", "1.33334"]
+    assert listed["state"].tolist() == ["started", "started"]
+    assert datasets(ledger, 4, without="records.csv").empty
+    (row,) = datasets(ledger, 1, without="nothing").to_dict("records")
+    assert row == {"dataset": "records.csv", "runs": 2, "rho": "0.476191", "cap": "none"}

@@ -14,6 +14,7 @@ from rpexplore.basis import Hierarchy, Prefix, Windows
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.query_release import QueryRelease
 from rpexplore.release import Release
+from tests.stopped_runs import killed
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -34,10 +35,14 @@ def section(heading: str) -> str:
     return text
 
 
+def commands_of(heading: str) -> list[str]:
+    text = section(heading).replace("\\\n", " ")
+    return re.findall(r"^    (rpexplore .*)$", text, re.MULTILINE)
+
+
 def run_commands(heading: str) -> list[str]:
     """Run the commands of a section, in their order; returns their verbs."""
-    text = section(heading).replace("\\\n", " ")
-    commands = re.findall(r"^    (rpexplore .*)$", text, re.MULTILINE)
+    commands = commands_of(heading)
     for command in commands:
         program, *arguments = shlex.split(command)
         run = [str(Path(sys.executable).parent / program), *arguments]
@@ -79,6 +84,35 @@ def test_ranges_and_groups(folder):
     everybody = released.table("region").iloc[0]  # the first node of a hierarchy
     assert abs(everybody["value"] - 50_001) < 7 * everybody["standard_error"]
     run_python("Ranges, running totals and groups")
+
+
+def test_after_the_noise(folder):
+    run_commands("The whole way in five commands")
+    verbs = run_commands("After the noise")
+    assert verbs == ["release", "combine", "postprocess", "answer"]
+    assert (folder / "published" / "manifest.json").exists()
+
+
+def test_where_the_records_lie(folder):
+    """The dry run as it stands there; what resumes is shown on a run that was stopped."""
+    plan = rp.plan(
+        rp.Workload.all_up_to(rp.Domain.load("sample_data/household.json"), 1),
+        loss=rp.SumOfVariances(),
+        budget=rp.Budget(rho=1),
+    )
+    plan.save("plan.json")
+    dry, finish = commands_of("Where the records lie")
+    program = str(Path(sys.executable).parent / "rpexplore")
+    found = subprocess.run(
+        [program, *shlex.split(dry)[1:]], check=True, capture_output=True, text=True
+    )
+    assert "nothing was charged" in found.stdout
+    assert not Path("checked").exists()
+    output = shlex.split(finish)[-1]
+    table = "rpexplore.release_folder.FolderWriter.table"
+    killed(table, 3, "plan.json", "sample_data/household.csv", output)
+    subprocess.run([program, *shlex.split(finish)[1:]], check=True, stdout=subprocess.DEVNULL)
+    assert Release.load(output).plan.sha256 == plan.sha256
 
 
 def test_the_codebook_is_one(folder):

@@ -74,12 +74,12 @@ def test_many_tables_that_are_too_much_together():
     fit = Fit.of(Workload.all_of_order(domain_of(*[300] * 20), 3), **ROOM)
     assert f"about {MAX_CELLS:,}" in fit.obstacles[0]
     assert fit.remedy is None  # all of one size
-    with pytest.raises(ReleaseError, match="fit"):
+    with pytest.raises(ReleaseError, match="counted in memory"):
         check_measurable(plan_of(workload))
     assert Fit.of(workload, **ROOM).remedy.most_cells == 100_000
 
 
-@pytest.mark.parametrize(("free_disk", "memory"), [(1e8, 1e12), (1e12, 2.6e8)])
+@pytest.mark.parametrize(("free_disk", "memory"), [(1e8, 1e12), (1e12, 4.6e8)])
 def test_scarce_disk_or_memory(free_disk, memory):
     workload = Workload.all_up_to(domain_of(100, 100, 100), 3)
     fit = Fit.of(workload, free_disk=free_disk, memory=memory)
@@ -92,7 +92,7 @@ def test_scarce_disk_or_memory(free_disk, memory):
 def test_a_long_run_is_told():
     fit = Fit.of(Workload.all_up_to(domain_of(*[2] * 215), 3), **ROOM)
     assert len(fit.obstacles) == 1
-    assert "will take about 70 minutes" in fit.obstacles[0]
+    assert "will take about 69 minutes" in fit.obstacles[0]
     assert fit.remedy is None
 
 
@@ -129,7 +129,7 @@ def test_attributes_of_one_value_are_no_trouble():
 @given(
     st.lists(st.integers(1, 200), min_size=1, max_size=4),
     st.floats(1e3, 1e9),
-    st.floats(2.001e8, 1e9),
+    st.floats(4.001e8, 1e9),
 )
 def test_the_remedy_helps_and_drops_no_more_than_it_says(sizes, free_disk, memory):
     domain = domain_of(*sizes)
@@ -193,7 +193,7 @@ def test_a_table_of_too_many_answers_is_told_and_refused():
     st.lists(st.integers(1, 40), min_size=1, max_size=4),
     st.integers(0, 15),
     st.floats(1e5, 1e9),
-    st.floats(2.001e8, 1e9),
+    st.floats(4.001e8, 1e9),
 )
 def test_the_remedy_helps_whatever_is_asked(sizes, in_ranges, free_disk, memory):
     domain = domain_of(*sizes)

@@ -141,7 +141,9 @@ ReportName = Annotated[str, _option("TEXT", "What to call the plan in the report
 ReportNote = Annotated[str, _option("TEXT", "A remark to print in the report.")]
 Counted = Annotated[str, _option("WORD", "What one record stands for, in the plural: people, say.")]
 
-ReleaseFolder = Annotated[Path, _argument("RELEASE", "The folder of a release.")]
+ReleaseFolder = Annotated[
+    Path, _argument("RELEASE", "The folder of a release, or of combined tables.")
+]
 Chosen = Annotated[
     list[str] | None,
     _argument(

@@ -41,10 +41,11 @@ def combine(
     ledger: TheLedger = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Combine releases of the same records into the most accurate unbiased tables.
+    """Combine releases of the same records into one.
 
-    What was measured more than once is averaged by accuracy; the tables are those of all releases,
-    by single values. Costs no privacy; what the releases spent adds up.
+    The most accurate unbiased tables: what was measured more than once is averaged by accuracy; the
+    tables are those of all releases, by single values. Costs no privacy; what the releases spent
+    adds up.
     """
     from rpexplore.cli.facts import amount
     from rpexplore.exact import exact_text

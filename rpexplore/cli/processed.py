@@ -37,7 +37,7 @@ def postprocess(
     gap: Gap = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Make tables of a release nonnegative, or whole numbers, or both.
+    """Make nonnegative or whole tables of a release.
 
     The result is biased, and labelled so in every file; the unbiased answers stand beside, with
     their intervals. Costs no privacy.

@@ -26,7 +26,7 @@ def release(
     yes: options.Yes = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Spend a plan's budget on records: write noisy tables or answers.
+    """Spend a plan's budget on records; write noisy tables.
 
     The run is booked in the ledger before any noise is drawn, and stays charged if it is stopped.
     --dry-run does everything before the booking, for nothing. A run that was stopped after its

@@ -107,7 +107,7 @@ def plan(
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Find the most accurate plan within a privacy budget, and save it.
+    """Find the most accurate plan within a privacy budget.
 
     Say which tables in one way or several; a table that is asked for twice is an error. Their
     attributes are asked by each value, or as --ask says; limits by cells count single values. Give
@@ -307,12 +307,12 @@ def answer(
     """
     from rpexplore.accuracy import normal_quantile
     from rpexplore.cli.facts import answer_facts
-    from rpexplore.release import Release
+    from rpexplore.postprocess.combined_folder import opened
 
     with progress("Reading the release"):
-        opened = Release.load(release_folder)
-        query = options.chosen_from_options(opened.plan.workload.domain, chosen or [])
-        value, error = opened.answer(tuple(query), query)
+        release = opened(release_folder)
+        query = options.chosen_from_options(release.domain, chosen or [])
+        value, error = release.answer(tuple(query), query)
     facts = answer_facts(value, error, normal_quantile(0.95))
     if as_json:
         say_json({"question": chosen or [], **facts})
@@ -322,19 +322,19 @@ def answer(
     say(f"95 % interval    {facts['lower_95']:,.2f} to {facts['upper_95']:,.2f}")
 
 
+cli.command()(release)
+cli.command()(ledger)
+cli.command()(combine)
+cli.command()(postprocess)
+cli.add_typer(queries, name="queries")
+
+
 @cli.command()
 def app(port: options.Port = 8501, no_browser: options.NoBrowser = False) -> None:
     """Open the app in the browser. Only this machine can reach it. Ctrl-C stops it."""
     from rpexplore.cli.webapp import serve
 
     serve(port, open_browser=not no_browser, tell=say)
-
-
-cli.command()(release)
-cli.command()(ledger)
-cli.command()(combine)
-cli.command()(postprocess)
-cli.add_typer(queries, name="queries")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,62 @@
+"""Work in threads: results in order, failures in their place, nothing left going."""
+
+import threading
+import time
+from itertools import count
+
+import pytest
+
+from rpexplore.parallel import in_order, workers
+
+
+def test_results_are_in_the_order_of_the_items():
+    def slow_at_first(item: int) -> int:
+        time.sleep(0.02 if item == 0 else 0)
+        return item * item
+
+    assert list(in_order(slow_at_first, range(50))) == [item * item for item in range(50)]
+    assert list(in_order(slow_at_first, [])) == []
+
+
+def test_few_items_are_taken_ahead():
+    taken = []
+
+    def items():
+        for item in count():
+            taken.append(item)
+            yield item
+
+    results = in_order(lambda item: item, items())
+    for _ in range(10):
+        next(results)
+    assert len(taken) <= 10 + 2 * workers()
+    results.close()
+
+
+def test_a_failure_is_raised_in_its_place():
+    def fails(item: int) -> int:
+        if item == 3:
+            raise ValueError("three")
+        return item
+
+    results = in_order(fails, range(9))
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(ValueError, match="three"):
+        next(results)
+
+
+def test_when_nobody_takes_results_nothing_goes_on():
+    begun, lock = [], threading.Lock()
+
+    def note(item: int) -> int:
+        with lock:
+            begun.append(item)
+        time.sleep(0.01)
+        return item
+
+    results = in_order(note, range(1000))
+    next(results)
+    results.close()
+    after = len(begun)
+    time.sleep(0.05)
+    assert len(begun) == after < 20
