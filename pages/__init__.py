@@ -17,4 +17,5 @@ def all_pages() -> list:
         st.Page("pages/scenarios.py", title="Scenarios"),
         st.Page("pages/queries.py", title="Queries"),
         st.Page("pages/release.py", title="Export and release"),
+        st.Page("pages/released.py", title="Results"),
     ]

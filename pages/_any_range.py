@@ -8,15 +8,17 @@ from pages._session import escaped, kept
 from rpexplore.analysis import asking_words
 from rpexplore.attribute import Attribute, Categories
 from rpexplore.errors import RpexploreError
-from rpexplore.release import Release
+from rpexplore.postprocess.results import Results
 from rpexplore.table_lists import Table
 
 MOST_VALUES = 1000  # of an attribute, to choose from
 
 
-def any_range(done: Release, table: Table, counted: str) -> None:
+def any_range(found: Results, table: Table, counted: str) -> None:
     """Widgets to choose values of each attribute of a table, and what they add up to."""
-    domain = done.plan.workload.domain
+    domain = found.domain
+    if domain is None:
+        return
     ordered = [name for name in domain.names if name in table and domain[name].size > 1]
     if not ordered or any(domain[name].size > MOST_VALUES for name in ordered):
         return
@@ -33,8 +35,8 @@ def any_range(done: Release, table: Table, counted: str) -> None:
     try:
         value, error = kept(
             "any range",
-            (done.folder, table, tuple((name, tuple(values)) for name, values in chosen.items())),
-            lambda: done.answer(table, query),
+            (found, table, tuple((name, tuple(values)) for name, values in chosen.items())),
+            lambda: found.answer(table, query),
         )
     except RpexploreError as problem:
         st.error(escaped(str(problem)))

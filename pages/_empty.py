@@ -5,7 +5,7 @@ import streamlit as st
 from pages._session import current, escaped
 from rpexplore.analysis.unfinished import unfinished
 
-WITHOUT = ("Schema", "Scenarios")  # the pages that need no attributes
+WITHOUT = ("Schema", "Scenarios", "Results")  # the pages that need no attributes
 
 
 def lacks_attributes(page: str) -> bool:

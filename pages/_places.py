@@ -1,6 +1,7 @@
 """Where a release goes and where it is booked; what is wrong with a place is said beside it."""
 
 import os
+import re
 import shutil
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -9,6 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages._session import escaped
+from rpexplore.data.source import Source
 from rpexplore.errors import RpexploreError
 from rpexplore.exact import exact_fraction
 from rpexplore.ledger import FILENAME, Account, Ledger
@@ -27,7 +29,7 @@ def path_of(typed: str) -> Path:
     return Path(os.path.expanduser(typed))
 
 
-def output_folder(planned: Plan, data: Path) -> Path | None:
+def output_folder(planned: Plan, data: Source) -> Path | None:
     """The new folder for the release; None, with the reason on the screen, if it cannot be."""
     if not st.session_state.get("output"):
         st.session_state["output"] = _new_name(data)
@@ -53,18 +55,24 @@ def output_folder(planned: Plan, data: Path) -> Path | None:
     return output
 
 
-def ledger_of(data: Path, sample: bool) -> tuple[Ledger, Account] | None:
+def ledger_of(data: Source, sample: bool) -> tuple[Ledger, Account] | None:
     """The ledger and what it holds on the records; None, with the reason on the screen, without."""
     typed = st.text_input(
         "Ledger file",
         key="ledger",
         persist_state="session",
-        placeholder="beside the releases" if sample else "beside the records",
+        placeholder=_usual_ledger(data, sample),
         help="Every run is entered there before its noise is drawn, with what it costs.",
     )
     made = False  # whether its folder is made when it is needed
     if typed.strip():
         ledger = Ledger(path_of(typed))
+    elif data.home is None:
+        st.info(
+            "Name the ledger file to go on: a database has no folder for it. Use the same one for "
+            "every release of these records."
+        )
+        return None
     else:
         # The sample may be part of an installed package, which is no place for one's own files. But
         # where the command line has booked a run on it already, that is its account.
@@ -88,6 +96,12 @@ def ledger_of(data: Path, sample: bool) -> tuple[Ledger, Account] | None:
     return ledger, account
 
 
+def _usual_ledger(data: Source, sample: bool) -> str:
+    if sample:
+        return "beside the releases"
+    return "/data/ledger.sqlite" if data.home is None else "beside the records"
+
+
 def cap_input(planned: Plan) -> tuple[bool, Fraction | None]:
     """Whether what was typed as a cap can be one, and the cap (ρ of the plan's unit) if any."""
     typed = st.text_input(
@@ -108,9 +122,10 @@ def cap_input(planned: Plan) -> tuple[bool, Fraction | None]:
     return True, cap
 
 
-def _new_name(data: Path) -> str:
+def _new_name(data: Source) -> str:
     """A folder for the release that is not there yet."""
-    stem = f"{data.stem}-{datetime.now(UTC).date().isoformat()}"
+    called = Path(re.sub(r"[^\w.-]+", "-", data.name.rpartition("/")[2])).stem or "release"
+    stem = f"{called}-{datetime.now(UTC).date().isoformat()}"
     names = (str(RELEASES / (stem + (f"-{n}" if n > 1 else ""))) for n in range(1, 1000))
     return next(name for name in names if not os.path.lexists(name))
 

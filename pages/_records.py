@@ -7,25 +7,32 @@ import streamlit as st
 
 from pages._places import path_of
 from pages._run import Run
-from pages._session import escaped
+from pages._session import escaped, kept
+from rpexplore.data.connections import connection_named, names_there, secrets_file
+from rpexplore.data.engine_source import EngineSource
+from rpexplore.data.file_source import FileSource
+from rpexplore.data.source import Source
 from rpexplore.domain import Domain
+from rpexplore.errors import RpexploreError
 from rpexplore.plan import Plan
 from rpexplore.webapp_location import sample_data_folder
 
-SAMPLE, PATH = "The sample survey", "A file on this computer"
-ENDINGS = (".csv", ".parquet", ".pq")
+SAMPLE = "The sample survey"
+PATH = "A file or folder on this computer"
+DATABASE = "A table of a database"
+ENDINGS = (".csv", ".csv.gz", ".parquet", ".pq")
 
 
-def sample_records() -> Path:
-    return sample_data_folder() / "household.csv"
+def sample_records() -> FileSource:
+    return FileSource(sample_data_folder() / "household.csv")
 
 
-def data_source(planned: Plan) -> Path | None:
-    """Where the records are, which are read in place and travel nowhere; None if not yet said."""
+def data_source(planned: Plan) -> Source | None:
+    """Where the records are; they are counted there and travel nowhere. None if not yet said."""
     st.subheader("The records")
     source = st.radio(
         "Take the records from",
-        [SAMPLE, PATH],
+        [SAMPLE, PATH, DATABASE],
         key="source",
         on_change=_forget,
         horizontal=True,
@@ -33,28 +40,87 @@ def data_source(planned: Plan) -> Path | None:
     )
     if source == SAMPLE:
         data = sample_records()
-        st.caption(f"About 50,000 made-up people: {escaped(str(data))}")
+        st.caption(f"About 50,000 made-up people: {escaped(str(data.path))}")
         if missing := _sample_problem(planned):
             st.info(escaped(missing))
             return None
         return data
+    return _path() if source == PATH else _database()
+
+
+def _path() -> Source | None:
     typed = st.text_input(
-        "Path of the file (.csv or .parquet)",
+        "Path of the file (.csv or .parquet), or of a folder with such files",
         key="data path",
         on_change=_forget,
         persist_state="session",
         placeholder="/data/survey.csv",
-        help="The file is read where it lies, on this computer. It needs the plan's attributes as "
-        "columns; other columns are not read.",
+        help="The records are counted where they lie, on this computer. They need the plan's "
+        "attributes as columns; other columns are not read. Parts of folders such as year=2026 are "
+        "columns too.",
     )
     if not typed.strip():
-        st.info("Name the file with the records to go on.")
+        st.info("Name the file or folder with the records to go on.")
         return None
-    data = path_of(typed)
-    if problem := _file_problem(data):
+    path = path_of(typed)
+    if problem := _file_problem(path):
         st.error(escaped(problem))
         return None
+    data = FileSource(path)
+    try:
+        data.stamp()
+    except RpexploreError as error:
+        st.error(escaped(error.on_screen()))
+        return None
     return data
+
+
+def _database() -> Source | None:
+    """A table by the name of its connection; what the connection is never comes into the page."""
+    left, right = st.columns(2)
+    name = left.text_input(
+        "Name of the connection",
+        key="connection",
+        on_change=_forget,
+        persist_state="session",
+        placeholder="SURVEY_DB",
+        help="The address and password stay out of this page: name the environment variable of "
+        "the server that holds them, or an entry under [connections] in "
+        f"{escaped(str(secrets_file()))}, such as postgresql://user:password@host/database.",
+    )
+    table = right.text_input(
+        "Table or view",
+        key="database table",
+        on_change=_forget,
+        persist_state="session",
+        placeholder="survey.people",
+        help="It is counted there, by the database; only counts come back.",
+    )
+    if names := _names():
+        left.caption(escaped(f"In the file of secrets: {', '.join(names)}"))
+    if not name.strip() or not table.strip():
+        st.info("Name the connection and the table with the records to go on.")
+        return None
+    try:
+        return kept("engine source", (name, table), lambda: _reached(name.strip(), table.strip()))
+    except RpexploreError as error:
+        st.error(escaped(error.on_screen()))
+        return None
+
+
+def _reached(name: str, table: str) -> Source:
+    """The table of a database, which was there a moment ago."""
+    source = EngineSource(connection_named(name), table)
+    source.stamp()
+    return source
+
+
+def _names() -> list[str]:
+    try:
+        return list(names_there())
+    except RpexploreError as error:
+        st.warning(escaped(str(error)))
+        return []
 
 
 def _forget() -> None:
@@ -66,11 +132,9 @@ def _forget() -> None:
 
 
 def _file_problem(data: Path) -> str:
-    if os.path.isdir(data):
-        return f"{data} is a folder; give the path of the file in it."
-    if not os.path.isfile(data):
-        return f"There is no file {data}; check the path."
-    if data.suffix.lower() not in ENDINGS:
+    if not os.path.exists(data):
+        return f"There is no file or folder {data}; check the path."
+    if os.path.isfile(data) and not data.name.lower().endswith(ENDINGS):
         return f"{data.name} is neither .csv nor .parquet; export the records as one of these."
     return "" if os.access(data, os.R_OK) else f"{data} cannot be read; ask for the right to."
 

@@ -6,16 +6,15 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages._any_range import any_range
-from pages._exhibit import MOST_ROWS
+from pages._browser import browse
+from pages._finish import finish_button
 from pages._run import Run, going_since
 from pages._session import escaped
 from pages._task import follow
-from rpexplore.analysis.asking_words import margin_in_words
-from rpexplore.errors import RpexploreError
-from rpexplore.ledger import Account
+from rpexplore.data.source import Source
+from rpexplore.ledger import Account, Ledger
 from rpexplore.plan import Plan
-from rpexplore.release import BOOKED, Release
+from rpexplore.release import BOOKED, can_be_resumed
 from rpexplore.words import plural, rounded
 
 
@@ -32,18 +31,24 @@ def account_line(planned: Plan, account: Account, typed_cap: Fraction | None) ->
     columns[2].metric("Cap", "none" if cap is None else f"ρ = {rounded(cap, 4, 'down')}")
 
 
-def unfinished_runs(account: Account) -> None:
-    """A note on runs that were booked and never came to an end."""
+def unfinished_runs(account: Account, ledger: Ledger) -> None:
+    """A note on runs that were booked and never came to an end, and the way to finish them."""
     for run in account.runs:
-        if run.state != "finished":
+        if run.state == "finished":
+            continue
+        begun = f"A run on these records was started at {_minute(run.started)} and did not finish; "
+        if can_be_resumed(Path(run.output)):
             st.warning(
-                f"A run on these records was started at {_minute(run.started)} and did not finish; "
-                "it stays charged. (Unless another program is still at it.)"
+                f"{begun}it is charged, and its noise is drawn and kept. (Unless another program "
+                "is still at it.)"
             )
+            finish_button(run, ledger)
+        else:
+            st.warning(f"{begun}it stays charged. (Unless another program is still at it.)")
 
 
 @st.fragment(run_every=1)
-def elsewhere_in_progress(data: Path, account: Account | None) -> None:
+def elsewhere_in_progress(data: Source, account: Account | None) -> None:
     """Word of a run that this session did not begin, or began before the page was loaded again."""
     since = going_since(data)
     if since is None:
@@ -85,38 +90,11 @@ def finished_run(run: Run) -> None:
     st.success(f"Finished: {plural(len(done.plan.workload), 'noisy table')}. {run.charge}")
     st.markdown("The files are in")
     st.code(str(done.folder.absolute()), language=None)
-    show_table(done, run.job.counted)
-    st.button("Prepare another release", on_click=another)
-
-
-def show_table(done: Release, counted: str) -> None:
-    """One table of the release, chosen by its attributes."""
-    workload = done.plan.workload
     st.subheader("The noisy tables")
-    names = workload.domain.names
-    if "looked at" not in st.session_state:
-        # The first of the largest tables' kind is telling enough to start with.
-        st.session_state["looked at"] = list(workload.tables[len(workload) // 2])
-    chosen = st.multiselect("Attributes of the table", names, key="looked at")
-    try:
-        frame = done.table(chosen)
-    except RpexploreError:
-        st.info("There is no released table with exactly these attributes.")
-        return
-    st.markdown(
-        f"A count is within {escaped(margin_in_words(done.plan, chosen, counted))} of the true "
-        "one, 95 % of the time. Counts are unbiased, not rounded, and may be negative."
+    browse(done, run.job.counted)
+    st.page_link(
+        "pages/released.py",
+        label="Tables without negative counts, whole numbers, several releases combined",
+        icon=":material/tune:",
     )
-    st.dataframe(
-        frame,
-        hide_index=True,
-        lazy=len(frame) > MOST_ROWS,
-        alt="Noisy table",
-        column_config={
-            "value": st.column_config.NumberColumn("Noisy count", format="%.1f"),
-            "standard_error": st.column_config.NumberColumn("Standard error σ", format="%.3g"),
-            "lower_95": st.column_config.NumberColumn("95 % interval from", format="%.1f"),
-            "upper_95": st.column_config.NumberColumn("to", format="%.1f"),
-        },
-    )
-    any_range(done, tuple(chosen), counted)
+    st.button("Prepare another release", on_click=another)

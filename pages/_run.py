@@ -3,26 +3,32 @@ not stop it or start it twice, because a run that has been booked is charged eve
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
 from pages._task import Note, Task
-from rpexplore.ledger import Account, Ledger, text_of_path
+from rpexplore.data.source import PersonRule, Source, Stamp
+from rpexplore.ledger import Account, Ledger
 from rpexplore.plan import Plan
-from rpexplore.release import BOOKED, Release, release
-from rpexplore.words import rounded
+from rpexplore.release import BOOKED, DRAWN, Release, release
+from rpexplore.words import rounded, text_of_path
 
 # The runs that are going, by their records: one list for all sessions of the server. Every session
 # may read it, so it holds nothing but since when.
-_going: dict[Path, datetime] = {}
+_going: dict[str, datetime] = {}
 _lock = threading.Lock()
 
 
-def going_since(data: Path) -> datetime | None:
+def going_since(data: Source) -> datetime | None:
     """When the run on these records began that is going on now, in whatever session."""
-    return _going.get(data.resolve())
+    return _going.get(_whole_name(data))
+
+
+def _whole_name(data: Source) -> str:
+    """What the records are called, whoever asks."""
+    return data.dataset(Path("/"))
 
 
 def any_going() -> bool:
@@ -36,12 +42,19 @@ class Job:
 
     plan: Plan
     counted: str  # what one record stands for, in the plural
-    data: Path
+    data: Source
     output: Path
     other: Mapping[str, str]
+    persons: PersonRule | None
     ledger: Ledger
     cap: Fraction | None  # ρ of the plan's privacy unit
     account: Account
+    checked: Stamp | None = None  # what a dry run has seen of the records
+
+    def asks_the_same(self, other: "Job") -> bool:
+        """Whether another job would do the same, whatever was checked or spent meanwhile."""
+        mine, theirs = (replace(each, account=self.account, checked=None) for each in (self, other))
+        return mine == theirs
 
     def rho(self, record_rho: Fraction) -> str:
         """ρ for one record, as the plan's privacy unit has it, in words."""
@@ -60,7 +73,7 @@ class Run:
     @classmethod
     def begun(cls, job: Job) -> "Run | None":
         """A run that is going, unless another one on the same records is."""
-        run, records = cls(job), job.data.resolve()
+        run, records = cls(job), _whole_name(job.data)
         with _lock:
             if records in _going:
                 return None
@@ -84,6 +97,12 @@ class Run:
         """What cancelling now would cost, in words; "" before the run is booked."""
         if self.task.share < BOOKED:
             return ""
+        if self.task.share > DRAWN:
+            return (
+                f"This run is in the ledger: {self.job.rho(self.job.plan.record_rho)} stays "
+                "charged. Its noise is drawn and kept, so that it can be finished later without "
+                "further cost."
+            )
         return (
             f"This run is in the ledger: {self.job.rho(self.job.plan.record_rho)} stays charged, "
             "although there will be no tables."
@@ -94,7 +113,7 @@ class Run:
         return not self.is_going and self.release is None
 
     def _go(self, note: Note) -> Release:
-        job, records = self.job, self.job.data.resolve()
+        job, records = self.job, _whole_name(self.job.data)
         try:
             # Only the sample's ledger may lack its folder; the page refuses others.
             job.ledger.path.parent.mkdir(parents=True, exist_ok=True)
@@ -103,6 +122,8 @@ class Run:
                 job.data,
                 job.output,
                 other=job.other,
+                persons=job.persons,
+                checked=job.checked,
                 ledger=job.ledger.path,
                 cap_rho=job.cap,
                 progress=lambda doing, share: note(share, doing),

@@ -2,9 +2,12 @@
 
 import streamlit as st
 
+from pages._dry_run import checked
 from pages._export import export_section
+from pages._ledger_view import ledger_view
 from pages._optima import plan
 from pages._others import other_categories, others_line
+from pages._persons import person_rule
 from pages._places import cap_input, ledger_of, output_folder
 from pages._records import data_source, sample_records
 from pages._release_view import (
@@ -52,6 +55,7 @@ def set_up(planned: Plan) -> None:
     if data is None:
         return
     other = other_categories(planned)
+    persons_are_good, persons = person_rule(planned, data)
     st.subheader("Where to write, and what it costs")
     output = output_folder(planned, data)
     left, right = st.columns(2)
@@ -68,8 +72,9 @@ def set_up(planned: Plan) -> None:
                 st.error(escaped(str(error)))
     if booked is not None:
         account_line(planned, booked[1], cap)
+        ledger_view(planned, *booked)
         if going is None:
-            unfinished_runs(booked[1])
+            unfinished_runs(booked[1], booked[0])
     if going is not None:
         elsewhere_in_progress(data, None if booked is None else booked[1])
     if other is None:
@@ -78,11 +83,13 @@ def set_up(planned: Plan) -> None:
         others_line(planned, other)
     show_messages("release")
     label = f"Run the release: spend ρ = {rounded(planned.rho, 4, 'up')}"
-    if (output is None or booked is None or other is None) or not cap_is_good or going is not None:
+    is_good = cap_is_good and persons_are_good
+    if (output is None or booked is None or other is None) or not is_good or going is not None:
         st.button(label, type="primary", disabled=True)
         return
     counted = current().counted
-    job = Job(planned, counted, data, output, other, booked[0], cap, booked[1])
+    job = Job(planned, counted, data, output, other, persons, booked[0], cap, booked[1])
+    job = checked(job)
     st.button(label, type="primary", on_click=start, args=(job,))
 
 

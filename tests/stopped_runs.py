@@ -8,8 +8,10 @@ import multiprocessing
 import os
 import resource
 import signal
+import sys
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import ModuleType
 
 from rpexplore.errors import RpexploreError
 from rpexplore.plan import Plan
@@ -27,8 +29,7 @@ def killed(function: str, nth: int, *run: Path | str) -> None:
     function: "module.name" or "module.Class.name". run: plan file, data and output; or "resume"
     and output
     """
-    process = _processes.Process(target=_deadly, args=(function, nth, *run))
-    process.start()
+    process = _begun_process(_deadly, function, nth, *run)
     process.join(120)
     assert process.exitcode == -signal.SIGKILL, process.exitcode
 
@@ -36,8 +37,7 @@ def killed(function: str, nth: int, *run: Path | str) -> None:
 def started(*run: Path | str) -> BaseProcess:
     """A run that has just begun."""
     ours, theirs = _processes.Pipe()
-    process = _processes.Process(target=_begun, args=(theirs, *run))
-    process.start()
+    process = _begun_process(_begun, theirs, *run)
     ours.poll(120)
     return process
 
@@ -45,12 +45,23 @@ def started(*run: Path | str) -> BaseProcess:
 def limited(most_bytes: int, *run: Path | str) -> str:
     """What a run is refused with where no file may grow beyond so many bytes."""
     ours, theirs = _processes.Pipe()
-    process = _processes.Process(target=_limited, args=(theirs, most_bytes, *run))
-    process.start()
+    process = _begun_process(_limited, theirs, most_bytes, *run)
     told = ours.recv() if ours.poll(120) else ""
     process.join(120)
     assert process.exitcode == REFUSED, process.exitcode
     return told
+
+
+def _begun_process(target, *arguments) -> BaseProcess:
+    process = _processes.Process(target=target, args=arguments)
+    # A new process would run the main program again, which is the app where the app is tested.
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        process.start()
+    finally:
+        sys.modules["__main__"] = main
+    return process
 
 
 def _deadly(function: str, nth: int, *run: Path | str) -> None:

@@ -22,10 +22,9 @@ from rpexplore.basis_file import own_from_csv, own_from_npy
 from rpexplore.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.own_questions import MAX_OWN_VALUES, Own
-from rpexplore.plan import Plan
 from rpexplore.questions import questions
 from rpexplore.words import plural, rounded
-from rpexplore.workload import AttributeSet, Workload
+from rpexplore.workload import Workload
 
 WAYS = {
     "identity": "each value",
@@ -221,19 +220,6 @@ def _joined(parts: Sequence[str], last: str = " and ") -> str:
 
 
 # ---- released tables
-
-
-def margin_in_words(plan: Plan, table: AttributeSet, counted: str) -> str:
-    """Half the 95 % interval of a table's cells: "±32 people", or of the best and the worst."""
-    position = plan.workload.position(table)
-    variances = plan.table_variances
-    best, worst = (
-        rounded(MARGIN * float(np.sqrt(each[position])))
-        for each in (variances.best, variances.worst)
-    )
-    if best == worst:
-        return f"±{worst} {counted}"
-    return f"±{best} {counted} (the most accurate cell) to ±{worst} (the least accurate one)"
 
 
 def vector_of(attribute: Attribute, values: Sequence[int]) -> list[float]:

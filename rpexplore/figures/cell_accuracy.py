@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from rpexplore.analysis.cell_accuracy import Axis, CellAccuracy
 from rpexplore.figures.axes import BLUE, GRID, finished, log_ticks, plotly_text, style
+from rpexplore.figures.category_axis import category_axis
 from rpexplore.figures.labels import shortened
 from rpexplore.words import rounded
 
@@ -61,8 +62,8 @@ def _heat_map(found: CellAccuracy, down: Axis, unit: str) -> go.Figure:
     if not found.is_level:
         for place, name, symbol in ((found.worst, "worst", "x"), (found.best, "best", "circle")):
             _mark(figure, place[1], place[0], symbol, _named(found, place, name))
-    figure.update_xaxes(_category_axis(found.across))
-    figure.update_yaxes(_category_axis(down) | {"range": [errors.shape[0] - 0.5, -0.5]})
+    figure.update_xaxes(category_axis(found.across.name, found.across.labels))
+    figure.update_yaxes(category_axis(down.name, down.labels, downwards=True))
     _legend_on_top(figure)
     return finished(figure, 460).update_layout(margin={"t": 40})
 
@@ -90,7 +91,7 @@ def _line(found: CellAccuracy, unit: str) -> go.Figure:
     if not found.is_level:
         for (place,), name, symbol in ((found.worst, "worst", "x"), (found.best, "best", "circle")):
             _mark(figure, place, errors[place], symbol, _named(found, (place,), name))
-    figure.update_xaxes(_category_axis(found.across))
+    figure.update_xaxes(category_axis(found.across.name, found.across.labels))
     base = "normal" if found.is_even else "tozero"  # bars must start at 0, a line need not
     figure.update_yaxes(title=unit, rangemode=base, gridcolor=GRID, zeroline=False)
     _legend_on_top(figure)
@@ -115,21 +116,6 @@ def _hovers(found: CellAccuracy, down: Axis) -> list[list[str]]:
         [plotly_text(found.label((row, column))) for column in range(len(found.across.labels))]
         for row in range(len(down.labels))
     ]
-
-
-def _category_axis(axis: Axis) -> dict:
-    """An axis of labels, of which about a dozen are written, fewer where they are long."""
-    is_long = max(map(len, axis.labels)) > _LONG
-    step = math.ceil(len(axis.labels) / (_MOST_TICKS // 2 if is_long else _MOST_TICKS))
-    ticks = list(range(0, len(axis.labels), step))
-    return {
-        "title": plotly_text(axis.name),
-        "tickvals": ticks,
-        "ticktext": [plotly_text(shortened(axis.labels[tick], 18)) for tick in ticks],
-        "range": [-0.5, len(axis.labels) - 0.5],
-        "showgrid": False,
-        "zeroline": False,
-    }
 
 
 def _short(values: np.ndarray) -> list:

@@ -9,7 +9,6 @@ from rpexplore.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.basis import Hierarchy, Identity, Own, Prefix, Ranges, Windows
 from rpexplore.errors import WorkloadError
 from rpexplore.questions import questions
-from rpexplore.words import rounded
 
 AGE = Attribute("age", Integers(0, 99))
 SEX = Attribute("sex", Categories(("F", "M"), ("Female", "Male")))
@@ -114,18 +113,6 @@ def test_categories_say_which_order_counts():
     assert asking_words.order_in_words(Hierarchy(), REGION) == ""
     words = "Values count in the order of the schema: a, b, c, d."
     assert asking_words.order_in_words(Hierarchy((2,)), REGION) == words
-
-
-def test_margins_are_those_of_the_best_and_the_worst_cell():
-    workload = rp.Workload.of(DOMAIN, [("age",), ("sex",)]).asked({"age": Prefix()})
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.01"))
-    errors = plan.cell_standard_errors(("age",))
-    low, high = (rounded(float(1.959964 * each)) for each in (errors.min(), errors.max()))
-    assert asking_words.margin_in_words(plan, ("age",), "people") == (
-        f"±{low} people (the most accurate cell) to ±{high} (the least accurate one)"
-    )
-    alike = rounded(float(1.959964 * plan.standard_errors[1]))
-    assert asking_words.margin_in_words(plan, ("sex",), "people") == f"±{alike} people"
 
 
 def test_sums_in_words():

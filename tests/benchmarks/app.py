@@ -22,7 +22,17 @@ from rpexplore.scenario import Scenario
 from rpexplore.study import Study
 from tests.browser.conftest import running_app
 
-PAGES = ("", "workload", "plan", "fairness", "tradeoffs", "scenarios", "queries", "release")
+PAGES = (
+    "",
+    "workload",
+    "plan",
+    "fairness",
+    "tradeoffs",
+    "scenarios",
+    "queries",
+    "release",
+    "released",
+)
 TIMED = ("plan", "fairness", "tradeoffs")
 REPEATS = 4
 PATIENCE = 60

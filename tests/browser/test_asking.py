@@ -53,7 +53,7 @@ def test_from_running_totals_and_groups_to_a_release(page, records, tmp_path):
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
 
     go_to(page, "Export and release")
-    page.get_by_text("A file on this computer").click()
+    page.get_by_text("A file or folder on this computer").click()
     fill(page, "Path of the file (.csv or .parquet)", str(records))
     expect(metric(page, "Spent on these records")).to_contain_text("ρ = 0")
     # The sample's spending looks the same; another name for the folder shows the file was taken.

@@ -15,7 +15,17 @@ from rpexplore.release import Release
 from rpexplore.webapp_location import sample_data_folder
 from tests.browser.conftest import settled
 
-PATHS = ["", "workload", "plan", "fairness", "tradeoffs", "scenarios", "queries", "release"]
+PATHS = [
+    "",
+    "workload",
+    "plan",
+    "fairness",
+    "tradeoffs",
+    "scenarios",
+    "queries",
+    "release",
+    "released",
+]
 KEPT = ("age", "sex", "region", "settlement", "tenure")
 
 
@@ -153,7 +163,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     report.close()
 
     # Release: on a copy of the sample, once, although the button is clicked twice.
-    page.get_by_text("A file on this computer").click()
+    page.get_by_text("A file or folder on this computer").click()
     fill(page, "Path of the file (.csv or .parquet)", str(records))
     folder = page.get_by_label("Folder for the release", exact=True)
     expect(folder).to_have_value(re.compile("releases/survey-"))

@@ -373,7 +373,7 @@ def test_a_release_with_running_totals_groups_and_ranges(app, records, tmp_path,
         scenario, even_totals=even_totals, budget=rp.Budget(rho=1000), counted="people"
     )
     session.run()
-    session.radio(key="source").set_value("A file on this computer").run()
+    session.radio(key="source").set_value("A file or folder on this computer").run()
     session.text_input(key="data path").set_value(str(records)).run()
     session.text_input(key="output").set_value(str(tmp_path / "out")).run()
     session.press("Run the release")

@@ -42,7 +42,7 @@ def records(tmp_path) -> Path:
 
 
 def set_up(session, records, output=None):
-    session.radio(key="source").set_value("A file on this computer").run()
+    session.radio(key="source").set_value("A file or folder on this computer").run()
     session.text_input(key="data path").set_value(str(records)).run()
     if output is not None:
         session.text_input(key="output").set_value(str(output)).run()
@@ -124,7 +124,7 @@ def test_a_file_that_is_not_there(app, tmp_path):
 
 def test_no_file_named_yet(app):
     session = app("release")
-    session.radio(key="source").set_value("A file on this computer").run()
+    session.radio(key="source").set_value("A file or folder on this computer").run()
     assert "Name the file" in session.info[0].value
 
 
@@ -218,7 +218,7 @@ def test_category_for_other_values_is_forgotten_with_the_schema(app, small):
     session.multiselect(key="others").set_value(["region"]).run()
     session.selectbox(key="other value of region").set_value("R12").run()
     session.scenario = small
-    session.radio(key="source").set_value("A file on this computer").run()
+    session.radio(key="source").set_value("A file or folder on this computer").run()
     session.text_input(key="data path").set_value(__file__).run()
     assert "neither" in session.error[0].value
     Path("a.csv").touch()
@@ -309,9 +309,12 @@ def test_a_path_in_quotes(app, records):
     assert session.metrics()["Spent on these records"] == "ρ = 0"
 
 
-@pytest.mark.parametrize(("name", "problem"), [("", "is a folder"), ("a.txt", "neither")])
+@pytest.mark.parametrize(
+    ("name", "problem"), [("", "which is no"), ("b", "holds no records"), ("a.txt", "neither")]
+)
 def test_a_path_that_holds_no_records(app, tmp_path, name, problem):
     (tmp_path / "a.txt").touch()
+    (tmp_path / "b").mkdir()
     session = set_up(app("release"), tmp_path / name)
     assert problem in session.error[0].value
     assert not session.metrics()
@@ -396,7 +399,7 @@ def test_a_booked_run_says_what_cancelling_costs_and_stays_charged(app, small_re
     def pausing(*args, progress, **more):
         def note(doing, share):
             progress(doing, share)
-            if doing == "Measuring with noise" and not booked.is_set():
+            if doing == "Booking the run in the ledger" and not booked.is_set():
                 booked.set()
                 assert go_on.wait(30)
 

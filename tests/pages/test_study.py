@@ -12,6 +12,7 @@ from rpexplore.study import Study
 
 PAGES = [
     "schema", "workload", "plan", "fairness", "tradeoffs", "scenarios", "queries", "release",
+    "released",
 ]  # fmt: skip
 
 

@@ -1,0 +1,228 @@
+"""Released cells: a table's noisy counts with their intervals, by axis, ready to be drawn.
+
+They come from the rows of a table, of which it does not matter here who released them. Where the
+counts were processed, the intervals are those of the unbiased counts beside them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis.cell_accuracy import Axis
+from rpexplore.errors import WorkloadError
+from rpexplore.words import plural, rounded
+
+_ESTIMATES = ("value", "standard_error", "lower_95", "upper_95")
+_PROCESSED = ("value", "unbiased_value", "standard_error", "lower_95", "upper_95", "value_is")
+_NUMBERS = ("value", "unbiased", "standard_error", "lower", "upper")
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedCells:
+    """The cells of a table, or of a part of it; arrays are float64, one axis for each of `axes`.
+
+    value           what is released as the count
+    unbiased        the noisy count that the interval is around; `value` itself unless processed
+    standard_error  of `unbiased`
+    lower, upper    ends of its 95 % interval
+    what            what was done to the values, in words; "" if they are unbiased
+    remarks         what the part leaves out, in sentences; may be ""
+    """
+
+    axes: tuple[Axis, ...]
+    value: np.ndarray
+    unbiased: np.ndarray
+    standard_error: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    what: str = ""
+    remarks: str = ""
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, attributes: Sequence[str]) -> "ReleasedCells":
+        """The cells of a table of one row a cell, in row-major order.
+
+        frame: of `Release.table`, or of the same of combined or processed tables: labels of the
+        attributes, in their order, then the estimates. Raises `WorkloadError` for other rows.
+        """
+        is_processed = tuple(frame.columns[-len(_PROCESSED) :]) == _PROCESSED
+        estimates = _PROCESSED if is_processed else _ESTIMATES
+        n_labels = frame.shape[1] - len(estimates)
+        axes = _axes(frame.iloc[:, :n_labels], attributes)
+        shape = tuple(len(axis.labels) for axis in axes)
+        if len(frame) != np.prod(shape, dtype=np.int64):
+            raise WorkloadError(
+                f"The table of ({', '.join(attributes) or 'total'}) has {len(frame):,} rows, and "
+                f"its labels make {int(np.prod(shape)):,} cells; open the original folder."
+            )
+        value, error, lower, upper = (
+            frame[name].to_numpy(dtype=float).reshape(shape) for name in _ESTIMATES
+        )
+        if not is_processed:
+            return cls(axes, value, value, error, lower, upper)
+        unbiased = frame["unbiased_value"].to_numpy(dtype=float).reshape(shape)
+        return cls(axes, value, unbiased, error, lower, upper, str(frame["value_is"].iloc[0]))
+
+    # ---- parts
+
+    def at(self, fixed: Mapping[str, int]) -> "ReleasedCells":
+        """The cells where attributes have one value each, given by its place on their axis."""
+        index = tuple(fixed.get(axis.name, slice(None)) for axis in self.axes)
+        axes = tuple(axis for axis in self.axes if axis.name not in fixed)
+        words = [
+            f"{axis.name}: {axis.labels[fixed[axis.name]]}."
+            for axis in self.axes
+            if axis.name in fixed
+        ]
+        return self._part(axes, index, words)
+
+    def along(self, names: Sequence[str]) -> "ReleasedCells":
+        """The same cells with their axes in this order, all of them."""
+        order = [[axis.name for axis in self.axes].index(name) for name in names]
+        turned = {name: getattr(self, name).transpose(order) for name in _NUMBERS}
+        return replace(self, axes=tuple(self.axes[place] for place in order), **turned)
+
+    def only(self, name: str, places: Sequence[int]) -> "ReleasedCells":
+        """The cells with these values of an attribute, given by their places."""
+        axis = [each.name for each in self.axes].index(name)
+        kept = Axis(name, tuple(self.axes[axis].labels[place] for place in places))
+        axes = (*self.axes[:axis], kept, *self.axes[axis + 1 :])
+        index = (*(slice(None),) * axis, np.array(places, dtype=np.int64))
+        return self._part(axes, index, [])
+
+    def first(self, most: Sequence[int]) -> "ReleasedCells":
+        """The cells of the first so many values along each axis; `remarks` says what is cut."""
+        axes, words = [], []
+        for axis, limit in zip(self.axes, most, strict=True):
+            axes.append(Axis(axis.name, axis.labels[:limit]))
+            if len(axis.labels) > limit:
+                words.append(
+                    f"Of the {len(axis.labels):,} values of {axis.name} the first {limit:,} are "
+                    "drawn; the grid has them all."
+                )
+        return self._part(tuple(axes), tuple(slice(limit) for limit in most), words)
+
+    # ---- what they say
+
+    @property
+    def is_biased(self) -> bool:
+        return bool(self.what)
+
+    @property
+    def includes_zero(self) -> np.ndarray:
+        """Whether the interval of a cell includes 0, bool, shaped as the values."""
+        return (self.lower <= 0) & (self.upper >= 0)
+
+    @property
+    def margin(self) -> np.ndarray:
+        """Half of each interval."""
+        return (self.upper - self.lower) / 2
+
+    @property
+    def relative_margin(self) -> np.ndarray:
+        """The margin over the unbiased count's size; ∞ where that is 0."""
+        size = np.abs(self.unbiased)
+        return np.divide(self.margin, size, out=np.full(size.shape, np.inf), where=size > 0)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row a cell: a label for each axis, value, standard_error, lower_95, upper_95.
+
+        Of processed counts also unbiased_value and value_is, as their tables have them.
+        """
+        places = [each.ravel() for each in np.indices(self.value.shape)]
+        estimates = _PROCESSED if self.is_biased else _ESTIMATES
+        labels = {
+            f"{axis.name} (attribute)" if axis.name in estimates else axis.name: np.array(
+                axis.labels, dtype=object
+            )[where]
+            for axis, where in zip(self.axes, places, strict=True)
+        }
+        numbers = {
+            "value": self.value.ravel(),
+            "unbiased_value": self.unbiased.ravel(),
+            "standard_error": self.standard_error.ravel(),
+            "lower_95": self.lower.ravel(),
+            "upper_95": self.upper.ravel(),
+            "value_is": self.what,
+        }
+        return pd.DataFrame(labels | {name: numbers[name] for name in estimates})
+
+    def bars_in_words(self, counted: str) -> str:
+        """What bars of these cells show, for one or two axes."""
+        by = self.axes[0].name
+        beside = f", side by side for each {self.axes[1].name}" if len(self.axes) > 1 else ""
+        start = f"{self._kind} counts of {counted} by {by}{beside}."
+        ends = (
+            "The marks with lines are the unbiased noisy counts and their 95 % intervals"
+            if self.is_biased
+            else "The line on each bar is its 95 % interval"
+        )
+        within = "the true count lies within, 95 % of the time."
+        return self._sentences(start, f"{ends}: {within}", self._doubtful)
+
+    def heat_in_words(self, counted: str, *, by_margin: bool, crossed: bool) -> str:
+        """What a heat map shows: counts, or margins as a share; crossed: how cells are marked."""
+        down, across = (axis.name for axis in self.axes)
+        if by_margin:
+            start = (
+                f"How reliable the counts of {counted} by {down} and {across} are: the margin of "
+                "the 95 % interval as a share of the unbiased count; dark cells are unreliable."
+            )
+        else:
+            start = f"{self._kind} counts of {counted} by {down} and {across}; dark cells are far "
+            start += "from 0."
+        marked = "Such cells are crossed." if crossed else "Such cells are left blank."
+        return self._sentences(start, self._doubtful, marked if np.any(self.includes_zero) else "")
+
+    @property
+    def _kind(self) -> str:
+        return "Processed (biased)" if self.is_biased else "Noisy"
+
+    @property
+    def _doubtful(self) -> str:
+        """How many intervals include 0, and what that means."""
+        doubtful = int(np.sum(self.includes_zero))
+        if not doubtful:
+            return "No interval includes 0."
+        return (
+            f"In {doubtful:,} of {plural(self.value.size, 'cell')} the interval includes 0: such a "
+            "count cannot be told from 0."
+        )
+
+    def _sentences(self, *parts: str) -> str:
+        return " ".join(part for part in (*parts, self.remarks) if part)
+
+    def _part(self, axes: tuple[Axis, ...], index: tuple, words: Sequence[str]) -> "ReleasedCells":
+        parts = {name: getattr(self, name)[index] for name in _NUMBERS}
+        remarks = " ".join(filter(None, (self.remarks, *words)))
+        return replace(self, axes=axes, remarks=remarks, **parts)
+
+
+def margin_in_words(frame: pd.DataFrame, counted: str) -> str:
+    """Half the 95 % interval of a table's cells: "±32 people", or of the best and the worst."""
+    upper, lower = (frame[name].to_numpy(dtype=float) for name in ("upper_95", "lower_95"))
+    margins = (upper - lower) / 2
+    best, worst = rounded(float(margins.min())), rounded(float(margins.max()))
+    if best == worst:
+        return f"±{worst} {counted}"
+    return f"±{best} {counted} (the most accurate cell) to ±{worst} (the least accurate one)"
+
+
+def _axes(labels: pd.DataFrame, attributes: Sequence[str]) -> tuple[Axis, ...]:
+    """The axis of each attribute, from columns of its values and maybe of their labels.
+
+    A column of labels goes up and down with the column before, whose name it bears.
+    """
+    axes, column = [], 0
+    for left, name in zip(range(len(attributes) - 1, -1, -1), attributes, strict=True):
+        codes, uniques = pd.factorize(labels.iloc[:, column])
+        column += 1
+        if labels.shape[1] - column > left and labels.columns[column].startswith(f"{name} label"):
+            codes_of_labels, named = pd.factorize(labels.iloc[:, column])
+            if np.array_equal(codes, codes_of_labels):
+                uniques, column = named, column + 1
+        axes.append(Axis(name, tuple(map(str, uniques))))
+    return tuple(axes)

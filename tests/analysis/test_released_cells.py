@@ -1,0 +1,166 @@
+"""Released cells, against the rows they come from; their words and parts."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rpexplore as rp
+from rpexplore.analysis.released_cells import ReleasedCells, margin_in_words
+from rpexplore.errors import WorkloadError
+from rpexplore.release_folder import label_columns, table_of_cells
+from tests.strategies import domains
+
+ATTRIBUTES = (
+    rp.Attribute("age", rp.Integers(0, 2)),
+    rp.Attribute("age label", rp.Categories(("f", "m"), ("female", "male"))),
+    rp.Attribute("value", rp.Categories(("a", "b", "c", "d"))),
+)
+NAMES = [attribute.name for attribute in ATTRIBUTES]
+
+
+def rows(attributes, values, variances) -> pd.DataFrame:
+    """As a release folder has them."""
+    return table_of_cells(
+        [label_columns(each) for each in attributes], values, variances
+    ).to_pandas()
+
+
+def made(values=None, error=2.0) -> pd.DataFrame:
+    shape = [attribute.size for attribute in ATTRIBUTES]
+    values = np.arange(24.0).reshape(shape) - 3 if values is None else values
+    return rows(ATTRIBUTES, values, np.full(shape, error**2))
+
+
+def as_processed(frame: pd.DataFrame, values) -> pd.DataFrame:
+    place = frame.columns.get_loc("value")
+    frame = frame.rename(columns={"value": "unbiased_value"})
+    frame.insert(place, "value", values)
+    return frame.assign(value_is="rounded; biased")
+
+
+@given(domains(max_attributes=3, max_size=4), st.randoms())
+def test_cells_are_the_rows_by_axis(domain, random):
+    shape = domain.sizes.tolist()
+    values = np.array([random.uniform(-9, 9) for _ in range(np.prod(shape))]).reshape(shape)
+    variances = np.abs(values) + 1
+    cells = ReleasedCells.of(rows(domain.attributes, values, variances), domain.names)
+    np.testing.assert_array_equal(cells.value, values)
+    np.testing.assert_allclose(cells.standard_error**2, variances)
+    np.testing.assert_allclose(cells.margin, 1.959963984540054 * np.sqrt(variances))
+    assert [axis.name for axis in cells.axes] == list(domain.names)
+    assert [list(axis.labels) for axis in cells.axes] == [each.labels() for each in domain]
+
+
+def test_labels_stand_for_codes_and_no_attribute_is_taken_for_a_label():
+    frame = made()
+    assert list(frame.columns[:4]) == ["age", "age label", "age label label", "value (attribute)"]
+    age, sex, value = ReleasedCells.of(frame, NAMES).axes
+    assert age.labels == ("0", "1", "2")
+    assert sex.labels == ("female", "male")
+    assert (value.name, value.labels) == ("value", ("a", "b", "c", "d"))
+
+
+def test_the_total_has_no_axes():
+    cells = ReleasedCells.of(rows((), np.array(7.0), np.array(4.0)), [])
+    assert (cells.axes, float(cells.value), float(cells.standard_error)) == ((), 7.0, 2.0)
+    assert list(cells.frame.columns) == ["value", "standard_error", "lower_95", "upper_95"]
+
+
+def test_rows_that_are_not_all_cells_are_refused():
+    with pytest.raises(WorkloadError, match=r"23 rows, and its labels make 24 cells"):
+        ReleasedCells.of(made().iloc[:-1], NAMES)
+
+
+def test_parts_are_those_of_the_array():
+    cells = ReleasedCells.of(made(), NAMES)
+    fixed = cells.at({"age label": 1})
+    np.testing.assert_array_equal(fixed.value, cells.value[:, 1, :])
+    assert fixed.remarks == "age label: male."
+    turned = fixed.along(["value", "age"])
+    np.testing.assert_array_equal(turned.upper, fixed.upper.T)
+    assert [axis.name for axis in turned.axes] == ["value", "age"]
+    some = turned.only("value", [3, 1])
+    np.testing.assert_array_equal(some.value, fixed.value.T[[3, 1]])
+    assert some.axes[0].labels == ("d", "b")
+    cut = turned.first([2, 5])
+    np.testing.assert_array_equal(cut.lower, fixed.lower.T[:2])
+    assert cut.axes[0].labels == ("a", "b")
+    assert cut.remarks == (
+        "age label: male. Of the 4 values of value the first 2 are drawn; the grid has them all."
+    )
+
+
+def test_the_frame_gives_the_rows_back():
+    frame = made()
+    found = ReleasedCells.of(frame, NAMES).along(["value", "age label", "age"]).frame
+    assert list(found.columns[:3]) == ["value (attribute)", "age label", "age"]
+    back = found.sort_values(["age", "age label", "value (attribute)"], ignore_index=True)
+    for name in ("value", "standard_error", "lower_95", "upper_95"):
+        np.testing.assert_allclose(back[name], frame[name])
+    assert back["age label"].tolist() == frame["age label label"].tolist()
+
+
+def test_processed_counts_keep_the_unbiased_ones_and_their_label():
+    frame = made()
+    cells = ReleasedCells.of(as_processed(frame, np.maximum(frame["value"], 0)), NAMES)
+    assert cells.is_biased
+    assert cells.value.min() == 0
+    np.testing.assert_array_equal(cells.unbiased.ravel(), frame["value"])
+    np.testing.assert_array_equal(cells.lower.ravel(), frame["lower_95"])
+    found = cells.frame
+    assert list(found.columns[-6:]) == [
+        *("value", "unbiased_value", "standard_error", "lower_95", "upper_95", "value_is")
+    ]
+    assert set(found["value_is"]) == {"rounded; biased"}
+    part = cells.at({"age": 0, "value": 0})
+    assert part.bars_in_words("people").startswith("Processed (biased) counts of people by age la")
+    assert "unbiased noisy counts and their 95 % intervals" in part.bars_in_words("people")
+
+
+def test_what_may_be_zero_is_where_the_margin_is_all_of_the_count():
+    cells = ReleasedCells.of(made(), NAMES)
+    expected = [abs(row.value) <= 1.96 * 2.0 for row in made().itertuples()]
+    assert cells.includes_zero.ravel().tolist() == expected
+    np.testing.assert_array_equal(cells.relative_margin >= 1, cells.includes_zero)
+    assert np.isinf(cells.relative_margin.ravel()[3])  # the count is exactly 0
+    assert cells.relative_margin.ravel()[-1] == pytest.approx(1.959964 * 2 / 20)
+
+
+def test_sentences_say_how_many_may_be_zero():
+    cells = ReleasedCells.of(made(), NAMES).at({"age label": 0})
+    doubtful = int(cells.includes_zero.sum())
+    assert doubtful > 0
+    words = cells.heat_in_words("people", by_margin=False, crossed=True)
+    assert words.startswith("Noisy counts of people by age and value;")
+    assert f"In {doubtful} of 12 cells the interval includes 0" in words
+    assert "Such cells are crossed." in words
+    assert words.endswith("age label: female.")
+    assert "left blank" in cells.heat_in_words("people", by_margin=True, crossed=False)
+    sure = ReleasedCells.of(made(error=1e-3, values=np.full((3, 2, 4), 5.0)), NAMES)
+    told = sure.at({"age label": 0}).heat_in_words("people", by_margin=True, crossed=True)
+    assert told.endswith("No interval includes 0. age label: female.")
+    bars = cells.along(["value", "age"]).bars_in_words("people")
+    assert bars.startswith("Noisy counts of people by value, side by side for each age.")
+
+
+def test_margins_in_words():
+    assert margin_in_words(made(error=10), "people") == "±20 people"
+    frame = rows(ATTRIBUTES[:1], np.zeros(3), np.array([1.0, 4.0, 100.0]))
+    assert margin_in_words(frame, "people") == (
+        "±2 people (the most accurate cell) to ±20 (the least accurate one)"
+    )
+
+
+def test_labels_may_be_read_back_from_a_file(tmp_path):
+    """Where dictionaries may be in another order than the rows."""
+    frame = made()
+    shuffled = pd.Categorical(frame["value (attribute)"], categories=["d", "b", "a", "c"])
+    cells = ReleasedCells.of(frame.assign(**{"value (attribute)": shuffled}), NAMES)
+    assert cells.axes[2].labels == ("a", "b", "c", "d")
+    pq.write_table(pa.Table.from_pandas(frame), tmp_path / "a.parquet")
+    again = ReleasedCells.of(pq.read_table(tmp_path / "a.parquet").to_pandas(), NAMES)
+    np.testing.assert_array_equal(again.value, cells.value)

@@ -1,0 +1,104 @@
+"""The heat map of counts: colours around 0, marks of what may be 0, and what is written."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from rpexplore.figures.released_heat_map import MOST_CELLS, heat_map, is_crossed
+from tests.figures.released import made
+
+
+def picture(value, margin, *, by_margin=False, **more):
+    value = np.array(value, dtype=float)
+    cells = made(value, np.broadcast_to(margin, value.shape), "sex", "age", **more)
+    return heat_map(cells, "people", by_margin=by_margin)
+
+
+def lightness(colour) -> float:
+    red, green, blue = (int(part) for part in re.findall(r"\d+", colour))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_counts_are_drawn_the_first_axis_down():
+    heat = picture([[50, 40, 30], [20, 60, 70]], 5).data[0]
+    assert heat.z == ([50, 40, 30], [20, 60, 70])
+    assert heat.hovertext[1][2] == "sex 1, age 2<br>70.0 ±5"
+    assert (heat.zmin, heat.zmax) == (0, 70)
+    figure = picture([[50, 40, 30], [20, 60, 70]], 5)
+    assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]
+    assert figure.layout.xaxis.title.text == "age"
+
+
+def test_what_may_be_zero_is_crossed():
+    heat, crosses = picture([[50, 4, 30], [-5, 60, -70]], 5).data
+    assert sorted(zip(crosses.y, crosses.x, strict=True)) == [(0, 1), (1, 0)]
+    assert crosses.name == "the interval includes 0"
+    assert len(picture([[50, 40]], 5).data) == 1
+    assert heat.z[1][0] == -5
+
+
+def test_among_many_cells_what_may_be_zero_is_left_blank():
+    value = np.full((40, 50), 100.0)
+    value[3, 7] = 2.0
+    figure = picture(value, 5)
+    assert not is_crossed(made(value, np.ones_like(value), "sex", "age"))
+    (heat,) = figure.data
+    assert heat.z[3][7] is None
+    assert sum(each is None for row in heat.z for each in row) == 1
+    assert heat.hoverongaps
+    assert heat.hovertext[3][7].endswith("2.0 ±5")
+
+
+def test_colours_part_at_zero_and_darken_on_either_side():
+    heat = picture([[-50, 100], [20, 60]], 5).data[0]
+    places = [place for place, _ in heat.colorscale]
+    assert places == sorted(places)
+    assert (places[0], places[-1]) == (0, 1)
+    zero = places.index(pytest.approx(1 / 3))
+    light = [lightness(colour) for _, colour in heat.colorscale]
+    assert light[: zero + 1] == sorted(light[: zero + 1])
+    assert light[zero:] == sorted(light[zero:], reverse=True)
+    assert light[0] > light[-1]  # half as far from 0, half as dark
+    assert 0.0 in [float(text.replace("−", "-")) for text in heat.colorbar.ticktext]
+
+
+@pytest.mark.parametrize("value", [[[0, 0]], [[-3, -1]], [[4, 4]]])
+def test_any_counts_have_a_scale(value):
+    heat = picture(value, 0.5).data[0]
+    assert heat.zmin < heat.zmax
+    assert heat.zmin <= 0 <= heat.zmax
+    assert [place for place, _ in heat.colorscale][-1] == 1
+
+
+def test_colours_go_by_the_logarithm_where_counts_are_far_apart():
+    value = np.array([[-8.0, 12], [1000, 200_000]])
+    heat = picture(value, 10).data[0]
+    np.testing.assert_allclose(heat.z, np.arcsinh(value / 10), rtol=1e-3)
+    ticks = [float(text.replace(",", "").replace("−", "-")) for text in heat.colorbar.ticktext]
+    assert ticks == [0, 10, 100, 1000, 10_000, 100_000]
+    np.testing.assert_allclose(heat.colorbar.tickvals, np.arcsinh(np.array(ticks) / 10))
+
+
+def test_margins_are_shares_of_the_unbiased_count_up_to_all_of_it():
+    heat = picture([[50, 4], [-20, 0]], 5, by_margin=True).data[0]
+    np.testing.assert_allclose(heat.z, [[0.1, 1], [0.25, 1]])
+    assert (heat.zmin, heat.zmax) == (0, 1)
+    assert heat.colorbar.ticktext[-1] == "100 % or more"
+    processed = picture([[50, 4]], 5, by_margin=True, unbiased=[[100, 50]]).data[0]
+    np.testing.assert_allclose(processed.z, [[0.05, 0.1]])
+    assert "processed: 50.0<br>unbiased: 100.0 ±5" in processed.hovertext[0][0]
+
+
+def test_names_are_no_markup():
+    cells = made([[1, 2]], [[1, 1]], "<b>age</b>", "<i>x</i>")
+    text = json.dumps(json.loads(heat_map(cells, "<u>p</u>", by_margin=False).to_json()))
+    assert not re.search(r"<[biu]>", text)
+
+
+def test_the_largest_picture_is_small_enough_for_a_browser():
+    side = np.linspace(-1, 1000, MOST_CELLS)
+    text = picture(np.outer(side, side), 30).to_json()
+    assert len(text) < 6_000_000
+    assert "NaN" not in text

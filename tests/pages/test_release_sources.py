@@ -1,0 +1,203 @@
+"""The Release page: where records lie, records of a person, dry runs, ledger, stopped runs."""
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import rpexplore as rp
+from rpexplore.ledger import Ledger
+from rpexplore.release import Release
+from rpexplore.webapp_location import sample_data_folder
+from tests.stopped_runs import killed
+
+DATABASE = "A table of a database"
+PATH = "A file or folder on this computer"
+CHECK = "dry run button"
+
+
+@pytest.fixture
+def records(tmp_path) -> Path:
+    lines = (sample_data_folder() / "household.csv").read_text().splitlines(keepends=True)
+    path = tmp_path / "data" / "survey.csv"
+    path.parent.mkdir()
+    path.write_text("".join(lines[:501]))
+    return path
+
+
+def of_path(session, path, output):
+    session.radio(key="source").set_value(PATH).run()
+    session.text_input(key="data path").set_value(str(path)).run()
+    session.text_input(key="output").set_value(str(output)).run()
+    return session
+
+
+def run_to_the_end(session):
+    next(each for each in session.button if each.label.startswith("Run the release")).click().run()
+    session.session_state["run"].task.wait(30)
+    session.run()
+    return Release.load(session.session_state["run"].job.output)
+
+
+def dry_run(session):
+    session.button(key=CHECK).click().run()
+    session.session_state["dry run"][1].wait(30)
+    return session.run()
+
+
+def test_a_folder_is_released_and_its_ledger_lies_beside_it(app, records, tmp_path):
+    halves = records.read_text().splitlines(keepends=True)
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    (folder / "a.csv").write_text("".join(halves[:200]))
+    (folder / "b.csv").write_text("".join([halves[0], *halves[200:]]))
+    session = of_path(app("release"), folder, tmp_path / "out")
+    assert run_to_the_end(session).folder == tmp_path / "out"
+    assert len(Ledger(tmp_path / "rpexplore-ledger.sqlite").account(folder).runs) == 1
+
+
+# --- a database
+
+
+@pytest.fixture
+def database(records, monkeypatch) -> Path:
+    path = records.parent / "survey.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE TABLE people AS SELECT * FROM read_csv('{records}')")
+    monkeypatch.setenv("SURVEY_DB", f"duckdb:///{path}")
+    return path
+
+
+def of_database(session, name="SURVEY_DB", table="people"):
+    session.radio(key="source").set_value(DATABASE).run()
+    session.text_input(key="connection").set_value(name)
+    session.text_input(key="database table").set_value(table)
+    return session.run()
+
+
+def test_a_table_of_a_database_is_released_by_the_name_of_its_connection(app, database, tmp_path):
+    session = of_database(app("release"))
+    assert not session.error
+    session.text_input(key="output").set_value(str(tmp_path / "out")).run()
+    done = run_to_the_end(session)
+    assert "postgresql" not in done.manifest["guarantee"]
+    assert f"duckdb:///{database}" not in repr(session.session_state["run"].job)
+
+
+def test_what_is_missing_is_asked_for(app, database):
+    session = app("release")
+    session.radio(key="source").set_value(DATABASE).run()
+    assert "Name the connection and the table" in session.info[0].value
+    of_database(session, name="NOWHERE")
+    assert "There is no connection" in session.error[0].value
+    of_database(session, table="nothing")
+    assert "nothing" in session.error[0].value
+
+
+def test_a_study_holds_the_connection_s_name_at_most(app, database):
+    session = of_database(app("release"))
+    assert str(database) not in session.study.text()
+
+
+# --- a dry run
+
+
+def test_a_dry_run_tells_what_is_in_order_and_spends_nothing(app, records, tmp_path):
+    session = dry_run(of_path(app("release"), records, tmp_path / "out"))
+    assert "nothing was spent" in session.success[0].value
+    assert "500" not in session.success[0].value
+    assert Ledger.beside(records).account(records).runs == ()
+    assert not (tmp_path / "out").exists()
+
+
+def test_records_that_change_after_the_check_are_refused(app, records, tmp_path):
+    session = dry_run(of_path(app("release"), records, tmp_path / "out"))
+    lines = records.read_text().splitlines(keepends=True)
+    records.write_text("".join(lines[:-1]))
+    next(each for each in session.button if each.label.startswith("Run the release")).click().run()
+    session.session_state["run"].task.wait(30)
+    session.run()
+    assert "have changed since they were checked" in session.error[0].value
+    assert "Nothing was charged" in session.error[0].value
+
+
+def test_a_dry_run_says_what_a_run_would_refuse(app, records, tmp_path):
+    records.write_text(records.read_text().replace("Village", "Secretplace", 1))
+    session = dry_run(of_path(app("release"), records, tmp_path / "out"))
+    assert "Secretplace" in session.error[0].value
+    assert "Nothing was charged" in session.error[0].value
+
+
+def test_a_check_of_other_choices_is_not_shown(app, records, tmp_path):
+    session = dry_run(of_path(app("release"), records, tmp_path / "out"))
+    assert session.success
+    session.text_input(key="output").set_value(str(tmp_path / "elsewhere")).run()
+    assert not session.success
+
+
+# --- records of a person
+
+
+@pytest.fixture
+def of_persons(app, records):
+    """Two records of one person; the plan protects one with at most one."""
+    header, *lines = records.read_text().splitlines()
+    rows = [f"{line},{max(i, 1)}" for i, line in enumerate(lines)]
+    records.write_text("\n".join([f"{header},who", *rows]) + "\n")
+    session = app()
+    session.scenario = session.scenario.replaced(
+        budget=rp.Budget(rho="0.1", max_records_per_person=1)
+    )
+    return session.run().open("release")
+
+
+def test_too_many_records_of_a_person_are_refused(of_persons, records, tmp_path):
+    session = of_path(of_persons, records, tmp_path / "out")
+    session.selectbox(key="person column").set_value("who").run()
+    dry_run(session)
+    assert "who" in session.error[0].value
+    session.radio(key="person excess").set_value("Count only the first").run()
+    done = run_to_the_end(session)
+    assert "first 1 record" in done.manifest["persons"]
+
+
+def test_plans_for_records_do_not_ask_for_persons(app, records, tmp_path):
+    session = of_path(app("release"), records, tmp_path / "out")
+    assert not [each for each in session.selectbox if each.key == "person column"]
+
+
+# --- the ledger, and runs that were stopped
+
+
+def test_the_ledger_is_shown_with_other_records_in_it(app, records, tmp_path):
+    other = records.with_name("other.csv")
+    other.write_text(records.read_text())
+    for data, where in ((records, "one"), (other, "two")):
+        run_to_the_end(of_path(app("release"), data, tmp_path / where))
+    session = of_path(app("release"), records, tmp_path / "three")
+    shown = [frame.value for frame in session.dataframe]
+    (runs,) = [frame for frame in shown if "state" in frame]
+    assert runs["output"].tolist() == [str(tmp_path / "one")]
+    assert runs["rho"].tolist() == ["0.1"]
+    (others,) = [frame for frame in shown if "dataset" in frame]
+    assert others["dataset"].tolist() == ["other.csv"]
+
+
+def test_a_stopped_run_is_finished_on_the_page(app, records, tmp_path):
+    session = app("plan")
+    session.planned.save(tmp_path / "plan.json")
+    killed(
+        "rpexplore.release_folder.FolderWriter.table",
+        3,
+        tmp_path / "plan.json",
+        records,
+        tmp_path / "out",
+    )
+    session = of_path(session.open("release"), records, tmp_path / "other")
+    assert any("its noise is drawn and kept" in each.value for each in session.warning)
+    session.press("Finish it without further cost")  # short enough to be waited for
+    assert Release.load(tmp_path / "out")
+    assert Ledger.beside(records).account(records).runs[0].state == "finished"
+    assert any("Finished" in each.value for each in session.success)
+    session.run()
+    assert not any("its noise is drawn" in each.value for each in session.warning)

@@ -1,0 +1,330 @@
+"""The Results page: opening, looking at tables in every way, processing and combining."""
+
+import json
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+import rpexplore as rp
+from rpexplore.basis import Prefix
+from rpexplore.postprocess.combined_folder import load_combined
+from rpexplore.postprocess.processed_folder import processed
+from rpexplore.postprocess.processed_tables import ProcessedTables
+from rpexplore.release import Release, release
+from rpexplore.words import rounded
+
+DOMAIN = rp.Domain(
+    (
+        rp.Attribute("age", rp.Integers(0, 9)),
+        rp.Attribute("sex", rp.Categories(("f", "m"), ("female", "male"))),
+        rp.Attribute("region", rp.Categories(tuple(f"R{i}" for i in range(8)))),
+    )
+)
+ALL = rp.Workload.all_up_to(DOMAIN, 2)
+ONE = rp.Workload.of(DOMAIN, [["age", "sex", "region"]])
+ASKED = rp.Workload.of(DOMAIN, [["age", "sex"]]).asked({"age": Prefix()})
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory) -> dict[str, Path]:
+    """Folders of releases of the same made-up records, and of one that was processed."""
+    folder = tmp_path_factory.mktemp("released")
+    rows = [{"age": i * i % 10, "sex": "fm"[i % 2], "region": f"R{i % 3}"} for i in range(400)]
+    pd.DataFrame(rows).to_csv(folder / "records.csv", index=False)
+    made = {}
+    for name, workload in (("all", ALL), ("again", ALL), ("one", ONE), ("asked", ASKED)):
+        plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
+        made[name] = release(plan, folder / "records.csv", folder / name).folder
+    processed(Release.load(made["all"]), folder / "whole", nonnegative=True, rounded=True)
+    return made | {"whole": folder / "whole"}
+
+
+def opened(app, folder):
+    session = app("released")
+    session.text_input(key="results folder").set_value(str(folder)).run()
+    for _ in range(40):
+        if session.multiselect or session.error:
+            break
+        session.run()
+    return session
+
+
+def look(session, attributes, view="Grid"):
+    session.multiselect(key="looked at").set_value(attributes).run()
+    if session.radio(key="results view").value != view:
+        session.radio(key="results view").set_value(view).run()
+    assert not session.exception
+    return session
+
+
+def plain(texts) -> str:
+    return " ".join(texts).replace("\\", "")
+
+
+def spec(session) -> dict:
+    (chart,) = session.get("plotly_chart")
+    return json.loads(chart.proto.spec)
+
+
+def made(session):
+    """Wait until what is being made is there, and what is there is opened."""
+    while "making" in session.session_state:
+        session.session_state["making"].task.wait(60)
+        session.run()
+    session.session_state["kept opened results"][1].wait(60)
+    return session
+
+
+def test_nothing_to_open_yet(app):
+    session = app("released")
+    assert "name the folder" in session.info[0].value
+    assert not session.multiselect
+    assert not session.error
+
+
+def test_what_cannot_be_opened_is_said(app, released, tmp_path):
+    session = opened(app, tmp_path / "nowhere")
+    assert "There is no folder" in session.error[0].value
+    session.text_input(key="results folder").set_value(str(tmp_path)).run()
+    assert "no readable manifest" in plain(session.texts("error"))
+    spoilt = shutil.copytree(released["all"], tmp_path / "spoilt")
+    next((spoilt / "tables").iterdir()).write_text("x")
+    session.text_input(key="results folder").set_value(str(spoilt)).run()
+    assert "was changed" in plain(session.texts("error"))
+
+
+def test_the_release_of_this_session_needs_no_folder(app, released):
+    session = app("released")
+    done = Release.load(released["one"])
+    session.test.session_state["run"] = SimpleNamespace(is_going=False, release=done)
+    look(session.run(), ["age"])
+    assert session.dataframe[0].value["value"].tolist() == done.rebuilt(["age"])["value"].tolist()
+    assert "results folder" not in [field.key for field in session.text_input]
+    session.radio(key="results from").set_value("A folder").run()
+    assert "name the folder" in session.info[0].value
+
+
+def test_names_are_never_formatting(app, hostile, tmp_path):
+    names = hostile.domain.names
+    rows = {name: [0, 1, 2] for name in names}
+    pd.DataFrame(rows).to_csv(tmp_path / "records.csv", index=False)
+    workload = rp.Workload.of(hostile.domain, [names[:4]])
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
+    release(plan, tmp_path / "records.csv", tmp_path / "out")
+    session = app("released", hostile)
+    session.text_input(key="results folder").set_value(str(tmp_path / "out")).run()
+    for view in ("Grid", "Bars", "Heat map"):
+        look(session, list(names[:4]), view)
+        texts = [text for kind in ("markdown", "caption", "info") for text in session.texts(kind)]
+        labels = [each.label for each in (*session.selectbox, *session.get("download_button"))]
+        for text in (*texts, *labels):
+            for mark in ("**bold**", "$x$", "<b>", "<i>", "[a]("):
+                assert mark not in text
+
+
+def test_a_grid_shows_the_table_as_released(app, released):
+    session = look(opened(app, released["all"]), ["age", "sex"])
+    expected = Release.load(released["all"]).table(["age", "sex"])
+    pd.testing.assert_frame_equal(
+        session.dataframe[0].value, expected, check_dtype=False, check_categorical=False
+    )
+    margin = rounded(1.959964 * float(expected["standard_error"][0]))
+    assert f"A count is within ±{margin} people" in plain(session.texts("markdown"))
+    labels = [button.label for button in session.get("download_button")]
+    assert labels == ["Download age_sex.csv"]
+
+
+def test_cumulative_tables_are_shown_as_asked_and_drawn_by_single_values(app, released):
+    session = look(opened(app, released["asked"]), ["age", "sex"])
+    assert "≤ 3" in set(session.dataframe[0].value["age"])
+    look(session, ["age"], "Bars")
+    (bars,) = spec(session)["data"]
+    rebuilt = Release.load(released["asked"]).rebuilt(["age"])
+    assert bars["y"] == pytest.approx(rebuilt["value"].tolist(), rel=1e-5)
+
+
+def test_marginals_inside_a_table_are_offered(app, released):
+    session = look(opened(app, released["one"]), ["sex"])
+    expected = Release.load(released["one"]).rebuilt(["sex"])
+    assert session.dataframe[0].value["value"].tolist() == expected["value"].tolist()
+    assert session.dataframe[0].value["standard_error"].tolist() == pytest.approx(
+        expected["standard_error"].tolist()
+    )
+
+
+def test_attributes_that_are_in_no_table_together(app, released):
+    session = look(opened(app, released["all"]), ["age", "sex"])
+    session.multiselect(key="looked at").set_value(["age", "sex", "region"]).run()
+    assert "There is no released table" in session.info[0].value
+    assert not session.dataframe
+
+
+@pytest.mark.parametrize("view", ["Bars", "Heat map"])
+def test_too_few_attributes_for_a_chart(app, released, view):
+    session = look(opened(app, released["all"]), [], view)
+    assert "at least to see the table" in session.info[0].value
+    assert not session.get("plotly_chart")
+
+
+def test_bars_side_by_side_of_a_fixed_value(app, released):
+    session = look(opened(app, released["one"]), ["age", "sex", "region"], "Bars")
+    session.selectbox(key="bars beside age of ['sex', 'region']").set_value("sex").run()
+    session.selectbox(key="results value of region among 8").set_value(2).run()
+    found = Release.load(released["one"]).rebuilt(["age", "sex", "region"])
+    kept = found[found["region"] == "R1"]
+    traces = spec(session)["data"]
+    assert [trace["name"] for trace in traces] == ["female", "male"]
+    for trace, code in zip(traces, "fm", strict=True):
+        rows = kept[kept["sex"] == code]
+        assert trace["y"] == pytest.approx(rows["value"].tolist(), rel=1e-5)
+        margins = (rows["upper_95"] - rows["lower_95"]) / 2
+        assert trace["error_y"]["array"] == pytest.approx(margins.tolist(), rel=1e-5)
+    assert "region: R1." in plain(session.texts("caption"))
+    assert len(session.dataframe[0].value) == 20
+
+
+def test_summed_over_the_others_with_exact_errors(app, released):
+    session = look(opened(app, released["one"]), ["age", "sex", "region"], "Bars")
+    (bars,) = spec(session)["data"]
+    found = Release.load(released["one"]).rebuilt(["age"])
+    assert bars["y"] == pytest.approx(found["value"].tolist(), rel=1e-5)
+    margins = ((found["upper_95"] - found["lower_95"]) / 2).tolist()
+    assert bars["error_y"]["array"] == pytest.approx(margins, rel=1e-5)
+    assert "sex, region: all together." in plain(session.texts("caption"))
+
+
+def test_more_groups_than_can_be_told_apart_are_chosen_from(app, released):
+    session = look(opened(app, released["all"]), ["age", "region"], "Bars")
+    session.selectbox(key="bars beside age of ['region']").set_value("region").run()
+    assert len(spec(session)["data"]) == 6
+    session.multiselect(key="bars groups of region among 8").set_value([7, 1]).run()
+    assert [trace["name"] for trace in spec(session)["data"]] == ["R1", "R7"]
+
+
+def test_a_heat_map_of_counts_and_of_reliability(app, released):
+    session = look(opened(app, released["all"]), ["age", "region"], "Heat map")
+    frame = Release.load(released["all"]).table(["age", "region"])
+    by_age = frame["value"].to_numpy().reshape(10, 8)
+    cells = spec(session)["data"][0]
+    assert cells["type"] == "heatmap"
+    assert (len(cells["z"]), len(cells["z"][0])) == (8, 10)  # region down, age across
+    assert cells["hovertext"][1][4].startswith("R1, 4<br>")
+    assert f"{by_age[4, 1]:,.1f}".replace("-", "−") in cells["hovertext"][1][4]
+    doubtful = int(((frame["lower_95"] <= 0) & (frame["upper_95"] >= 0)).sum())
+    assert f"In {doubtful} of 80 cells the interval includes 0" in plain(session.texts("caption"))
+    session.radio(key="heat colour").set_value("How reliable").run()
+    shares = spec(session)["data"][0]["z"]
+    assert max(map(max, shares)) == 1.0
+    session.selectbox(key="heat across ('age', 'region')").set_value("region").run()
+    assert len(spec(session)["data"][0]["z"]) == 10
+
+
+@pytest.mark.parametrize("view", ["Bars", "Heat map"])
+def test_every_chart_has_a_caption_an_alternative_text_and_its_numbers(app, released, view):
+    session = look(opened(app, released["all"]), ["age", "region"], view)
+    (chart,) = session.get("plotly_chart")
+    words, _, sentence = chart.proto.alt.partition(". ")
+    assert words
+    assert sentence in plain(session.texts("caption"))
+    assert any(each.label == "The numbers of this chart" for each in session.expander)
+    assert len(session.dataframe[0].value) == (10 if view == "Bars" else 80)
+
+
+def test_subtotals_have_their_exact_errors(app, released):
+    session = look(opened(app, released["all"]), ["age", "sex"])
+    session.selectbox(key="from age").set_value(2).run()
+    session.selectbox(key="to age from 2").set_value(5).run()
+    ages = [float(2 <= age <= 5) for age in range(10)]
+    value, error = Release.load(released["all"]).answer(["age", "sex"], {"age": ages})
+    told = plain(session.texts("info"))
+    assert f"{value:,.0f} ±{rounded(1.959964 * error, 3)}, 95 % of the time" in told
+
+
+def test_processed_tables_carry_their_label_on_top(app, released):
+    session = opened(app, released["whole"])
+    label = ProcessedTables.load(released["whole"]).label
+    assert session.warning[0].value.replace("\\", "").startswith(f"**Processed tables:** {label}")
+    look(session, ["age", "sex"])
+    shown = session.dataframe[0].value
+    assert {"value", "unbiased_value", "lower_95", "value_is"} <= set(shown.columns)
+    assert "After the noise" not in session.texts("subheader")
+    assert "Any range" not in session.texts("subheader")
+    look(session, ["age"], "Bars")
+    bars, marks = spec(session)["data"]
+    stored = ProcessedTables.load(released["whole"]).table(["age"])
+    assert bars["y"] == stored["value"].tolist()
+    assert "error_y" not in bars
+    assert marks["y"] == pytest.approx(stored["unbiased_value"].tolist(), rel=1e-5)
+    assert "biased" in plain(session.texts("caption"))
+
+
+def test_processed_tables_are_not_summed_any_further(app, released, tmp_path):
+    processed(Release.load(released["one"]), tmp_path / "p", nonnegative=True, rounded=False)
+    session = look(opened(app, tmp_path / "p"), ["age", "sex", "region"], "Heat map")
+    assert spec(session)["data"][0]["type"] == "heatmap"
+    assert "sex: female." in plain(session.texts("caption"))
+    session.selectbox(key="results value of sex among 2, no sum").set_value(0).run()
+    assert "cannot be summed any further" in plain(session.texts("info"))
+    assert not session.get("plotly_chart")
+
+
+def test_making_processed_tables_opens_them_with_their_label(app, released, tmp_path):
+    source = shutil.copytree(released["all"], tmp_path / "source")
+    session = opened(app, source)
+    button = next(each for each in session.button if each.label.startswith("Make the"))
+    assert button.disabled
+    session.checkbox(key="make nonnegative").check().run()
+    session.press("Make the processed tables")
+    made(session)
+    assert session.success, plain(session.texts("error"))
+    output = tmp_path / "source-processed"
+    assert session.text_input(key="results folder").value == str(output)
+    assert "nonnegative and consistent; biased" in plain(session.texts("warning"))
+    done = ProcessedTables.load(output)
+    assert done.manifest["nonnegative"]
+    assert not done.manifest["rounded"]
+    assert done.table(["age"])["value"].min() >= 0
+    # The release is as it was, and another folder is offered for it.
+    session.text_input(key="results folder").set_value(str(source)).run()
+    field = next(each for each in session.text_input if "processed into" in (each.key or ""))
+    assert field.value == f"{output}-2"
+
+
+def test_what_cannot_be_made_is_said_and_leaves_nothing(app, released, tmp_path):
+    source = shutil.copytree(released["all"], tmp_path / "source")
+    session = opened(app, source)
+    session.text_area(key="combined with").set_value(str(source)).run()
+    session.press("Combine them")
+    made(session)
+    assert "holds the same measurements" in plain(session.texts("error"))
+    assert not (tmp_path / "source-combined").exists()
+
+
+def test_combining_opens_the_combined_tables(app, released, tmp_path):
+    source = shutil.copytree(released["all"], tmp_path / "source")
+    session = opened(app, source)
+    session.text_area(key="combined with").set_value(f"\n{released['again']}\n").run()
+    session.press("Combine them")
+    made(session)
+    found = load_combined(tmp_path / "source-combined")
+    assert session.success, plain(session.texts("error"))
+    assert found.label in plain(session.texts("caption")).lower()
+    look(session, ["age", "sex"])
+    shown = session.dataframe[0].value
+    assert shown["value"].tolist() == found.table(["age", "sex"])["value"].tolist()
+    assert shown["standard_error"][0] == pytest.approx(
+        Release.load(source).table(["age", "sex"])["standard_error"][0] / 2**0.5
+    )
+
+
+def test_a_folder_that_is_there_is_not_written_to(app, released):
+    session = opened(app, released["all"])
+    session.checkbox(key="make whole").check().run()
+    field = next(each for each in session.text_input if "processed into" in (each.key or ""))
+    field.set_value(str(released["one"])).run()
+    assert "nothing is ever overwritten" in plain(session.texts("error"))
+    button = next(each for each in session.button if each.label.startswith("Make the"))
+    assert button.disabled
