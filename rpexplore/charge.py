@@ -23,6 +23,7 @@ from rpexplore.errors import DataError, LedgerError, PlanError, ReleaseError
 from rpexplore.exact import Exact, exact_fraction
 from rpexplore.ledger import AnyPlan, Ledger
 from rpexplore.new_folder import new_folder, unfinished
+from rpexplore.overlaps import refuse_overlaps
 from rpexplore.verification import Verification
 from rpexplore.words import data_size, plural
 
@@ -75,6 +76,7 @@ class Charge:
         self._cap = None if cap_rho is None else _record_cap(plan, cap_rho)
         self._run: int | None = None
         self.book_of_runs.check(source, plan, plan.record_rho, self._cap)
+        refuse_overlaps(self.book_of_runs, source)
 
     def counted(
         self,

@@ -15,6 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias
 
+from rpexplore.data.listing import LEDGER
 from rpexplore.data.sources import AnySource, source_of
 from rpexplore.errors import LedgerError
 from rpexplore.exact import exact_text
@@ -24,7 +25,7 @@ from rpexplore.words import rounded, text_of_path
 
 AnyPlan: TypeAlias = Plan | QueryPlan
 
-FILENAME = "rpexplore-ledger.sqlite"
+FILENAME = LEDGER
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS datasets (
@@ -56,6 +57,8 @@ class Run:
     record_rho: Fraction
     state: str  # "started" or "finished"
     output: str
+    data_bytes: int = 0
+    data_modified: str = ""
 
 
 @dataclass(frozen=True)
@@ -212,13 +215,14 @@ class Ledger:
 
 def _account(connection: sqlite3.Connection, dataset: str) -> Account:
     rows = connection.execute(
-        "SELECT id, started, plan_sha256, record_rho, finished, output FROM runs "
+        "SELECT id, started, plan_sha256, record_rho, finished, output, data_bytes, data_modified "
+        "FROM runs "
         "WHERE dataset = ? ORDER BY id",
         (dataset,),
     )
     runs = tuple(
-        Run(number, started, sha256, Fraction(rho), "finished" if finished else "started", output)
-        for number, started, sha256, rho, finished, output in rows
+        Run(number, started, sha256, Fraction(rho), _state(finished), output, size, modified)
+        for number, started, sha256, rho, finished, output, size, modified in rows
     )
     cap = connection.execute(
         "SELECT cap_record_rho FROM datasets WHERE dataset = ?", (dataset,)
@@ -229,6 +233,10 @@ def _account(connection: sqlite3.Connection, dataset: str) -> Account:
         Fraction(cap[0]) if cap and cap[0] else None,
         runs,
     )
+
+
+def _state(finished: str | None) -> str:
+    return "finished" if finished else "started"
 
 
 def _note_cap(connection: sqlite3.Connection, dataset: str, record_rho: Fraction | None) -> None:

@@ -1,5 +1,6 @@
 """Measured residuals on disk while a release is under way: what comes after needs no records.
 
+    plan.json            the plan, on disk before the run is booked
     run/measured.int64   every residual's measurement in the plan's order, row-major, each number
                          in 64 bits, the least significant byte first
     run/drawn.json       that all of it was drawn, for which run; written when the rest is on disk
@@ -21,10 +22,12 @@ import numpy as np
 from rpexplore.closure import Closure
 from rpexplore.errors import ReleaseError
 from rpexplore.measurement import measured_cells, measured_shape
+from rpexplore.plan import Plan
 
-MARKER = "run/drawn.json"
+MARKER, PLAN = "run/drawn.json", "plan.json"
 
-_MEASURED = "run/measured.int64"
+_MEASURED, _NOTE = "run/measured.int64", "run/drawn.new"
+_MOST_NOTED = 1 << 16  # bytes: names of attributes, values and paths
 
 _FORMAT = "rpexplore-drawn", 1
 _TYPE = np.dtype("<i8")
@@ -50,14 +53,29 @@ class Drawn:
     sha256: str
 
 
+def reserve(folder: Path, plan: Plan) -> None:
+    """Write the plan, and take the room on disk that the measurements and their note will need.
+
+    So a full disk is noticed before a run is charged. Raises `OSError`.
+    """
+    with (folder / PLAN).open("w", encoding="utf-8", newline="\n") as file:
+        file.write(plan.text)
+        file.flush()
+        os.fsync(file.fileno())
+    (folder / MARKER).parent.mkdir()
+    room = _TYPE.itemsize * int(np.sum(measured_cells(plan.closure)))
+    for name, size in ((_MEASURED, room), (_NOTE, _MOST_NOTED)):
+        with (folder / name).open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, size)
+
+
 def write_measured(folder: Path, parts: Iterable[np.ndarray]) -> str:
     """Write the measurements, all residuals in the plan's order; returns their SHA-256.
 
-    They are on disk when this returns.
+    They are on disk when this returns, in the room that was reserved.
     """
     digest = hashlib.sha256()
-    (folder / _MEASURED).parent.mkdir()
-    with (folder / _MEASURED).open("wb") as file:
+    with (folder / _MEASURED).open("r+b") as file:
         for part in parts:
             numbers = np.ascontiguousarray(part, dtype=_TYPE).data.cast("B")
             digest.update(numbers)
@@ -69,9 +87,10 @@ def write_measured(folder: Path, parts: Iterable[np.ndarray]) -> str:
 
 def write_marker(folder: Path, drawn: Drawn) -> None:
     """Note that everything was drawn; it and all names in the folder are on disk afterwards."""
-    beside = (folder / MARKER).with_suffix(".new")
-    with beside.open("w", encoding="utf-8") as file:
-        json.dump({"format": _FORMAT[0], "format_version": _FORMAT[1], **asdict(drawn)}, file)
+    beside, note = folder / _NOTE, {"format": _FORMAT[0], "format_version": _FORMAT[1]}
+    with beside.open("r+", encoding="utf-8") as file:
+        json.dump({**note, **asdict(drawn)}, file)
+        file.truncate()
         file.flush()
         os.fsync(file.fileno())
     beside.rename(folder / MARKER)

@@ -84,7 +84,9 @@ def _becoming(output: Path, temporary: Path, kept_with: str | None) -> Iterator[
         yield
         _open_as_usual(temporary)
         check_new(output)
+        os.sync()  # all of it is on disk before it looks complete
         temporary.rename(output)
+        _note_on_disk(output.parent)
     except BaseException:
         if kept_with is None or not (temporary / kept_with).exists():
             shutil.rmtree(temporary, ignore_errors=True)
@@ -119,9 +121,18 @@ def _clear(temporary: Path) -> None:
 def _open_as_usual(folder: Path) -> None:
     """Temporary folders are closed to others; a finished one is as open as the user's others."""
     usual = folder / ".usual"
-    usual.mkdir()
+    usual.mkdir(exist_ok=True)  # a run that was killed here may have left it
     folder.chmod(stat.S_IMODE(usual.stat().st_mode))
     usual.rmdir()
+
+
+def _note_on_disk(folder: Path) -> None:
+    """Have the names in a folder on disk."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def check_room(needed: float, output: Path) -> None:

@@ -10,6 +10,7 @@
 `resume`, which draws nothing.
 """
 
+import shutil
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -17,14 +18,29 @@ from pathlib import Path
 
 import numpy as np
 
-from rpexplore.charge import Charge, DryRun, Progress, note_finished, refuse_broken
+from rpexplore.charge import (
+    Charge,
+    DryRun,
+    Progress,
+    how_to_finish,
+    note_finished,
+    refuse_broken,
+)
 from rpexplore.data.counts import Counts
 from rpexplore.data.source import PersonRule, Stamp
 from rpexplore.data.sources import AnySource, source_of
 from rpexplore.errors import ReleaseError
 from rpexplore.exact import Exact
 from rpexplore.ledger import Ledger
-from rpexplore.measured_file import MARKER, Drawn, read_marker, write_marker, write_measured
+from rpexplore.measured_file import (
+    MARKER,
+    PLAN,
+    Drawn,
+    read_marker,
+    reserve,
+    write_marker,
+    write_measured,
+)
 from rpexplore.measurement import all_measured, check_countable, check_measurable, measured_cells
 from rpexplore.new_folder import check_new, check_room, resumed_folder, unfinished
 from rpexplore.parallel import in_order
@@ -76,12 +92,12 @@ def release(
     run = _Run(plan, data, output, ledger, cap_rho, progress)
     counts = run.counted(other, persons, checked)
     with run.charge.folder() as folder:
+        reserve(folder, plan)
         progress("Booking the run in the ledger", BOOKED)
         number = run.charge.book()
         with closing(all_measured(plan, counts)) as parts:
             sha256 = write_measured(folder, _followed(parts, plan, progress))
         del counts, parts
-        (folder / "plan.json").write_text(plan.text, encoding="utf-8", newline="\n")
         ledger_file = str(run.charge.book_of_runs.path)
         words = persons.words if persons else ""
         drawn = Drawn(number, ledger_file, plan.sha256, dict(other), words, sha256)
@@ -122,33 +138,52 @@ def resume(
 
     Needs no records, draws nothing and costs nothing. ledger: where it lies now, if it was moved.
 
-    Raises `ReleaseError` if there is no such run, or if its plan, its measurements or its entry in
-    the ledger are not those that it was booked with.
+    Raises `ReleaseError` if there is no such run, if its plan is not the one that it was booked
+    with, or if its measurements are not those that were noted when they were drawn.
     """
     output = Path(output)
-    with resumed_folder(output, MARKER) as folder:
-        progress("Checking what was drawn", 0.0)
-        drawn = read_marker(folder)
-        plan = Plan.load(folder / "plan.json")
-        book = Ledger(drawn.ledger if ledger is None else ledger)
-        booked = book.run(drawn.run)
-        known = booked is not None and booked.plan_sha256 == drawn.plan_sha256
-        if not known or plan.sha256 != drawn.plan_sha256:
-            raise ReleaseError(
-                f"The run into {str(output)!r} cannot be finished: its plan is not the one that "
-                f"was booked for it in the ledger {str(book.path)!r}; name the ledger that it was "
-                "booked in, or restore the plan."
-            )
-        refuse_broken(verify(plan, strategies=False))
-        manifest = _write(folder, plan, drawn, progress)
+    if (output / MARKER).is_file():  # it was stopped after it got its name
+        return _tidied(output, ledger)
+    try:
+        with resumed_folder(output, MARKER) as folder:
+            progress("Checking what was drawn", 0.0)
+            drawn = read_marker(folder)
+            plan = Plan.load(folder / PLAN)
+            book = Ledger(drawn.ledger if ledger is None else ledger)
+            booked = book.run(drawn.run)
+            known = booked is not None and booked.plan_sha256 == drawn.plan_sha256
+            if not known or plan.sha256 != drawn.plan_sha256:
+                raise ReleaseError(
+                    f"The run into {str(output)!r} cannot be finished: its plan is not the one "
+                    f"that was booked for it in the ledger {str(book.path)!r}; name the ledger "
+                    "that it was booked in, or restore the plan."
+                )
+            refuse_broken(verify(plan, strategies=False))
+            manifest = _write(folder, plan, drawn, progress)
+    except OSError as error:
+        raise ReleaseError(
+            f"The release could not be written to {str(output)!r} ({error.strerror or error}). "
+            f"{how_to_finish(output)}"
+        ) from None
     note_finished(book, drawn.run, output)
     progress("Finished", 1.0)
     return Release(output, plan, manifest)
 
 
+def _tidied(output: Path, ledger: str | Path | None) -> Release:
+    """A complete release without what only served its run; the ledger notes that it finished."""
+    done, drawn = Release.load(output), read_marker(output)
+    book = Ledger(drawn.ledger if ledger is None else ledger)
+    note_finished(book, drawn.run, output)
+    shutil.rmtree((output / MARKER).parent)
+    return done
+
+
 def can_be_resumed(output: str | Path) -> bool:
     """Whether there is a run into `output` that `resume` could finish."""
-    return (unfinished(Path(output)) / MARKER).is_file() and not Path(output).exists()
+    output = Path(output)
+    left = output if output.exists() else unfinished(output)
+    return (left / MARKER).is_file()
 
 
 class _Run:

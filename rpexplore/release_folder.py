@@ -197,8 +197,7 @@ class FolderWriter:
         return self._labels[question]
 
     def finish(self, files: list[dict[str, Any]]) -> Mapping[str, Any]:
-        """Write plan, README and manifest, remove what only served the run; the manifest."""
-        (self.folder / "plan.json").write_text(self.plan.text, encoding="utf-8", newline="\n")
+        """Write README and manifest; the plan is there since before the noise. The manifest."""
         text = readme(self.plan, self._other, self._persons)
         (self.folder / "README.md").write_text(text, encoding="utf-8")
         named = [file_entry(self.folder, name) for name in ("plan.json", "README.md")]

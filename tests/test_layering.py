@@ -62,7 +62,7 @@ GROUPS = [
     ["envelope"],
     ["data.*", "sampling"],
     ["ledger"],
-    ["ledger_frames"],
+    ["ledger_frames", "overlaps"],
     ["measurement", "reconstruct", "release_readme", "new_folder", "manifest"],
     ["charge", "query_release_readme", "measured_file"],
     ["contributions"],

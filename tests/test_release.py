@@ -713,7 +713,9 @@ def test_a_run_is_on_disk_before_the_first_noise(data, output, monkeypatch):
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError])
-@pytest.mark.parametrize("where", ["rpexplore.measurement.measured", "os.fsync"])
+@pytest.mark.parametrize(
+    "where", ["rpexplore.measurement.measured", "rpexplore.release.write_marker"]
+)
 def test_an_interrupted_run_stays_charged_and_leaves_nothing(
     error, where, data, output, monkeypatch
 ):

@@ -12,7 +12,7 @@ import pytest
 from rpexplore import Budget, Domain, SumOfVariances, Workload, plan
 from rpexplore.errors import ReleaseError
 from rpexplore.ledger import Ledger
-from rpexplore.release import Release, release, resume
+from rpexplore.release import Release, can_be_resumed, release, resume
 from tests.stopped_runs import REFUSED, killed, limited, started
 
 DOMAIN = Domain.from_sizes({"a": 3, "b": 4, "c": 5, "d": 2})
@@ -75,9 +75,11 @@ def run_of(data: Path, output: Path) -> tuple[Path, Path, Path]:
         ("rpexplore.ledger.Ledger.book", 1, 0),
         ("rpexplore.release.write_measured", 1, 1),
         ("rpexplore.measurement.measured", 7, 1),
-        ("os.fsync", 1, 1),
-        ("rpexplore.release.write_marker", 1, 1),
+        ("os.fsync", 1, 0),
+        ("rpexplore.release.reserve", 1, 0),
         ("os.fsync", 2, 1),
+        ("rpexplore.release.write_marker", 1, 1),
+        ("os.fsync", 3, 1),
     ],
 )
 def test_before_all_is_drawn_a_killed_run_is_lost_and_charged_at_most_once(
@@ -103,6 +105,8 @@ def test_before_all_is_drawn_a_killed_run_is_lost_and_charged_at_most_once(
         ("rpexplore.release_folder.FolderWriter.residuals", 1),
         ("rpexplore.release_folder.write_manifest", 1),
         ("rpexplore.new_folder._open_as_usual", 1),
+        ("pathlib.Path.rmdir", 1),
+        ("os.sync", 1),
     ],
 )
 def test_once_all_is_drawn_a_killed_run_is_finished_without_drawing_again(
@@ -140,11 +144,16 @@ def test_a_resumed_run_can_be_killed_and_resumed(data, output):
     assert states(data) == ["finished"]
 
 
-def test_killed_when_it_has_its_name_the_release_is_whole(data, output):
+def test_killed_when_it_has_its_name_the_release_is_whole_and_can_be_tidied(data, output):
     killed("shutil.rmtree", 2, *run_of(data, output))  # the first is before tables are written
     assert output.exists()
     assert Release.load(output).plan.sha256 == PLAN.sha256
     assert states(data) == ["started"]
+    assert can_be_resumed(output)
+    resume(output)
+    assert states(data) == ["finished"]
+    assert "run" not in entries(output)
+    assert not can_be_resumed(output)
 
 
 def test_another_run_does_not_clear_what_can_be_finished(data, output, forbidden_noise):
@@ -181,7 +190,7 @@ def test_two_resumes_at_once_write_one_release(data, output):
 # --- a full disk: no file may grow beyond a limit
 
 
-def test_a_disk_that_is_full_before_all_is_drawn(data, output):
+def test_a_disk_without_room_for_the_noise_is_noticed_before_the_charge(data, output):
     Ledger.beside(data).set_cap(data, PLAN.record_rho)  # makes the file, as large as it gets
     size = Ledger.beside(data).path.stat().st_size
     big = Domain.from_sizes({"a": 3, "b": 4, "c": size // 8})
@@ -191,10 +200,18 @@ def test_a_disk_that_is_full_before_all_is_drawn(data, output):
     )
     told = limited(size, *run_of(data, output))
     assert "File too large" in told
-    assert "stays charged" in told
-    assert "--resume" not in told
-    assert states(data) == ["started"]
+    assert "was not booked" in told
+    assert states(data) == []
     assert entries(output.parent) == []
+
+
+def test_a_resume_without_room_leaves_all_that_another_needs(data, output):
+    killed(TABLE, 2, *run_of(data, output))
+    drawn = drawn_numbers(unfinished(output))
+    told = limited(400, "resume", output)
+    assert "File too large" in told
+    resume(output)
+    assert measured_in(output) == drawn
 
 
 def test_a_disk_that_is_full_afterwards_is_told_how_to_go_on(data, output, monkeypatch):

@@ -84,7 +84,8 @@ class Connection:
         user, at, _ = place.partition("://")[2].rpartition("@")
         if at:
             password = user.partition(":")[2]
-            found |= {user, password, unquote(password)}
+            # An @ that should be %40 makes a server's library take the rest for the host.
+            found |= {user, password, unquote(password), *password.split("@")}
         for key, value in parse_qsl(options):
             if "pass" in key.lower() or "secret" in key.lower() or "token" in key.lower():
                 found.add(value)

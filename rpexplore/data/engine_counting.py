@@ -25,7 +25,7 @@ from rpexplore.domain import Domain
 from rpexplore.errors import DataError
 
 PART, CELL, COUNT = "part", "cell", "n"
-PERSON, RANK = "person", "rank"
+PERSON, ORDER, RANK = "person", "order_of_person", "rank_of_person"
 """Columns of the coded records: whose one is, null if nobody's; and which of theirs, from 0."""
 
 # Parts that are no table.
@@ -49,6 +49,17 @@ def refuse_too_many(tables: Sequence[Places], sizes: Sequence[int]) -> None:
             f"The tables to count have {n_cells:,} cells in all, and at most {_MOST_CELLS:,} can "
             "be; ask for fewer or smaller tables."
         )
+
+
+def ranked(coded: ir.Table, places: Sequence[int]) -> ir.Table:
+    """The same with RANK: which of their person's records each is, by ORDER, 0 for the first.
+
+    Ties are broken by all that is counted, so that records whose rank is left to the engine are
+    alike in all that is counted: what counts of a person depends on that person's records alone.
+    """
+    order = [coded[ORDER], *(coded[f"c{place}"] for place in places)]
+    window = ibis.window(group_by=coded[PERSON], order_by=order)
+    return coded.mutate(**{RANK: ibis.row_number().over(window)}).drop(ORDER)
 
 
 def statement(

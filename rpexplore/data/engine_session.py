@@ -29,6 +29,10 @@ _DEFAULTS = {
     "keepalives_interval": 10,
     "keepalives_count": 3,
 }
+_IDENTIFIER = "SELECT system_identifier FROM pg_control_system()"
+_SCHEMAS = (
+    "SELECT schema_name FROM information_schema.schemata WHERE catalog_name = current_database()"
+)
 _PIECE = 100_000  # rows of counts that are fetched at a time
 
 _MODULES = {
@@ -62,7 +66,29 @@ class Session:
         """A table of the engine, schema.table or table; raises `DataError` if it is not there."""
         schema, table = parts_of(name)
         with engine_errors(self.connection, name):
+            if schema and self.connection.engine == "duckdb":
+                # DuckDB would take the name of its file for that of the schema.
+                there = self.backend.con.execute(_SCHEMAS).fetchall()
+                if schema.lower() not in (each.lower() for (each,) in there):
+                    raise DataError(
+                        f"At the connection {self.connection.name!r} there is no table {name!r}: "
+                        f"the file has no schema {schema!r}; write TABLE or SCHEMA.TABLE."
+                    )
             return self.backend.table(table, database=schema or None)
+
+    def extent(self, name: str) -> str:
+        """What tells, in PostgreSQL, that a table was filled or made anew; "" for other engines."""
+        if self.connection.engine != "postgresql":
+            return ""
+        parts = [part for part in parts_of(name) if part]
+        quoted = ".".join('"' + part.replace('"', '""') + '"' for part in parts)
+        with engine_errors(self.connection, name):
+            found = self.backend.con.execute(
+                "SELECT pg_relation_filenode(oid), pg_relation_size(oid) "
+                "FROM (SELECT to_regclass(%s) AS oid) AS named",
+                (quoted,),
+            )
+            return str(found.fetchone())
 
     def place(self, name: str) -> str:
         """The address of a table, with its schema."""
@@ -275,6 +301,11 @@ def _postgres(connection: Connection) -> Iterator[Session]:
             server.execute("SET jit = off")
             server.execute("SET work_mem = '64MB'")
             server.execute("SET client_encoding = 'UTF8'")
+            with suppress(psycopg.Error):  # older servers do not look whether somebody still waits
+                server.execute("SET client_connection_check_interval = '10s'")
+            known = None
+            with suppress(psycopg.Error):  # whoever may not ask knows the server by its address
+                known = server.execute(_IDENTIFIER).fetchone()
             encoding = server.info.parameter_status("server_encoding")
             if encoding != "UTF8":
                 raise DataError(
@@ -289,6 +320,8 @@ def _postgres(connection: Connection) -> Iterator[Session]:
         host = info.host.lower().rstrip(".")
         host = "localhost" if host in _LOCAL or host.startswith(("/", "@")) else host
         address = f"postgresql://{host}:{info.port}/{info.dbname}"
+        if known is not None:  # a server has many addresses, and one number
+            address = f"postgresql:{known[0]}/{info.dbname}"
 
         def cancel() -> None:
             server.cancel_safe(timeout=5)
@@ -302,12 +335,11 @@ def _postgres(connection: Connection) -> Iterator[Session]:
 def _spark(connection: Connection) -> Iterator[Session]:
     """The Spark session that is there, which goes on, or one that Spark makes and is stopped."""
     import ibis
-    from pyspark.sql import SparkSession
+    from pyspark.sql import SparkSession  # pyright: ignore[reportMissingImports]
 
     there = SparkSession.getActiveSession()
     with engine_errors(connection):
         spark = there or _new_spark(connection)
-        master = str(spark.sparkContext.master)
         backend = ibis.pyspark.connect(spark)
         schema = spark.catalog.currentDatabase()
     group = f"rpexplore-{uuid4()}"
@@ -319,18 +351,15 @@ def _spark(connection: Connection) -> Iterator[Session]:
         spark.sparkContext.cancelJobGroup(group)
 
     try:
-        host, _, port = master.removeprefix("spark://").partition(":")
-        local = host.lower() in _LOCAL or master.startswith("local")
-        place = "localhost" if local else host.lower()
-        address = f"spark://{place}{':' + port if port else ''}"
-        yield Session(connection, backend, address, schema, cancel, begin)
+        # Not by its master: a cluster has many, and its tables are the same from each.
+        yield Session(connection, backend, "spark:", schema, cancel, begin)
     finally:
         if there is None:
             spark.stop()
 
 
 def _new_spark(connection: Connection) -> Any:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import SparkSession  # pyright: ignore[reportMissingImports]
 
     builder = SparkSession.builder.appName("rpexplore")
     if host := connection.location.partition("?")[0]:

@@ -61,13 +61,22 @@ class EngineSource:
         return f"duckdb:{text_of_path(file)}/{schema or 'main'}.{table}"
 
     def stamp(self) -> Stamp:
-        """A digest of the columns and their types; size and time for a DuckDB file alone."""
+        """A digest of columns, their types and, in PostgreSQL, the room that a table takes.
+
+        Size and time for a DuckDB file alone.
+        """
         with self._opened() as (session, table):
-            seen = [session.place(self.table), *map(str, table.schema().items())]
+            seen = [
+                session.place(self.table),
+                *map(str, table.schema().items()),
+                session.extent(self.table),
+            ]
+        stat = None if self._file is None else self._file.stat()
+        if stat is not None:
+            seen += [str(stat.st_mtime_ns), str(stat.st_ctime_ns)]
         digest = hashlib.sha256(json.dumps(seen).encode()).hexdigest()
-        if self._file is None:
+        if stat is None:
             return Stamp(0, "", digest)
-        stat = self._file.stat()
         modified = datetime.fromtimestamp(stat.st_mtime, UTC).isoformat(timespec="seconds")
         return Stamp(stat.st_size, modified, digest)
 
@@ -95,7 +104,7 @@ class EngineSource:
         with self._opened() as (session, table), ExitStack() as held:
             # Of an optional extra.
             from rpexplore.data.engine_coding import coded
-            from rpexplore.data.engine_counting import Tally, refuse_too_many, statement
+            from rpexplore.data.engine_counting import Tally, ranked, refuse_too_many, statement
 
             refuse_too_many(wanted, sizes)
             needed = [domain.names[place] for place in places]
@@ -105,9 +114,10 @@ class EngineSource:
             with engine_errors(self.connection, self.table):
                 more = {} if persons is None else _whose(table, persons, self.connection.engine)
                 engine = self.connection.engine
-                records = held.enter_context(
-                    session.held(coded(table, domain, places, others, engine, more))
-                )
+                records = coded(table, domain, places, others, engine, more)
+                if persons is not None and persons.excess == "keep first":
+                    records = ranked(records, places)
+                records = held.enter_context(session.held(records))
                 asked = statement(records, wanted, sizes, persons)
             tally = Tally(wanted, sizes)
             progress(0.0)
@@ -159,11 +169,11 @@ def _value(domain: Domain, name: str, value: str) -> int:
 
 
 def _whose(table: Any, rule: PersonRule, engine: str) -> dict[str, Any]:
-    """Whose a record is, null if nobody's, and which of theirs it is."""
+    """Whose a record is, null if nobody's, and by what theirs are ordered."""
     import ibis
 
     from rpexplore.data.engine_coding import as_text, hexed
-    from rpexplore.data.engine_counting import PERSON, RANK
+    from rpexplore.data.engine_counting import ORDER, PERSON
 
     column = table[rule.column]
     kind = column.type()
@@ -176,5 +186,4 @@ def _whose(table: Any, rule: PersonRule, engine: str) -> dict[str, Any]:
     if rule.excess == "refuse":
         return {PERSON: person}
     assert rule.order is not None
-    window = ibis.window(group_by=person, order_by=table[rule.order])
-    return {PERSON: person, RANK: ibis.row_number().over(window)}
+    return {PERSON: person, ORDER: table[rule.order]}

@@ -64,18 +64,20 @@ class FileSource:
                 f"The records {str(self.path)!r} change while they are looked at; wait until they "
                 "are complete."
             )
-        latest = max(changed for _, _, changed, _ in seen)
+        latest = max(changed for _, _, changed, _, _ in seen)
         modified = datetime.fromtimestamp(latest / 1e9, UTC).isoformat(timespec="seconds")
         digest = hashlib.sha256(json.dumps(seen).encode()).hexdigest()
-        return Stamp(sum(size for _, size, _, _ in seen), modified, digest)
+        return Stamp(sum(size for _, size, _, _, _ in seen), modified, digest)
 
-    def _files(self) -> list[tuple[str, int, int, int]]:
-        """Name, bytes, time of change in nanoseconds, and place on the disk of every file."""
+    def _files(self) -> list[tuple[str, int, int, int, int]]:
+        """Name, bytes, times of contents and of any change in nanoseconds, and place on the disk
+        of every file."""
         found = []
         for file in record_files(self.path):
             stat = file.path.stat()
             name = text_of_path(file.path.relative_to(self.path))
-            found.append((name, stat.st_size, stat.st_mtime_ns, stat.st_ino))
+            # The time of a change cannot be set back as that of the contents can.
+            found.append((name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino))
         return found
 
     def columns(self) -> tuple[str, ...]:

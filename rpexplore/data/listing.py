@@ -9,6 +9,10 @@ import pyarrow.dataset as ds
 
 from rpexplore.errors import DataError
 
+LEDGER = "rpexplore-ledger.sqlite"
+"""The usual name of a ledger, which may lie among records."""
+
+_LOGS = ("_delta_log", ".hoodie")
 _ENDINGS = {".csv": "csv", ".csv.gz": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
 
@@ -70,13 +74,16 @@ def _paths_within(folder: Path) -> list[Path]:
     found = []
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda each: each.name):
+            _refuse_versions(entry.name, folder)
             # A folder _key=value holds records: the underscore is the key's.
-            if entry.name.startswith(".") or (entry.name.startswith("_") and "=" not in entry.name):
+            if entry.name.startswith((".", LEDGER)) or (
+                entry.name.startswith("_") and "=" not in entry.name
+            ):
                 continue
             path = folder / entry.name
             if entry.is_dir(follow_symlinks=False):
                 found += _paths_within(path)
-            elif entry.is_file():
+            elif entry.is_file(follow_symlinks=False):
                 found.append(path)
             else:
                 raise DataError(
@@ -85,6 +92,22 @@ def _paths_within(folder: Path) -> list[Path]:
                     "underscore in front."
                 )
     return found
+
+
+def _refuse_versions(name: str, folder: Path) -> None:
+    """Raise `DataError` where which files are records is written somewhere else."""
+    if name in _LOGS:
+        raise DataError(
+            f"The folder {str(folder)!r} is a table of versions ({name}), in which files of "
+            "deleted records may lie; export the records of one version as Parquet, or count the "
+            "table with Spark."
+        )
+    hidden = name.startswith((".", "_")) and "=" not in name
+    if hidden and name.lower().endswith(tuple(_ENDINGS)):
+        raise DataError(
+            f"The folder {str(folder)!r} holds {name!r}, of which it is not clear whether it is to "
+            "be counted; give it a name that begins with a letter, or move it elsewhere."
+        )
 
 
 def _kind(path: Path) -> str:

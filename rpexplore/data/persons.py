@@ -72,11 +72,19 @@ class _Persons:
 
     def __init__(self, column: str) -> None:
         self._column = column
+        self._kind = ""
         self._low: list[np.ndarray] = []
         self._high: list[np.ndarray | None] = []
 
     def add(self, column: pa.Array) -> None:
         distinct, places = looked_up(column)
+        kind = _kind_of(distinct.type)
+        if self._kind not in ("", kind):
+            raise DataError(
+                f"The column {self._column!r} holds {self._kind} in some files and {kind} in "
+                "others, so that one person may be written in two ways; make them alike."
+            )
+        self._kind = kind
         low, high, missing = _person_keys(of_known_type(distinct))
         missing = np.append(missing, True)
         if np.any(missing) and np.any(missing[places]):
@@ -97,6 +105,13 @@ class _Persons:
         high = _joined([np.zeros(n, np.int64) if part is None else part for part, n in parts])
         self._high.clear()
         return [low, high]
+
+
+def _kind_of(kind: pa.DataType) -> str:
+    """Which ids can be told to be one and the same: whole numbers and their texts, for instance."""
+    if pa.types.is_floating(kind):
+        return "floating point numbers"
+    return "decimal numbers" if pa.types.is_decimal(kind) else "texts or whole numbers"
 
 
 def _person_keys(values: pa.Array) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:

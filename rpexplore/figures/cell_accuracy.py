@@ -15,8 +15,6 @@ from rpexplore.figures.category_axis import category_axis
 from rpexplore.figures.labels import shortened
 from rpexplore.words import rounded
 
-_MOST_TICKS = 12
-_LONG = 8  # characters of a label
 _MOST_MARKED = 60  # points of a line, each with a marker
 _WIDE = 8  # times the smallest error: from here on colours go by the logarithm
 # Sequential, from light blue to dark red-brown by way of a middle that is neither.

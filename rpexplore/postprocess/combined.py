@@ -23,6 +23,8 @@ from rpexplore.release_folder import Release
 from rpexplore.strategy import Strategy
 from rpexplore.words import text_of_path
 
+_MANY_CELLS = 16  # of two different tables are hardly ever all within a half of each other
+
 
 def combined(
     *parts: Release | Estimates,
@@ -48,6 +50,8 @@ def combined(
     if ledger is not None:
         refuse_other_records(ledger, [run for part in parts for run in _runs(part)])
     found = [part if isinstance(part, Estimates) else Estimates.of(part) for part in parts]
+    for marginal in marginals:
+        _refuse_own_table(found, marginal)
     found += [marginal.estimates() for marginal in marginals]
     sources = tuple(source for each in found for source in each.sources)
     refuse_unlike(sources)
@@ -63,6 +67,25 @@ def combined(
         strategies,
         sources,
     )
+
+
+def _refuse_own_table(parts: Sequence[Estimates], marginal: NoisyMarginal) -> None:
+    """Raise `ReleaseError` if a marginal is one that follows from a part: nothing new."""
+    names = [marginal.domain.names[place] for place in marginal.places]
+    # Whole numbers may be a rounded table, but a few of them can also be alike by chance.
+    tolerance = 0.51 if marginal.values.size >= _MANY_CELLS else 1e-6
+    for part in parts:
+        if part.domain == marginal.domain and any(
+            set(marginal.places) <= set(table) for table in part.tables
+        ):
+            own = part.marginal(names)
+            if own.shape == marginal.values.shape and np.all(
+                np.abs(own - marginal.values) <= tolerance + 1e-9 * np.abs(own)
+            ):
+                raise ReleaseError(
+                    f"The noisy marginal {marginal.name!r} holds what a release says of its "
+                    "attributes already, so it would count twice; leave it out."
+                )
 
 
 def _precisions(of_parts: Iterable[Mapping[Places, Fraction]]) -> dict[Places, Fraction]:

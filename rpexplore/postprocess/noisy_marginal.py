@@ -182,7 +182,7 @@ class NoisyMarginal:
     @property
     def source(self) -> Source:
         """What it is, and what it spent."""
-        digest = hashlib.sha256(repr((self.places, self.values.shape, self.variance)).encode())
+        digest = hashlib.sha256(repr((self.places, self.values.shape)).encode())
         digest.update(self.values.tobytes())
         return Source(self.name, digest.hexdigest(), self.rho, self.max_records_per_person)
 

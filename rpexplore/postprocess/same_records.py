@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rpexplore.errors import LedgerError, ReleaseError
-from rpexplore.ledger import Ledger
+from rpexplore.ledger import Ledger, Run
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,17 @@ def _datasets(run: RunOf, booked: Sequence[tuple[str, str, str]]) -> set[str]:
 
 
 def _booked(ledger: Path) -> list[tuple[str, str, str]]:
-    """(dataset, plan_sha256, output) of every run in the ledger."""
+    """(records, plan_sha256, output) of every run: the dataset, and its state where it is known."""
     if not ledger.is_file():
         raise LedgerError(f"There is no ledger at {str(ledger)!r}; check the path.")
     return [
-        (account.dataset, run.plan_sha256, run.output)
+        (f"{account.dataset}{_state_of(run)}", run.plan_sha256, run.output)
         for account in Ledger(ledger).accounts()
         for run in account.runs
     ]
+
+
+def _state_of(run: Run) -> str:
+    if not run.data_modified:
+        return ""
+    return f" as of {run.data_modified} ({run.data_bytes:,} bytes)"

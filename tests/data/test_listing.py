@@ -76,7 +76,10 @@ def test_a_key_may_begin_with_an_underscore(tmp_path):
         (["a.csv", "year=2/b.csv"], ["a.csv", "year=2/b.csv", "key=value"]),
         (["year=1/year=2/a.csv"], ["year=1/year=2/a.csv", "twice"]),
         (["year=%FF/a.csv"], ["year=%FF/a.csv", "UTF-8"]),
-        (["_a.csv", ".b.csv"], ["holds no records"]),
+        (["_a.txt", ".b", "rpexplore-ledger.sqlite"], ["holds no records"]),
+        (["a.csv", "_b.csv"], ["_b.csv", "not clear"]),
+        (["a.parquet", ".b.parquet"], [".b.parquet", "not clear"]),
+        (["a.parquet", "_delta_log/0.json"], ["_delta_log", "versions"]),
     ],
 )
 def test_what_is_refused_is_named(names, told, tmp_path):
@@ -93,4 +96,5 @@ def test_a_link_to_another_folder_is_refused(tmp_path):
         record_files(tmp_path / "records")
     (tmp_path / "records" / "more").unlink()
     (tmp_path / "records" / "c.csv").symlink_to(tmp_path / "other" / "a.csv")
-    assert names_of(tmp_path / "records") == ["b.csv", "c.csv"]
+    with pytest.raises(DataError, match=r"'c\.csv'"):
+        record_files(tmp_path / "records")

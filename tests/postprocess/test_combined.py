@@ -292,7 +292,20 @@ def test_releases_of_different_records_are_refused_where_a_ledger_knows_them(tmp
     first, second, third = (
         estimates(name=f"out-{year}", plan_sha256=plan.sha256) for year in ("2019", "2020", "2021")
     )
-    with pytest.raises(ReleaseError, match=r"of different records, '2019\.csv' and '2020\.csv'"):
+    with pytest.raises(
+        ReleaseError, match=r"of different records, '2019\.csv as of .*' and '2020\.csv as of"
+    ):
         combined(first, second, ledger=book.path)
     combined(first, second)
     combined(first, third, ledger=book.path)  # it cannot know which of the two runs this was
+
+
+def test_what_a_release_says_already_is_not_taken_for_news(tmp_path):
+    part = estimates(name="one")
+    own = part.marginal(["a"])
+    with pytest.raises(ReleaseError, match="would count twice"):
+        combined(part, noisy=[NoisyMarginal.of(DOMAIN, "a", own, 2)])
+    other = NoisyMarginal.of(DOMAIN, "a", own + 1, 2)
+    assert combined(part, noisy=[other])
+    with pytest.raises(ReleaseError, match=r"same measurements|twice"):
+        combined(part, noisy=[other, NoisyMarginal.of(DOMAIN, "a", own + 1, "2.0001")])

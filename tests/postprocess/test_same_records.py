@@ -20,12 +20,13 @@ PLAN, OTHER = (
 def book(tmp_path) -> Ledger:
     """Two runs of one plan on two datasets, into folders of the same last name, and one more."""
     book = Ledger(tmp_path / "ledger.sqlite")
+    for data in ("2019.csv", "2020.csv"):
+        (tmp_path / data).write_text("a,b\n1,1\n")
     for plan, data, output in (
         (PLAN, "2019.csv", "2019/out"),
         (PLAN, "2020.csv", "2020/out"),
         (OTHER, "2019.csv", "other"),
     ):
-        (tmp_path / data).write_text("a,b\n1,1\n")
         book.book(tmp_path / data, plan, plan.record_rho, tmp_path / output)
     return book
 
@@ -42,7 +43,7 @@ def refused(book: Ledger, *runs: RunOf) -> str:
 
 def test_two_runs_on_other_records_are_refused(book):
     told = refused(book, run(book, PLAN, "2019/out"), run(book, PLAN, "2020/out"))
-    assert "'out' and 'out' are of different records, '2019.csv' and '2020.csv'" in told
+    assert "'out' and 'out' are of different records, '2019.csv as of " in told
     told = refused(book, run(book, OTHER, "other"), run(book, PLAN, "2020/out"))
     assert "'other' and 'out' are of different records" in told
 
@@ -82,3 +83,12 @@ def test_a_ledger_that_is_not_there_or_none_is_refused(tmp_path):
     (tmp_path / "text").write_text("no ledger at all, but long enough to be looked at" * 20)
     with pytest.raises(LedgerError, match="cannot be used"):
         refuse_other_records(tmp_path / "text", [])
+
+
+def test_another_state_of_the_records_is_other_records(book):
+    data = book.path.parent / "2019.csv"
+    data.write_text("a,b\n1,1\n0,0\n")
+    book.book(data, OTHER, OTHER.record_rho, book.path.parent / "later")
+    told = refused(book, run(book, PLAN, "2019/out"), run(book, OTHER, "later"))
+    assert "'2019.csv as of " in told
+    assert "(8 bytes)" in told

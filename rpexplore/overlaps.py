@@ -1,0 +1,50 @@
+"""Overlapping records: a folder and a file in it must not be charged apart, unseen."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from rpexplore.data.file_source import FileSource
+from rpexplore.data.source import Source
+from rpexplore.errors import LedgerError
+from rpexplore.ledger import FILENAME, Ledger
+
+
+def refuse_overlaps(ledger: Ledger, source: Source) -> None:
+    """Raise `LedgerError` if records that lie in these, or around them, have runs of their own.
+
+    Looks into the ledger, into those that lie in the folders around the records, and, for a folder,
+    into those that lie in it.
+    """
+    if not isinstance(source, FileSource):
+        return
+    path = source.path.resolve()
+    for each in _ledgers(ledger, path):
+        for other in _booked(each):
+            if other in path.parents or path in other.parents:
+                how = "which they lie in" if other in path.parents else "which lies in them"
+                raise LedgerError(
+                    f"The ledger {str(each.path)!r} has runs on {str(other)!r}, {how}: what the "
+                    f"records {str(source.path)!r} cost would be counted apart. Name the records "
+                    "as in those runs."
+                )
+
+
+def _ledgers(ledger: Ledger, path: Path) -> Iterator[Ledger]:
+    yield ledger
+    around = [folder / FILENAME for folder in path.parents]
+    inside = list(path.rglob(FILENAME)) if path.is_dir() else []
+    for file in [*around, *inside]:
+        if file != ledger.path and file.is_file():
+            yield Ledger(file)
+
+
+def _booked(ledger: Ledger) -> list[Path]:
+    """The files and folders that the ledger has runs on."""
+    # Others than the one in use may be somebody else's, and closed to us.
+    with suppress(LedgerError, OSError):
+        folder = ledger.path.parent
+        return [
+            (folder / account.dataset).resolve() for account in ledger.accounts() if account.runs
+        ]
+    return []

@@ -1,0 +1,55 @@
+"""Records within records are not charged apart, whichever ledger knows them."""
+
+import pytest
+
+from rpexplore import Budget, Domain, SumOfVariances, Workload, plan
+from rpexplore.data.file_source import FileSource
+from rpexplore.errors import LedgerError
+from rpexplore.ledger import FILENAME, Ledger
+from rpexplore.overlaps import refuse_overlaps
+from rpexplore.release import release
+
+PLAN = plan(
+    Workload.all_up_to(Domain.from_sizes({"a": 2}), 1),
+    loss=SumOfVariances(),
+    budget=Budget(rho="1/2"),
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "survey" / "parts"
+    folder.mkdir(parents=True)
+    for name in ("one.csv", "two.csv"):
+        (folder / name).write_text("a\n0\n1\n")
+    return folder
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_file_in_a_folder_that_has_runs(named, folder, tmp_path):
+    ledger = tmp_path / "named.sqlite" if named else None
+    release(PLAN, folder, tmp_path / "first", ledger=ledger)
+    with pytest.raises(LedgerError, match=r"has runs on .*parts', which they lie in"):
+        release(PLAN, folder / "one.csv", tmp_path / "second", ledger=ledger)
+    release(PLAN, folder, tmp_path / "third", ledger=ledger)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_folder_with_a_file_that_has_runs(named, folder, tmp_path):
+    ledger = tmp_path / "named.sqlite" if named else None
+    release(PLAN, folder / "one.csv", tmp_path / "first", ledger=ledger)
+    assert (folder / FILENAME).exists() == (not named)
+    for around in (folder, folder.parent):
+        with pytest.raises(LedgerError, match=r"has runs on .*one\.csv', which lies in them"):
+            release(PLAN, around, tmp_path / "second", ledger=ledger)
+    release(PLAN, folder / "two.csv", tmp_path / "third", ledger=ledger)
+
+
+def test_a_ledger_that_nobody_may_read_is_passed_over_unless_it_is_the_one_in_use(folder):
+    (folder.parent / FILENAME).write_text("no ledger")
+    refuse_overlaps(Ledger(folder / "own.sqlite"), FileSource(folder))
+
+
+def test_a_ledger_without_runs_says_nothing(folder, tmp_path):
+    Ledger.beside(folder).set_cap(folder, PLAN.record_rho)
+    refuse_overlaps(Ledger.beside(folder / "one.csv"), FileSource(folder / "one.csv"))
