@@ -54,7 +54,7 @@ def test_from_running_totals_and_groups_to_a_release(page, records, tmp_path):
 
     go_to(page, "Export and release")
     page.get_by_text("A file or folder on this computer").click()
-    fill(page, "Path of the file (.csv or .parquet)", str(records))
+    fill(page, "Path of the file (.csv or .parquet), or of a folder with such files", str(records))
     expect(metric(page, "Spent on these records")).to_contain_text("ρ = 0")
     # The sample's spending looks the same; another name for the folder shows the file was taken.
     folder = page.get_by_label("Folder for the release", exact=True)

@@ -164,7 +164,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
 
     # Release: on a copy of the sample, once, although the button is clicked twice.
     page.get_by_text("A file or folder on this computer").click()
-    fill(page, "Path of the file (.csv or .parquet)", str(records))
+    fill(page, "Path of the file (.csv or .parquet), or of a folder with such files", str(records))
     folder = page.get_by_label("Folder for the release", exact=True)
     expect(folder).to_have_value(re.compile("releases/survey-"))
     expect(metric(page, "Spent on these records")).to_contain_text("ρ = 0")

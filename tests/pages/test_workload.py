@@ -426,7 +426,7 @@ def of_sizes(*sizes, **asked):
 
 def test_what_a_release_needs_is_told(app, small):
     caption = plain(app("workload", small).texts("caption"))
-    assert "takes about 1 second, writes about 12 kB and needs about 200 MB" in caption
+    assert "takes about 1 second, writes about 12 kB and needs about 400 MB" in caption
 
 
 def test_a_table_of_a_billion_cells_is_shown_and_narrowed_away(app):
