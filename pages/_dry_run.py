@@ -46,6 +46,8 @@ def _begin(job: Job) -> None:
         held[1].cancel()
 
     def work(note: Note) -> DryRun:
+        # Only the sample's ledger may lack its folder; the page refuses others.
+        job.ledger.path.parent.mkdir(parents=True, exist_ok=True)
         return dry_run(
             job.plan,
             job.data,

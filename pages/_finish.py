@@ -9,30 +9,41 @@ from rpexplore.ledger import Ledger
 from rpexplore.ledger import Run as Entry
 from rpexplore.release import Release, resume
 
+TASK = "finishing"
+
 
 def finish_button(entry: Entry, ledger: Ledger) -> None:
-    """A button to finish the run of a ledger's entry, and how that goes."""
-    key = f"finishing {entry.output}"
+    """A button to finish the run of a ledger's entry."""
     st.button(
         "Finish it without further cost",
-        key=f"button {key}",
+        key=f"finish {entry.output}",
         on_click=_begin,
-        args=(key, entry.output, ledger),
+        args=(entry.output, ledger),
     )
-    task: Task[Release] | None = st.session_state.get(key)
-    if task is None or not has_ended(task, key, "Finishing"):
-        return
-    del st.session_state[key]
+
+
+def finishing() -> bool:
+    """How far the finishing of a run is, or what came of it; whether it goes on."""
+    task: Task[Release] | None = st.session_state.get(TASK)
+    if task is None:
+        return False
+    if not has_ended(task, TASK, "Finishing"):
+        return True
+    del st.session_state[TASK]
     if task.result is None:
         st.error(escaped(task.error))
-        return
+        return False
+    # The failure that it had is mended, and its folder is not for another run.
+    st.session_state.pop("run", None)
+    st.session_state["output"] = ""
     open_folder(task.result.folder)
     st.success(escaped(f"Finished: the tables are in {task.result.folder}."))
     st.page_link("pages/released.py", label="Look at them")
+    return False
 
 
-def _begin(key: str, output: str, ledger: Ledger) -> None:
+def _begin(output: str, ledger: Ledger) -> None:
     def work(note: Note) -> Release:
         return resume(output, ledger=ledger.path, progress=lambda doing, share: note(share, doing))
 
-    st.session_state[key] = Task(work, keep_on=True).start()
+    st.session_state[TASK] = Task(work, keep_on=True).start()

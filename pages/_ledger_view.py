@@ -30,7 +30,7 @@ def ledger_view(planned: Plan, ledger: Ledger, account: Account) -> None:
                 "Runs on these records",
             )
         st.caption(
-            f"Each ρ is for {escaped(planned.budget.unit)}, whom this plan protects. A run is "
+            f"Each ρ is for {escaped(planned.budget.unit)}, which this plan protects. A run is "
             "entered before its noise is drawn, and stays charged whether or not it finished."
         )
         try:

@@ -15,6 +15,7 @@ from rpexplore.errors import RpexploreError
 from rpexplore.exact import exact_fraction
 from rpexplore.ledger import FILENAME, Account, Ledger
 from rpexplore.plan import Plan
+from rpexplore.release import can_be_resumed
 from rpexplore.release_folder import BYTES_PER_CELL
 from rpexplore.words import data_size
 
@@ -38,6 +39,12 @@ def output_folder(planned: Plan, data: Source) -> Path | None:
         st.error(
             "There is something in that place already, and a release is never overwritten; name "
             "another folder, or empty the field to get a new name."
+        )
+        return None
+    if can_be_resumed(output):
+        st.info(
+            "A run into that folder was stopped after its noise was drawn: finish it below, or "
+            "empty the field to get a new name for another run."
         )
         return None
     folder = _nearest(output)
@@ -124,10 +131,11 @@ def cap_input(planned: Plan) -> tuple[bool, Fraction | None]:
 
 def _new_name(data: Source) -> str:
     """A folder for the release that is not there yet."""
-    called = Path(re.sub(r"[^\w.-]+", "-", data.name.rpartition("/")[2])).stem or "release"
+    called = re.sub(r"\.(csv|csv\.gz|parquet|pq)$", "", data.name.rpartition("/")[2])
+    called = re.sub(r"[^\w-]+", "-", called.partition(" at ")[0]).strip("-") or "release"
     stem = f"{called}-{datetime.now(UTC).date().isoformat()}"
     names = (str(RELEASES / (stem + (f"-{n}" if n > 1 else ""))) for n in range(1, 1000))
-    return next(name for name in names if not os.path.lexists(name))
+    return next(name for name in names if not os.path.lexists(name) and not can_be_resumed(name))
 
 
 def _nearest(path: Path) -> Path:

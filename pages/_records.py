@@ -124,8 +124,10 @@ def _names() -> list[str]:
 
 
 def _forget() -> None:
-    """Other records: another folder for their release, and no word on an earlier failure."""
-    st.session_state["output"] = ""
+    """Other records: another folder for their release, their own ledger and cap, and no word on an
+    earlier failure."""
+    for key in ("output", "ledger", "cap"):
+        st.session_state[key] = ""
     held: Run | None = st.session_state.get("run")
     if held is not None and held.failed:
         del st.session_state["run"]

@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages._dry_run import checked
 from pages._export import export_section
+from pages._finish import finishing
 from pages._ledger_view import ledger_view
 from pages._optima import plan
 from pages._others import other_categories, others_line
@@ -100,16 +101,17 @@ if run is not None and run.is_going:
 elif run is not None and run.release is not None:
     finished_run(run)
 else:
-    if run is not None:
+    goes_on = finishing()
+    if "run" in st.session_state and run is not None:
         failed_run(run)
-    planned = plan()
+    planned = None if goes_on else plan()
     if planned is not None:
         export_section(planned)
     st.subheader("Run the release")
     st.markdown(
         "The plan is run on the records **once**: they are counted, noise is added, and noisy "
         "tables with their intervals are written to a new folder. What it costs is entered in a "
-        "ledger first. Nothing leaves this computer."
+        "ledger first. The records stay where they are."
     )
     if planned is not None:
         cells = count_in_words(sum(planned.workload.exact_cells.tolist()))

@@ -75,6 +75,9 @@ class Charge:
         self.book_of_runs = Ledger(ledger) if ledger is not None else Ledger.beside(source)
         self._cap = None if cap_rho is None else _record_cap(plan, cap_rho)
         self._run: int | None = None
+        folder = self.book_of_runs.path.parent
+        if not folder.is_dir():
+            raise LedgerError(f"There is no folder {str(folder)!r} for the ledger; check the path.")
         self.book_of_runs.check(source, plan, plan.record_rho, self._cap)
         refuse_overlaps(self.book_of_runs, source)
 
@@ -113,7 +116,10 @@ class Charge:
 
     def dry_run(self, room: float, other: Mapping[str, str], persons: PersonRule | None) -> DryRun:
         """What is in order when the records have been counted; room: bytes that will be written."""
+        most = self._plan.budget.max_records_per_person
         by_rule = "" if persons is None else f" {persons.words}"
+        if persons is None and most is not None:
+            by_rule = f" That nobody has more than {plural(most, 'record')} is taken for granted."
         others = ", or counted as the value that takes others" if other else ""
         findings = (
             f"The plan holds what it claims, and protects {self._plan.budget.unit}.{by_rule}",

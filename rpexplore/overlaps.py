@@ -11,7 +11,8 @@ from rpexplore.ledger import FILENAME, Ledger
 
 
 def refuse_overlaps(ledger: Ledger, source: Source) -> None:
-    """Raise `LedgerError` if records that lie in these, or around them, have runs of their own.
+    """Raise `LedgerError` if records that lie in these, or around them, have runs of their own, or
+    if these have some in another ledger.
 
     Looks into the ledger, into those that lie in the folders around the records, and, for a folder,
     into those that lie in it.
@@ -21,6 +22,11 @@ def refuse_overlaps(ledger: Ledger, source: Source) -> None:
     path = source.path.resolve()
     for each in _ledgers(ledger, path):
         for other in _booked(each):
+            if other == path and each != ledger:
+                raise LedgerError(
+                    f"The ledger {str(each.path)!r} has runs on these records already; use that "
+                    "one, so that all they cost stands in one place."
+                )
             if other in path.parents or path in other.parents:
                 how = "which they lie in" if other in path.parents else "which lies in them"
                 raise LedgerError(

@@ -212,3 +212,32 @@ def test_rules_that_make_no_sense(options, problem, of_persons):
 def test_a_plan_for_records_knows_no_persons(planned):
     command = ["release", "plan.json", "records.csv", "--out", "out", "--person-id", "age"]
     assert "protects one record" in planned.refused(*command)
+
+
+def test_a_dry_run_says_what_is_taken_for_granted(of_persons):
+    text = of_persons.done("release", "plan.json", "records.csv", "--out", "out", "--dry-run")
+    assert "nobody has more than 1 record is taken for granted" in text
+
+
+def test_a_dry_run_refuses_a_ledger_in_no_folder(planned):
+    command = ["release", "plan.json", "records.csv", "--out", "out", "--dry-run"]
+    assert "no folder" in planned.refused(*command, "--ledger", "nowhere/book.sqlite")
+
+
+def test_an_address_in_the_place_of_a_name_is_not_said_again(planned):
+    where = ["--database", "postgresql://me:s3cr3t@host/db", "--table", "people"]
+    error = told(planned, "release", "plan.json", *where, "--out", "out")
+    assert "by its name" in error
+    assert "s3cr3t" not in error
+
+
+def test_a_schema_may_bear_the_name_of_its_file(planned, monkeypatch):
+    with duckdb.connect("survey.duckdb") as connection:
+        connection.execute("CREATE SCHEMA survey.survey")
+        connection.execute(
+            "CREATE TABLE survey.survey.people AS SELECT * FROM read_csv('records.csv')"
+        )
+    monkeypatch.setenv("SURVEY_DB", "duckdb://survey.duckdb")
+    where = ["--database", "SURVEY_DB", "--table", "survey.people"]
+    planned.done("release", "plan.json", *where, "--out", "out")
+    assert Release.load("out")

@@ -53,3 +53,10 @@ def test_a_ledger_that_nobody_may_read_is_passed_over_unless_it_is_the_one_in_us
 def test_a_ledger_without_runs_says_nothing(folder, tmp_path):
     Ledger.beside(folder).set_cap(folder, PLAN.record_rho)
     refuse_overlaps(Ledger.beside(folder / "one.csv"), FileSource(folder / "one.csv"))
+
+
+def test_the_same_records_in_another_ledger(folder, tmp_path):
+    release(PLAN, folder / "one.csv", tmp_path / "first")
+    with pytest.raises(LedgerError, match="has runs on these records already; use that one"):
+        release(PLAN, folder / "one.csv", tmp_path / "second", ledger=tmp_path / "named.sqlite")
+    release(PLAN, folder / "one.csv", tmp_path / "third", ledger=folder / FILENAME)

@@ -101,6 +101,11 @@ def connection_named(name: str) -> Connection:
 
     Raises `DataError` if neither has it, or if others than its owner can read the file.
     """
+    if "://" in name:  # it may hold a password, so it is not said again
+        raise DataError(
+            "The connection must be given by its name, not by its address; keep the address in an "
+            "environment variable, or in the file of secrets, and give the name of that."
+        )
     value = os.environ.get(name) if name else None
     if not value:
         value = _kept().get(name)

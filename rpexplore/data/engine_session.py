@@ -30,6 +30,7 @@ _DEFAULTS = {
     "keepalives_count": 3,
 }
 _IDENTIFIER = "SELECT system_identifier FROM pg_control_system()"
+_ATTACHED = "rpexplore_records"
 _SCHEMAS = (
     "SELECT schema_name FROM information_schema.schemata WHERE catalog_name = current_database()"
 )
@@ -269,7 +270,11 @@ def _duckdb(connection: Connection) -> Iterator[Session]:
             "the path where it is kept."
         )
     with engine_errors(connection):
-        backend = ibis.duckdb.connect(path, read_only=True)
+        # Under a name of ours: the file's own may be that of a schema in it.
+        backend = ibis.duckdb.connect()
+        quoted = str(path).replace("'", "''")
+        backend.con.execute(f"ATTACH '{quoted}' AS {_ATTACHED} (READ_ONLY)")
+        backend.con.execute(f"USE {_ATTACHED}")
     try:
         address = f"duckdb:{path.resolve()}"
         yield Session(connection, backend, address, "main", backend.con.interrupt)

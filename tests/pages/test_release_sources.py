@@ -183,6 +183,15 @@ def test_the_ledger_is_shown_with_other_records_in_it(app, records, tmp_path):
     assert others["dataset"].tolist() == ["other.csv"]
 
 
+def test_other_records_have_their_own_ledger_and_cap(app, records, tmp_path):
+    session = of_path(app("release"), records, tmp_path / "out")
+    session.text_input(key="ledger").set_value(str(tmp_path / "own.sqlite"))
+    session.text_input(key="cap").set_value("1").run()
+    session.radio(key="source").set_value("The sample survey").run()
+    assert session.text_input(key="ledger").value == ""
+    assert session.text_input(key="cap").value == ""
+
+
 def test_a_stopped_run_is_finished_on_the_page(app, records, tmp_path):
     session = app("plan")
     session.planned.save(tmp_path / "plan.json")
@@ -199,5 +208,7 @@ def test_a_stopped_run_is_finished_on_the_page(app, records, tmp_path):
     assert Release.load(tmp_path / "out")
     assert Ledger.beside(records).account(records).runs[0].state == "finished"
     assert any("Finished" in each.value for each in session.success)
+    assert not session.error
+    assert session.session_state["results folder"] == str(tmp_path / "out")
     session.run()
     assert not any("its noise is drawn" in each.value for each in session.warning)
