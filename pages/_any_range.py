@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages._session import escaped, kept
-from rpexplore.analysis import asking_words
+from rpexplore.analysis import released_cells
 from rpexplore.attribute import Attribute, Categories
 from rpexplore.errors import RpexploreError
 from rpexplore.postprocess.results import Results
@@ -31,7 +31,7 @@ def any_range(found: Results, table: Table, counted: str) -> None:
     for name, place in zip(ordered, st.columns(max(len(ordered), 2)), strict=False):
         with place:
             chosen[name] = _values(domain[name])
-    query = {name: asking_words.vector_of(domain[name], chosen.get(name, ())) for name in table}
+    query = {name: released_cells.vector_of(domain[name], chosen.get(name, ())) for name in table}
     try:
         value, error = kept(
             "any range",
@@ -41,7 +41,7 @@ def any_range(found: Results, table: Table, counted: str) -> None:
     except RpexploreError as problem:
         st.error(escaped(str(problem)))
         return
-    words = asking_words.sum_in_words(domain, chosen, value, error, counted)
+    words = released_cells.sum_in_words(domain, chosen, value, error, counted)
     st.info(f"**{escaped(words)}**", icon=":material/functions:")
 
 

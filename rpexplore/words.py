@@ -1,7 +1,7 @@
 """Numbers as people read them: rounded to what matters, with thousands separators. And paths."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -92,3 +92,8 @@ def duration(seconds: float) -> str:
 def text_of_path(path: str | Path) -> str:
     """A path as text that any file can hold; file names need not be valid UTF-8."""
     return str(path).encode("utf-8", "backslashreplace").decode()
+
+
+def joined(parts: Sequence[str], last: str = " and ") -> str:
+    """ "a, b and c"; "" of nothing."""
+    return last.join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))

@@ -3,11 +3,9 @@
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rpexplore.analysis.standard_errors import MARGIN
 from rpexplore.attribute import Attribute, Categories
 from rpexplore.basis import (
     MAX_VALUES,
@@ -19,11 +17,10 @@ from rpexplore.basis import (
     Windows,
 )
 from rpexplore.basis_file import own_from_csv, own_from_npy
-from rpexplore.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.own_questions import MAX_OWN_VALUES, Own
 from rpexplore.questions import questions
-from rpexplore.words import plural, rounded
+from rpexplore.words import joined, plural
 from rpexplore.workload import Workload
 
 WAYS = {
@@ -153,7 +150,7 @@ def questions_in_words(basis: Basis, attribute: Attribute) -> str:
     quoted = [f"“{label}”" for label in examples(basis, attribute)]
     count = basis.n_rows(attribute)
     such = ", such as " if count > len(quoted) else ": "
-    return f"{plural(count, 'question')}{such}{_joined(quoted)}."
+    return f"{plural(count, 'question')}{such}{joined(quoted)}."
 
 
 def order_in_words(basis: Basis, attribute: Attribute) -> str:
@@ -190,8 +187,8 @@ def answers_in_words(workload: Workload, position: int, counted: str) -> str:
                 by.append(f"own questions{called} on {name}")
             case _:
                 by.append(name)
-    words = counted + (f" with {_joined(limits)}" if limits else "")
-    words += (", by " if limits else " by ") + _joined(by) if by else ""
+    words = counted + (f" with {joined(limits)}" if limits else "")
+    words += (", by " if limits else " by ") + joined(by) if by else ""
     return words if limits or by else f"{counted} in all"
 
 
@@ -211,39 +208,4 @@ def example_table(workload: Workload, name: str, basis: Basis) -> int | None:
 def _groups_in_words(basis: Hierarchy) -> str:
     if not basis.widths:
         return "with its groups"
-    return f"single values and groups of {_joined([f'{width:,}' for width in basis.widths])}"
-
-
-def _joined(parts: Sequence[str], last: str = " and ") -> str:
-    """ "a, b and c"; "" of nothing."""
-    return last.join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
-
-
-# ---- released tables
-
-
-def vector_of(attribute: Attribute, values: Sequence[int]) -> list[float]:
-    """1 at these places and 0 elsewhere: the sum of these values; none: of all."""
-    wanted = set(values) or range(attribute.size)
-    return [float(place in wanted) for place in range(attribute.size)]
-
-
-def sum_in_words(
-    domain: Domain, chosen: Mapping[str, Sequence[int]], value: float, error: float, counted: str
-) -> str:
-    """ "people with age 18 to 24 and sex Female: 1,234 ±56, 95 % of the time (σ = 28.6)"."""
-    parts = [_sum_of(domain[name], values) for name, values in chosen.items()]
-    limits = _joined([part for part in parts if part])
-    who = f"{counted} with {limits}" if limits else f"{counted} in all"
-    margin = rounded(MARGIN * error, 3)
-    return f"{who}: {value:,.0f} ±{margin}, 95 % of the time (σ = {rounded(error, 3)})"
-
-
-def _sum_of(attribute: Attribute, values: Sequence[int]) -> str:
-    """ "age 18 to 24", "region Northshore or Eastport"; "" for all values."""
-    if len(values) in (0, attribute.size):
-        return ""
-    if not isinstance(attribute.values, Categories):
-        return f"{attribute.name} {attribute.values.range_label(values[0], values[-1])}"
-    labels = [attribute.values.label(value) for value in values]
-    return f"{attribute.name} " + _joined(labels, " or ")
+    return f"single values and groups of {joined([f'{width:,}' for width in basis.widths])}"

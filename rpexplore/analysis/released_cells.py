@@ -11,8 +11,11 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.cell_accuracy import Axis
+from rpexplore.analysis.standard_errors import MARGIN
+from rpexplore.attribute import Attribute, Categories
+from rpexplore.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.words import plural, rounded
+from rpexplore.words import joined, plural, rounded
 
 _ESTIMATES = ("value", "standard_error", "lower_95", "upper_95")
 _PROCESSED = ("value", "unbiased_value", "standard_error", "lower_95", "upper_95", "value_is")
@@ -226,3 +229,30 @@ def _axes(labels: pd.DataFrame, attributes: Sequence[str]) -> tuple[Axis, ...]:
                 uniques, column = named, column + 1
         axes.append(Axis(name, tuple(map(str, uniques))))
     return tuple(axes)
+
+
+def vector_of(attribute: Attribute, values: Sequence[int]) -> list[float]:
+    """1 at these places and 0 elsewhere: the sum of these values; none: of all."""
+    wanted = set(values) or range(attribute.size)
+    return [float(place in wanted) for place in range(attribute.size)]
+
+
+def sum_in_words(
+    domain: Domain, chosen: Mapping[str, Sequence[int]], value: float, error: float, counted: str
+) -> str:
+    """ "people with age 18 to 24 and sex Female: 1,234 ±56, 95 % of the time (σ = 28.6)"."""
+    parts = [_sum_of(domain[name], values) for name, values in chosen.items()]
+    limits = joined([part for part in parts if part])
+    who = f"{counted} with {limits}" if limits else f"{counted} in all"
+    margin = rounded(MARGIN * error, 3)
+    return f"{who}: {value:,.0f} ±{margin}, 95 % of the time (σ = {rounded(error, 3)})"
+
+
+def _sum_of(attribute: Attribute, values: Sequence[int]) -> str:
+    """ "age 18 to 24", "region Northshore or Eastport"; "" for all values."""
+    if len(values) in (0, attribute.size):
+        return ""
+    if not isinstance(attribute.values, Categories):
+        return f"{attribute.name} {attribute.values.range_label(values[0], values[-1])}"
+    labels = [attribute.values.label(value) for value in values]
+    return f"{attribute.name} " + joined(labels, " or ")

@@ -113,15 +113,3 @@ def test_categories_say_which_order_counts():
     assert asking_words.order_in_words(Hierarchy(), REGION) == ""
     words = "Values count in the order of the schema: a, b, c, d."
     assert asking_words.order_in_words(Hierarchy((2,)), REGION) == words
-
-
-def test_sums_in_words():
-    chosen = {"age": range(18, 25), "sex": (), "region": (0, 1, 3)}
-    told = asking_words.sum_in_words(DOMAIN, chosen, 1234.4, 10.0, "people")
-    assert told == (
-        "people with age 18 to 24 and region a, b or d: 1,234 ±19.6, 95 % of the time (σ = 10)"
-    )
-    everybody = asking_words.sum_in_words(DOMAIN, {"age": range(100)}, 5.0, 1.0, "people")
-    assert everybody.startswith("people in all: 5 ±1.96")
-    assert asking_words.vector_of(REGION, (1, 3)) == [0, 1, 0, 1]
-    assert asking_words.vector_of(REGION, ()) == [1, 1, 1, 1]

@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis.released_cells import ReleasedCells, margin_in_words
+from rpexplore.analysis.released_cells import (
+    ReleasedCells,
+    margin_in_words,
+    sum_in_words,
+    vector_of,
+)
 from rpexplore.errors import WorkloadError
 from rpexplore.release_folder import label_columns, table_of_cells
 from tests.strategies import domains
@@ -164,3 +169,18 @@ def test_labels_may_be_read_back_from_a_file(tmp_path):
     pq.write_table(pa.Table.from_pandas(frame), tmp_path / "a.parquet")
     again = ReleasedCells.of(pq.read_table(tmp_path / "a.parquet").to_pandas(), NAMES)
     np.testing.assert_array_equal(again.value, cells.value)
+
+
+def test_sums_in_words():
+    region = rp.Attribute("region", rp.Categories(("a", "b", "c", "d")))
+    sex = rp.Attribute("sex", rp.Categories(("f", "m")))
+    domain = rp.Domain((rp.Attribute("age", rp.Integers(0, 99)), sex, region))
+    chosen = {"age": range(18, 25), "sex": (), "region": (0, 1, 3)}
+    told = sum_in_words(domain, chosen, 1234.4, 10.0, "people")
+    assert told == (
+        "people with age 18 to 24 and region a, b or d: 1,234 ±19.6, 95 % of the time (σ = 10)"
+    )
+    everybody = sum_in_words(domain, {"age": range(100)}, 5.0, 1.0, "people")
+    assert everybody.startswith("people in all: 5 ±1.96")
+    assert vector_of(region, (1, 3)) == [0, 1, 0, 1]
+    assert vector_of(region, ()) == [1, 1, 1, 1]
