@@ -11,7 +11,7 @@ from pages._session import bind, change, current, escaped, show_messages
 from rpexplore.analysis import asking_words
 from rpexplore.attribute import Attribute
 from rpexplore.basis import Basis, Identity
-from rpexplore.words import plural
+from rpexplore.common.formatting import plural
 
 _BEGUN = "asking begun"  # attributes that are listed, although they are asked as usual so far
 

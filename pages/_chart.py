@@ -9,10 +9,10 @@ from pages._exhibit import exhibit, numbers
 from pages._session import current, escaped
 from rpexplore.analysis import standard_errors
 from rpexplore.analysis.alike import cells_differ
+from rpexplore.common.formatting import column_format
 from rpexplore.figures import by_order
 from rpexplore.plan import Plan
 from rpexplore.verification import guarantee
-from rpexplore.words import column_format
 
 
 def chart(planned: Plan) -> None:

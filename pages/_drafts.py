@@ -8,12 +8,12 @@ import hashlib
 
 import streamlit as st
 
+from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.domain import Domain
 from rpexplore.drafts import Draft, Drafts
 from rpexplore.errors import RpexploreError
 from rpexplore.scenario import Scenario
 from rpexplore.study import Study
-from rpexplore.webapp_location import sample_data_folder
 
 PARAMETER = "study"
 MOST_REMEMBERED = 10

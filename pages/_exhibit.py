@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from pages._session import escaped
-from rpexplore.words import column_format
+from rpexplore.common.formatting import column_format
 
 MOST_ROWS = 2000  # of a table that travels whole
 

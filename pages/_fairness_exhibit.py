@@ -8,8 +8,8 @@ import streamlit as st
 
 from pages._exhibit import exhibit, numbers
 from rpexplore.analysis.forecasts import Forecast
+from rpexplore.common.formatting import column_format
 from rpexplore.table_variances import CELLS
-from rpexplore.words import column_format
 
 WORDS = {
     "plan": "Plan",

@@ -6,12 +6,12 @@ from pages._optima import optimum
 from pages._session import current, escaped, kept
 from rpexplore.analysis import fairness
 from rpexplore.analysis.forecasts import SCHEMES, Forecast, plain, scheme_of
+from rpexplore.common.formatting import rounded, share_in_words
 from rpexplore.errors import RpexploreError
 from rpexplore.losses import Loss
 from rpexplore.optimum import Optimum
 from rpexplore.scenario import Scenario
 from rpexplore.table_variances import CELLS
-from rpexplore.words import rounded, share_in_words
 from rpexplore.workload import Workload
 
 OWN = "Your plan"

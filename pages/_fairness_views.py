@@ -9,10 +9,10 @@ from pages._session import current, escaped, kept
 from rpexplore.analysis import attributes, cell_variances, fairness
 from rpexplore.analysis import distributions as spread
 from rpexplore.analysis.forecasts import Forecast
+from rpexplore.common.formatting import plural
 from rpexplore.figures import attributes as attribute_figures
 from rpexplore.figures import cell_variances as size_figures
 from rpexplore.figures import curves
-from rpexplore.words import plural
 
 MOST_POINTS = 20_000  # drawn one by one
 MOST_LINES = 40  # of attributes, before only the ends are drawn

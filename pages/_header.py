@@ -5,9 +5,9 @@ import streamlit as st
 from pages._columns import take
 from pages._places import path_of
 from pages._session import current, escaped
+from rpexplore.common.formatting import plural
 from rpexplore.data.columns import MOST_VALUES, Header, read_header
 from rpexplore.errors import DataError
-from rpexplore.words import plural
 
 NAMES, FOUND = "Names only", "Names, and the values found in the records"
 WARNING = (

@@ -4,11 +4,11 @@ import streamlit as st
 
 from pages._exhibit import listing
 from pages._session import escaped
+from rpexplore.common.formatting import plural
 from rpexplore.errors import RpexploreError
 from rpexplore.ledger import Account, Ledger
 from rpexplore.ledger_frames import datasets, runs
 from rpexplore.plan import Plan
-from rpexplore.words import plural
 
 
 def ledger_view(planned: Plan, ledger: Ledger, account: Account) -> None:

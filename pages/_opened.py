@@ -8,9 +8,9 @@ import streamlit as st
 from pages._places import path_of
 from pages._session import current, escaped
 from pages._task import worked_out
+from rpexplore.common.formatting import capitalised
 from rpexplore.postprocess.results import AnyTables, Results, opened_results
 from rpexplore.release import Release
-from rpexplore.words import capitalised
 
 SESSION, FOLDER = "The release of this session", "A folder"
 

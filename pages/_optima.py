@@ -10,6 +10,7 @@ from pages._session import current, escaped, kept, study
 from pages._task import Note, Task, has_ended
 from rpexplore.budget import Budget
 from rpexplore.closure import Closure
+from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.errors import RpexploreError
 from rpexplore.losses import Loss
 from rpexplore.optimum import Optimum
@@ -18,7 +19,6 @@ from rpexplore.planner import optimum as solved
 from rpexplore.reach import Reach, reach
 from rpexplore.scenario import Scenario
 from rpexplore.solvers.solution import share_done
-from rpexplore.words import plural, rounded, share_in_words
 from rpexplore.workload import Workload
 
 MOST_KEPT = 12  # workloads whose solutions stay with the session

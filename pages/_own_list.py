@@ -5,8 +5,8 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages._session import bind, change, current
+from rpexplore.common.formatting import plural
 from rpexplore.table_lists import tables_from_text, text_from_tables, text_of_total
-from rpexplore.words import plural
 
 HERE = "workload"
 MOST_LISTED = 2000

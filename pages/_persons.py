@@ -3,10 +3,10 @@
 import streamlit as st
 
 from pages._session import escaped, kept
+from rpexplore.common.formatting import plural
 from rpexplore.data.source import PersonRule, Source
 from rpexplore.errors import RpexploreError
 from rpexplore.plan import Plan
-from rpexplore.words import plural
 
 REFUSE, KEEP = "Refuse the records", "Count only the first"
 

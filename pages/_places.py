@@ -10,14 +10,14 @@ from pathlib import Path
 import streamlit as st
 
 from pages._session import escaped
+from rpexplore.common.exact_numbers import exact_fraction
+from rpexplore.common.formatting import data_size
 from rpexplore.data.source import Source
 from rpexplore.errors import RpexploreError
-from rpexplore.exact import exact_fraction
 from rpexplore.ledger import FILENAME, Account, Ledger
 from rpexplore.plan import Plan
 from rpexplore.release import can_be_resumed
 from rpexplore.release_folder import BYTES_PER_CELL
-from rpexplore.words import data_size
 
 RELEASES = Path("releases")
 

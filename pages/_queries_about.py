@@ -6,13 +6,13 @@ import streamlit as st
 
 from pages._queries_list import CHOSEN, HERE, domain, replace_list
 from pages._session import bind, change, current, escaped, say
+from rpexplore.common.formatting import plural
 from rpexplore.domain import Domain
 from rpexplore.queries.domains import choosable, chosen_domain
 from rpexplore.queries.edits import about_attributes, are_of_schema, differences_from_schema
 from rpexplore.queries.presets import PRESETS
 from rpexplore.queries.query_list import MAX_CELLS, checked_n_cells
 from rpexplore.queries.stated import StatedQueries, stated_from_text, text_from_stated
-from rpexplore.words import plural
 
 
 def about() -> None:

@@ -6,12 +6,12 @@ from pages._session import current, escaped, kept
 from pages._task import Note, Task, has_ended
 from rpexplore.analysis.query_outcomes import queries_in_words
 from rpexplore.budget import Budget
+from rpexplore.common.formatting import rounded
 from rpexplore.errors import RpexploreError
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import QueryOptimum, query_optimum
 from rpexplore.queries.query_list import QueryList
 from rpexplore.solvers.solution import share_done
-from rpexplore.words import rounded
 
 MOST_KEPT = 6  # lists whose solutions stay with the session
 Held = list[tuple[QueryList, Task[QueryOptimum]]]

@@ -6,10 +6,10 @@ from pages._exhibit import number, numbers
 from pages._session import current, escaped, kept
 from rpexplore.analysis.query_budgets import rho_below_no_queries_are_met
 from rpexplore.analysis.query_outcomes import of_queries, queries_in_words, query_headline
+from rpexplore.common.formatting import plural, rounded
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import QueryOptimum
 from rpexplore.queries.stated import StatedQueries
-from rpexplore.words import plural, rounded
 
 COMMAND = "rpexplore release query-plan.json records.csv --out released-queries"
 

@@ -8,6 +8,7 @@ import streamlit as st
 from pages._places import path_of
 from pages._run import Run
 from pages._session import escaped, kept
+from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.data.connections import connection_named, names_there, secrets_file
 from rpexplore.data.engine_source import EngineSource
 from rpexplore.data.file_source import FileSource
@@ -15,7 +16,6 @@ from rpexplore.data.source import Source
 from rpexplore.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.plan import Plan
-from rpexplore.webapp_location import sample_data_folder
 
 SAMPLE = "The sample survey"
 PATH = "A file or folder on this computer"

@@ -11,11 +11,11 @@ from pages._finish import finish_button
 from pages._run import Run, going_since
 from pages._session import escaped
 from pages._task import follow
+from rpexplore.common.formatting import plural, rounded
 from rpexplore.data.source import Source
 from rpexplore.ledger import Account, Ledger
 from rpexplore.plan import Plan
 from rpexplore.release import BOOKED, can_be_resumed
-from rpexplore.words import plural, rounded
 
 
 def account_line(planned: Plan, account: Account, typed_cap: Fraction | None) -> None:

@@ -6,8 +6,8 @@ from pages._exhibit import MOST_ROWS
 from pages._fairness_cells import CELLS_VIEW
 from pages._session import current, escaped, kept
 from rpexplore.analysis import budgets, standard_errors, targets_met
+from rpexplore.common.formatting import capitalised, column_format, rounded
 from rpexplore.plan import Plan
-from rpexplore.words import capitalised, column_format, rounded
 
 
 def headline(planned: Plan) -> None:

@@ -13,10 +13,10 @@ from pages._session import (
 )
 from rpexplore.analysis import workload_grids
 from rpexplore.analysis.standard_errors import csv_of_tables
+from rpexplore.common.formatting import column_format
 from rpexplore.plan import Plan
 from rpexplore.table_lists import Table
 from rpexplore.target import NOTATIONS
-from rpexplore.words import column_format
 
 MOST_ROWS = 2000
 

@@ -5,8 +5,8 @@ import streamlit as st
 from pages._drafts import new_study, other_drafts
 from pages._session import change_study, escaped, open_saved, say, study
 from rpexplore.analysis.provenance import except_found
+from rpexplore.common.formatting import plural
 from rpexplore.study import Study
-from rpexplore.words import plural
 
 
 def study_file(place: str) -> None:

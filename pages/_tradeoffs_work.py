@@ -5,8 +5,8 @@ from typing import Any
 
 from pages._session import add_scenario, change, current, say
 from rpexplore.budget import Budget
+from rpexplore.common.formatting import rounded
 from rpexplore.scenario import NOTE_LENGTH, Scenario
-from rpexplore.words import rounded
 
 
 def use_budget(place: str, budget: Budget, **more: Any) -> None:

@@ -21,9 +21,9 @@ from pages._release_view import (
 )
 from pages._run import Job, Run, any_going, going_since
 from pages._session import current, escaped, say, show_messages
+from rpexplore.common.formatting import count_in_words, plural, rounded
 from rpexplore.errors import RpexploreError
 from rpexplore.plan import Plan
-from rpexplore.words import count_in_words, plural, rounded
 
 
 def start(job: Job) -> None:

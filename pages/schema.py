@@ -8,7 +8,7 @@ from pages._schema_grid import GRID, HERE, add_attribute, apply_typed, downloads
 from pages._session import bind, change, current, show_messages
 from pages._sources import choose_source
 from rpexplore.analysis import grids
-from rpexplore.words import count_in_words
+from rpexplore.common.formatting import count_in_words
 
 
 def set_counted() -> None:

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from rpexplore.closure import Closure
-from rpexplore.decimals import Decimals
+from rpexplore.common.decimals import Decimals
 
 _GUARD_DIGITS = 30
 

@@ -19,8 +19,8 @@ from functools import cached_property
 from itertools import chain, count, pairwise
 from typing import Any
 
+from rpexplore.common.exact_numbers import whole_number
 from rpexplore.errors import DomainError
-from rpexplore.exact import whole_number
 
 MAX_SIZE = 1_000_000
 

@@ -12,9 +12,9 @@ from typing import NoReturn
 
 import numpy as np
 
+from rpexplore.common.exact_numbers import whole_number
 from rpexplore.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.exact import whole_number
 
 AttributeSet = Iterable[str] | str
 

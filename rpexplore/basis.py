@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any, ClassVar, TypeAlias
 
 from rpexplore.attribute import Attribute
+from rpexplore.common.exact_numbers import whole_number
 from rpexplore.errors import WorkloadError
-from rpexplore.exact import whole_number
 from rpexplore.own_questions import Own
 
 # Strategies hold matrices of size × size.

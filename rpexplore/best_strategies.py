@@ -15,12 +15,12 @@ import numpy as np
 
 from rpexplore.basis import to_json
 from rpexplore.closure import Closure
+from rpexplore.common.concurrency import in_one_thread
 from rpexplore.errors import PlanError
 from rpexplore.solvers.integer_strategies import bits_for, integer_matrix
 from rpexplore.strategy import Strategy, measured_places
 from rpexplore.strategy_cache import user_cache
 from rpexplore.strategy_search import Note, StrategySearch
-from rpexplore.threads import in_one_thread
 from rpexplore.workload import Workload
 
 _VERSION = 1  # of the search: what another one found is not taken over

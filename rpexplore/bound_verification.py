@@ -7,6 +7,8 @@ import numpy as np
 
 from rpexplore.best_strategies import strategy_bound
 from rpexplore.cells import Cells
+from rpexplore.common.concurrency import one_thread
+from rpexplore.common.formatting import rounded
 from rpexplore.dual_bounds import caps_of, minorant_of, smallest_weighted_sum, weights_of_sum
 from rpexplore.losses import SumOfVariances
 from rpexplore.named_loss import NamedLoss
@@ -17,8 +19,6 @@ from rpexplore.solvers.solution import dual_bound, rounding_allowance
 from rpexplore.solvers.worst_cell import minimise_worst_cell, worst_of
 from rpexplore.table_variances import TableVariances
 from rpexplore.target_losses import BoundedAverage
-from rpexplore.threads import one_thread
-from rpexplore.words import rounded
 
 # What depends on the inverse of a strategy, computed in floats, may differ by so much elsewhere.
 DECODED_TOLERANCE = 1e-8

@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import Any
 
 from rpexplore import privacy
+from rpexplore.common.exact_numbers import Exact, exact_fraction, exact_text, whole_number
 from rpexplore.errors import BudgetError
-from rpexplore.exact import Exact, exact_fraction, exact_text, whole_number
 
 
 @dataclass(frozen=True, init=False)

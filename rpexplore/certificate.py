@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from rpexplore.common.formatting import rounded
 from rpexplore.solvers.solution import CellPrices
-from rpexplore.words import rounded
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,16 +16,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
+from rpexplore.common.exact_numbers import Exact, exact_fraction
+from rpexplore.common.formatting import data_size, plural
 from rpexplore.data.counts import Counts
 from rpexplore.data.source import PersonRule, Source, Stamp
 from rpexplore.domain import Domain
 from rpexplore.errors import DataError, LedgerError, PlanError, ReleaseError
-from rpexplore.exact import Exact, exact_fraction
 from rpexplore.ledger import AnyPlan, Ledger
 from rpexplore.new_folder import new_folder, unfinished
 from rpexplore.overlaps import refuse_overlaps
 from rpexplore.verification import Verification
-from rpexplore.words import data_size, plural
 
 Progress = Callable[[str, float], None]
 """What a run tells: what is being done, and which share of everything is done."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rpexplore.common.formatting import rounded, share_in_words
 from rpexplore.errors import WorkloadError
 from rpexplore.losses import weights_to_targets
-from rpexplore.words import rounded, share_in_words
 from rpexplore.workload import Workload
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import numpy as np
 
 from rpexplore import codebook
 from rpexplore.attribute import Attribute, Integers
+from rpexplore.common.exact_numbers import whole_number
+from rpexplore.common.write import write_whole
 from rpexplore.errors import DomainError
-from rpexplore.exact import whole_number
-from rpexplore.write import write_whole
 
 
 @dataclass(frozen=True)

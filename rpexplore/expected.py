@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from rpexplore.attribute import Attribute, Categories
+from rpexplore.common.exact_numbers import shown, whole_number
+from rpexplore.common.formatting import count_in_words, plural, rounded
 from rpexplore.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.exact import shown, whole_number
-from rpexplore.words import count_in_words, plural, rounded
 
 MAX_CELLS = 100_000
 MAX_ATTRIBUTES = 16

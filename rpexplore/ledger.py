@@ -15,13 +15,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TypeAlias
 
+from rpexplore.common.exact_numbers import exact_text
+from rpexplore.common.formatting import rounded, text_of_path
 from rpexplore.data.listing import LEDGER
 from rpexplore.data.sources import AnySource, source_of
 from rpexplore.errors import LedgerError
-from rpexplore.exact import exact_text
 from rpexplore.plan import Plan
 from rpexplore.queries.plan import QueryPlan
-from rpexplore.words import rounded, text_of_path
 
 AnyPlan: TypeAlias = Plan | QueryPlan
 

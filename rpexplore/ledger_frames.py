@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pandas as pd
 
+from rpexplore.common.formatting import rounded
 from rpexplore.ledger import Account, Ledger
-from rpexplore.words import rounded
 
 
 def runs(account: Account, records_factor: int) -> pd.DataFrame:

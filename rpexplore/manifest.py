@@ -14,8 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import ReleaseError
-from rpexplore.exact import exact_text
 from rpexplore.ledger import AnyPlan
 
 CONFIDENCE = 0.95  # of the intervals in all files of a release

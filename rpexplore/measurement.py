@@ -7,9 +7,9 @@ from math import prod
 import numpy as np
 
 from rpexplore.closure import Closure
+from rpexplore.common.parallel import in_order
 from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
-from rpexplore.parallel import in_order
 from rpexplore.plan import Plan
 from rpexplore.sampling import LARGEST_GAMMA, discrete_gaussian
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rpexplore.common.formatting import data_size
 from rpexplore.errors import ReleaseError
-from rpexplore.words import data_size
 
 
 @contextmanager

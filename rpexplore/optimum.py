@@ -19,7 +19,7 @@ from rpexplore.accounting import privacy_cost_upper_bound
 from rpexplore.budget import Budget
 from rpexplore.certificate import Certificate
 from rpexplore.closure import Closure
-from rpexplore.decimals import Decimals
+from rpexplore.common.decimals import Decimals
 from rpexplore.errors import PlanError
 from rpexplore.losses import Loss
 from rpexplore.plan import Plan

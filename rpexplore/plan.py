@@ -16,16 +16,16 @@ from rpexplore.budget import Budget
 from rpexplore.cells import Cells
 from rpexplore.certificate import Certificate
 from rpexplore.closure import Closure
-from rpexplore.decimals import Decimals
+from rpexplore.common.decimals import Decimals
+from rpexplore.common.exact_numbers import Exact, float_at_least
+from rpexplore.common.formatting import plural, rounded
+from rpexplore.common.write import write_whole
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.exact import Exact, float_at_least
 from rpexplore.losses import Loss
 from rpexplore.named_loss import NamedLoss
 from rpexplore.strategy import Moments
 from rpexplore.table_variances import TableVariances
-from rpexplore.words import plural, rounded
 from rpexplore.workload import AttributeSet, Workload
-from rpexplore.write import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,11 +21,11 @@ from rpexplore import codebook
 from rpexplore.budget import Budget
 from rpexplore.certificate import Certificate
 from rpexplore.closure import Closure
-from rpexplore.decimals import Decimals
+from rpexplore.common.decimals import Decimals
+from rpexplore.common.exact_numbers import exact_fraction, exact_text
+from rpexplore.common.json_fields import check_keys, columns, dumps, floats, not_negative
 from rpexplore.domain import Domain
 from rpexplore.errors import PlanError, RpexploreError
-from rpexplore.exact import exact_fraction, exact_text
-from rpexplore.json_rows import check_keys, columns, dumps, floats, not_negative
 from rpexplore.loss_json import loss_from_json, loss_to_json
 from rpexplore.losses import Loss, MaxVariance, SumOfVariances
 from rpexplore.plan_file_asked import (

@@ -10,9 +10,9 @@ import numpy as np
 
 from rpexplore.basis import Basis, from_json, to_json
 from rpexplore.closure import Closure
+from rpexplore.common.json_fields import columns, dumps, not_negative
 from rpexplore.domain import Domain
 from rpexplore.errors import PlanError
-from rpexplore.json_rows import columns, dumps, not_negative
 from rpexplore.solvers.solution import CellPrices
 from rpexplore.strategy import Strategy, measured_places
 from rpexplore.workload import Workload

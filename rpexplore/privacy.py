@@ -25,9 +25,9 @@ from fractions import Fraction
 import numpy as np
 from scipy.special import erfcx, exprel
 
+from rpexplore.common.exact_numbers import Exact, exact_fraction, float_at_least, shown
+from rpexplore.common.formatting import rounded, small
 from rpexplore.errors import BudgetError
-from rpexplore.exact import Exact, exact_fraction, float_at_least, shown
-from rpexplore.words import rounded, small
 
 _USUAL_DELTAS = (Fraction(1, 10**6), Fraction(1, 10**9), Fraction(1, 10**12))
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from rpexplore.common.formatting import plural
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.verification import query_guarantee
 from rpexplore.release_readme import other_in_words
-from rpexplore.words import plural
 
 _TEXT = """# A release of noisy answers to a list of queries
 

@@ -11,12 +11,12 @@ import numpy as np
 
 from rpexplore.cells import Cells
 from rpexplore.closure import Closure
+from rpexplore.common.concurrency import one_thread
 from rpexplore.errors import WorkloadError
 from rpexplore.losses import MaxVariance
 from rpexplore.solutions import Note, measured_for
 from rpexplore.solvers.capped import Within, within
 from rpexplore.solvers.solution import TOLERANCE
-from rpexplore.threads import one_thread
 from rpexplore.workload import Workload
 
 _HOLDS = 1e-3  # a target with a smaller share hardly holds the budget up

@@ -26,11 +26,12 @@ from rpexplore.charge import (
     note_finished,
     refuse_broken,
 )
+from rpexplore.common.exact_numbers import Exact
+from rpexplore.common.parallel import in_order
 from rpexplore.data.counts import Counts
 from rpexplore.data.source import PersonRule, Stamp
 from rpexplore.data.sources import AnySource, source_of
 from rpexplore.errors import ReleaseError
-from rpexplore.exact import Exact
 from rpexplore.ledger import Ledger
 from rpexplore.measured_file import (
     MARKER,
@@ -43,7 +44,6 @@ from rpexplore.measured_file import (
 )
 from rpexplore.measurement import all_measured, check_countable, check_measurable, measured_cells
 from rpexplore.new_folder import check_new, check_room, resumed_folder, unfinished
-from rpexplore.parallel import in_order
 from rpexplore.plan import Plan
 from rpexplore.release_folder import BYTES_PER_CELL, FolderWriter, Release
 from rpexplore.verification import verify

@@ -13,9 +13,10 @@ import numpy as np
 
 from rpexplore.asking import Asking, asked, askings_of, askings_with, check_askings
 from rpexplore.basis import Basis
+from rpexplore.common.exact_numbers import shown, whole_number
+from rpexplore.common.formatting import plural
 from rpexplore.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.exact import shown, whole_number
 from rpexplore.settings import (
     GroupSetting,
     TableSetting,
@@ -26,7 +27,6 @@ from rpexplore.settings import (
 )
 from rpexplore.table_lists import Table
 from rpexplore.target import Target
-from rpexplore.words import plural
 from rpexplore.workload import Workload
 
 KINDS = {

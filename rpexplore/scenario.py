@@ -17,9 +17,9 @@ from rpexplore import codebook
 from rpexplore.attribute import is_text
 from rpexplore.basis import Basis
 from rpexplore.budget import Budget
+from rpexplore.common.exact_numbers import shown
 from rpexplore.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.exact import shown
 from rpexplore.expected import ExpectedCounts
 from rpexplore.loss_json import loss_from_json, loss_to_json
 from rpexplore.losses import Loss, SumOfVariances

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 from rpexplore.asking import Asking, without_needless
 from rpexplore.basis import Hierarchy
+from rpexplore.common.formatting import plural
 from rpexplore.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.request import WorkloadRequest
 from rpexplore.table_lists import Table, titles_in_words
-from rpexplore.words import plural
 
 
 @dataclass(frozen=True)

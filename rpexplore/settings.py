@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
 from rpexplore.table_lists import Table
 from rpexplore.target import Target, target_of
-from rpexplore.words import rounded
 from rpexplore.workload import Workload
 
 _MANY = 20  # tables with the same importance or target, from which on they make a group

@@ -15,6 +15,8 @@ import numpy as np
 from rpexplore.best_strategies import best_strategies
 from rpexplore.cells import Cells
 from rpexplore.closure import Closure
+from rpexplore.common.concurrency import one_thread
+from rpexplore.common.formatting import rounded
 from rpexplore.dual_bounds import minorant_of, smallest_weighted_sum, weights_of_sum
 from rpexplore.errors import OutOfReachError
 from rpexplore.losses import Loss, MaxVariance, SumOfVariances
@@ -27,8 +29,6 @@ from rpexplore.solvers.worst_cell import minimise_worst_cell, worst_of
 from rpexplore.strategy import Strategy
 from rpexplore.table_variances import TableVariances
 from rpexplore.target_losses import BoundedAverage, MustsFirst, MustsThenAverage, MustsThenTargets
-from rpexplore.threads import one_thread
-from rpexplore.words import rounded
 from rpexplore.workload import Workload
 
 Note = Callable[[float], None]

@@ -18,9 +18,9 @@ from functools import cached_property
 import numpy as np
 
 from rpexplore.basis import Basis
+from rpexplore.common.concurrency import one_thread
 from rpexplore.errors import PlanError
 from rpexplore.questions import Questions, questions
-from rpexplore.threads import one_thread
 from rpexplore.workload import Workload
 
 MOST_BITS = 20

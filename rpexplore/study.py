@@ -7,10 +7,10 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rpexplore.common.exact_numbers import whole_number
+from rpexplore.common.formatting import data_size
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.exact import whole_number
 from rpexplore.scenario import NAME_LENGTH, Scenario
-from rpexplore.words import data_size
 
 FORMAT = "rpexplore-study"
 FORMAT_VERSION = 1

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from rpexplore.common.exact_numbers import shown
 from rpexplore.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.exact import shown
 from rpexplore.target import Target, parse_target
 from rpexplore.workload import Workload
 

@@ -12,9 +12,9 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, TypeAlias
 
+from rpexplore.common.exact_numbers import shown, whole_number
+from rpexplore.common.numerics import normal_quantile
 from rpexplore.errors import WorkloadError
-from rpexplore.exact import shown, whole_number
-from rpexplore.normal import normal_quantile
 
 Number: TypeAlias = int | float | str | Decimal
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.accounting import ExactVariances, privacy_cost_upper_bound
 from rpexplore.closure import Closure
-from rpexplore.decimals import Decimals
+from rpexplore.common.decimals import Decimals
 from rpexplore.planner import optimum
 from tests.generalised import any_strategies, asked_workloads
 from tests.strategies import budgets, domains, losses, workloads

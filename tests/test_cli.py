@@ -17,10 +17,11 @@ from statistics import NormalDist
 import pytest
 from typer.testing import CliRunner
 
-from rpexplore import planner, webapp_location
+from rpexplore import planner
 from rpexplore.basis import Prefix, Ranges
 from rpexplore.budget import Budget
 from rpexplore.cli import cli, options, output, verbs
+from rpexplore.common import webapp_files as webapp_location
 from rpexplore.convex_losses import PNorm
 from rpexplore.domain import Domain
 from rpexplore.errors import DataError, RpexploreError

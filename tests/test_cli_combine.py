@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 import rpexplore as rp
 from rpexplore.cli.output import Verbs
 from rpexplore.cli.postprocess import combine
+from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import ReleaseError
-from rpexplore.exact import exact_text
 from rpexplore.ledger import Ledger
 from rpexplore.postprocess.combined_folder import load_combined
 from rpexplore.release import release

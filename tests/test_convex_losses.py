@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.conic import smallest_value
+from rpexplore.common.conic import smallest_value
 from rpexplore.convex_losses import INSIDE_TARGET, MeanAndMax, PNorm, SquaredExcess, TailMean
 from rpexplore.errors import WorkloadError
 from rpexplore.losses import MaxVariance, SumOfVariances

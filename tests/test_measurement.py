@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore import Budget, Domain, Prefix, Ranges, SumOfVariances, Workload, plan
+from rpexplore.common.decimals import Decimals
 from rpexplore.data.counts import Counts
-from rpexplore.decimals import Decimals
 from rpexplore.errors import ReleaseError
 from rpexplore.measurement import check_countable, check_measurable, measured
 from rpexplore.plan import Plan

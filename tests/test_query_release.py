@@ -434,7 +434,7 @@ def test_the_folder_holds_everything_and_hashes_tell_changes(data, output):
     assert (output / "plan.json").read_text() == PLAN.text
     manifest = json.loads((output / "manifest.json").read_text())
     assert manifest == done.manifest
-    assert manifest["rho"] == rpexplore.exact.exact_text(PLAN.rho)
+    assert manifest["rho"] == rpexplore.common.exact_numbers.exact_text(PLAN.rho)
     assert {entry["path"] for entry in manifest["files"]} == {*entries(output)} - {"manifest.json"}
     readme = (output / "README.md").read_text()
     assert "3 queries over the 6 cells of\n`sex` × `age`" in readme

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
+from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import PlanError
-from rpexplore.exact import exact_text
 from tests.strategies import asked_workloads, budgets, domains, losses, workloads
 
 

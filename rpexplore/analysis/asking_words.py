@@ -17,10 +17,10 @@ from rpexplore.basis import (
     Windows,
 )
 from rpexplore.basis_file import own_from_csv, own_from_npy
+from rpexplore.common.formatting import joined, plural
 from rpexplore.errors import WorkloadError
 from rpexplore.own_questions import MAX_OWN_VALUES, Own
 from rpexplore.questions import questions
-from rpexplore.words import joined, plural
 from rpexplore.workload import Workload
 
 WAYS = {

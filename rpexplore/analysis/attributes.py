@@ -6,7 +6,7 @@ import pandas as pd
 from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.standard_errors import titles
-from rpexplore.words import rounded
+from rpexplore.common.formatting import rounded
 
 
 def by_attribute(forecast: Forecast) -> pd.DataFrame:

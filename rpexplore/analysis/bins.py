@@ -8,8 +8,8 @@ from fractions import Fraction
 import pandas as pd
 
 from rpexplore.attribute import MAX_SIZE, Bins, Integers
+from rpexplore.common.formatting import plural
 from rpexplore.errors import DomainError
-from rpexplore.words import plural
 
 Numeric = Integers | Bins
 

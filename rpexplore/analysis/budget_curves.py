@@ -19,9 +19,9 @@ from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.analysis.standard_errors import titles
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, as_epsilon
 from rpexplore.budget import Budget
+from rpexplore.common.formatting import rounded
 from rpexplore.optimum import Optimum
 from rpexplore.table_variances import CELLS
-from rpexplore.words import rounded
 
 # The round budgets of each decade: ten steps, about equally far apart.
 _STEPS = tuple(map(Fraction, ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")))

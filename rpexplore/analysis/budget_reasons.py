@@ -9,13 +9,13 @@ from rpexplore.analysis.sufficient_budgets import SufficientBudget, sufficient
 from rpexplore.analysis.table_titles import titles
 from rpexplore.analysis.targets_met import wanted_targets
 from rpexplore.budget import Budget
+from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.losses import Loss, MaxVariance
 from rpexplore.reach import Reach
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import Scenario
 from rpexplore.table_lists import titles_in_words
 from rpexplore.target_losses import MustsFirst, MustsThenAverage
-from rpexplore.words import plural, rounded, share_in_words
 
 WIDER = 0.1  # the relaxation that savings are told for: a margin or standard error 10 % wider
 # What is added to the smallest budget where some tables have no such target, so that they get some.

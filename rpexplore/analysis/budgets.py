@@ -6,10 +6,10 @@ import pandas as pd
 
 from rpexplore import privacy
 from rpexplore.budget import Budget
+from rpexplore.common.exact_numbers import exact_text
+from rpexplore.common.formatting import rounded
 from rpexplore.errors import BudgetError
-from rpexplore.exact import exact_text
 from rpexplore.plan import Plan
-from rpexplore.words import rounded
 
 UNITS = ("rho", "epsilon", "mu")
 USUAL_DELTA = "1e-6"

@@ -17,9 +17,9 @@ from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.standard_errors import MARGIN
 from rpexplore.analysis.table_titles import name_as_asked, titles
 from rpexplore.basis import Hierarchy, Own, Ranges
+from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
 from rpexplore.questions import Questions, questions
-from rpexplore.words import rounded
 from rpexplore.workload import Workload
 
 MOST = 100  # blocks along an axis of two

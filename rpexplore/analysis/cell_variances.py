@@ -12,7 +12,7 @@ from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.analysis.standard_errors import titles
-from rpexplore.words import rounded
+from rpexplore.common.formatting import rounded
 
 # Up to so many tables each is a point of its own; more are counted in bins.
 MOST_POINTS = 2000

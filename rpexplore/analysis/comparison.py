@@ -11,10 +11,10 @@ from rpexplore.analysis.alike import SAME, cells_differ
 from rpexplore.analysis.budgets import DELTAS, in_unit, stated_delta
 from rpexplore.analysis.standard_errors import headline
 from rpexplore.analysis.table_titles import in_short, titles
+from rpexplore.common.formatting import capitalised, count_in_words, plural, rounded
 from rpexplore.plan import Plan
 from rpexplore.scenario import Scenario
 from rpexplore.target import Target
-from rpexplore.words import capitalised, count_in_words, plural, rounded
 from rpexplore.workload import Workload
 
 _RATIO = "Worst divided by best"

@@ -11,7 +11,7 @@ import pandas as pd
 from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.orders import group_name, order_groups
-from rpexplore.words import rounded
+from rpexplore.common.formatting import rounded
 
 MOST_STEPS = 200
 _QUANTILES = {

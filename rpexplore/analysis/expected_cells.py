@@ -17,9 +17,9 @@ import numpy as np
 
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.table_titles import titles
+from rpexplore.common.formatting import plural
 from rpexplore.expected import ExpectedCounts
 from rpexplore.questions import questions
-from rpexplore.words import plural
 from rpexplore.workload import Workload
 
 MOST_GONE_THROUGH = 1_000_000  # cells of all tables whose cells are not equally accurate

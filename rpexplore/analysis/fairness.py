@@ -13,7 +13,7 @@ import pandas as pd
 from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.standard_errors import titles
-from rpexplore.words import rounded, share_in_words
+from rpexplore.common.formatting import rounded, share_in_words
 
 # What to call each measure, and what it means.
 MEASURES = {

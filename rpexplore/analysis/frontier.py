@@ -20,6 +20,7 @@ from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.wishes import refuse_long
 from rpexplore.budget import Budget
 from rpexplore.cells import Cells
+from rpexplore.common.formatting import rounded
 from rpexplore.losses import Loss, MaxVariance, SumOfVariances
 from rpexplore.optimum import Optimum
 from rpexplore.scenario import Scenario
@@ -27,7 +28,6 @@ from rpexplore.settings import TableSetting
 from rpexplore.solvers.solution import Solution
 from rpexplore.solvers.worst_cell import minimise_worst_cell
 from rpexplore.table_variances import TableVariances
-from rpexplore.words import rounded
 from rpexplore.workload import Workload
 
 MOST_POINTS = 11

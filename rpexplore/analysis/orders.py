@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rpexplore.words import plural
+from rpexplore.common.formatting import plural
 from rpexplore.workload import Workload
 
 MOST = 5  # attributes; tables of more are grouped with these

@@ -4,7 +4,7 @@ import pandas as pd
 
 from rpexplore.analysis.query_baselines import OPTIMUM
 from rpexplore.budget import Budget
-from rpexplore.words import rounded
+from rpexplore.common.formatting import rounded
 
 TITLES = {
     OPTIMUM: "this plan",

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.spare_cells import free_standard_error
+from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.queries.plan import QueryPlan
-from rpexplore.words import plural, rounded, share_in_words
 
 
 def profile_of_cells(plan: QueryPlan) -> pd.DataFrame:

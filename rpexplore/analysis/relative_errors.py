@@ -12,9 +12,9 @@ import pandas as pd
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.orders import group_name, order_groups
+from rpexplore.common.formatting import count_in_words, plural, share_in_words
 from rpexplore.errors import WorkloadError
 from rpexplore.questions import questions
-from rpexplore.words import count_in_words, plural, share_in_words
 
 # The coefficients of variation of a curve.
 CURVE = np.geomspace(0.01, 2, 40)

@@ -6,12 +6,12 @@ from rpexplore.analysis.grids import values_in_all
 from rpexplore.analysis.provenance import label_of_found
 from rpexplore.analysis.unfinished import TO_COMPLETE, is_unfinished
 from rpexplore.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.common.formatting import plural
 from rpexplore.domain import Domain
 from rpexplore.errors import DomainError
 from rpexplore.plan import Plan
 from rpexplore.scenario import Scenario
 from rpexplore.table_lists import titles_in_words
-from rpexplore.words import plural
 
 _MAX_CSV_LINES = 1_000_000
 

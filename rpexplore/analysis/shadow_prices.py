@@ -12,9 +12,9 @@ import pandas as pd
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.analysis.standard_errors import titles
+from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.losses import Loss, MaxVariance, SumOfVariances
 from rpexplore.table_lists import titles_in_words
-from rpexplore.words import plural, rounded, share_in_words
 from rpexplore.workload import Workload
 
 MOST_OF_IT = 0.8

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
+from rpexplore.common.concurrency import one_thread
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.solvers.fitness_for_use import decoding
-from rpexplore.threads import one_thread
 
 _KNOWN = 1e-7  # what the answers leave open of a cell's count, relative: less is rounding
 

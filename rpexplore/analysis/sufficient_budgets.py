@@ -13,9 +13,9 @@ from rpexplore import privacy
 from rpexplore.analysis.budgets import USUAL_DELTA, plain, stated_delta, stated_unit
 from rpexplore.analysis.standard_errors import titles
 from rpexplore.budget import Budget
+from rpexplore.common.formatting import rounded
 from rpexplore.errors import BudgetError, WorkloadError
 from rpexplore.optimum import Optimum
-from rpexplore.words import rounded
 
 _DIGITS = 5
 

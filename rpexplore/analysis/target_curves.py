@@ -16,9 +16,9 @@ from rpexplore.analysis.sufficient_budgets import (
     smallest_budget,
 )
 from rpexplore.budget import Budget
+from rpexplore.common.formatting import rounded
 from rpexplore.losses import MaxVariance
 from rpexplore.optimum import Optimum
-from rpexplore.words import rounded
 
 MOST_STEPS = 200  # of a curve; those that are left out lie between ones that are exact
 PRESENT, AIMED = "present aim", "aimed at the targets"

@@ -10,10 +10,10 @@ import pandas as pd
 from rpexplore.analysis import standard_errors
 from rpexplore.analysis.standard_errors import MET, targets_met_in_words
 from rpexplore.analysis.table_titles import titles
+from rpexplore.common.formatting import rounded
 from rpexplore.plan import Plan
 from rpexplore.request import WorkloadRequest
 from rpexplore.target import CV, MARGIN, Target
-from rpexplore.words import rounded
 from rpexplore.workload import Workload
 
 _DIGITS = 3

@@ -23,8 +23,8 @@ from rpexplore.analysis.wishes import (
 )
 from rpexplore.budget import Budget
 from rpexplore.closure import Closure
+from rpexplore.common.formatting import rounded
 from rpexplore.optimum import Optimum
-from rpexplore.words import rounded
 from rpexplore.workload import Workload
 
 _LEAST_CHANGE = 0.05  # per cent: less than that is told as none

@@ -7,13 +7,13 @@ import numpy as np
 
 from rpexplore.analysis.table_titles import titles
 from rpexplore.attribute_sets import attribute_sets
+from rpexplore.common.formatting import plural
 from rpexplore.errors import WorkloadError
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import Scenario
 from rpexplore.settings import GroupSetting, TableSetting
 from rpexplore.table_lists import Table
 from rpexplore.target_losses import compares_with_targets
-from rpexplore.words import plural
 from rpexplore.workload import Workload
 
 LEAVE_OUT, BOOST, ADD = "leave_out", "boost", "add"

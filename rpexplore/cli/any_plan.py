@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rpexplore.common.formatting import plural
 from rpexplore.domain import Domain
 from rpexplore.ledger import AnyPlan
 from rpexplore.plan import Plan
 from rpexplore.queries import plan_file as query_plan_file
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.verification import Verification
-from rpexplore.words import plural
 
 _FORMAT = re.compile(r'\s*\{\s*"format"\s*:\s*"([^"]*)"')
 

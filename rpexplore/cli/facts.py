@@ -14,13 +14,13 @@ from rpexplore.analysis.standard_errors import least_accurate_first, of_tables
 from rpexplore.analysis.table_titles import titles
 from rpexplore.asking import askings_of
 from rpexplore.cli.output import one_line, text_table
+from rpexplore.common.exact_numbers import exact_text
+from rpexplore.common.formatting import rounded, text_of_path
 from rpexplore.domain import Domain
-from rpexplore.exact import exact_text
 from rpexplore.ledger import Account, AnyPlan, Run
 from rpexplore.plan import Plan
 from rpexplore.scenario import has_even_totals
 from rpexplore.table_lists import texts_of_tables, titles_in_words
-from rpexplore.words import rounded, text_of_path
 from rpexplore.workload import Workload
 
 DELTAS = ("1e-6", "1e-9", "1e-12")

@@ -16,8 +16,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from rpexplore.common.write import write_whole
 from rpexplore.errors import RpexploreError
-from rpexplore.write import write_whole
 
 PROGRAM = "rpexplore"
 DEBUG = "RPEXPLORE_DEBUG"

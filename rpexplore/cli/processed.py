@@ -42,11 +42,11 @@ def postprocess(
     The result is biased, and labelled so in every file; the unbiased answers stand beside, with
     their intervals. Costs no privacy.
     """
+    from rpexplore.common.formatting import capitalised, plural, share_in_words
     from rpexplore.new_folder import check_new
     from rpexplore.postprocess.combined_folder import opened
     from rpexplore.postprocess.nonnegative import GAP
     from rpexplore.postprocess.processed_folder import processed
-    from rpexplore.words import capitalised, plural, share_in_words
 
     if gap is not None and not nonnegative:
         raise RpexploreError("--gap goes with --nonnegative; leave it out, or ask for both.")

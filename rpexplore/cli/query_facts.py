@@ -9,9 +9,9 @@ import pandas as pd
 from rpexplore.analysis.spare_cells import spare_cells
 from rpexplore.cli.facts import DELTAS
 from rpexplore.cli.output import text_table
-from rpexplore.exact import exact_text
+from rpexplore.common.exact_numbers import exact_text
+from rpexplore.common.formatting import rounded, share_in_words
 from rpexplore.queries.plan import QueryPlan
-from rpexplore.words import rounded, share_in_words
 
 _MOST_CELLS = 10  # with unused budget, that a text lists
 

@@ -35,7 +35,7 @@ def release(
     """
     from rpexplore.cli import any_plan
     from rpexplore.cli.facts import account_facts, amount, announcement, booked_since
-    from rpexplore.exact import exact_text
+    from rpexplore.common.exact_numbers import exact_text
     from rpexplore.ledger import Ledger
     from rpexplore.measured_file import MARKER
     from rpexplore.new_folder import unfinished
@@ -137,7 +137,7 @@ def ledger(
     All in ρ for one record; for a person with at most m records it is m² times that.
     """
     from rpexplore.cli.facts import account_facts, account_text, run_facts
-    from rpexplore.exact import exact_fraction
+    from rpexplore.common.exact_numbers import exact_fraction
     from rpexplore.ledger import Ledger
 
     source = source_options.source_from_options(data, database, table)

@@ -17,8 +17,8 @@ from rpexplore.cli.postprocess import combine
 from rpexplore.cli.processed import postprocess
 from rpexplore.cli.queries import queries
 from rpexplore.cli.releases import ledger, release
+from rpexplore.common.formatting import rounded
 from rpexplore.errors import RpexploreError
-from rpexplore.words import rounded
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
@@ -63,8 +63,8 @@ def schema(
 ) -> None:
     """Show the attributes of a codebook, or convert it."""
     from rpexplore.cli.facts import attribute_facts, attribute_table
+    from rpexplore.common.formatting import count_in_words, plural
     from rpexplore.domain import Domain
-    from rpexplore.words import count_in_words, plural
 
     domain = Domain.load(codebook)
     if out is not None:

@@ -11,8 +11,8 @@ import webbrowser
 from collections.abc import Callable
 from typing import Any
 
+from rpexplore.common.webapp_files import app_script
 from rpexplore.errors import RpexploreError
-from rpexplore.webapp_location import app_script
 
 HOST = "127.0.0.1"
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from rpexplore.common.files import home_folder
 from rpexplore.errors import DataError
-from rpexplore.home import home_folder
 
 _SCHEMES = {
     "duckdb": "duckdb",

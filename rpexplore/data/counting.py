@@ -16,9 +16,9 @@ from math import prod
 
 import numpy as np
 
+from rpexplore.common.parallel import in_order
 from rpexplore.data.blocks import Block, Places, blocks, maximal, summed_tables
 from rpexplore.data.counts import Counts
-from rpexplore.parallel import in_order
 
 # Cells whose counts a processor's cache holds while they are counted.
 _BLOCK_CELLS = 1 << 17

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rpexplore.attribute import Categories
+from rpexplore.common.formatting import text_of_path
 from rpexplore.data.blocks import maximal
 from rpexplore.data.coding import coders
 from rpexplore.data.connections import Connection
@@ -22,7 +23,6 @@ from rpexplore.data.engine_session import Session, engine_errors, opened, parts_
 from rpexplore.data.source import PersonRule, Progress, Stamp
 from rpexplore.domain import Domain
 from rpexplore.errors import DataError
-from rpexplore.words import text_of_path
 
 
 @dataclass(frozen=True)

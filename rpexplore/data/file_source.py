@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from rpexplore.common.formatting import text_of_path
 from rpexplore.data.coding import Coder, coders
 from rpexplore.data.counting import Codes, counts_of
 from rpexplore.data.counts import Counts
@@ -19,7 +20,6 @@ from rpexplore.data.persons import kept_records
 from rpexplore.data.source import PersonRule, Progress, Stamp
 from rpexplore.domain import Domain
 from rpexplore.errors import DataError
-from rpexplore.words import text_of_path
 
 # Of the time of a run with a rule for persons: what looking for them takes.
 _PERSONS_SHARE = 0.3

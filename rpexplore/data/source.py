@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from rpexplore.common.formatting import plural
 from rpexplore.data.counts import Counts
 from rpexplore.domain import Domain
 from rpexplore.errors import DataError
-from rpexplore.words import plural
 
 Progress = Callable[[float], None]
 """Told the share of the counting that is done."""

@@ -11,6 +11,7 @@ from rpexplore.analysis import (
     shadow_prices,
 )
 from rpexplore.analysis.forecasts import SCHEMES, Forecast, plain, scheme_of
+from rpexplore.common.formatting import plural, share_in_words
 from rpexplore.export.section import Chart, Numbers, Points, Section, counts
 from rpexplore.figures import attributes as attribute_figures
 from rpexplore.figures import cell_variances as size_figures
@@ -20,7 +21,6 @@ from rpexplore.optimum import Optimum
 from rpexplore.plan import Plan
 from rpexplore.planner import optimum
 from rpexplore.scenario import has_even_totals
-from rpexplore.words import plural, share_in_words
 from rpexplore.workload import Workload
 
 OWN = "This plan"

@@ -4,10 +4,10 @@ import hashlib
 import platform
 from importlib.metadata import version
 
+from rpexplore.common.formatting import rounded
 from rpexplore.export.section import Facts, Section
 from rpexplore.plan import Plan
 from rpexplore.verification import Verification
-from rpexplore.words import rounded
 
 _SOURCES = (
     "Plan: Xiao, He, Zhang, Kifer: An Optimal and Scalable Matrix Mechanism for Noisy Marginals "

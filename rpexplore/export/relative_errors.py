@@ -2,12 +2,12 @@
 
 from rpexplore.analysis import relative_errors as relative
 from rpexplore.analysis.forecasts import Forecast
+from rpexplore.common.formatting import share_in_words
 from rpexplore.errors import WorkloadError
 from rpexplore.expected import ExpectedCounts
 from rpexplore.export.section import Chart, Numbers, Section, counts
 from rpexplore.figures.curves import shares_of_cells
 from rpexplore.plan import Plan
-from rpexplore.words import share_in_words
 
 WANTED = 0.2  # the coefficient of variation that the chart marks; the curve has all the others
 

@@ -19,6 +19,7 @@ import jinja2
 from markupsafe import Markup
 
 from rpexplore.analysis.provenance import except_found
+from rpexplore.common.formatting import plural
 from rpexplore.errors import PlanError
 from rpexplore.expected import ExpectedCounts
 from rpexplore.export.accuracy import accuracy, tables_asked_for
@@ -33,7 +34,6 @@ from rpexplore.export.targets import targets
 from rpexplore.plan import Plan
 from rpexplore.request import WorkloadRequest
 from rpexplore.verification import verify
-from rpexplore.words import plural
 
 # Numbers of a chart with more rows than this are a file of their own.
 MOST_ROWS, MOST_ROWS_STILL = 300, 40

@@ -6,12 +6,12 @@ import pandas as pd
 from rpexplore.analysis.provenance import found_in_words
 from rpexplore.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.basis import Basis
+from rpexplore.common.formatting import plural
 from rpexplore.domain import Domain
 from rpexplore.export.section import Facts, Numbers, Section
 from rpexplore.plan import Plan
 from rpexplore.questions import Questions, questions
 from rpexplore.strategy import Strategy
-from rpexplore.words import plural
 from rpexplore.workload import Workload
 
 FIRST_VALUES = 4

@@ -6,6 +6,7 @@ from typing import Any
 
 from rpexplore.analysis.provenance import except_found
 from rpexplore.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.common.formatting import rounded
 from rpexplore.export.literals import call, literal, wrapped
 from rpexplore.export.recipe import Recipe, budget_texts
 from rpexplore.export.script_tables import needs_tables_csv, workload_source
@@ -13,7 +14,6 @@ from rpexplore.loss_text import options_of_loss
 from rpexplore.losses import Loss
 from rpexplore.plan import Plan
 from rpexplore.request import WorkloadRequest
-from rpexplore.words import rounded
 
 FILENAME = "plan.py"
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rpexplore.words import rounded
+from rpexplore.common.formatting import rounded
 
 _NUMBER = re.compile(r"[-±0-9.,e^% ]*|over 10\^300")
 

@@ -5,6 +5,7 @@ import numpy as np
 from rpexplore.analysis import budget_reasons, standard_errors, targets_met
 from rpexplore.analysis.alike import cells_differ
 from rpexplore.analysis.sufficient_budgets import sufficient
+from rpexplore.common.formatting import share_in_words
 from rpexplore.errors import BudgetError
 from rpexplore.export.section import Numbers, Section
 from rpexplore.losses import MaxVariance
@@ -12,7 +13,6 @@ from rpexplore.plan import Plan
 from rpexplore.reach import reach
 from rpexplore.request import WorkloadRequest
 from rpexplore.target_losses import MustsFirst
-from rpexplore.words import share_in_words
 
 MOST_SHOWN, MOST_HOLDERS = 20, 10
 _OF_WORST_CELLS = "A target is met when the least accurate cell of its table meets it."

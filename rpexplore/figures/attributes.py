@@ -3,10 +3,10 @@
 import pandas as pd
 import plotly.graph_objects as go
 
+from rpexplore.common.formatting import plural, rounded
 from rpexplore.figures.axes import BLUE, finished, log_axis, log_range, plotly_text, style
 from rpexplore.figures.labels import shortened
 from rpexplore.figures.marks import marked_line
-from rpexplore.words import plural, rounded
 
 
 def standard_errors_by_attribute(frame: pd.DataFrame, middle: float, counted: str) -> go.Figure:

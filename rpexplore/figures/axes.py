@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from rpexplore.words import rounded
+from rpexplore.common.formatting import rounded
 
 BLUE = "#3c76c3"
 GREY = "#7f858d"

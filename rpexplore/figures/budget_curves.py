@@ -11,6 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rpexplore import privacy
+from rpexplore.common.formatting import plural, rounded
 from rpexplore.figures.axes import (
     GREY,
     GRID,
@@ -22,7 +23,6 @@ from rpexplore.figures.axes import (
     style,
 )
 from rpexplore.figures.labels import apart, shortened
-from rpexplore.words import plural, rounded
 
 _HEIGHT = 385
 _WIDTH, _CHARACTER = 560, 6.5  # pixels, about: of a chart between its margins, of a letter

@@ -5,6 +5,7 @@ import math
 import pandas as pd
 import plotly.graph_objects as go
 
+from rpexplore.common.formatting import plural, rounded
 from rpexplore.figures.axes import (
     BLUE,
     finished,
@@ -13,7 +14,6 @@ from rpexplore.figures.axes import (
     plotly_text,
     style,
 )
-from rpexplore.words import plural, rounded
 
 
 def standard_errors_by_order(frame: pd.DataFrame, counted: str) -> go.Figure:

@@ -5,8 +5,8 @@ import math
 import pandas as pd
 import plotly.graph_objects as go
 
+from rpexplore.common.formatting import rounded
 from rpexplore.figures.axes import finished, log_axis, log_range, plotly_text, style
-from rpexplore.words import rounded
 
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LARGEST_BUBBLE = 14  # px

@@ -3,9 +3,9 @@
 import pandas as pd
 import plotly.graph_objects as go
 
+from rpexplore.common.formatting import rounded
 from rpexplore.figures.axes import GRID, finished, log_axis, log_range, plotly_text, style
 from rpexplore.figures.marks import marked_line
-from rpexplore.words import rounded
 
 
 def shares_of_tables(frame: pd.DataFrame, counted: str) -> go.Figure:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import pandas as pd
 import plotly.graph_objects as go
 
+from rpexplore.common.formatting import rounded
 from rpexplore.figures.axes import GRID, finished, log_axis, log_range, plotly_text, style
-from rpexplore.words import rounded
 
 _HEIGHT = 385
 _OVERLAP = 1.001  # marks within this factor in both errors have one label

@@ -5,9 +5,9 @@ import math
 import pandas as pd
 import plotly.graph_objects as go
 
+from rpexplore.common.formatting import rounded
 from rpexplore.figures.axes import finished, log_axis, plotly_text, style
 from rpexplore.figures.labels import shortened
-from rpexplore.words import rounded
 
 _ROW = 34  # pixels
 _LEAST_MARGIN = 1.03  # around the marks, a factor

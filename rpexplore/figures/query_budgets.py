@@ -4,8 +4,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rpexplore.analysis.query_baselines import OPTIMUM
+from rpexplore.common.formatting import rounded
 from rpexplore.figures.axes import finished, plotly_text, style
-from rpexplore.words import rounded
 
 _PLAN, _OTHER = style(0), style(1)
 

@@ -4,10 +4,10 @@ import plotly.graph_objects as go
 
 from rpexplore.analysis.cell_accuracy import Axis
 from rpexplore.analysis.released_cells import ReleasedCells
+from rpexplore.common.formatting import rounded
 from rpexplore.figures.axes import GREY, GRID, STYLES, finished, plotly_text, style
 from rpexplore.figures.category_axis import category_axis
 from rpexplore.figures.labels import shortened
-from rpexplore.words import rounded
 
 MOST_BARS, MOST_GROUPS = 2000, len(STYLES)
 

@@ -3,9 +3,9 @@
 import pandas as pd
 import plotly.graph_objects as go
 
+from rpexplore.common.formatting import share_in_words
 from rpexplore.figures.axes import GREY, finished, plotly_text, style
 from rpexplore.figures.labels import shortened
-from rpexplore.words import share_in_words
 
 
 def bars(frame: pd.DataFrame, names: str, what: str) -> go.Figure:

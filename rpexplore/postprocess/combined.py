@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from rpexplore.attribute import Attribute, Categories
+from rpexplore.common.formatting import text_of_path
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocess.estimates import Estimates, Places
 from rpexplore.postprocess.noisy_marginal import NoisyMarginal
@@ -21,7 +22,6 @@ from rpexplore.postprocess.same_records import RunOf, refuse_other_records
 from rpexplore.postprocess.source import refuse_unlike
 from rpexplore.release_folder import Release
 from rpexplore.strategy import Strategy
-from rpexplore.words import text_of_path
 
 _MANY_CELLS = 16  # of two different tables are hardly ever all within a half of each other
 

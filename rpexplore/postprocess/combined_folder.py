@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 
 from rpexplore.codebook import attributes_from_schema, schema_from_attributes
+from rpexplore.common.exact_numbers import exact_text
+from rpexplore.common.parallel import in_order
 from rpexplore.domain import Domain
 from rpexplore.errors import ReleaseError, RpexploreError
-from rpexplore.exact import exact_text
 from rpexplore.manifest import CONFIDENCE, file_entry
 from rpexplore.new_folder import check_new, check_room, new_folder
-from rpexplore.parallel import in_order
 from rpexplore.postprocess.combined_readme import readme
 from rpexplore.postprocess.estimates import Estimates
 from rpexplore.postprocess.source import Source

@@ -1,8 +1,8 @@
 """The README of a folder of combined tables: what the numbers are, and where they came from."""
 
+from rpexplore.common.formatting import rounded
 from rpexplore.postprocess.estimates import Estimates
 from rpexplore.postprocess.source import Source
-from rpexplore.words import rounded
 
 _TEXT = """# Noisy tables, {label}
 

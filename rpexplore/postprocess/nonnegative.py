@@ -24,12 +24,12 @@ from typing import TypeVar
 
 import numpy as np
 
+from rpexplore.common.concurrency import in_one_thread
+from rpexplore.common.parallel import in_order
 from rpexplore.errors import ReleaseError
-from rpexplore.parallel import in_order
 from rpexplore.postprocess.table_map import Contributions, Places, TableMap, subsets
 from rpexplore.solvers.solution import share_done
 from rpexplore.strategy import Strategy
-from rpexplore.threads import in_one_thread
 
 GAP = 1e-3
 """Where the search stops unless told otherwise; finer is lost in the noise."""

@@ -27,10 +27,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from rpexplore.common.parallel import in_order
 from rpexplore.errors import ReleaseError
 from rpexplore.manifest import CONFIDENCE, file_entry
 from rpexplore.new_folder import check_new, check_room, new_folder
-from rpexplore.parallel import in_order
 from rpexplore.postprocess.estimates import Estimates
 from rpexplore.postprocess.nonnegative import GAP, Nonnegative
 from rpexplore.postprocess.nonnegative import nonnegative as nearest_nonnegative

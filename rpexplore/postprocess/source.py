@@ -10,10 +10,10 @@ from fractions import Fraction
 from typing import Any
 
 from rpexplore.budget import Budget
+from rpexplore.common.exact_numbers import exact_fraction, exact_text
+from rpexplore.common.formatting import plural, rounded
 from rpexplore.errors import ReleaseError
-from rpexplore.exact import exact_fraction, exact_text
 from rpexplore.privacy import guarantees
-from rpexplore.words import plural, rounded
 
 _LISTED = 6  # as many amounts of ρ are shown one by one
 

@@ -16,8 +16,8 @@ from typing import TypeAlias
 import numpy as np
 
 from rpexplore.attribute import LEVELS, Attribute, Bins, Categories, Integers
+from rpexplore.common.exact_numbers import shown
 from rpexplore.errors import WorkloadError
-from rpexplore.exact import shown
 
 Value: TypeAlias = str | Decimal  # a text in quotation marks, or a number
 

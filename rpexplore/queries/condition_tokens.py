@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
+from rpexplore.common.exact_numbers import shown
 from rpexplore.errors import WorkloadError
-from rpexplore.exact import shown
 from rpexplore.queries.comparisons import Value
 
 MAX_LENGTH = 20_000  # characters of one condition

@@ -15,9 +15,9 @@ import math
 
 import numpy as np
 
+from rpexplore.common.exact_numbers import shown
 from rpexplore.domain import Domain
 from rpexplore.errors import DomainError, WorkloadError
-from rpexplore.exact import shown
 from rpexplore.queries.comparisons import MIRRORED, values_among, values_where
 from rpexplore.queries.condition_tokens import NAME, SIGN, Token, refused, text_of_name, tokens_of
 from rpexplore.queries.query_list import checked_n_cells

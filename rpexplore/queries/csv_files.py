@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from rpexplore.common.exact_numbers import shown
+from rpexplore.common.formatting import plural
 from rpexplore.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.exact import shown
 from rpexplore.queries.builders import marginal_queries
 from rpexplore.queries.query_list import QueryList, checked_n_cells
 from rpexplore.queries.stated import StatedLines, StatedQueries
 from rpexplore.target import Target
-from rpexplore.words import plural
 
 NAME, CONDITION, TARGET = "name", "condition", "target"
 _MOST_SHOWN = 4

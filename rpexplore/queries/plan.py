@@ -12,14 +12,14 @@ import numpy as np
 from rpexplore import privacy
 from rpexplore.budget import Budget
 from rpexplore.certificate import Certificate
+from rpexplore.common.exact_numbers import Exact, float_at_least
+from rpexplore.common.formatting import plural, rounded
+from rpexplore.common.numerics import normal_quantile
+from rpexplore.common.write import write_whole
 from rpexplore.errors import PlanError
-from rpexplore.exact import Exact, float_at_least
-from rpexplore.normal import normal_quantile
 from rpexplore.queries import plan_file
 from rpexplore.queries.query_list import QueryList
 from rpexplore.queries.strategy import QueryStrategy
-from rpexplore.words import plural, rounded
-from rpexplore.write import write_whole
 
 LARGEST_GAMMA_SQUARED = Fraction(2**92)
 """The noise scale γ² must be below this, so that noise can be drawn in 64-bit integers."""

@@ -15,8 +15,8 @@ import numpy as np
 from rpexplore import codebook
 from rpexplore.budget import Budget
 from rpexplore.certificate import Certificate
+from rpexplore.common.exact_numbers import exact_fraction, exact_text, shown
 from rpexplore.errors import PlanError, RpexploreError
-from rpexplore.exact import exact_fraction, exact_text, shown
 from rpexplore.queries.query_list import QueryList
 from rpexplore.queries.strategy import QueryStrategy
 

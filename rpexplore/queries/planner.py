@@ -10,13 +10,13 @@ import numpy as np
 
 from rpexplore.budget import Budget
 from rpexplore.certificate import Certificate
+from rpexplore.common.concurrency import one_thread
 from rpexplore.errors import PlanError
 from rpexplore.queries.plan import QueryPlan, check_scale
 from rpexplore.queries.query_list import QueryList
 from rpexplore.queries.strategy import QueryStrategy
 from rpexplore.solvers.fitness_for_use import TOLERANCE, fitness_for_use
 from rpexplore.solvers.integer_queries import integer_measurement
-from rpexplore.threads import one_thread
 
 TOLERANCE_LEAST = 1e-6
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from rpexplore import codebook
 from rpexplore.attribute import is_text
+from rpexplore.common.exact_numbers import shown
+from rpexplore.common.formatting import count_in_words
 from rpexplore.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.exact import shown
-from rpexplore.words import count_in_words
 
 MAX_CELLS = 1_024
 MAX_QUERIES = 10_000

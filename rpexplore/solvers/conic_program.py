@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from rpexplore.closure import Closure
-from rpexplore.conic import smallest_value
+from rpexplore.common.conic import smallest_value
 from rpexplore.convex_losses import SymmetricLoss
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.own_loss import ConvexLoss

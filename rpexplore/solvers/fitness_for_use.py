@@ -26,8 +26,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, qr, solve_triangular
 
+from rpexplore.common.concurrency import in_one_thread
 from rpexplore.solvers.query_root import FactoredQueries, QueryRoot
-from rpexplore.threads import in_one_thread
 
 TOLERANCE = 1e-4
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rpexplore.common.concurrency import in_one_thread
 from rpexplore.solvers.fixed_point import fixed_point
 from rpexplore.solvers.query_root import FactoredQueries, QueryRoot
-from rpexplore.threads import in_one_thread
 
 
 @dataclass(frozen=True, eq=False)

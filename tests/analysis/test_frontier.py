@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import frontier as trade
+from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
 from rpexplore.planner import optimum
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import Scenario
-from rpexplore.words import rounded
 from tests.oracles import random_workload
 from tests.strategies import workloads
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import standard_errors, targets_met
+from rpexplore.common.formatting import rounded
 from rpexplore.scenario import Scenario
 from rpexplore.settings import GroupSetting, TableSetting
 from rpexplore.target import parse_target
-from rpexplore.words import rounded
 from tests.strategies import workloads
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})

@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import rpexplore as rp
+from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.ledger import Ledger
 from rpexplore.release import Release
-from rpexplore.webapp_location import sample_data_folder
 from tests.browser.conftest import settled
 
 PATHS = [

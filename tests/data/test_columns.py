@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rpexplore import Attribute, Categories, Domain
+from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.data import columns as module
 from rpexplore.data.columns import (
     MOST_LETTERS,
@@ -21,7 +22,6 @@ from rpexplore.data.columns import (
     read_header,
 )
 from rpexplore.errors import DataError
-from rpexplore.webapp_location import sample_data_folder
 from tests.data.coded_records import read_records
 
 SECRET = "s3cr3t-value"

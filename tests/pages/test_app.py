@@ -119,4 +119,6 @@ def test_no_cache_is_shared_between_sessions():
             if isinstance(target, ast.Name) and target.id.islower()
         }
         # Since when runs are going, by their records, and the lock of that list.
-        assert holders <= ({"_going", "_lock"} if path == ROOT / "pages/_run.py" else set()), path.name
+        assert holders <= ({"_going", "_lock"} if path == ROOT / "pages/_run.py" else set()), (
+            path.name
+        )

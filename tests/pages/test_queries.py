@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
+from rpexplore.common.formatting import rounded
 from rpexplore.drafts import Drafts
 from rpexplore.errors import PlanError
 from rpexplore.queries.csv_files import stated_from_csv
@@ -17,7 +18,6 @@ from rpexplore.queries.stated import StatedQueries, stated_from_text
 from rpexplore.queries.verification import verify_queries
 from rpexplore.scenario import Scenario
 from rpexplore.study import Study
-from rpexplore.words import rounded
 from tests.pages.conftest import HOSTILE
 from tests.query_lists import marginals, prefix
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 import rpexplore as rp
+from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.errors import ReleaseError
 from rpexplore.ledger import Ledger
 from rpexplore.release import Release
 from rpexplore.release import release as run_release
 from rpexplore.scenario import Scenario
-from rpexplore.webapp_location import sample_data_folder
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import duckdb
 import pytest
 
 import rpexplore as rp
+from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.ledger import Ledger
 from rpexplore.release import Release
-from rpexplore.webapp_location import sample_data_folder
 from tests.stopped_runs import killed
 
 DATABASE = "A table of a database"

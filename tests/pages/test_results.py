@@ -10,11 +10,11 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.basis import Prefix
+from rpexplore.common.formatting import rounded
 from rpexplore.postprocess.combined_folder import load_combined
 from rpexplore.postprocess.processed_folder import processed
 from rpexplore.postprocess.processed_tables import ProcessedTables
 from rpexplore.release import Release, release
-from rpexplore.words import rounded
 
 DOMAIN = rp.Domain(
     (

@@ -8,11 +8,11 @@ import pytest
 
 from pages._fairness_cells import CELLS_VIEW
 from rpexplore.analysis.forecasts import SCHEMES
+from rpexplore.common.formatting import rounded
 from rpexplore.expected import ExpectedCounts
 from rpexplore.planner import optimum
 from rpexplore.settings import TableSetting
 from rpexplore.study import Study
-from rpexplore.words import rounded
 from tests.analysis import bases
 
 SCENARIO = bases.scenario()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rpexplore.errors import RpexploreError
 
-_PACKAGE = Path(__file__).resolve().parent
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def app_script() -> Path:

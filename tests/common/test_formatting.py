@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore.words import (
+from rpexplore.common.formatting import (
     column_format,
     count_in_words,
     data_size,

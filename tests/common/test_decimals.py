@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rpexplore.decimals import Decimals
-from rpexplore.exact import exact_text
+from rpexplore.common.decimals import Decimals
+from rpexplore.common.exact_numbers import exact_text
 
 positive = st.floats(1e-200, 1e200)
 numbers = st.tuples(st.integers(1, 10**18 - 1), st.integers(-60, 60))
