@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages._session import escaped, kept
 from rpexplore.analysis import released_cells
-from rpexplore.attribute import Attribute, Categories
+from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.errors import RpexploreError
 from rpexplore.postprocess.results import Results
 from rpexplore.table_lists import Table

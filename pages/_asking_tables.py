@@ -6,8 +6,8 @@ from pages._asking_way import forget_file, way_input
 from pages._session import change, current, escaped, say, show_messages
 from rpexplore.analysis import asking_words
 from rpexplore.analysis.standard_errors import titles
-from rpexplore.attribute import Attribute
 from rpexplore.basis import Basis, Identity
+from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import RpexploreError
 from rpexplore.table_lists import Table, title, titles_in_words
 

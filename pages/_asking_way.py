@@ -7,8 +7,8 @@ import streamlit as st
 
 from pages._session import bind, escaped, revision, say
 from rpexplore.analysis import asking_words
-from rpexplore.attribute import Attribute
 from rpexplore.basis import Basis, Hierarchy, Windows
+from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import RpexploreError
 from rpexplore.own_questions import Own
 

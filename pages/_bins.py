@@ -5,7 +5,7 @@ import streamlit as st
 from pages._session import change_domain, current, escaped, revision, show_messages
 from rpexplore.analysis import bins
 from rpexplore.analysis.grids import domain_with_values
-from rpexplore.attribute import Bins, Integers
+from rpexplore.domain.attribute import Bins, Integers
 from rpexplore.errors import DomainError
 
 HERE = "bins"

@@ -11,7 +11,7 @@ from pages._task import Note, Task, follow
 from rpexplore.analysis import schema_sources
 from rpexplore.common.formatting import plural
 from rpexplore.data.columns import FoundValues, Header, found_values
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 
 PATIENCE = 2.0  # seconds a click waits for a small file before its progress is shown
 TASK = "columns task"

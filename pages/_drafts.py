@@ -9,7 +9,7 @@ import hashlib
 import streamlit as st
 
 from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.drafts import Draft, Drafts
 from rpexplore.errors import RpexploreError
 from rpexplore.scenario import Scenario

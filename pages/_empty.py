@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages._session import current, escaped
-from rpexplore.analysis.unfinished import unfinished
+from rpexplore.domain.unfinished import unfinished
 
 WITHOUT = ("Schema", "Scenarios", "Results")  # the pages that need no attributes
 

@@ -8,8 +8,8 @@ from pages._fairness_tables import names_of
 from pages._session import bind, change, current, escaped, kept, show_messages
 from rpexplore.analysis import relative_errors as relative
 from rpexplore.analysis.forecasts import Forecast
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.expected import ExpectedCounts
 from rpexplore.figures import curves
 
 HERE = "expected"

@@ -3,8 +3,8 @@
 import streamlit as st
 
 from pages._session import escaped
-from rpexplore.analysis.provenance import found_in_words
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.provenance import found_in_words
 
 
 def found_warning(domain: Domain) -> None:

@@ -15,8 +15,8 @@ from pages._session import (
 )
 from rpexplore.analysis import grids
 from rpexplore.analysis.bins import numbered
-from rpexplore.analysis.unfinished import is_unfinished
-from rpexplore.attribute import Attribute, Categories
+from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.unfinished import is_unfinished
 
 HERE = "labels"
 LISTED, NUMBERS = "categories", "numbers"

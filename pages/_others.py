@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages._session import escaped
 from rpexplore.analysis.grids import values_of
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.plan import Plan
 
 

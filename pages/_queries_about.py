@@ -7,7 +7,7 @@ import streamlit as st
 from pages._queries_list import CHOSEN, HERE, domain, replace_list
 from pages._session import bind, change, current, escaped, say
 from rpexplore.common.formatting import plural
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.queries.domains import choosable, chosen_domain
 from rpexplore.queries.edits import about_attributes, are_of_schema, differences_from_schema
 from rpexplore.queries.presets import PRESETS

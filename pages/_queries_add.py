@@ -5,7 +5,7 @@ import streamlit as st
 from pages._queries_list import HERE, default_target, domain
 from pages._session import change, current, say
 from rpexplore.analysis.query_outcomes import queries_in_words
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.builders import cumulative_queries, marginal_queries, range_queries
 from rpexplore.queries.edits import with_queries

@@ -5,7 +5,7 @@ import streamlit as st
 from pages._queries_list import HERE, MOST_LISTED, default_target, domain, replace_list
 from pages._session import current, kept, revision, say
 from rpexplore.analysis.query_outcomes import queries_in_words
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.queries.csv_files import (
     csv_of_coefficients,

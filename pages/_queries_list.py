@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages._session import bind, change, current, escaped, kept, revision
 from rpexplore.analysis.query_outcomes import queries_in_words
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.queries.domains import choosable, chosen_domain
 from rpexplore.queries.edits import domain_of_text, example_text

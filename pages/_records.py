@@ -13,7 +13,7 @@ from rpexplore.data.connections import connection_named, names_there, secrets_fi
 from rpexplore.data.engine_source import EngineSource
 from rpexplore.data.file_source import FileSource
 from rpexplore.data.source import Source
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.plan import Plan
 

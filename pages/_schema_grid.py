@@ -13,7 +13,7 @@ from pages._session import (
     typed,
 )
 from rpexplore.analysis import grids, schema_sources
-from rpexplore.analysis.unfinished import unfinished
+from rpexplore.domain.unfinished import unfinished
 
 HERE = "schema"
 GRID = "schema grid"  # its messages stand below it

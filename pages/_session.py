@@ -12,7 +12,7 @@ import streamlit as st
 
 from pages import all_pages
 from pages._drafts import open_draft, save_draft
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.scenario import Scenario
 from rpexplore.study import Study

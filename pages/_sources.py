@@ -9,7 +9,7 @@ from pages._session import change, change_domain, current, revision, say
 from rpexplore.analysis import schema_sources
 from rpexplore.common.formatting import plural
 from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 
 SAMPLE, FILE, HEADER = "Sample survey", "Codebook file", "Header of a data file"
 TYPED, PLAN, EMPTY = "Typed in", "Plan file", "Empty"

@@ -4,8 +4,8 @@ import streamlit as st
 
 from pages._drafts import new_study, other_drafts
 from pages._session import change_study, escaped, open_saved, say, study
-from rpexplore.analysis.provenance import except_found
 from rpexplore.common.formatting import plural
+from rpexplore.domain.provenance import except_found
 from rpexplore.study import Study
 
 

@@ -2,12 +2,12 @@
 
 from importlib.metadata import version
 
-from rpexplore.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.basis import Hierarchy, Identity, Prefix, Ranges, Windows
 from rpexplore.basis_file import own_from_bytes
 from rpexplore.budget import Budget
 from rpexplore.convex_losses import MeanAndMax, PNorm, SquaredExcess, TailMean
-from rpexplore.domain import Domain
+from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.losses import MaxVariance, SumOfVariances
 from rpexplore.own_loss import ConvexLoss

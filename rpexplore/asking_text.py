@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from rpexplore.asking import Asking, asked, askings_with
-from rpexplore.attribute import Attribute
 from rpexplore.basis import Basis, Hierarchy, Identity, Prefix, Ranges, Windows
-from rpexplore.domain import Domain
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.own_questions import Own
 from rpexplore.table_lists import table_from_text, title

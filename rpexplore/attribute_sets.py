@@ -13,7 +13,7 @@ from typing import NoReturn
 import numpy as np
 
 from rpexplore.common.exact_numbers import whole_number
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 
 AttributeSet = Iterable[str] | str

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, TypeAlias
 
-from rpexplore.attribute import Attribute
 from rpexplore.common.exact_numbers import whole_number
+from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import WorkloadError
 from rpexplore.own_questions import Own
 

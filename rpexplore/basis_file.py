@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from rpexplore.attribute import Attribute, Categories
+from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.errors import WorkloadError
 from rpexplore.own_questions import MAX_OWN_QUESTIONS, Own, check_own_size
 

@@ -20,7 +20,7 @@ from rpexplore.common.exact_numbers import Exact, exact_fraction
 from rpexplore.common.formatting import data_size, plural
 from rpexplore.data.counts import Counts
 from rpexplore.data.source import PersonRule, Source, Stamp
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError, LedgerError, PlanError, ReleaseError
 from rpexplore.ledger import AnyPlan, Ledger
 from rpexplore.new_folder import new_folder, unfinished

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rpexplore.attribute import Attribute, is_text
+from rpexplore.domain.attribute import Attribute, is_text
 from rpexplore.errors import WorkloadError
 
 MAX_OWN_VALUES = 1_000

@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore import codebook
 from rpexplore.budget import Budget
 from rpexplore.certificate import Certificate
 from rpexplore.closure import Closure
 from rpexplore.common.decimals import Decimals
 from rpexplore.common.exact_numbers import exact_fraction, exact_text
 from rpexplore.common.json_fields import check_keys, columns, dumps, floats, not_negative
-from rpexplore.domain import Domain
+from rpexplore.domain import codebook
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError, RpexploreError
 from rpexplore.loss_json import loss_from_json, loss_to_json
 from rpexplore.losses import Loss, MaxVariance, SumOfVariances

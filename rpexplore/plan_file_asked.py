@@ -11,7 +11,7 @@ import numpy as np
 from rpexplore.basis import Basis, from_json, to_json
 from rpexplore.closure import Closure
 from rpexplore.common.json_fields import columns, dumps, not_negative
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.solvers.solution import CellPrices
 from rpexplore.strategy import Strategy, measured_places

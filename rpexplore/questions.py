@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rpexplore.attribute import LEVELS, Attribute
 from rpexplore.basis import Basis, Hierarchy, Identity, Prefix, Windows
+from rpexplore.domain.attribute import LEVELS, Attribute
 from rpexplore.own_questions import Own
 
 

@@ -27,11 +27,11 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from rpexplore.accuracy import normal_quantile, residuals_within
-from rpexplore.attribute import Attribute, Categories
 from rpexplore.basis import Basis, Hierarchy, Identity
 from rpexplore.cells import Cells
 from rpexplore.contributions import Contributions
-from rpexplore.domain import Domain
+from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError
 from rpexplore.manifest import CONFIDENCE, checked_manifest, file_entry, write_manifest
 from rpexplore.measured_file import MeasuredFile

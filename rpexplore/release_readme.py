@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rpexplore.attribute import Attribute
 from rpexplore.basis import Basis
+from rpexplore.domain.attribute import Attribute
 from rpexplore.plan import Plan
 from rpexplore.questions import questions
 from rpexplore.verification import guarantee

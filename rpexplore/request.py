@@ -15,7 +15,7 @@ from rpexplore.asking import Asking, asked, askings_of, askings_with, check_aski
 from rpexplore.basis import Basis
 from rpexplore.common.exact_numbers import shown, whole_number
 from rpexplore.common.formatting import plural
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.settings import (
     GroupSetting,

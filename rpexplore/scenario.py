@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore import codebook
-from rpexplore.attribute import is_text
 from rpexplore.basis import Basis
 from rpexplore.budget import Budget
 from rpexplore.common.exact_numbers import shown
-from rpexplore.domain import Domain
+from rpexplore.domain import codebook
+from rpexplore.domain.attribute import is_text
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.expected import ExpectedCounts
 from rpexplore.loss_json import loss_from_json, loss_to_json
 from rpexplore.losses import Loss, SumOfVariances
 from rpexplore.plan import Plan

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from rpexplore.asking import Asking, without_needless
 from rpexplore.basis import Hierarchy
 from rpexplore.common.formatting import plural
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.request import WorkloadRequest
 from rpexplore.table_lists import Table, titles_in_words

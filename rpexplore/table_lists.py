@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from rpexplore.common.exact_numbers import shown
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.target import Target, parse_target
 from rpexplore.workload import Workload

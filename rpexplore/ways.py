@@ -5,9 +5,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from rpexplore.attribute import Attribute
 from rpexplore.basis import Basis, Identity, to_json
-from rpexplore.domain import Domain
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 
 Bases = tuple[tuple[Basis, ...], ...]

@@ -10,7 +10,7 @@ import numpy as np
 from rpexplore.attribute_sets import AttributeSet, attribute_sets, padded, refuse_too_many
 from rpexplore.basis import Basis
 from rpexplore.common.exact_numbers import shown, whole_number
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.target import Target
 from rpexplore.ways import Bases, settled_ways

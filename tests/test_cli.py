@@ -23,7 +23,7 @@ from rpexplore.budget import Budget
 from rpexplore.cli import cli, options, output, verbs
 from rpexplore.common import webapp_files as webapp_location
 from rpexplore.convex_losses import PNorm
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError, RpexploreError
 from rpexplore.ledger import Ledger
 from rpexplore.losses import SumOfVariances

@@ -12,7 +12,7 @@ import pytest
 from rpexplore import Budget
 from rpexplore.cli.any_plan import says_queries
 from rpexplore.cli.query_options import named_presets
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.ledger import Ledger
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import query_optimum

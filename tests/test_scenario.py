@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.attribute import Attribute, Bins, Categories
+from rpexplore.domain.attribute import Attribute, Bins, Categories
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import DomainError, WorkloadError
-from rpexplore.expected import ExpectedCounts
 from rpexplore.queries.presets import age_pyramid
 from rpexplore.queries.stated import StatedQueries, stated_from_text
 from rpexplore.request import KINDS

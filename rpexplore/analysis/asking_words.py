@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 
-from rpexplore.attribute import Attribute, Categories
 from rpexplore.basis import (
     MAX_VALUES,
     Basis,
@@ -18,6 +17,7 @@ from rpexplore.basis import (
 )
 from rpexplore.basis_file import own_from_csv, own_from_npy
 from rpexplore.common.formatting import joined, plural
+from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.errors import WorkloadError
 from rpexplore.own_questions import MAX_OWN_VALUES, Own
 from rpexplore.questions import questions

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import pandas as pd
 
-from rpexplore.attribute import MAX_SIZE, Bins, Integers
 from rpexplore.common.formatting import plural
+from rpexplore.domain.attribute import MAX_SIZE, Bins, Integers
 from rpexplore.errors import DomainError
 
 Numeric = Integers | Bins

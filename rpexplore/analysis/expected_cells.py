@@ -18,7 +18,7 @@ import numpy as np
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.table_titles import titles
 from rpexplore.common.formatting import plural
-from rpexplore.expected import ExpectedCounts
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.questions import questions
 from rpexplore.workload import Workload
 

@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from rpexplore.analysis.bins import as_bins, bins_of_texts, edge_texts
-from rpexplore.analysis.unfinished import TO_COMPLETE, is_unfinished
-from rpexplore.attribute import LEVELS, Attribute, Bins, Categories, Integers
-from rpexplore.domain import Domain
+from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.unfinished import TO_COMPLETE, is_unfinished
 from rpexplore.errors import DomainError
 
 CATEGORIES, INTEGERS, BINS = "categories", "whole numbers", "intervals"

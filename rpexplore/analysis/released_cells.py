@@ -12,9 +12,9 @@ import pandas as pd
 
 from rpexplore.analysis.cell_accuracy import Axis
 from rpexplore.analysis.standard_errors import MARGIN
-from rpexplore.attribute import Attribute, Categories
 from rpexplore.common.formatting import joined, plural, rounded
-from rpexplore.domain import Domain
+from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 
 _ESTIMATES = ("value", "standard_error", "lower_95", "upper_95")

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Mapping, Sequence
 
 from rpexplore.analysis.grids import values_in_all
-from rpexplore.analysis.provenance import label_of_found
-from rpexplore.analysis.unfinished import TO_COMPLETE, is_unfinished
-from rpexplore.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.common.formatting import plural
-from rpexplore.domain import Domain
+from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.provenance import label_of_found
+from rpexplore.domain.unfinished import TO_COMPLETE, is_unfinished
 from rpexplore.errors import DomainError
 from rpexplore.plan import Plan
 from rpexplore.scenario import Scenario

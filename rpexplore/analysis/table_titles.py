@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from rpexplore.attribute import Attribute
 from rpexplore.basis import Basis, Hierarchy, Identity, Own, Prefix, Windows
+from rpexplore.domain.attribute import Attribute
 from rpexplore.table_lists import title
 from rpexplore.workload import Workload
 

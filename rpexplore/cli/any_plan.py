@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rpexplore.common.formatting import plural
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.ledger import AnyPlan
 from rpexplore.plan import Plan
 from rpexplore.queries import plan_file as query_plan_file

@@ -16,7 +16,7 @@ from rpexplore.asking import askings_of
 from rpexplore.cli.output import one_line, text_table
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import rounded, text_of_path
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.ledger import Account, AnyPlan, Run
 from rpexplore.plan import Plan
 from rpexplore.scenario import has_even_totals

@@ -10,9 +10,9 @@ import typer
 from rpexplore.errors import BudgetError, DomainError, RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
-    from rpexplore.attribute import Attribute
     from rpexplore.budget import Budget
-    from rpexplore.domain import Domain
+    from rpexplore.domain.attribute import Attribute
+    from rpexplore.domain.domain import Domain
     from rpexplore.own_questions import Own
     from rpexplore.workload import AttributeSet, Workload
 
@@ -259,7 +259,7 @@ def workload_from_options(
 
 def chosen_from_options(domain: "Domain", options: Sequence[str]) -> "dict[str, list[float]]":
     """{attribute: question} of options such as age=18..24; either may hold an equals sign."""
-    from rpexplore.selection import chosen
+    from rpexplore.domain.value_selection import chosen
 
     texts = _by_attribute(
         domain, options, "A question", "the values that count, such as age=18..24"

@@ -12,7 +12,7 @@ from rpexplore.cli.output import progress, say, say_json
 from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
-    from rpexplore.domain import Domain
+    from rpexplore.domain.domain import Domain
     from rpexplore.postprocess.noisy_marginal import NoisyMarginal
 
 # The verb imports what it needs itself, so that none waits for what it does not use.

@@ -11,7 +11,7 @@ from rpexplore.cli.options import bytes_of, text_of
 from rpexplore.errors import WorkloadError
 
 if TYPE_CHECKING:
-    from rpexplore.domain import Domain
+    from rpexplore.domain.domain import Domain
     from rpexplore.queries.presets import Preset
     from rpexplore.queries.query_list import QueryList
 
@@ -75,7 +75,7 @@ def named_presets() -> "list[tuple[PresetName, Preset]]":
 
 def domain_from_options(codebook: Path, attributes: str | None) -> "Domain":
     """The domain of the attributes that are named, or else of all."""
-    from rpexplore.domain import Domain
+    from rpexplore.domain.domain import Domain
     from rpexplore.queries.domains import chosen_domain
     from rpexplore.table_lists import table_from_text
 
@@ -133,7 +133,7 @@ def _domain_of_queries(
 
     For queries with coefficients of all that there are.
     """
-    from rpexplore.domain import Domain
+    from rpexplore.domain.domain import Domain
     from rpexplore.queries.domains import domain_of_conditions
 
     if attributes is not None or not conditions:

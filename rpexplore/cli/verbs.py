@@ -64,7 +64,7 @@ def schema(
     """Show the attributes of a codebook, or convert it."""
     from rpexplore.cli.facts import attribute_facts, attribute_table
     from rpexplore.common.formatting import count_in_words, plural
-    from rpexplore.domain import Domain
+    from rpexplore.domain.domain import Domain
 
     domain = Domain.load(codebook)
     if out is not None:
@@ -117,7 +117,7 @@ def plan(
     from rpexplore import planner
     from rpexplore.cli import enough
     from rpexplore.cli.facts import plan_facts
-    from rpexplore.domain import Domain
+    from rpexplore.domain.domain import Domain
     from rpexplore.loss_text import loss_from_text
 
     refuse_existing(out, force)

@@ -1,1 +1,1 @@
-"""Numbers, text and files: what every other package builds on. Knows nothing of privacy or tables."""
+"""Numbers, text and files. Knows nothing of privacy or tables."""

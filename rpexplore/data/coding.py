@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rpexplore.attribute import Attribute, Categories, Integers
-from rpexplore.domain import Domain
+from rpexplore.domain.attribute import Attribute, Categories, Integers
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
 _SHOWN = 5  # distinct values named on the screen

@@ -15,8 +15,8 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.attribute import Attribute, Bins, Categories, Integers
-from rpexplore.domain import Domain
+from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
 Value: TypeAlias = Any

@@ -21,7 +21,7 @@ from rpexplore.data.blocks import Places, blocks
 from rpexplore.data.counts import Counts
 from rpexplore.data.engine_coding import MISSING, UNKNOWN, Value
 from rpexplore.data.source import PersonRule
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
 PART, CELL, COUNT = "part", "cell", "n"

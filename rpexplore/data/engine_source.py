@@ -13,7 +13,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from rpexplore.attribute import Categories
 from rpexplore.common.formatting import text_of_path
 from rpexplore.data.blocks import maximal
 from rpexplore.data.coding import coders
@@ -21,7 +20,8 @@ from rpexplore.data.connections import Connection
 from rpexplore.data.counts import Counts
 from rpexplore.data.engine_session import Session, engine_errors, opened, parts_of
 from rpexplore.data.source import PersonRule, Progress, Stamp
-from rpexplore.domain import Domain
+from rpexplore.domain.attribute import Categories
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
 

@@ -18,7 +18,7 @@ from rpexplore.data.files import batches, columns_of, readable
 from rpexplore.data.listing import record_files
 from rpexplore.data.persons import kept_records
 from rpexplore.data.source import PersonRule, Progress, Stamp
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
 # Of the time of a run with a rule for persons: what looking for them takes.

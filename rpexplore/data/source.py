@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from rpexplore.common.formatting import plural
 from rpexplore.data.counts import Counts
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
 Progress = Callable[[float], None]

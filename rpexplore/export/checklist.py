@@ -7,9 +7,9 @@ data collection at the bottom. The points below follow that order in this projec
 """
 
 from rpexplore.analysis.budgets import HIGH_EPSILON
-from rpexplore.analysis.provenance import except_found, found_in_words
 from rpexplore.analysis.standard_errors import Headline, headline
 from rpexplore.common.formatting import plural, rounded, small
+from rpexplore.domain.provenance import except_found, found_in_words
 from rpexplore.export.label import mechanism
 from rpexplore.export.section import Checklist, Section
 from rpexplore.plan import Plan

@@ -9,8 +9,8 @@ from rpexplore import privacy
 from rpexplore.analysis.alike import cells_differ
 from rpexplore.analysis.budgets import plain
 from rpexplore.analysis.detection import most_detected
-from rpexplore.analysis.provenance import found_in_words
 from rpexplore.common.formatting import plural, rounded, small
+from rpexplore.domain.provenance import found_in_words
 from rpexplore.export.section import Beside, Facts, Numbers, Points, Section
 from rpexplore.plan import Plan
 

@@ -3,9 +3,9 @@
 import json
 import re
 
-from rpexplore.attribute import Attribute
 from rpexplore.basis import Basis, to_json
 from rpexplore.basis_file import csv_from_own, own_from_csv
+from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import WorkloadError
 from rpexplore.own_questions import Own
 from rpexplore.workload import Workload

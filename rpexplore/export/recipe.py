@@ -8,7 +8,7 @@ import numpy as np
 from rpexplore.analysis.budgets import plain
 from rpexplore.asking import Asking
 from rpexplore.budget import Budget
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.export.own_files import OwnFiles, own_files
 from rpexplore.plan import Plan

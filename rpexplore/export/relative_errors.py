@@ -3,8 +3,8 @@
 from rpexplore.analysis import relative_errors as relative
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.common.formatting import share_in_words
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
-from rpexplore.expected import ExpectedCounts
 from rpexplore.export.section import Chart, Numbers, Section, counts
 from rpexplore.figures.curves import shares_of_cells
 from rpexplore.plan import Plan

@@ -18,10 +18,10 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from rpexplore.analysis.provenance import except_found
 from rpexplore.common.formatting import plural
+from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.provenance import except_found
 from rpexplore.errors import PlanError
-from rpexplore.expected import ExpectedCounts
 from rpexplore.export.accuracy import accuracy, tables_asked_for
 from rpexplore.export.checklist import nist_checklist
 from rpexplore.export.fairness import fairness_section

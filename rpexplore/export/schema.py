@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.provenance import found_in_words
-from rpexplore.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.basis import Basis
 from rpexplore.common.formatting import plural
-from rpexplore.domain import Domain
+from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.provenance import found_in_words
 from rpexplore.export.section import Facts, Numbers, Section
 from rpexplore.plan import Plan
 from rpexplore.questions import Questions, questions

@@ -4,9 +4,9 @@ import textwrap
 from dataclasses import fields
 from typing import Any
 
-from rpexplore.analysis.provenance import except_found
-from rpexplore.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.common.formatting import rounded
+from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.provenance import except_found
 from rpexplore.export.literals import call, literal, wrapped
 from rpexplore.export.recipe import Recipe, budget_texts
 from rpexplore.export.script_tables import needs_tables_csv, workload_source

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rpexplore.attribute import Attribute, Categories
 from rpexplore.common.formatting import text_of_path
+from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocess.estimates import Estimates, Places
 from rpexplore.postprocess.noisy_marginal import NoisyMarginal

@@ -25,10 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.codebook import attributes_from_schema, schema_from_attributes
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.parallel import in_order
-from rpexplore.domain import Domain
+from rpexplore.domain.codebook import attributes_from_schema, schema_from_attributes
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.manifest import CONFIDENCE, file_entry
 from rpexplore.new_folder import check_new, check_room, new_folder

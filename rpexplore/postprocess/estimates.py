@@ -22,7 +22,7 @@ from rpexplore.accuracy import query_covariance
 from rpexplore.attribute_sets import AttributeSet
 from rpexplore.cells import Cells
 from rpexplore.closure import Closure
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.postprocess.source import Source, Spent, guarantee, in_words, spent
 from rpexplore.postprocess.stored_arrays import read_arrays

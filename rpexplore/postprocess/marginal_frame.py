@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rpexplore.attribute import Attribute, Categories
 from rpexplore.common.exact_numbers import shown
-from rpexplore.domain import Domain
+from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError
 from rpexplore.measurement import MAX_TABLE_CELLS
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from rpexplore.attribute_sets import AttributeSet
 from rpexplore.common.exact_numbers import Exact, exact_fraction, shown
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import BudgetError, ReleaseError
 from rpexplore.postprocess.estimates import Estimates
 from rpexplore.postprocess.marginal_frame import counts_of_frame

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocess import combined_folder, processed_folder
 from rpexplore.postprocess.estimates import Estimates

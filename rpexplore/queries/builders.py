@@ -12,7 +12,7 @@ import numpy as np
 
 from rpexplore.basis import Basis, Hierarchy, Identity, Prefix, Ranges
 from rpexplore.common.exact_numbers import whole_number
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.conditions import TOTAL
 from rpexplore.queries.query_list import QueryList, check_list_size, checked_n_cells

@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from rpexplore.attribute import LEVELS, Attribute, Bins, Categories, Integers
 from rpexplore.common.exact_numbers import shown
+from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
 
 Value: TypeAlias = str | Decimal  # a text in quotation marks, or a number

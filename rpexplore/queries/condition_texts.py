@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from rpexplore.attribute import Attribute, Categories
-from rpexplore.domain import Domain
+from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.domain import Domain
 from rpexplore.queries.comparisons import bounds, plain, quoted, value_names
 from rpexplore.queries.condition_tokens import MAX_LENGTH, text_of_name
 from rpexplore.queries.conditions import TOTAL

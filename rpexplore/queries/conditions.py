@@ -16,7 +16,7 @@ import math
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.queries.comparisons import MIRRORED, values_among, values_where
 from rpexplore.queries.condition_tokens import NAME, SIGN, Token, refused, text_of_name, tokens_of

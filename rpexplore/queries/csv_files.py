@@ -18,7 +18,7 @@ import numpy as np
 
 from rpexplore.common.exact_numbers import shown
 from rpexplore.common.formatting import plural
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.builders import marginal_queries
 from rpexplore.queries.query_list import QueryList, checked_n_cells

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.queries.conditions import attributes_of_condition
 from rpexplore.queries.query_list import MAX_CELLS, checked_n_cells
 

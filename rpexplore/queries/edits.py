@@ -5,9 +5,9 @@ None of these changes the list it is given; each returns another one.
 
 import numpy as np
 
-from rpexplore.attribute import Attribute
 from rpexplore.common.exact_numbers import shown
-from rpexplore.domain import Domain
+from rpexplore.domain.attribute import Attribute
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.queries.condition_texts import condition_of_cells
 from rpexplore.queries.condition_tokens import NAME, tokens_of

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore import codebook
 from rpexplore.common.exact_numbers import shown
-from rpexplore.domain import Domain
+from rpexplore.domain import codebook
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.query_list import QueryList, check_list_size, checked_n_cells
 from rpexplore.queries.stated import StatedLines, StatedQueries

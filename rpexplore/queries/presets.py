@@ -9,10 +9,10 @@ from itertools import combinations
 
 import numpy as np
 
-from rpexplore.attribute import Attribute, Categories, Integers
 from rpexplore.basis import Hierarchy, Identity, Prefix
 from rpexplore.common.exact_numbers import whole_number
-from rpexplore.domain import Domain
+from rpexplore.domain.attribute import Attribute, Categories, Integers
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.builders import query_list, table_queries
 from rpexplore.queries.query_list import MAX_CELLS, QueryList

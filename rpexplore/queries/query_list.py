@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore import codebook
-from rpexplore.attribute import is_text
 from rpexplore.common.exact_numbers import shown
 from rpexplore.common.formatting import count_in_words
-from rpexplore.domain import Domain
+from rpexplore.domain import codebook
+from rpexplore.domain.attribute import is_text
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 
 MAX_CELLS = 1_024

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.queries.condition_texts import condition_of_cells
 from rpexplore.queries.condition_tokens import MAX_LENGTH

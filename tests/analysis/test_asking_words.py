@@ -5,8 +5,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import asking_words
-from rpexplore.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.basis import Hierarchy, Identity, Own, Prefix, Ranges, Windows
+from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
 from rpexplore.questions import questions
 

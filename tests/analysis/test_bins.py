@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpexplore.analysis import bins
-from rpexplore.attribute import Bins, Integers
+from rpexplore.domain.attribute import Bins, Integers
 from rpexplore.errors import DomainError
 
 AGE, INCOME = Integers(0, 99, 5), Bins((0, 500, 1000, 2500))

@@ -6,8 +6,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import grids
-from rpexplore.analysis.unfinished import is_unfinished
-from rpexplore.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.unfinished import is_unfinished
 from rpexplore.errors import DomainError
 
 DOMAIN = rp.Domain(

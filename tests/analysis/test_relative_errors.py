@@ -14,8 +14,8 @@ from rpexplore.analysis import expected_cells
 from rpexplore.analysis import relative_errors as relative
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.rankings import all_titles
+from rpexplore.domain.expected_counts import ExpectedCounts, values_of
 from rpexplore.errors import WorkloadError
-from rpexplore.expected import ExpectedCounts, values_of
 from rpexplore.questions import questions
 from rpexplore.table_lists import title
 from tests.analysis import bases

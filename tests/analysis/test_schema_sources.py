@@ -4,9 +4,9 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import schema_sources
-from rpexplore.analysis.provenance import FOUND_IN_RECORDS, found_in_records
-from rpexplore.analysis.unfinished import TO_COMPLETE, is_unfinished, unfinished
-from rpexplore.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.provenance import FOUND_IN_RECORDS, found_in_records
+from rpexplore.domain.unfinished import TO_COMPLETE, is_unfinished, unfinished
 from rpexplore.errors import DomainError
 from rpexplore.scenario import Scenario, TableSetting
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import grids, workload_grids
-from rpexplore.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
 from rpexplore.scenario import Scenario, TableSetting, WorkloadRequest
 from rpexplore.settings import GroupSetting

@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rpexplore.attribute import Attribute, Categories, Integers
 from rpexplore.data.file_source import FileSource
-from rpexplore.domain import Domain
+from rpexplore.domain.attribute import Attribute, Categories, Integers
+from rpexplore.domain.domain import Domain
 from tests.benchmarks.measure import Row, peak_gigabytes
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,7 +8,7 @@ import numpy as np
 
 from rpexplore.data.coding import coders
 from rpexplore.data.files import batches, readable
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 
 
 @dataclass(frozen=True, eq=False)

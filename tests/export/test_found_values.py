@@ -7,7 +7,7 @@ import zipfile
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.provenance import FOUND_IN_RECORDS
+from rpexplore.domain.provenance import FOUND_IN_RECORDS
 from rpexplore.export.bundle import bundle, commands_of, contents_of, report_of, script_of
 from rpexplore.export.section import Beside, Checklist
 from rpexplore.request import WorkloadRequest

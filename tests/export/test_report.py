@@ -17,8 +17,8 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import PlanError
-from rpexplore.expected import ExpectedCounts
 from rpexplore.export.report import Report, html, report
 from rpexplore.export.section import Facts, Numbers
 from rpexplore.table_lists import workload_from_csv

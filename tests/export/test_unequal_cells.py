@@ -5,7 +5,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.forecasts import SCHEMES
-from rpexplore.expected import ExpectedCounts
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.export.fairness import forecasts
 from rpexplore.export.report import html, report
 from rpexplore.export.schema import asked

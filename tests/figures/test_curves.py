@@ -8,7 +8,7 @@ import rpexplore as rp
 from rpexplore.analysis import distributions
 from rpexplore.analysis import relative_errors as relative
 from rpexplore.analysis.forecasts import SCHEMES
-from rpexplore.expected import ExpectedCounts
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.figures import curves
 from tests.analysis.schemes import of_schemes
 from tests.published import figures as published

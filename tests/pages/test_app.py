@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pages._session import escaped
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
 from rpexplore.scenario import Scenario, WorkloadRequest
 
 ROOT = Path(__file__).parents[2]

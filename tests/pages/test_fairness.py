@@ -9,7 +9,7 @@ import rpexplore as rp
 from pages._fairness_forecasts import OWN
 from rpexplore.analysis import fairness
 from rpexplore.analysis.forecasts import SCHEMES
-from rpexplore.expected import ExpectedCounts
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planner import optimum
 from rpexplore.scenario import Scenario, TableSetting, WorkloadRequest
 from rpexplore.settings import GroupSetting

@@ -9,7 +9,7 @@ import pytest
 from pages._fairness_cells import CELLS_VIEW
 from rpexplore.analysis.forecasts import SCHEMES
 from rpexplore.common.formatting import rounded
-from rpexplore.expected import ExpectedCounts
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planner import optimum
 from rpexplore.settings import TableSetting
 from rpexplore.study import Study

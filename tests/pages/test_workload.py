@@ -5,7 +5,7 @@ import time
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.unfinished import TO_COMPLETE
+from rpexplore.domain.unfinished import TO_COMPLETE
 from rpexplore.scenario import Scenario, TableSetting, WorkloadRequest
 from rpexplore.settings import GroupSetting
 

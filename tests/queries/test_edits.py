@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.attribute import Attribute, Categories, Integers
+from rpexplore.domain.attribute import Attribute, Categories, Integers
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.builders import marginal_queries
 from rpexplore.queries.edits import (

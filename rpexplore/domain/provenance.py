@@ -1,7 +1,7 @@
 """Where the values of a schema come from: public knowledge, or else the records themselves."""
 
-from rpexplore.analysis.unfinished import is_unfinished
-from rpexplore.domain import Domain
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.unfinished import is_unfinished
 
 FOUND_IN_RECORDS = "values found in the records"  # in a label, so that every file says it
 _MOST_NAMED = 5

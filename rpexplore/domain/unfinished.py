@@ -1,7 +1,7 @@
 """Attributes of which only the name is known so far."""
 
-from rpexplore.attribute import Attribute, Categories
-from rpexplore.domain import Domain
+from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.domain import Domain
 
 # A single value stands in for those that are to come: an attribute of one value changes no plan.
 TO_COMPLETE = Categories(("(to be completed)",))

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rpexplore import codebook
-from rpexplore.attribute import Attribute, Integers
 from rpexplore.common.exact_numbers import whole_number
 from rpexplore.common.write import write_whole
+from rpexplore.domain import codebook
+from rpexplore.domain.attribute import Attribute, Integers
 from rpexplore.errors import DomainError
 
 

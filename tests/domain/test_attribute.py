@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rpexplore import Attribute, Bins, Categories, Integers
-from rpexplore.attribute import MAX_SIZE
+from rpexplore.domain.attribute import MAX_SIZE
 from rpexplore.errors import DomainError
 
 

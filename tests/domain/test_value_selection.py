@@ -3,8 +3,8 @@
 import pytest
 
 import rpexplore as rp
+from rpexplore.domain.value_selection import chosen, selected
 from rpexplore.errors import DomainError
-from rpexplore.selection import chosen, selected
 
 AGE = rp.Attribute("age", rp.Integers(0, 99))
 BANDS = rp.Attribute("band", rp.Integers(10, 47, 10))  # 10 to 19, …, 40 to 47

@@ -16,7 +16,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rpexplore.attribute import LEVELS, Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers
 from rpexplore.errors import DomainError
 
 

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from rpexplore.attribute import LEVELS, Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers
 from rpexplore.errors import DomainError
 
 RANGE = ".."

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.attribute import Attribute, Categories
 from rpexplore.common.exact_numbers import shown, whole_number
 from rpexplore.common.formatting import count_in_words, plural, rounded
-from rpexplore.domain import Domain
+from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 
 MAX_CELLS = 100_000

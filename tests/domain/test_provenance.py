@@ -3,15 +3,15 @@
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.provenance import (
+from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.provenance import (
     FOUND_IN_RECORDS,
     except_found,
     found_in_records,
     found_in_words,
     label_of_found,
 )
-from rpexplore.analysis.unfinished import TO_COMPLETE
-from rpexplore.attribute import Attribute, Categories
+from rpexplore.domain.unfinished import TO_COMPLETE
 
 
 def domain_with(*found: str) -> rp.Domain:
