@@ -8,7 +8,6 @@ import streamlit as st
 
 from pages._session import current, escaped, kept, study
 from pages._task import Note, Task, has_ended
-from rpexplore.budget import Budget
 from rpexplore.closure import Closure
 from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.errors import RpexploreError
@@ -16,6 +15,7 @@ from rpexplore.losses import Loss
 from rpexplore.optimum import Optimum
 from rpexplore.plan import Plan
 from rpexplore.planner import optimum as solved
+from rpexplore.privacy.budget import Budget
 from rpexplore.reach import Reach, reach
 from rpexplore.scenario import Scenario
 from rpexplore.solvers.solution import share_done

@@ -5,8 +5,8 @@ import streamlit as st
 from pages._budget import budget_inputs, unit_inputs
 from pages._session import change, current, escaped, show_messages
 from rpexplore.analysis.query_budgets import smallest_query_budget
-from rpexplore.budget import Budget
 from rpexplore.errors import RpexploreError
+from rpexplore.privacy.budget import Budget
 from rpexplore.queries.planner import QueryOptimum
 
 HERE = "budget of queries"

@@ -5,9 +5,9 @@ import streamlit as st
 from pages._session import current, escaped, kept
 from pages._task import Note, Task, has_ended
 from rpexplore.analysis.query_outcomes import queries_in_words
-from rpexplore.budget import Budget
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import RpexploreError
+from rpexplore.privacy.budget import Budget
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import QueryOptimum, query_optimum
 from rpexplore.queries.query_list import QueryList

@@ -8,9 +8,9 @@ from rpexplore.analysis.standard_errors import headline
 from rpexplore.analysis.sufficient_budgets import smallest_budget
 from rpexplore.analysis.target_curves import has_targets
 from rpexplore.analysis.targets_met import of_targets, target_counts
-from rpexplore.budget import Budget
 from rpexplore.errors import RpexploreError
 from rpexplore.plan import Plan
+from rpexplore.privacy.budget import Budget
 
 HERE = "targets met"
 

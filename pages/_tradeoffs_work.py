@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pages._session import add_scenario, change, current, say
-from rpexplore.budget import Budget
 from rpexplore.common.formatting import rounded
+from rpexplore.privacy.budget import Budget
 from rpexplore.scenario import NOTE_LENGTH, Scenario
 
 

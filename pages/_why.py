@@ -7,9 +7,9 @@ from pages._optima import targets_reach
 from pages._session import change, current, escaped, show_messages
 from rpexplore.analysis import budget_reasons
 from rpexplore.analysis.budget_reasons import aim_for_targets
-from rpexplore.budget import Budget
 from rpexplore.errors import RpexploreError
 from rpexplore.losses import Loss
+from rpexplore.privacy.budget import Budget
 from rpexplore.reach import Reach
 from rpexplore.target_losses import MustsFirst
 

@@ -4,7 +4,6 @@ from importlib.metadata import version
 
 from rpexplore.basis import Hierarchy, Identity, Prefix, Ranges, Windows
 from rpexplore.basis_file import own_from_bytes
-from rpexplore.budget import Budget
 from rpexplore.convex_losses import MeanAndMax, PNorm, SquaredExcess, TailMean
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
@@ -14,6 +13,7 @@ from rpexplore.own_loss import ConvexLoss
 from rpexplore.own_questions import Own
 from rpexplore.plan import Plan
 from rpexplore.planner import plan
+from rpexplore.privacy.budget import Budget
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import query_optimum, query_plan
 from rpexplore.queries.query_list import QueryList

@@ -16,13 +16,13 @@ from importlib.metadata import version
 import numpy as np
 
 from rpexplore.accounting import privacy_cost_upper_bound
-from rpexplore.budget import Budget
 from rpexplore.certificate import Certificate
 from rpexplore.closure import Closure
 from rpexplore.common.decimals import Decimals
 from rpexplore.errors import PlanError
 from rpexplore.losses import Loss
 from rpexplore.plan import Plan
+from rpexplore.privacy.budget import Budget
 from rpexplore.solvers.solution import Solution
 from rpexplore.table_variances import TableVariances
 from rpexplore.workload import Workload

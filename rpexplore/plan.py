@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rpexplore import plan_file, privacy
+from rpexplore import plan_file
 from rpexplore.accuracy import normal_quantile, query_covariance, residuals_within
-from rpexplore.budget import Budget
 from rpexplore.cells import Cells
 from rpexplore.certificate import Certificate
 from rpexplore.closure import Closure
@@ -23,6 +22,8 @@ from rpexplore.common.write import write_whole
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.losses import Loss
 from rpexplore.named_loss import NamedLoss
+from rpexplore.privacy import conversions as privacy
+from rpexplore.privacy.budget import Budget
 from rpexplore.strategy import Moments
 from rpexplore.table_variances import TableVariances
 from rpexplore.workload import AttributeSet, Workload

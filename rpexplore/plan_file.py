@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.budget import Budget
 from rpexplore.certificate import Certificate
 from rpexplore.closure import Closure
 from rpexplore.common.decimals import Decimals
@@ -36,6 +35,7 @@ from rpexplore.plan_file_asked import (
     lines_of_strategies,
     strategies_of,
 )
+from rpexplore.privacy.budget import Budget
 from rpexplore.solvers.solution import CellPrices
 from rpexplore.table_variances import TableVariances
 from rpexplore.target_losses import BoundedAverage

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.budget import Budget
 from rpexplore.closure import Closure
 from rpexplore.convex_losses import MeanAndMax, PNorm, SquaredExcess, TailMean
 from rpexplore.errors import PlanError
@@ -14,6 +13,7 @@ from rpexplore.named_loss import NamedLoss
 from rpexplore.optimum import Optimum, record_cost
 from rpexplore.own_loss import ConvexLoss
 from rpexplore.plan import Plan
+from rpexplore.privacy.budget import Budget
 from rpexplore.solutions import measured_solution, solution
 from rpexplore.solvers.solution import TOLERANCE
 from rpexplore.strategy import Strategy

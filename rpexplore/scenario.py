@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from rpexplore.basis import Basis
-from rpexplore.budget import Budget
 from rpexplore.common.exact_numbers import shown
 from rpexplore.domain import codebook
 from rpexplore.domain.attribute import is_text
@@ -25,6 +24,7 @@ from rpexplore.loss_json import loss_from_json, loss_to_json
 from rpexplore.losses import Loss, SumOfVariances
 from rpexplore.plan import Plan
 from rpexplore.planner import plan
+from rpexplore.privacy.budget import Budget
 from rpexplore.queries.list_file import stated_from_json, stated_to_json
 from rpexplore.queries.stated import StatedQueries
 from rpexplore.request import WorkloadRequest

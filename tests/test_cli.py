@@ -19,7 +19,6 @@ from typer.testing import CliRunner
 
 from rpexplore import planner
 from rpexplore.basis import Prefix, Ranges
-from rpexplore.budget import Budget
 from rpexplore.cli import cli, options, output, verbs
 from rpexplore.common import webapp_files as webapp_location
 from rpexplore.convex_losses import PNorm
@@ -29,6 +28,7 @@ from rpexplore.ledger import Ledger
 from rpexplore.losses import SumOfVariances
 from rpexplore.own_questions import Own
 from rpexplore.plan import Plan
+from rpexplore.privacy.budget import Budget
 from rpexplore.release import Release
 from rpexplore.table_lists import title
 from rpexplore.workload import Workload

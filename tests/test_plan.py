@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore import privacy
 from rpexplore.errors import PlanError
+from rpexplore.privacy import conversions as privacy
 from tests.generalised import any_plan
 
 COLUMNS = [

@@ -8,9 +8,9 @@ import pandas as pd
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, sufficient
 from rpexplore.analysis.table_titles import titles
 from rpexplore.analysis.targets_met import wanted_targets
-from rpexplore.budget import Budget
 from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.losses import Loss, MaxVariance
+from rpexplore.privacy.budget import Budget
 from rpexplore.reach import Reach
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import Scenario

@@ -4,12 +4,12 @@ from fractions import Fraction
 
 import pandas as pd
 
-from rpexplore import privacy
-from rpexplore.budget import Budget
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import BudgetError
 from rpexplore.plan import Plan
+from rpexplore.privacy import conversions as privacy
+from rpexplore.privacy.budget import Budget
 
 UNITS = ("rho", "epsilon", "mu")
 USUAL_DELTA = "1e-6"

@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from rpexplore.analysis.alike import cells_differ
-from rpexplore.budget import Budget
 from rpexplore.cells import Cells
 from rpexplore.losses import WEIGHTINGS, Loss, MaxVariance, SumOfVariances
 from rpexplore.optimum import Optimum
 from rpexplore.plan import Plan
+from rpexplore.privacy.budget import Budget
 from rpexplore.table_variances import CELLS, TableVariances
 from rpexplore.workload import Workload
 

@@ -18,11 +18,11 @@ import pandas as pd
 
 from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.wishes import refuse_long
-from rpexplore.budget import Budget
 from rpexplore.cells import Cells
 from rpexplore.common.formatting import rounded
 from rpexplore.losses import Loss, MaxVariance, SumOfVariances
 from rpexplore.optimum import Optimum
+from rpexplore.privacy.budget import Budget
 from rpexplore.scenario import Scenario
 from rpexplore.settings import TableSetting
 from rpexplore.solvers.solution import Solution

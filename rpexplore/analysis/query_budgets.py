@@ -3,7 +3,7 @@
 import numpy as np
 
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, sufficient
-from rpexplore.budget import Budget
+from rpexplore.privacy.budget import Budget
 from rpexplore.queries.planner import QueryOptimum
 
 

@@ -3,8 +3,8 @@
 import pandas as pd
 
 from rpexplore.analysis.query_baselines import OPTIMUM
-from rpexplore.budget import Budget
 from rpexplore.common.formatting import rounded
+from rpexplore.privacy.budget import Budget
 
 TITLES = {
     OPTIMUM: "this plan",

@@ -9,13 +9,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from rpexplore import privacy
 from rpexplore.analysis.budgets import USUAL_DELTA, plain, stated_delta, stated_unit
 from rpexplore.analysis.standard_errors import titles
-from rpexplore.budget import Budget
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import BudgetError, WorkloadError
 from rpexplore.optimum import Optimum
+from rpexplore.privacy import conversions as privacy
+from rpexplore.privacy.budget import Budget
 
 _DIGITS = 5
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore import privacy
 from rpexplore.analysis.budgets import stated_delta
 from rpexplore.analysis.standard_errors import MET, targets_met_in_words, titles
 from rpexplore.analysis.sufficient_budgets import (
@@ -15,10 +14,11 @@ from rpexplore.analysis.sufficient_budgets import (
     rho_below_no_plan_can,
     smallest_budget,
 )
-from rpexplore.budget import Budget
 from rpexplore.common.formatting import rounded
 from rpexplore.losses import MaxVariance
 from rpexplore.optimum import Optimum
+from rpexplore.privacy import conversions as privacy
+from rpexplore.privacy.budget import Budget
 
 MOST_STEPS = 200  # of a curve; those that are left out lie between ones that are exact
 PRESENT, AIMED = "present aim", "aimed at the targets"

@@ -21,10 +21,10 @@ from rpexplore.analysis.wishes import (
     rows_of,
     tables_in_words,
 )
-from rpexplore.budget import Budget
 from rpexplore.closure import Closure
 from rpexplore.common.formatting import rounded
 from rpexplore.optimum import Optimum
+from rpexplore.privacy.budget import Budget
 from rpexplore.workload import Workload
 
 _LEAST_CHANGE = 0.05  # per cent: less than that is told as none

@@ -10,10 +10,10 @@ import typer
 from rpexplore.errors import BudgetError, DomainError, RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
-    from rpexplore.budget import Budget
     from rpexplore.domain.attribute import Attribute
     from rpexplore.domain.domain import Domain
     from rpexplore.own_questions import Own
+    from rpexplore.privacy.budget import Budget
     from rpexplore.workload import AttributeSet, Workload
 
 _ONE_TABLE = (
@@ -180,7 +180,7 @@ def budget_from_options(
 
     instead: the option that finds one
     """
-    from rpexplore.budget import Budget
+    from rpexplore.privacy.budget import Budget
 
     given = {name: text for name, text in parameters.items() if text is not None}
     if set(given) not in ({"rho"}, {"epsilon", "delta"}, {"mu"}, {"privacy_cost"}):
@@ -199,7 +199,7 @@ def unit_from_options(
 
     option: the one that asks to look for it, with which other parameters do not go
     """
-    from rpexplore.budget import Budget
+    from rpexplore.privacy.budget import Budget
 
     given = [name for name, text in parameters.items() if text is not None]
     if given:

@@ -5,14 +5,14 @@ from fractions import Fraction
 
 import pandas as pd
 
-from rpexplore import privacy
 from rpexplore.analysis.alike import cells_differ
 from rpexplore.analysis.budgets import plain
-from rpexplore.analysis.detection import most_detected
 from rpexplore.common.formatting import plural, rounded, small
 from rpexplore.domain.provenance import found_in_words
 from rpexplore.export.section import Beside, Facts, Numbers, Points, Section
 from rpexplore.plan import Plan
+from rpexplore.privacy import conversions as privacy
+from rpexplore.privacy.detection import most_detected
 
 DELTAS = (Fraction(1, 10**5), Fraction(1, 10**6), Fraction(1, 10**9), Fraction(1, 10**12))
 FALSE_ALARMS = Fraction(1, 20)

@@ -7,11 +7,11 @@ import numpy as np
 
 from rpexplore.analysis.budgets import plain
 from rpexplore.asking import Asking
-from rpexplore.budget import Budget
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.export.own_files import OwnFiles, own_files
 from rpexplore.plan import Plan
+from rpexplore.privacy.budget import Budget
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import has_even_totals
 from rpexplore.settings import TableSetting

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from rpexplore import privacy
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.figures.axes import (
     GREY,
@@ -23,6 +22,7 @@ from rpexplore.figures.axes import (
     style,
 )
 from rpexplore.figures.labels import apart, shortened
+from rpexplore.privacy import conversions as privacy
 
 _HEIGHT = 385
 _WIDTH, _CHARACTER = 560, 6.5  # pixels, about: of a chart between its margins, of a letter

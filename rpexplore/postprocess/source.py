@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from rpexplore.budget import Budget
 from rpexplore.common.exact_numbers import exact_fraction, exact_text
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.errors import ReleaseError
-from rpexplore.privacy import guarantees
+from rpexplore.privacy.budget import Budget
+from rpexplore.privacy.conversions import guarantees
 
 _LISTED = 6  # as many amounts of ρ are shown one by one
 

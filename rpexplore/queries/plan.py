@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from rpexplore import privacy
-from rpexplore.budget import Budget
 from rpexplore.certificate import Certificate
 from rpexplore.common.exact_numbers import Exact, float_at_least
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.common.write import write_whole
 from rpexplore.errors import PlanError
+from rpexplore.privacy import conversions as privacy
+from rpexplore.privacy.budget import Budget
 from rpexplore.queries import plan_file
 from rpexplore.queries.query_list import QueryList
 from rpexplore.queries.strategy import QueryStrategy

@@ -8,10 +8,10 @@ from importlib.metadata import version
 
 import numpy as np
 
-from rpexplore.budget import Budget
 from rpexplore.certificate import Certificate
 from rpexplore.common.concurrency import one_thread
 from rpexplore.errors import PlanError
+from rpexplore.privacy.budget import Budget
 from rpexplore.queries.plan import QueryPlan, check_scale
 from rpexplore.queries.query_list import QueryList
 from rpexplore.queries.strategy import QueryStrategy

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore import privacy
 from rpexplore.analysis import budget_curves as curves
 from rpexplore.analysis.sufficient_budgets import budget_for_error
 from rpexplore.planner import optimum
+from rpexplore.privacy import conversions as privacy
 from rpexplore.table_lists import title
 from tests.strategies import workloads
 

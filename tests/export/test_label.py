@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 
 import rpexplore as rp
-from rpexplore import privacy
 from rpexplore.export.label import epsilons, label
 from rpexplore.export.section import Beside, Facts, Points
+from rpexplore.privacy import conversions as privacy
 
 
 def plan(**budget) -> rp.Plan:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore import privacy
 from rpexplore.analysis import budget_curves as curves
 from rpexplore.analysis import target_curves
 from rpexplore.figures import budget_curves as figures
 from rpexplore.planner import optimum
+from rpexplore.privacy import conversions as privacy
 
 BUDGET = rp.Budget(rho="0.1")
 HOSTILE = curves.Curve("<b>a&b</b>", 30.0, "<b>a&b</b>")

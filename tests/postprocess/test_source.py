@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import BudgetError
 from rpexplore.postprocess.source import Source, guarantee, in_words, spent
-from rpexplore.privacy import epsilon_from_rho
+from rpexplore.privacy.conversions import epsilon_from_rho
 
 
 @st.composite

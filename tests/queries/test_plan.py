@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore import privacy
 from rpexplore.errors import PlanError
+from rpexplore.privacy import conversions as privacy
 from rpexplore.queries import planner as query_planner
 from rpexplore.queries.plan import LARGEST_GAMMA_SQUARED, QueryPlan
 from rpexplore.queries.planner import query_optimum, query_plan

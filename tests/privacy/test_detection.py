@@ -3,8 +3,8 @@
 import pytest
 from scipy.stats import norm
 
-from rpexplore import privacy
-from rpexplore.analysis.detection import most_detected
+from rpexplore.privacy import conversions as privacy
+from rpexplore.privacy.detection import most_detected
 
 
 @pytest.mark.parametrize("rho", ["0.0001", "0.01", "0.1", "0.5", "2"])

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from rpexplore import privacy
 from rpexplore.common.exact_numbers import Exact, exact_fraction, exact_text, whole_number
 from rpexplore.errors import BudgetError
+from rpexplore.privacy import conversions as privacy
 
 
 @dataclass(frozen=True, init=False)

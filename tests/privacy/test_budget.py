@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from rpexplore import Budget, privacy
+from rpexplore import Budget
 from rpexplore.errors import BudgetError
+from rpexplore.privacy import conversions as privacy
 from tests.strategies import budgets
 
 

@@ -15,9 +15,9 @@ from dp_accounting import gaussian_mechanism
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore import privacy
 from rpexplore.errors import BudgetError
-from rpexplore.privacy import (
+from rpexplore.privacy import conversions as privacy
+from rpexplore.privacy.conversions import (
     continuous_delta,
     continuous_epsilon,
     continuous_mu,

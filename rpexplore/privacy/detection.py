@@ -3,7 +3,7 @@
 import numpy as np
 
 from rpexplore.common.exact_numbers import Exact
-from rpexplore.privacy import delta_from_rho
+from rpexplore.privacy.conversions import delta_from_rho
 
 _EPSILONS = np.geomspace(1e-4, 100.0, 150).tolist()
 

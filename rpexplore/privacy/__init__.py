@@ -1,0 +1,1 @@
+"""What a privacy budget is and what it means: ρ, μ and (ε, δ)."""
