@@ -9,7 +9,7 @@ from rpexplore.analysis import released_cells
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.errors import RpexploreError
 from rpexplore.postprocess.results import Results
-from rpexplore.table_lists import Table
+from rpexplore.workload.table_text import Table
 
 MOST_VALUES = 1000  # of an attribute, to choose from
 

@@ -9,9 +9,9 @@ from pages._asking_tables import some_tables
 from pages._asking_way import forget_file, way_input
 from pages._session import bind, change, current, escaped, show_messages
 from rpexplore.analysis import asking_words
-from rpexplore.basis import Basis, Identity
 from rpexplore.common.formatting import plural
 from rpexplore.domain.attribute import Attribute
+from rpexplore.workload.bases import Basis, Identity
 
 _BEGUN = "asking begun"  # attributes that are listed, although they are asked as usual so far
 

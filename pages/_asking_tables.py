@@ -6,10 +6,10 @@ from pages._asking_way import forget_file, way_input
 from pages._session import change, current, escaped, say, show_messages
 from rpexplore.analysis import asking_words
 from rpexplore.analysis.standard_errors import titles
-from rpexplore.basis import Basis, Identity
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import RpexploreError
-from rpexplore.table_lists import Table, title, titles_in_words
+from rpexplore.workload.bases import Basis, Identity
+from rpexplore.workload.table_text import Table, title, titles_in_words
 
 MOST_OFFERED = 2000
 

@@ -7,10 +7,10 @@ import streamlit as st
 
 from pages._session import bind, escaped, revision, say
 from rpexplore.analysis import asking_words
-from rpexplore.basis import Basis, Hierarchy, Windows
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import RpexploreError
-from rpexplore.own_questions import Own
+from rpexplore.workload.bases import Basis, Hierarchy, Windows
+from rpexplore.workload.custom_basis import Own
 
 Take = Callable[[Basis], None]
 

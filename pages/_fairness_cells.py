@@ -10,7 +10,7 @@ from rpexplore.analysis.forecasts import Forecast
 from rpexplore.common.formatting import capitalised
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.cell_accuracy import cells_of_table as figure_of
-from rpexplore.questions import Questions
+from rpexplore.workload.query_matrix import Questions
 
 CELLS_VIEW = "Cells of a table"
 MOST_OPTIONS = 1000  # tables to choose from, or questions; of more tables, attributes are chosen

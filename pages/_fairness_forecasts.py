@@ -12,7 +12,7 @@ from rpexplore.losses import Loss
 from rpexplore.optimum import Optimum
 from rpexplore.scenario import Scenario
 from rpexplore.table_variances import CELLS
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 OWN = "Your plan"
 

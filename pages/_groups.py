@@ -5,7 +5,7 @@ import streamlit as st
 from pages._session import change, current, escaped, revision, say
 from rpexplore.analysis import workload_grids
 from rpexplore.settings import GroupSetting
-from rpexplore.target import CV, MARGIN, UNITS, Target
+from rpexplore.workload.targets import CV, MARGIN, UNITS, Target
 
 HERE = "settings"
 GRID = "workload grid"

@@ -19,7 +19,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.reach import Reach, reach
 from rpexplore.scenario import Scenario
 from rpexplore.solvers.solution import share_done
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 MOST_KEPT = 12  # workloads whose solutions stay with the session
 SEARCH = 0.8  # share of the bar that the search for what to measure takes

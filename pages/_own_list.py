@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages._session import bind, change, current
 from rpexplore.common.formatting import plural
-from rpexplore.table_lists import tables_from_text, text_from_tables, text_of_total
+from rpexplore.workload.table_text import tables_from_text, text_from_tables, text_of_total
 
 HERE = "workload"
 MOST_LISTED = 2000

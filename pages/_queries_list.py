@@ -9,7 +9,7 @@ from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.queries.domains import choosable, chosen_domain
 from rpexplore.queries.edits import domain_of_text, example_text
 from rpexplore.queries.stated import StatedQueries, stated_from_text, text_from_stated
-from rpexplore.target import NOTATIONS, Target, parse_target
+from rpexplore.workload.targets import NOTATIONS, Target, parse_target
 
 HERE = "queries"
 MOST_LISTED = 1000  # queries that can be edited as text

@@ -15,8 +15,8 @@ from rpexplore.analysis import workload_grids
 from rpexplore.analysis.standard_errors import csv_of_tables
 from rpexplore.common.formatting import column_format
 from rpexplore.plan import Plan
-from rpexplore.table_lists import Table
-from rpexplore.target import NOTATIONS
+from rpexplore.workload.table_text import Table
+from rpexplore.workload.targets import NOTATIONS
 
 MOST_ROWS = 2000
 

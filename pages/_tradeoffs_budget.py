@@ -11,7 +11,7 @@ from rpexplore.analysis.sufficient_budgets import SufficientBudget, budget_for_e
 from rpexplore.errors import RpexploreError
 from rpexplore.figures import budget_curves as figures
 from rpexplore.optimum import Optimum
-from rpexplore.table_lists import readable_title, table_from_text, texts_of_tables
+from rpexplore.workload.table_text import readable_title, table_from_text, texts_of_tables
 
 HERE = "budget curves"
 MOST_OPTIONS = 1000  # tables to choose from; of more, their attributes are typed

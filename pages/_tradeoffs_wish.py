@@ -6,7 +6,7 @@ from pages._session import change, current, say, show_messages
 from pages._tradeoffs_work import keep_scenario
 from rpexplore.analysis.wishes import ADD, BOOST, LEAVE_OUT, Wish, changed_scenario
 from rpexplore.scenario import Scenario
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 HERE = "what if"
 ACTIONS = {LEAVE_OUT: "are left out", BOOST: "count differently", ADD: "are added"}

@@ -2,15 +2,12 @@
 
 from importlib.metadata import version
 
-from rpexplore.basis import Hierarchy, Identity, Prefix, Ranges, Windows
-from rpexplore.basis_file import own_from_bytes
 from rpexplore.convex_losses import MeanAndMax, PNorm, SquaredExcess, TailMean
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.losses import MaxVariance, SumOfVariances
 from rpexplore.own_loss import ConvexLoss
-from rpexplore.own_questions import Own
 from rpexplore.plan import Plan
 from rpexplore.planner import plan
 from rpexplore.privacy.budget import Budget
@@ -19,10 +16,13 @@ from rpexplore.queries.planner import query_optimum, query_plan
 from rpexplore.queries.query_list import QueryList
 from rpexplore.queries.verification import verify_queries
 from rpexplore.reach import Reach, reach
-from rpexplore.target import Target, parse_target
 from rpexplore.target_losses import BoundedAverage, MustsThenAverage, MustsThenTargets
 from rpexplore.verification import verify
-from rpexplore.workload import Workload
+from rpexplore.workload.bases import Hierarchy, Identity, Prefix, Ranges, Windows
+from rpexplore.workload.custom_basis import Own
+from rpexplore.workload.custom_basis_file import own_from_bytes
+from rpexplore.workload.targets import Target, parse_target
+from rpexplore.workload.workload import Workload
 
 __version__ = version("rpexplore")
 

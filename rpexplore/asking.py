@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.basis import Basis, Identity, from_json, to_json
 from rpexplore.errors import WorkloadError
 from rpexplore.settings import names_of
-from rpexplore.table_lists import Table, title
-from rpexplore.workload import Workload
+from rpexplore.workload.bases import Basis, Identity, from_json, to_json
+from rpexplore.workload.table_text import Table, title
+from rpexplore.workload.workload import Workload
 
 
 @dataclass(frozen=True)

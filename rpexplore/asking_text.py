@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from rpexplore.asking import Asking, asked, askings_with
-from rpexplore.basis import Basis, Hierarchy, Identity, Prefix, Ranges, Windows
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.own_questions import Own
-from rpexplore.table_lists import table_from_text, title
-from rpexplore.workload import Workload
+from rpexplore.workload.bases import Basis, Hierarchy, Identity, Prefix, Ranges, Windows
+from rpexplore.workload.custom_basis import Own
+from rpexplore.workload.table_text import table_from_text, title
+from rpexplore.workload.workload import Workload
 
 WAYS = "identity, prefix, ranges, windows:WIDTH, hierarchy, hierarchy:WIDTH,WIDTH or own:FILE"
 

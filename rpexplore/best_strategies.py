@@ -13,7 +13,6 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rpexplore.basis import to_json
 from rpexplore.closure import Closure
 from rpexplore.common.concurrency import in_one_thread
 from rpexplore.errors import PlanError
@@ -21,7 +20,8 @@ from rpexplore.solvers.integer_strategies import bits_for, integer_matrix
 from rpexplore.strategy import Strategy, measured_places
 from rpexplore.strategy_cache import user_cache
 from rpexplore.strategy_search import Note, StrategySearch
-from rpexplore.workload import Workload
+from rpexplore.workload.bases import to_json
+from rpexplore.workload.workload import Workload
 
 _VERSION = 1  # of the search: what another one found is not taken over
 _STILL = 1e-9  # a sweep that lowers the sum by less (relative) is the last one

@@ -16,7 +16,7 @@ from scipy import sparse
 from rpexplore.closure import Closure
 from rpexplore.errors import PlanError
 from rpexplore.strategy import Moments, moments
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 _AT_ONCE = 1 << 15  # numbers worked on together: they and what is made of them stay in cache
 _MOST_COMBINED = 5_000_000  # combinations of rows that may hold the extreme cell of one table

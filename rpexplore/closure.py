@@ -22,7 +22,7 @@ from scipy import sparse
 
 from rpexplore.errors import PlanError
 from rpexplore.strategy import Moments, Strategy, moments
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 MAX_INCIDENCES = 60_000_000  # of residuals in tables
 MAX_LARGEST_ORDER = 22  # a table of more attributes has too many subsets by itself

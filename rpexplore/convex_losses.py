@@ -15,7 +15,7 @@ import numpy as np
 from rpexplore.common.formatting import rounded, share_in_words
 from rpexplore.errors import WorkloadError
 from rpexplore.losses import weights_to_targets
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     import cvxpy

@@ -16,7 +16,7 @@ from rpexplore.losses import Loss
 from rpexplore.own_loss import ConvexLoss
 from rpexplore.solvers.solution import CellPrices, dual_bound
 from rpexplore.target_losses import BoundedAverage, MustsFirst
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 
 def caps_of(loss: Loss, workload: Workload, limit: float | None) -> np.ndarray | None:

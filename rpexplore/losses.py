@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from rpexplore.errors import WorkloadError
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 # One set of words for pages, reports and tables of scenarios: what a plan can be for, …
 AIMS = {

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from rpexplore.errors import PlanError
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 
 @dataclass(frozen=True)

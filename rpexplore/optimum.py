@@ -25,7 +25,7 @@ from rpexplore.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.solvers.solution import Solution
 from rpexplore.table_variances import TableVariances
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from rpexplore.common.conic import smallest_value
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     import cvxpy

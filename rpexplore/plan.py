@@ -26,7 +26,7 @@ from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 from rpexplore.strategy import Moments
 from rpexplore.table_variances import TableVariances
-from rpexplore.workload import AttributeSet, Workload
+from rpexplore.workload.workload import AttributeSet, Workload
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -39,7 +39,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.solvers.solution import CellPrices
 from rpexplore.table_variances import TableVariances
 from rpexplore.target_losses import BoundedAverage
-from rpexplore.workload import Workload, padded
+from rpexplore.workload.workload import Workload, padded
 
 FORMAT = "rpexplore-plan"
 PURE, GENERAL, DUAL = 1, 2, 3  # format versions

@@ -23,7 +23,7 @@ from rpexplore.target_losses import (
     MustsThenAverage,
     MustsThenTargets,
 )
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 TOLERANCE_LEAST = 1e-10
 

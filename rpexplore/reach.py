@@ -17,7 +17,7 @@ from rpexplore.losses import MaxVariance
 from rpexplore.solutions import Note, measured_for
 from rpexplore.solvers.capped import Within, within
 from rpexplore.solvers.solution import TOLERANCE
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 _HOLDS = 1e-3  # a target with a smaller share hardly holds the budget up
 

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rpexplore.questions import Questions, questions
 from rpexplore.strategy import Strategy
-from rpexplore.workload import Workload
+from rpexplore.workload.query_matrix import Questions, questions
+from rpexplore.workload.workload import Workload
 
 
 def contribution(

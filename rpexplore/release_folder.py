@@ -27,7 +27,6 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from rpexplore.accuracy import normal_quantile, residuals_within
-from rpexplore.basis import Basis, Hierarchy, Identity
 from rpexplore.cells import Cells
 from rpexplore.contributions import Contributions
 from rpexplore.domain.attribute import Attribute, Categories
@@ -36,11 +35,12 @@ from rpexplore.errors import ReleaseError
 from rpexplore.manifest import CONFIDENCE, checked_manifest, file_entry, write_manifest
 from rpexplore.measured_file import MeasuredFile
 from rpexplore.plan import Plan
-from rpexplore.questions import questions
 from rpexplore.reconstruct import contribution, marginal
 from rpexplore.release_readme import readme
 from rpexplore.verification import guarantee
-from rpexplore.workload import AttributeSet
+from rpexplore.workload.bases import Basis, Hierarchy, Identity
+from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.workload import AttributeSet
 
 KIND = ("rpexplore-release", 1)
 BYTES_PER_CELL = 125  # about, as CSV and Parquet together

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rpexplore.basis import Basis
 from rpexplore.domain.attribute import Attribute
 from rpexplore.plan import Plan
-from rpexplore.questions import questions
 from rpexplore.verification import guarantee
-from rpexplore.workload import Workload
+from rpexplore.workload.bases import Basis
+from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.workload import Workload
 
 _TEXT = """# A release of noisy tables
 

@@ -13,8 +13,8 @@ from rpexplore.closure import MAX_INCIDENCES, MAX_LARGEST_ORDER
 from rpexplore.common.formatting import count_in_words, data_size, duration, plural
 from rpexplore.measurement import MAX_CELLS, MAX_TABLE_CELLS
 from rpexplore.release_folder import BYTES_PER_CELL
-from rpexplore.table_lists import title
-from rpexplore.workload import Workload
+from rpexplore.workload.table_text import title
+from rpexplore.workload.workload import Workload
 
 # Measured with releases of 10^5 to 2·10^8 cells on two cores; good for an order of magnitude.
 _MEMORY = 400_000_000  # bytes, whatever the tables

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from rpexplore.asking import Asking, asked, askings_of, askings_with, check_askings
-from rpexplore.basis import Basis
 from rpexplore.common.exact_numbers import shown, whole_number
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
@@ -25,9 +24,10 @@ from rpexplore.settings import (
     with_group,
     with_single,
 )
-from rpexplore.table_lists import Table
-from rpexplore.target import Target
-from rpexplore.workload import Workload
+from rpexplore.workload.bases import Basis
+from rpexplore.workload.table_text import Table
+from rpexplore.workload.targets import Target
+from rpexplore.workload.workload import Workload
 
 KINDS = {
     "up_to": "all tables of up to so many attributes",

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.basis import Basis
 from rpexplore.common.exact_numbers import shown
 from rpexplore.domain import codebook
 from rpexplore.domain.attribute import is_text
@@ -30,9 +29,10 @@ from rpexplore.queries.stated import StatedQueries
 from rpexplore.request import WorkloadRequest
 from rpexplore.schema_change import SchemaChange, in_order
 from rpexplore.settings import GroupSetting, TableSetting
-from rpexplore.table_lists import title
 from rpexplore.target_losses import MustsFirst, compares_with_targets
-from rpexplore.workload import Workload
+from rpexplore.workload.bases import Basis
+from rpexplore.workload.table_text import title
+from rpexplore.workload.workload import Workload
 
 FORMAT = "rpexplore-scenario"
 # Earlier libraries read version 1, and would lose a list of queries without a word.

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from rpexplore.asking import Asking, without_needless
-from rpexplore.basis import Hierarchy
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.request import WorkloadRequest
-from rpexplore.table_lists import Table, titles_in_words
+from rpexplore.workload.bases import Hierarchy
+from rpexplore.workload.table_text import Table, titles_in_words
 
 
 @dataclass(frozen=True)

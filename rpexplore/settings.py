@@ -9,9 +9,9 @@ import numpy as np
 
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
-from rpexplore.table_lists import Table
-from rpexplore.target import Target, target_of
-from rpexplore.workload import Workload
+from rpexplore.workload.table_text import Table
+from rpexplore.workload.targets import Target, target_of
+from rpexplore.workload.workload import Workload
 
 _MANY = 20  # tables with the same importance or target, from which on they make a group
 

@@ -29,7 +29,7 @@ from rpexplore.solvers.worst_cell import minimise_worst_cell, worst_of
 from rpexplore.strategy import Strategy
 from rpexplore.table_variances import TableVariances
 from rpexplore.target_losses import BoundedAverage, MustsFirst, MustsThenAverage, MustsThenTargets
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 Note = Callable[[float], None]
 

@@ -17,11 +17,11 @@ from functools import cached_property
 
 import numpy as np
 
-from rpexplore.basis import Basis
 from rpexplore.common.concurrency import one_thread
 from rpexplore.errors import PlanError
-from rpexplore.questions import Questions, questions
-from rpexplore.workload import Workload
+from rpexplore.workload.bases import Basis
+from rpexplore.workload.query_matrix import Questions, questions
+from rpexplore.workload.workload import Workload
 
 MOST_BITS = 20
 # The computed inverse times [1ᵀ; R] may be off the identity by so much; answers are then unbiased

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from rpexplore.closure import Closure
-from rpexplore.questions import questions
 from rpexplore.solvers.strategies import Measuring, best_matrix, best_reference
 from rpexplore.strategy import measured_places
 from rpexplore.strategy_cache import user_cache
-from rpexplore.workload import Workload
+from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.workload import Workload
 
 _LEAST_SHARE = 1e-12  # of a table in the weights that are looked for
 _ALIKE = 1e-6  # attributes whose problems agree so far (relative) are solved once

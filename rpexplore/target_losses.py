@@ -14,7 +14,7 @@ from rpexplore.losses import (
     weighting_in_words,
     weights_to_targets,
 )
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 _LEAST_EXCESS, _MOST_EXCESS = 1e-6, 1e6
 

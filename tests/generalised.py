@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.basis import Basis, Hierarchy, Identity, Own, Prefix, Ranges, Windows
 from rpexplore.closure import Closure
 from rpexplore.planner import optimum
 from rpexplore.strategy import Strategy, measured_places
+from rpexplore.workload.bases import Basis, Hierarchy, Identity, Own, Prefix, Ranges, Windows
 from tests.oracles import kron, residual_covariance, residual_matrix
 
 

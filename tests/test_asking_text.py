@@ -8,7 +8,7 @@ import rpexplore as rp
 from rpexplore.asking import Asking, askings_of
 from rpexplore.asking_text import asked_as_listed, asking_from_text, text_of_asking
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.table_lists import texts_of_tables
+from rpexplore.workload.table_text import texts_of_tables
 from tests.strategies import asked_workloads, described_domains, workloads
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "a=b": 4, "a": 3, "x@y": 3})

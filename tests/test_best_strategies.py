@@ -9,11 +9,11 @@ from rpexplore import strategy_search
 from rpexplore.best_strategies import best_strategies, strategy_bound
 from rpexplore.closure import Closure
 from rpexplore.planner import optimum
-from rpexplore.questions import questions as rp_questions
 from rpexplore.solvers.strategies import best_matrix
 from rpexplore.strategy import Strategy
 from rpexplore.strategy_cache import StrategyCache
 from rpexplore.strategy_search import StrategySearch
+from rpexplore.workload.query_matrix import questions as rp_questions
 from tests.explicit_optimum import dense_queries, lower_bound
 
 SUM, LARGEST = rp.SumOfVariances("cells"), rp.MaxVariance()

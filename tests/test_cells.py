@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore import cells as cells_module
-from rpexplore.basis import Prefix, Ranges
 from rpexplore.cells import Cells
 from rpexplore.closure import Closure
 from rpexplore.errors import PlanError
 from rpexplore.table_variances import TableVariances
+from rpexplore.workload.bases import Prefix, Ranges
 from tests.generalised import (
     all_variances,
     any_strategies,

@@ -18,7 +18,6 @@ import pytest
 from typer.testing import CliRunner
 
 from rpexplore import planner
-from rpexplore.basis import Prefix, Ranges
 from rpexplore.cli import cli, options, output, verbs
 from rpexplore.common import webapp_files as webapp_location
 from rpexplore.convex_losses import PNorm
@@ -26,12 +25,13 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError, RpexploreError
 from rpexplore.ledger import Ledger
 from rpexplore.losses import SumOfVariances
-from rpexplore.own_questions import Own
 from rpexplore.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.release import Release
-from rpexplore.table_lists import title
-from rpexplore.workload import Workload
+from rpexplore.workload.bases import Prefix, Ranges
+from rpexplore.workload.custom_basis import Own
+from rpexplore.workload.table_text import title
+from rpexplore.workload.workload import Workload
 
 CODEBOOK = """attribute,value,label
 age,young,

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.basis import Hierarchy, Prefix, Windows
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.query_release import QueryRelease
 from rpexplore.release import Release
+from rpexplore.workload.bases import Hierarchy, Prefix, Windows
 from tests.stopped_runs import killed
 
 ROOT = Path(__file__).parents[1]

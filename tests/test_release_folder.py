@@ -31,9 +31,9 @@ from rpexplore import (
 from rpexplore.errors import ReleaseError
 from rpexplore.new_folder import check_new, new_folder
 from rpexplore.plan import Plan
-from rpexplore.questions import questions
 from rpexplore.release import Release, release
 from rpexplore.release_folder import table_path
+from rpexplore.workload.query_matrix import questions
 
 ODD_NAMES = (
     "../../x",

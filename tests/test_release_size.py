@@ -15,7 +15,7 @@ from rpexplore.measurement import MAX_CELLS, MAX_TABLE_CELLS, check_measurable
 from rpexplore.release_folder import BYTES_PER_CELL
 from rpexplore.release_size import Fit, ReleaseSize, computer_memory
 from rpexplore.request import WorkloadRequest
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 from tests.generalised import any_plan, asked_workloads
 from tests.strategies import workloads
 

@@ -15,7 +15,7 @@ from rpexplore.queries.presets import age_pyramid
 from rpexplore.queries.stated import StatedQueries, stated_from_text
 from rpexplore.request import KINDS
 from rpexplore.scenario import Scenario, TableSetting, WorkloadRequest
-from rpexplore.table_lists import tables_from_text, text_from_tables
+from rpexplore.workload.table_text import tables_from_text, text_from_tables
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "income": 4})
 

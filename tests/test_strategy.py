@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from rpexplore.questions import questions
 from rpexplore.strategy import MOST_BITS, Moments, Strategy, hull, measured_places, moments
+from rpexplore.workload.query_matrix import questions
 from tests.generalised import any_strategies, any_strategy, asked_workloads, question_matrix
 
 seeds = st.integers(0, 2**32)

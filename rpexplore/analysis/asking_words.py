@@ -6,7 +6,10 @@ import re
 
 import numpy as np
 
-from rpexplore.basis import (
+from rpexplore.common.formatting import joined, plural
+from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.errors import WorkloadError
+from rpexplore.workload.bases import (
     MAX_VALUES,
     Basis,
     Hierarchy,
@@ -15,13 +18,10 @@ from rpexplore.basis import (
     Ranges,
     Windows,
 )
-from rpexplore.basis_file import own_from_csv, own_from_npy
-from rpexplore.common.formatting import joined, plural
-from rpexplore.domain.attribute import Attribute, Categories
-from rpexplore.errors import WorkloadError
-from rpexplore.own_questions import MAX_OWN_VALUES, Own
-from rpexplore.questions import questions
-from rpexplore.workload import Workload
+from rpexplore.workload.custom_basis import MAX_OWN_VALUES, Own
+from rpexplore.workload.custom_basis_file import own_from_csv, own_from_npy
+from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.workload import Workload
 
 WAYS = {
     "identity": "each value",

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, sufficient
-from rpexplore.analysis.table_titles import titles
 from rpexplore.analysis.targets_met import wanted_targets
 from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.losses import Loss, MaxVariance
@@ -14,8 +13,9 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.reach import Reach
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import Scenario
-from rpexplore.table_lists import titles_in_words
 from rpexplore.target_losses import MustsFirst, MustsThenAverage
+from rpexplore.workload.table_text import titles_in_words
+from rpexplore.workload.table_titles import titles
 
 WIDER = 0.1  # the relaxation that savings are told for: a margin or standard error 10 % wider
 # What is added to the smallest budget where some tables have no such target, so that they get some.

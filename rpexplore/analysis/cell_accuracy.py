@@ -15,12 +15,12 @@ from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.cell_blocks import Blocks, TableNoise
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.standard_errors import MARGIN
-from rpexplore.analysis.table_titles import name_as_asked, titles
-from rpexplore.basis import Hierarchy, Own, Ranges
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
-from rpexplore.questions import Questions, questions
-from rpexplore.workload import Workload
+from rpexplore.workload.bases import Hierarchy, Own, Ranges
+from rpexplore.workload.query_matrix import Questions, questions
+from rpexplore.workload.table_titles import name_as_asked, titles
+from rpexplore.workload.workload import Workload
 
 MOST = 100  # blocks along an axis of two
 MOST_ALONG_A_LINE = 1000

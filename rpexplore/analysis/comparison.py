@@ -10,12 +10,12 @@ import pandas as pd
 from rpexplore.analysis.alike import SAME, cells_differ
 from rpexplore.analysis.budgets import DELTAS, in_unit, stated_delta
 from rpexplore.analysis.standard_errors import headline
-from rpexplore.analysis.table_titles import in_short, titles
 from rpexplore.common.formatting import capitalised, count_in_words, plural, rounded
 from rpexplore.plan import Plan
 from rpexplore.scenario import Scenario
-from rpexplore.target import Target
-from rpexplore.workload import Workload
+from rpexplore.workload.table_titles import in_short, titles
+from rpexplore.workload.targets import Target
+from rpexplore.workload.workload import Workload
 
 _RATIO = "Worst divided by best"
 

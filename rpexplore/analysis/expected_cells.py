@@ -16,11 +16,11 @@ from functools import lru_cache
 import numpy as np
 
 from rpexplore.analysis.forecasts import Forecast
-from rpexplore.analysis.table_titles import titles
 from rpexplore.common.formatting import plural
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.questions import questions
-from rpexplore.workload import Workload
+from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.table_titles import titles
+from rpexplore.workload.workload import Workload
 
 MOST_GONE_THROUGH = 1_000_000  # cells of all tables whose cells are not equally accurate
 

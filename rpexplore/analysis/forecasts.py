@@ -15,7 +15,7 @@ from rpexplore.optimum import Optimum
 from rpexplore.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.table_variances import CELLS, TableVariances
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 # The ways of weighing tables that RP+ compares in its Figures 1 to 3, by what they give.
 SCHEMES: dict[str, Loss] = {

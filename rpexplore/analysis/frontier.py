@@ -28,7 +28,7 @@ from rpexplore.settings import TableSetting
 from rpexplore.solvers.solution import Solution
 from rpexplore.solvers.worst_cell import minimise_worst_cell
 from rpexplore.table_variances import TableVariances
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 MOST_POINTS = 11
 TOLERANCE = 1e-6

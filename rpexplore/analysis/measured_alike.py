@@ -7,7 +7,7 @@ from rpexplore.losses import Loss
 from rpexplore.optimum import Optimum
 from rpexplore.planner import optimum
 from rpexplore.strategy import measured_places
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 # What a page that shows such optima has to say.
 IN_WORDS = (

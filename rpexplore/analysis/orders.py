@@ -3,7 +3,7 @@
 import numpy as np
 
 from rpexplore.common.formatting import plural
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 MOST = 5  # attributes; tables of more are grouped with these
 

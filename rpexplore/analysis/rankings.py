@@ -7,7 +7,7 @@ import pandas as pd
 
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.standard_errors import MARGIN, titles
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 
 def worst_and_best(forecast: Forecast, most: int = 10) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -14,7 +14,7 @@ from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.common.formatting import count_in_words, plural, share_in_words
 from rpexplore.errors import WorkloadError
-from rpexplore.questions import questions
+from rpexplore.workload.query_matrix import questions
 
 # The coefficients of variation of a curve.
 CURVE = np.geomspace(0.01, 2, 40)

@@ -11,7 +11,7 @@ from rpexplore.domain.unfinished import TO_COMPLETE, is_unfinished
 from rpexplore.errors import DomainError
 from rpexplore.plan import Plan
 from rpexplore.scenario import Scenario
-from rpexplore.table_lists import titles_in_words
+from rpexplore.workload.table_text import titles_in_words
 
 _MAX_CSV_LINES = 1_000_000
 

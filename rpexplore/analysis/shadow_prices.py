@@ -14,8 +14,8 @@ from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.analysis.standard_errors import titles
 from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.losses import Loss, MaxVariance, SumOfVariances
-from rpexplore.table_lists import titles_in_words
-from rpexplore.workload import Workload
+from rpexplore.workload.table_text import titles_in_words
+from rpexplore.workload.workload import Workload
 
 MOST_OF_IT = 0.8
 _TO_TARGET = MaxVariance(relative_to="target").description

@@ -8,10 +8,10 @@ import pandas as pd
 
 from rpexplore.accuracy import normal_quantile
 from rpexplore.analysis.alike import are_same, cells_differ
-from rpexplore.analysis.table_titles import titles
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.plan import Plan
-from rpexplore.table_lists import texts_of_tables
+from rpexplore.workload.table_text import texts_of_tables
+from rpexplore.workload.table_titles import titles
 
 CONFIDENCE = 0.95
 MARGIN = normal_quantile(CONFIDENCE)  # standard errors to either side, 1.96

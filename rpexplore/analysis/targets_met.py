@@ -9,12 +9,12 @@ import pandas as pd
 
 from rpexplore.analysis import standard_errors
 from rpexplore.analysis.standard_errors import MET, targets_met_in_words
-from rpexplore.analysis.table_titles import titles
 from rpexplore.common.formatting import rounded
 from rpexplore.plan import Plan
 from rpexplore.request import WorkloadRequest
-from rpexplore.target import CV, MARGIN, Target
-from rpexplore.workload import Workload
+from rpexplore.workload.table_titles import titles
+from rpexplore.workload.targets import CV, MARGIN, Target
+from rpexplore.workload.workload import Workload
 
 _DIGITS = 3
 _MUST, _IN_PROPORTION = "must", "in proportion"

@@ -25,7 +25,7 @@ from rpexplore.closure import Closure
 from rpexplore.common.formatting import rounded
 from rpexplore.optimum import Optimum
 from rpexplore.privacy.budget import Budget
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 _LEAST_CHANGE = 0.05  # per cent: less than that is told as none
 

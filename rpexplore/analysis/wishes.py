@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rpexplore.analysis.table_titles import titles
-from rpexplore.attribute_sets import attribute_sets
 from rpexplore.common.formatting import plural
 from rpexplore.errors import WorkloadError
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import Scenario
 from rpexplore.settings import GroupSetting, TableSetting
-from rpexplore.table_lists import Table
 from rpexplore.target_losses import compares_with_targets
-from rpexplore.workload import Workload
+from rpexplore.workload.attribute_sets import attribute_sets
+from rpexplore.workload.table_text import Table
+from rpexplore.workload.table_titles import titles
+from rpexplore.workload.workload import Workload
 
 LEAVE_OUT, BOOST, ADD = "leave_out", "boost", "add"
 PAST = {LEAVE_OUT: "left out", BOOST: "counted differently", ADD: "added"}

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.table_titles import titles
 from rpexplore.analysis.targets_met import in_words
 from rpexplore.errors import WorkloadError
 from rpexplore.plan import Plan
 from rpexplore.scenario import Scenario
 from rpexplore.settings import GroupSetting, TableSetting, given
-from rpexplore.table_lists import Table, title
-from rpexplore.target import Target, target_of
-from rpexplore.workload import Workload
+from rpexplore.workload.table_text import Table, title
+from rpexplore.workload.table_titles import titles
+from rpexplore.workload.targets import Target, target_of
+from rpexplore.workload.workload import Workload
 
 
 @dataclass(frozen=True)

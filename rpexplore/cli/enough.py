@@ -15,7 +15,7 @@ from rpexplore.optimum import Optimum
 from rpexplore.privacy.budget import Budget
 from rpexplore.reach import reach
 from rpexplore.target_losses import MustsFirst, MustsThenAverage
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 TARGETS, MUSTS = "targets", "musts"
 

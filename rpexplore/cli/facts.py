@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.standard_errors import least_accurate_first, of_tables
-from rpexplore.analysis.table_titles import titles
 from rpexplore.asking import askings_of
 from rpexplore.cli.output import one_line, text_table
 from rpexplore.common.exact_numbers import exact_text
@@ -20,8 +19,9 @@ from rpexplore.domain.domain import Domain
 from rpexplore.ledger import Account, AnyPlan, Run
 from rpexplore.plan import Plan
 from rpexplore.scenario import has_even_totals
-from rpexplore.table_lists import texts_of_tables, titles_in_words
-from rpexplore.workload import Workload
+from rpexplore.workload.table_text import texts_of_tables, titles_in_words
+from rpexplore.workload.table_titles import titles
+from rpexplore.workload.workload import Workload
 
 DELTAS = ("1e-6", "1e-9", "1e-12")
 _KINDS = {"Categories": "categories", "Integers": "whole numbers", "Bins": "bins"}

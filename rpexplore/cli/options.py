@@ -12,9 +12,9 @@ from rpexplore.errors import BudgetError, DomainError, RpexploreError, WorkloadE
 if TYPE_CHECKING:
     from rpexplore.domain.attribute import Attribute
     from rpexplore.domain.domain import Domain
-    from rpexplore.own_questions import Own
     from rpexplore.privacy.budget import Budget
-    from rpexplore.workload import AttributeSet, Workload
+    from rpexplore.workload.custom_basis import Own
+    from rpexplore.workload.workload import AttributeSet, Workload
 
 _ONE_TABLE = (
     "One table by its attributes; total is the total. A name with a comma in it stands in double "
@@ -222,9 +222,9 @@ def workload_from_options(
 ) -> "Workload":
     """The union of all tables that are asked for in any way, with weights, targets and askings."""
     from rpexplore.asking_text import asked_as_listed, asking_from_text
-    from rpexplore.table_lists import number_from_text, table_from_text, workload_from_csv
-    from rpexplore.target import parse_target
-    from rpexplore.workload import Workload
+    from rpexplore.workload.table_text import number_from_text, table_from_text, workload_from_csv
+    from rpexplore.workload.targets import parse_target
+    from rpexplore.workload.workload import Workload
 
     parts = [Workload.all_of_order(domain, order) for order in of_order]
     if up_to is not None:
@@ -296,7 +296,7 @@ def _by_table(
     domain: "Domain", options: Sequence[str], name: str, example: str
 ) -> "dict[AttributeSet, str]":
     """{table: text} of options such as age,sex=5."""
-    from rpexplore.table_lists import table_from_text
+    from rpexplore.workload.table_text import table_from_text
 
     found: dict[AttributeSet, str] = {}
     for option in options:
@@ -312,7 +312,7 @@ def _by_table(
 
 def _own_of(path: Path, attribute: "Attribute") -> "Own":
     """The own questions of a file."""
-    from rpexplore.basis_file import own_from_bytes
+    from rpexplore.workload.custom_basis_file import own_from_bytes
 
     return own_from_bytes(bytes_of(path), path.name, attribute)
 

@@ -77,7 +77,7 @@ def domain_from_options(codebook: Path, attributes: str | None) -> "Domain":
     """The domain of the attributes that are named, or else of all."""
     from rpexplore.domain.domain import Domain
     from rpexplore.queries.domains import chosen_domain
-    from rpexplore.table_lists import table_from_text
+    from rpexplore.workload.table_text import table_from_text
 
     domain = Domain.load(codebook)
     names = domain.names if attributes is None else table_from_text(domain, attributes)
@@ -113,7 +113,7 @@ def queries_from_options(
         )
     from rpexplore.queries.csv_files import conditions_of_csv, stated_from_csv
     from rpexplore.queries.stated import conditions_of_text, stated_from_text
-    from rpexplore.target import parse_target
+    from rpexplore.workload.targets import parse_target
 
     default = None if target is None else parse_target(target)
     if queries is not None and queries.suffix.lower() == ".csv":

@@ -11,7 +11,7 @@ from rpexplore.export.recipe import Recipe, budget_texts
 from rpexplore.loss_text import options_of_loss
 from rpexplore.plan import Plan
 from rpexplore.request import WorkloadRequest
-from rpexplore.table_lists import texts_of_tables
+from rpexplore.workload.table_text import texts_of_tables
 
 # More tables, or importances and targets, than this are read from tables.csv.
 MOST_OPTIONS = 10

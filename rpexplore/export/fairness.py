@@ -21,7 +21,7 @@ from rpexplore.optimum import Optimum
 from rpexplore.plan import Plan
 from rpexplore.planner import optimum
 from rpexplore.scenario import has_even_totals
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 OWN = "This plan"
 MOST_LINES = 30  # of attributes, before only the ends are drawn

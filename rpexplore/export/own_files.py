@@ -3,12 +3,12 @@
 import json
 import re
 
-from rpexplore.basis import Basis, to_json
-from rpexplore.basis_file import csv_from_own, own_from_csv
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import WorkloadError
-from rpexplore.own_questions import Own
-from rpexplore.workload import Workload
+from rpexplore.workload.bases import Basis, to_json
+from rpexplore.workload.custom_basis import Own
+from rpexplore.workload.custom_basis_file import csv_from_own, own_from_csv
+from rpexplore.workload.workload import Workload
 
 # What else stands in the folder, as lower-case stems.
 _TAKEN = {"plan", "report", "tables", "codebook", "scenario", "commands", "made", "records"}

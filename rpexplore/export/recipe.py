@@ -15,7 +15,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import has_even_totals
 from rpexplore.settings import TableSetting
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,16 +3,16 @@
 import numpy as np
 import pandas as pd
 
-from rpexplore.basis import Basis
 from rpexplore.common.formatting import plural
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.provenance import found_in_words
 from rpexplore.export.section import Facts, Numbers, Section
 from rpexplore.plan import Plan
-from rpexplore.questions import Questions, questions
 from rpexplore.strategy import Strategy
-from rpexplore.workload import Workload
+from rpexplore.workload.bases import Basis
+from rpexplore.workload.query_matrix import Questions, questions
+from rpexplore.workload.workload import Workload
 
 FIRST_VALUES = 4
 _EVEN = 0.01  # relative

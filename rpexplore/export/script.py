@@ -119,7 +119,7 @@ _IMPORTS_FOR_FILES = (
 _IMPORTS_FOR_CSV = (
     _IMPORTS_FOR_FILES
     + """\
-from rpexplore.table_lists import workload_from_csv
+from rpexplore.workload.table_text import workload_from_csv
 """
 )
 

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 
 from rpexplore.asking import Asking
-from rpexplore.basis import Hierarchy, Windows
 from rpexplore.export.literals import call, literal
 from rpexplore.export.recipe import Recipe
-from rpexplore.own_questions import Own
 from rpexplore.request import WorkloadRequest
-from rpexplore.table_lists import Table
-from rpexplore.target import Target
+from rpexplore.workload.bases import Hierarchy, Windows
+from rpexplore.workload.custom_basis import Own
+from rpexplore.workload.table_text import Table
+from rpexplore.workload.targets import Target
 
 # A list of more tables, or of more importances and targets, is read from tables.csv.
 MOST_LINES = 200

@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.accuracy import query_covariance
-from rpexplore.attribute_sets import AttributeSet
 from rpexplore.cells import Cells
 from rpexplore.closure import Closure
 from rpexplore.domain.domain import Domain
@@ -29,7 +28,8 @@ from rpexplore.postprocess.stored_arrays import read_arrays
 from rpexplore.reconstruct import contribution, marginal
 from rpexplore.release_folder import Release, label_columns, table_of_cells
 from rpexplore.strategy import Moments, Strategy
-from rpexplore.workload import Workload
+from rpexplore.workload.attribute_sets import AttributeSet
+from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rpexplore.attribute_sets import AttributeSet
 from rpexplore.common.exact_numbers import Exact, exact_fraction, shown
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import BudgetError, ReleaseError
 from rpexplore.postprocess.estimates import Estimates
 from rpexplore.postprocess.marginal_frame import counts_of_frame
 from rpexplore.postprocess.source import Source
+from rpexplore.workload.attribute_sets import AttributeSet
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -37,9 +37,9 @@ from rpexplore.postprocess.nonnegative import nonnegative as nearest_nonnegative
 from rpexplore.postprocess.processed_readme import label, readme
 from rpexplore.postprocess.rounding import rounded as whole_numbers
 from rpexplore.postprocess.table_map import Contributions, Places, subsets
-from rpexplore.questions import Questions
 from rpexplore.reconstruct import answers, asked_by, marginal
 from rpexplore.release_folder import ESTIMATES, Release, table_path, write_cells
+from rpexplore.workload.query_matrix import Questions
 
 KIND = ("rpexplore-processed", 1)
 

@@ -10,13 +10,13 @@ from itertools import combinations, product
 
 import numpy as np
 
-from rpexplore.basis import Basis, Hierarchy, Identity, Prefix, Ranges
 from rpexplore.common.exact_numbers import whole_number
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.conditions import TOTAL
 from rpexplore.queries.query_list import QueryList, check_list_size, checked_n_cells
-from rpexplore.questions import Questions, questions
+from rpexplore.workload.bases import Basis, Hierarchy, Identity, Prefix, Ranges
+from rpexplore.workload.query_matrix import Questions, questions
 
 USUAL_TARGET = 10.0  # standard error: about ±20 in 95 of 100 cases
 

@@ -23,7 +23,7 @@ from rpexplore.errors import WorkloadError
 from rpexplore.queries.builders import marginal_queries
 from rpexplore.queries.query_list import QueryList, checked_n_cells
 from rpexplore.queries.stated import StatedLines, StatedQueries
-from rpexplore.target import Target
+from rpexplore.workload.targets import Target
 
 NAME, CONDITION, TARGET = "name", "condition", "target"
 _MOST_SHOWN = 4

@@ -15,7 +15,7 @@ from rpexplore.queries.conditions import cells_of_condition
 from rpexplore.queries.domains import chosen_domain
 from rpexplore.queries.query_list import QueryList, check_list_size, checked_n_cells
 from rpexplore.queries.stated import StatedQueries, conditions_of_text
-from rpexplore.target import Target
+from rpexplore.workload.targets import Target
 
 _MOST_SHOWN = 4
 

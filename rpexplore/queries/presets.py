@@ -9,13 +9,13 @@ from itertools import combinations
 
 import numpy as np
 
-from rpexplore.basis import Hierarchy, Identity, Prefix
 from rpexplore.common.exact_numbers import whole_number
 from rpexplore.domain.attribute import Attribute, Categories, Integers
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.builders import query_list, table_queries
 from rpexplore.queries.query_list import MAX_CELLS, QueryList
+from rpexplore.workload.bases import Hierarchy, Identity, Prefix
 
 # The six categories of race of the Office of Management and Budget (1997).
 RACES = (

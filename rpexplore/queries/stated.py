@@ -25,7 +25,7 @@ from rpexplore.queries.condition_texts import condition_of_cells
 from rpexplore.queries.condition_tokens import MAX_LENGTH
 from rpexplore.queries.conditions import TOTAL, cells_of_condition
 from rpexplore.queries.query_list import QueryList, check_list_size, checked_n_cells
-from rpexplore.target import NOTATIONS, Target, parse_target
+from rpexplore.workload.targets import NOTATIONS, Target, parse_target
 
 _MAX_TARGET_LENGTH = 200
 # A line without blanks around it.

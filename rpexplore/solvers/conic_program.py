@@ -30,7 +30,7 @@ from rpexplore.solvers.solution import (
     rounding_allowance,
 )
 from rpexplore.solvers.symmetry import Classes, single_classes, symmetric_classes
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 _ACCURACY = 1e-6  # of the conic solver, at least; what it gives is judged by its certificate
 _WORST_GAP = 1e-3  # a plan proven to no more than this is refused

@@ -13,7 +13,7 @@ from rpexplore.solvers.dual_ball import CappedSimplex, ConjugateBall, minimise_l
 from rpexplore.solvers.max_variance import minimise_maximum
 from rpexplore.solvers.solution import TOLERANCE, Solution
 from rpexplore.solvers.sum_of_variances import minimise_sum
-from rpexplore.workload import Workload
+from rpexplore.workload.workload import Workload
 
 AnyConvexLoss = SymmetricLoss | ConvexLoss
 

@@ -3,10 +3,10 @@
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.basis import Hierarchy, Prefix, Ranges
-from rpexplore.questions import questions
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import Scenario
+from rpexplore.workload.bases import Hierarchy, Prefix, Ranges
+from rpexplore.workload.query_matrix import questions
 from tests.oracles import kron, sub
 
 GROUPS = (("North",), ("North",), ("South",), ("South",))

@@ -5,10 +5,10 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import asking_words
-from rpexplore.basis import Hierarchy, Identity, Own, Prefix, Ranges, Windows
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
-from rpexplore.questions import questions
+from rpexplore.workload.bases import Hierarchy, Identity, Own, Prefix, Ranges, Windows
+from rpexplore.workload.query_matrix import questions
 
 AGE = Attribute("age", Integers(0, 99))
 SEX = Attribute("sex", Categories(("F", "M"), ("Female", "Male")))

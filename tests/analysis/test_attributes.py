@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis import attributes
 from rpexplore.analysis.forecasts import Forecast
-from rpexplore.table_lists import title
+from rpexplore.workload.table_text import title
 from tests.analysis.schemes import forecast_of
 from tests.strategies import workloads
 

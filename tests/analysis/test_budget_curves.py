@@ -10,7 +10,7 @@ from rpexplore.analysis import budget_curves as curves
 from rpexplore.analysis.sufficient_budgets import budget_for_error
 from rpexplore.planner import optimum
 from rpexplore.privacy import conversions as privacy
-from rpexplore.table_lists import title
+from rpexplore.workload.table_text import title
 from tests.strategies import workloads
 
 LOSSES = [rp.SumOfVariances("cells"), rp.MaxVariance()]

@@ -8,9 +8,9 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis import cell_accuracy as cells
 from rpexplore.analysis.forecasts import Forecast
-from rpexplore.basis import Hierarchy, Identity, Own, Ranges, Windows
 from rpexplore.errors import WorkloadError
-from rpexplore.questions import questions
+from rpexplore.workload.bases import Hierarchy, Identity, Own, Ranges, Windows
+from rpexplore.workload.query_matrix import questions
 from tests.analysis.bases import BUDGET, dense_cell_variances, scenario
 
 SCENARIO = scenario(3)

@@ -16,8 +16,8 @@ from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.rankings import all_titles
 from rpexplore.domain.expected_counts import ExpectedCounts, values_of
 from rpexplore.errors import WorkloadError
-from rpexplore.questions import questions
-from rpexplore.table_lists import title
+from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.table_text import title
 from tests.analysis import bases
 from tests.analysis.schemes import forecast_of, of_schemes
 from tests.strategies import workloads

@@ -7,7 +7,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import standard_errors as se
-from rpexplore.table_lists import workload_from_csv
+from rpexplore.workload.table_text import workload_from_csv
 
 DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})
 

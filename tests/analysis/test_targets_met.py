@@ -12,7 +12,7 @@ from rpexplore.analysis import standard_errors, targets_met
 from rpexplore.common.formatting import rounded
 from rpexplore.scenario import Scenario
 from rpexplore.settings import GroupSetting, TableSetting
-from rpexplore.target import parse_target
+from rpexplore.workload.targets import parse_target
 from tests.strategies import workloads
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})

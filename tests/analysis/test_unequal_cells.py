@@ -21,7 +21,7 @@ from rpexplore.analysis.measured_alike import optimum_measured_as
 from rpexplore.analysis.sufficient_budgets import needed_rho, smallest_budget
 from rpexplore.planner import optimum
 from rpexplore.settings import TableSetting
-from rpexplore.table_lists import workload_from_csv
+from rpexplore.workload.table_text import workload_from_csv
 from tests.analysis.bases import BUDGET, DOMAIN, dense_cell_variances, scenario
 
 SCENARIO = scenario()

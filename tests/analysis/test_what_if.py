@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis import what_if
 from rpexplore.analysis.measured_alike import optimum_measured_as
-from rpexplore.analysis.table_titles import titles
 from rpexplore.analysis.wishes import ADD, BOOST, LEAVE_OUT, Wish, changed_workload
 from rpexplore.errors import RpexploreError
 from rpexplore.planner import optimum
-from rpexplore.questions import questions
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import Scenario
-from rpexplore.table_lists import title
+from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.table_text import title
+from rpexplore.workload.table_titles import titles
 from tests.analysis import bases
 
 BUDGET = rp.Budget(rho="0.2", max_records_per_person=2)

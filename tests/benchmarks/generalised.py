@@ -11,10 +11,10 @@ from rpexplore.best_strategies import best_strategies
 from rpexplore.cells import Cells
 from rpexplore.closure import Closure
 from rpexplore.planner import optimum
-from rpexplore.questions import questions
 from rpexplore.reconstruct import answers, asked_by, contribution, marginal
 from rpexplore.solvers.strategies import best_matrix
 from rpexplore.table_variances import TableVariances
+from rpexplore.workload.query_matrix import questions
 from tests.benchmarks.measure import Row, best_of_three, once, peak_gigabytes
 from tests.generalised import any_strategies
 

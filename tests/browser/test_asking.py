@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from rpexplore.basis import Hierarchy, Prefix
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.release import Release
+from rpexplore.workload.bases import Hierarchy, Prefix
 from tests.browser.conftest import settled
 from tests.browser.test_accessibility import findings
 from tests.browser.test_story import fill, go_to, metric

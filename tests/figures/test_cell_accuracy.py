@@ -8,8 +8,8 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis.cell_accuracy import Axis, CellAccuracy, accuracy_of_cells
 from rpexplore.analysis.forecasts import Forecast
-from rpexplore.basis import Prefix, Ranges
 from rpexplore.figures.cell_accuracy import cells_of_table
+from rpexplore.workload.bases import Prefix, Ranges
 
 
 def picture(basis, size=12):

@@ -13,11 +13,11 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis import asking_words
 from rpexplore.asking import Asking
-from rpexplore.basis import Hierarchy, Identity, Own, Prefix, Ranges, Windows
 from rpexplore.common.formatting import rounded
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.planner import optimum as solved
 from rpexplore.release import Release
+from rpexplore.workload.bases import Hierarchy, Identity, Own, Prefix, Ranges, Windows
 
 
 def plain(texts):

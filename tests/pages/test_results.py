@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
-from rpexplore.basis import Prefix
 from rpexplore.common.formatting import rounded
 from rpexplore.postprocess.combined_folder import load_combined
 from rpexplore.postprocess.processed_folder import processed
 from rpexplore.postprocess.processed_tables import ProcessedTables
 from rpexplore.release import Release, release
+from rpexplore.workload.bases import Prefix
 
 DOMAIN = rp.Domain(
     (

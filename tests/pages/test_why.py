@@ -4,7 +4,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.request import TableSetting
-from rpexplore.target import Target
+from rpexplore.workload.targets import Target
 
 
 def plain(texts):

@@ -11,7 +11,6 @@ import typer
 from typer.testing import CliRunner
 
 import rpexplore as rp
-from rpexplore.basis import Own, Prefix, Ranges
 from rpexplore.cli.output import Verbs
 from rpexplore.cli.processed import postprocess
 from rpexplore.errors import ReleaseError
@@ -20,6 +19,7 @@ from rpexplore.postprocess.combined_folder import write_combined
 from rpexplore.postprocess.estimates import Estimates
 from rpexplore.postprocess.processed_folder import processed
 from rpexplore.release import Release, release
+from rpexplore.workload.bases import Own, Prefix, Ranges
 from tests.generalised import question_matrix
 
 DOMAIN = rp.Domain(

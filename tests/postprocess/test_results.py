@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import rpexplore as rp
-from rpexplore.basis import Prefix
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.postprocess.combined import combined
 from rpexplore.postprocess.combined_folder import write_combined
@@ -17,6 +16,7 @@ from rpexplore.postprocess.processed_folder import processed
 from rpexplore.postprocess.processed_tables import ProcessedTables
 from rpexplore.postprocess.results import Results, opened_results
 from rpexplore.release import Release, release
+from rpexplore.workload.bases import Prefix
 
 DOMAIN = rp.Domain(
     (

@@ -20,7 +20,7 @@ from rpexplore.queries.csv_files import (
 )
 from rpexplore.queries.query_list import QueryList
 from rpexplore.queries.stated import StatedQueries, stated_from_text
-from rpexplore.target import MARGIN, Target
+from rpexplore.workload.targets import MARGIN, Target
 from tests.strategies import described_domains, domains, words
 
 DOMAIN = Domain(

@@ -19,7 +19,7 @@ from rpexplore.queries.edits import (
 )
 from rpexplore.queries.query_list import MAX_QUERIES, QueryList
 from rpexplore.queries.stated import StatedQueries, stated_from_text
-from rpexplore.target import MARGIN, Target
+from rpexplore.workload.targets import MARGIN, Target
 
 SIZES = {"age": 10, "sex": 2, "region": 3}
 SCHEMA = rp.Domain.from_sizes(SIZES)

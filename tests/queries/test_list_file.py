@@ -13,7 +13,7 @@ from rpexplore.queries.list_file import stated_from_json, stated_to_json
 from rpexplore.queries.presets import PRESETS
 from rpexplore.queries.query_list import QueryList
 from rpexplore.queries.stated import StatedQueries, stated_from_text
-from rpexplore.target import CV, MARGIN, Target
+from rpexplore.workload.targets import CV, MARGIN, Target
 from tests.strategies import domains, words
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})

@@ -18,7 +18,7 @@ from rpexplore.queries.stated import (
     stated_from_text,
     text_from_stated,
 )
-from rpexplore.target import CV, MARGIN, Target
+from rpexplore.workload.targets import CV, MARGIN, Target
 from tests.strategies import words
 
 DOMAIN = Domain(

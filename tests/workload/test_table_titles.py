@@ -3,8 +3,8 @@
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.analysis.table_titles import titles
-from rpexplore.basis import Hierarchy, Identity, Own, Prefix, Ranges, Windows
+from rpexplore.workload.bases import Hierarchy, Identity, Own, Prefix, Ranges, Windows
+from rpexplore.workload.table_titles import titles
 
 DOMAIN = rp.Domain.from_sizes({"age": 6, "sex": 2})
 TABLES = rp.Workload.all_up_to(DOMAIN, 2)

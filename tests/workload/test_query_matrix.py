@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Integers
-from rpexplore.basis import Hierarchy, Identity, Own, Prefix, Ranges, Windows
 from rpexplore.errors import WorkloadError
-from rpexplore.questions import questions
+from rpexplore.workload.bases import Hierarchy, Identity, Own, Prefix, Ranges, Windows
+from rpexplore.workload.query_matrix import questions
 
 
 def dense(basis, attribute):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError, WorkloadError
-from rpexplore.table_lists import (
+from rpexplore.workload.table_text import (
     readable_title,
     table_from_text,
     tables_from_text,

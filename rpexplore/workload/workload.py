@@ -7,13 +7,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rpexplore.attribute_sets import AttributeSet, attribute_sets, padded, refuse_too_many
-from rpexplore.basis import Basis
 from rpexplore.common.exact_numbers import shown, whole_number
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.target import Target
-from rpexplore.ways import Bases, settled_ways
+from rpexplore.workload.attribute_sets import AttributeSet, attribute_sets, padded, refuse_too_many
+from rpexplore.workload.bases import Basis
+from rpexplore.workload.targets import Target
+from rpexplore.workload.workload_arrays import Bases, settled_ways
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 from rpexplore.common.exact_numbers import whole_number
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import WorkloadError
-from rpexplore.own_questions import Own
+from rpexplore.workload.custom_basis import Own
 
 # Strategies hold matrices of size × size.
 MAX_VALUES = 4_000

@@ -5,10 +5,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from rpexplore.basis import Basis, Identity, to_json
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
+from rpexplore.workload.bases import Basis, Identity, to_json
 
 Bases = tuple[tuple[Basis, ...], ...]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.errors import WorkloadError
-from rpexplore.own_questions import MAX_OWN_QUESTIONS, Own, check_own_size
+from rpexplore.workload.custom_basis import MAX_OWN_QUESTIONS, Own, check_own_size
 
 Line: TypeAlias = tuple[int, list[str]]  # its number in the file, its cells
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpexplore.errors import WorkloadError
-from rpexplore.target import CV, MARGIN, STANDARD_ERROR, Target, parse_target, target_of
+from rpexplore.workload.targets import CV, MARGIN, STANDARD_ERROR, Target, parse_target, target_of
 
 
 def half_width(confidence):

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Integers
-from rpexplore.basis import (
+from rpexplore.errors import WorkloadError
+from rpexplore.workload.bases import (
     MAX_VALUES,
     Hierarchy,
     Identity,
@@ -20,8 +21,7 @@ from rpexplore.basis import (
     from_json,
     to_json,
 )
-from rpexplore.basis_file import own_from_csv, own_from_npy
-from rpexplore.errors import WorkloadError
+from rpexplore.workload.custom_basis_file import own_from_csv, own_from_npy
 
 LETTERS = Attribute("grade", Categories(("A", "B", "C", "D")))
 AGES = Attribute("age", Integers(0, 99))

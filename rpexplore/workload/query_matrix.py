@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rpexplore.basis import Basis, Hierarchy, Identity, Prefix, Windows
 from rpexplore.domain.attribute import LEVELS, Attribute
-from rpexplore.own_questions import Own
+from rpexplore.workload.bases import Basis, Hierarchy, Identity, Prefix, Windows
+from rpexplore.workload.custom_basis import Own
 
 
 class _Operator(ABC):

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from rpexplore.basis import Basis, Hierarchy, Identity, Own, Prefix, Windows
 from rpexplore.domain.attribute import Attribute
-from rpexplore.table_lists import title
-from rpexplore.workload import Workload
+from rpexplore.workload.bases import Basis, Hierarchy, Identity, Own, Prefix, Windows
+from rpexplore.workload.table_text import title
+from rpexplore.workload.workload import Workload
 
 
 def titles(workload: Workload, places: np.ndarray) -> list[str]:

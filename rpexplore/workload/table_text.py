@@ -14,8 +14,8 @@ from dataclasses import replace
 from rpexplore.common.exact_numbers import shown
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.target import Target, parse_target
-from rpexplore.workload import Workload
+from rpexplore.workload.targets import Target, parse_target
+from rpexplore.workload.workload import Workload
 
 Table = tuple[str, ...]  # attribute names in domain order
 

@@ -1,0 +1,1 @@
+"""What is asked for: tables, their weights and targets, and the query basis of each attribute."""
