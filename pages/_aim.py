@@ -5,8 +5,7 @@ from typing import Any
 import streamlit as st
 
 from pages._session import bind, change, current
-from rpexplore.convex_losses import MeanAndMax, PNorm, SquaredExcess, TailMean
-from rpexplore.losses import (
+from rpexplore.planning.losses.base import (
     AIMS,
     WEIGHTINGS,
     Loss,
@@ -14,7 +13,8 @@ from rpexplore.losses import (
     SumOfVariances,
     weighting_in_words,
 )
-from rpexplore.target_losses import BoundedAverage, MustsThenAverage, MustsThenTargets
+from rpexplore.planning.losses.constrained import BoundedAverage, MustsThenAverage, MustsThenTargets
+from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SquaredExcess, TailMean
 
 SUM, LARGEST, TARGET, MUSTS, BOUNDED, OTHER = "sum", "largest", "target", "musts", "bounded", "more"
 NAMES = {

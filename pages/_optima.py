@@ -11,10 +11,10 @@ from pages._task import Note, Task, has_ended
 from rpexplore.closure import Closure
 from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.errors import RpexploreError
-from rpexplore.losses import Loss
 from rpexplore.optimum import Optimum
 from rpexplore.plan import Plan
 from rpexplore.planner import optimum as solved
+from rpexplore.planning.losses.base import Loss
 from rpexplore.privacy.budget import Budget
 from rpexplore.reach import Reach, reach
 from rpexplore.scenario import Scenario

@@ -10,8 +10,13 @@ from pages._tradeoffs_work import keep_scenario
 from rpexplore.analysis import frontier as trade
 from rpexplore.analysis.measured_alike import IN_WORDS, optimum_measured_as
 from rpexplore.figures import frontier as figures
-from rpexplore.losses import WEIGHTINGS, MaxVariance, SumOfVariances, weighting_in_words
 from rpexplore.optimum import Optimum
+from rpexplore.planning.losses.base import (
+    WEIGHTINGS,
+    MaxVariance,
+    SumOfVariances,
+    weighting_in_words,
+)
 from rpexplore.scenario import Scenario
 
 HERE = "frontier"

@@ -8,10 +8,10 @@ from pages._session import change, current, escaped, show_messages
 from rpexplore.analysis import budget_reasons
 from rpexplore.analysis.budget_reasons import aim_for_targets
 from rpexplore.errors import RpexploreError
-from rpexplore.losses import Loss
+from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.losses.constrained import MustsFirst
 from rpexplore.privacy.budget import Budget
 from rpexplore.reach import Reach
-from rpexplore.target_losses import MustsFirst
 
 HERE = "why this budget"
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from rpexplore.cells import Cells
 from rpexplore.closure import Closure
-from rpexplore.losses import Loss
-from rpexplore.own_loss import ConvexLoss
+from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.losses.constrained import BoundedAverage, MustsFirst
+from rpexplore.planning.losses.custom import ConvexLoss
 from rpexplore.solvers.solution import CellPrices, dual_bound
-from rpexplore.target_losses import BoundedAverage, MustsFirst
 from rpexplore.workload.workload import Workload
 
 

@@ -20,8 +20,8 @@ from rpexplore.certificate import Certificate
 from rpexplore.closure import Closure
 from rpexplore.common.decimals import Decimals
 from rpexplore.errors import PlanError
-from rpexplore.losses import Loss
 from rpexplore.plan import Plan
+from rpexplore.planning.losses.base import Loss
 from rpexplore.privacy.budget import Budget
 from rpexplore.solvers.solution import Solution
 from rpexplore.table_variances import TableVariances

@@ -20,8 +20,8 @@ from rpexplore.common.exact_numbers import Exact, float_at_least
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.common.write import write_whole
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.losses import Loss
-from rpexplore.named_loss import NamedLoss
+from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.losses.named_loss import NamedLoss
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 from rpexplore.strategy import Moments

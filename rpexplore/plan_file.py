@@ -25,8 +25,6 @@ from rpexplore.common.json_fields import check_keys, columns, dumps, floats, not
 from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError, RpexploreError
-from rpexplore.loss_json import loss_from_json, loss_to_json
-from rpexplore.losses import Loss, MaxVariance, SumOfVariances
 from rpexplore.plan_file_asked import (
     bases_and_ways,
     cells_of,
@@ -35,10 +33,12 @@ from rpexplore.plan_file_asked import (
     lines_of_strategies,
     strategies_of,
 )
+from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
+from rpexplore.planning.losses.constrained import BoundedAverage
+from rpexplore.planning.losses.serialization import loss_from_json, loss_to_json
 from rpexplore.privacy.budget import Budget
 from rpexplore.solvers.solution import CellPrices
 from rpexplore.table_variances import TableVariances
-from rpexplore.target_losses import BoundedAverage
 from rpexplore.workload.workload import Workload, padded
 
 FORMAT = "rpexplore-plan"

@@ -6,23 +6,23 @@ from typing import Any
 import numpy as np
 
 from rpexplore.closure import Closure
-from rpexplore.convex_losses import MeanAndMax, PNorm, SquaredExcess, TailMean
 from rpexplore.errors import PlanError
-from rpexplore.losses import Loss, MaxVariance, SumOfVariances
-from rpexplore.named_loss import NamedLoss
 from rpexplore.optimum import Optimum, record_cost
-from rpexplore.own_loss import ConvexLoss
 from rpexplore.plan import Plan
-from rpexplore.privacy.budget import Budget
-from rpexplore.solutions import measured_solution, solution
-from rpexplore.solvers.solution import TOLERANCE
-from rpexplore.strategy import Strategy
-from rpexplore.target_losses import (
+from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
+from rpexplore.planning.losses.constrained import (
     BoundedAverage,
     MustsFirst,
     MustsThenAverage,
     MustsThenTargets,
 )
+from rpexplore.planning.losses.custom import ConvexLoss
+from rpexplore.planning.losses.named_loss import NamedLoss
+from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SquaredExcess, TailMean
+from rpexplore.privacy.budget import Budget
+from rpexplore.solutions import measured_solution, solution
+from rpexplore.solvers.solution import TOLERANCE
+from rpexplore.strategy import Strategy
 from rpexplore.workload.workload import Workload
 
 TOLERANCE_LEAST = 1e-10

@@ -13,7 +13,7 @@ from rpexplore.cells import Cells
 from rpexplore.closure import Closure
 from rpexplore.common.concurrency import one_thread
 from rpexplore.errors import WorkloadError
-from rpexplore.losses import MaxVariance
+from rpexplore.planning.losses.base import MaxVariance
 from rpexplore.solutions import Note, measured_for
 from rpexplore.solvers.capped import Within, within
 from rpexplore.solvers.solution import TOLERANCE

@@ -19,17 +19,17 @@ from rpexplore.domain.attribute import is_text
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.loss_json import loss_from_json, loss_to_json
-from rpexplore.losses import Loss, SumOfVariances
 from rpexplore.plan import Plan
 from rpexplore.planner import plan
+from rpexplore.planning.losses.base import Loss, SumOfVariances
+from rpexplore.planning.losses.constrained import MustsFirst, compares_with_targets
+from rpexplore.planning.losses.serialization import loss_from_json, loss_to_json
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.list_file import stated_from_json, stated_to_json
 from rpexplore.queries.stated import StatedQueries
 from rpexplore.request import WorkloadRequest
 from rpexplore.schema_change import SchemaChange, in_order
 from rpexplore.settings import GroupSetting, TableSetting
-from rpexplore.target_losses import MustsFirst, compares_with_targets
 from rpexplore.workload.bases import Basis
 from rpexplore.workload.table_text import title
 from rpexplore.workload.workload import Workload

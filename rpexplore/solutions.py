@@ -19,7 +19,13 @@ from rpexplore.common.concurrency import one_thread
 from rpexplore.common.formatting import rounded
 from rpexplore.dual_bounds import minorant_of, smallest_weighted_sum, weights_of_sum
 from rpexplore.errors import OutOfReachError
-from rpexplore.losses import Loss, MaxVariance, SumOfVariances
+from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
+from rpexplore.planning.losses.constrained import (
+    BoundedAverage,
+    MustsFirst,
+    MustsThenAverage,
+    MustsThenTargets,
+)
 from rpexplore.solvers.capped import Within, minimise_capped, within
 from rpexplore.solvers.common_factor import minimise_factor
 from rpexplore.solvers.convex import AnyConvexLoss, minimise_convex
@@ -28,7 +34,6 @@ from rpexplore.solvers.sum_of_variances import minimise_sum
 from rpexplore.solvers.worst_cell import minimise_worst_cell, worst_of
 from rpexplore.strategy import Strategy
 from rpexplore.table_variances import TableVariances
-from rpexplore.target_losses import BoundedAverage, MustsFirst, MustsThenAverage, MustsThenTargets
 from rpexplore.workload.workload import Workload
 
 Note = Callable[[float], None]

@@ -6,7 +6,7 @@ import numpy as np
 
 from rpexplore.cells import Cells
 from rpexplore.closure import Closure
-from rpexplore.losses import Loss
+from rpexplore.planning.losses.base import Loss
 from rpexplore.workload.workload import Workload
 
 # Which cell of a table is looked at, in words.

@@ -14,11 +14,11 @@ from rpexplore.bound_verification import (
     proven_by_shadow_prices,
 )
 from rpexplore.common.formatting import rounded
-from rpexplore.losses import MaxVariance, SumOfVariances
-from rpexplore.named_loss import NamedLoss
 from rpexplore.plan import Plan
+from rpexplore.planning.losses.base import MaxVariance, SumOfVariances
+from rpexplore.planning.losses.constrained import MustsFirst
+from rpexplore.planning.losses.named_loss import NamedLoss
 from rpexplore.table_variances import TableVariances
-from rpexplore.target_losses import MustsFirst
 
 # Stated variances are floats: sums of positive terms, good to about 15 digits.
 VARIANCE_TOLERANCE = Fraction(1, 10**12)

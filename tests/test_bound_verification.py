@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.named_loss import NamedLoss
+from rpexplore.planning.losses.named_loss import NamedLoss
 from tests.test_plan_file_duals import LOSSES, OWN, PLANS
 from tests.test_verification import change_sigma_squared, claim, failed, scaled
 

@@ -20,12 +20,12 @@ from typer.testing import CliRunner
 from rpexplore import planner
 from rpexplore.cli import cli, options, output, verbs
 from rpexplore.common import webapp_files as webapp_location
-from rpexplore.convex_losses import PNorm
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError, RpexploreError
 from rpexplore.ledger import Ledger
-from rpexplore.losses import SumOfVariances
 from rpexplore.plan import Plan
+from rpexplore.planning.losses.base import SumOfVariances
+from rpexplore.planning.losses.p_norm import PNorm
 from rpexplore.privacy.budget import Budget
 from rpexplore.release import Release
 from rpexplore.workload.bases import Prefix, Ranges

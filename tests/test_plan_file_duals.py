@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from rpexplore.named_loss import NamedLoss
+from rpexplore.planning.losses.named_loss import NamedLoss
 from rpexplore.reach import reach
 from tests.capped_optimum import workloads_with_musts
 from tests.strategies import budgets

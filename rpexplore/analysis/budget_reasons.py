@@ -8,12 +8,12 @@ import pandas as pd
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, sufficient
 from rpexplore.analysis.targets_met import wanted_targets
 from rpexplore.common.formatting import plural, rounded, share_in_words
-from rpexplore.losses import Loss, MaxVariance
+from rpexplore.planning.losses.base import Loss, MaxVariance
+from rpexplore.planning.losses.constrained import MustsFirst, MustsThenAverage
 from rpexplore.privacy.budget import Budget
 from rpexplore.reach import Reach
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import Scenario
-from rpexplore.target_losses import MustsFirst, MustsThenAverage
 from rpexplore.workload.table_text import titles_in_words
 from rpexplore.workload.table_titles import titles
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from rpexplore.analysis.alike import cells_differ
 from rpexplore.cells import Cells
-from rpexplore.losses import WEIGHTINGS, Loss, MaxVariance, SumOfVariances
 from rpexplore.optimum import Optimum
 from rpexplore.plan import Plan
+from rpexplore.planning.losses.base import WEIGHTINGS, Loss, MaxVariance, SumOfVariances
 from rpexplore.privacy.budget import Budget
 from rpexplore.table_variances import CELLS, TableVariances
 from rpexplore.workload.workload import Workload

@@ -20,8 +20,8 @@ from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.wishes import refuse_long
 from rpexplore.cells import Cells
 from rpexplore.common.formatting import rounded
-from rpexplore.losses import Loss, MaxVariance, SumOfVariances
 from rpexplore.optimum import Optimum
+from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenario import Scenario
 from rpexplore.settings import TableSetting

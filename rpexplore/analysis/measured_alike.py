@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from rpexplore.closure import Closure
-from rpexplore.losses import Loss
 from rpexplore.optimum import Optimum
 from rpexplore.planner import optimum
+from rpexplore.planning.losses.base import Loss
 from rpexplore.strategy import measured_places
 from rpexplore.workload.workload import Workload
 

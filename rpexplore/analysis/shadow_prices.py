@@ -13,7 +13,7 @@ from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.analysis.standard_errors import titles
 from rpexplore.common.formatting import plural, rounded, share_in_words
-from rpexplore.losses import Loss, MaxVariance, SumOfVariances
+from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
 from rpexplore.workload.table_text import titles_in_words
 from rpexplore.workload.workload import Workload
 

@@ -9,12 +9,12 @@ from rpexplore import planner
 from rpexplore.analysis.budget_reasons import advice_in_words, in_words, reasons
 from rpexplore.analysis.sufficient_budgets import smallest_budget
 from rpexplore.errors import WorkloadError
-from rpexplore.loss_text import loss_from_text
-from rpexplore.losses import Loss, MaxVariance
 from rpexplore.optimum import Optimum
+from rpexplore.planning.losses.base import Loss, MaxVariance
+from rpexplore.planning.losses.constrained import MustsFirst, MustsThenAverage
+from rpexplore.planning.losses.loss_text import loss_from_text
 from rpexplore.privacy.budget import Budget
 from rpexplore.reach import reach
-from rpexplore.target_losses import MustsFirst, MustsThenAverage
 from rpexplore.workload.workload import Workload
 
 TARGETS, MUSTS = "targets", "musts"

@@ -118,7 +118,7 @@ def plan(
     from rpexplore.cli import enough
     from rpexplore.cli.facts import plan_facts
     from rpexplore.domain.domain import Domain
-    from rpexplore.loss_text import loss_from_text
+    from rpexplore.planning.losses.loss_text import loss_from_text
 
     refuse_existing(out, force)
     domain = Domain.load(codebook)

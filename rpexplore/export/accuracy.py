@@ -10,7 +10,7 @@ from rpexplore.common.formatting import capitalised, count_in_words, plural, rou
 from rpexplore.export.section import Attachment, Chart, Numbers, Section, counts
 from rpexplore.figures.by_order import standard_errors_by_order
 from rpexplore.plan import Plan
-from rpexplore.target_losses import compares_with_targets
+from rpexplore.planning.losses.constrained import compares_with_targets
 
 WORST = 20
 MOST_ATTACHED = 5_000  # tables in the list that a report carries

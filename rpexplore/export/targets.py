@@ -8,11 +8,11 @@ from rpexplore.analysis.sufficient_budgets import sufficient
 from rpexplore.common.formatting import share_in_words
 from rpexplore.errors import BudgetError
 from rpexplore.export.section import Numbers, Section
-from rpexplore.losses import MaxVariance
 from rpexplore.plan import Plan
+from rpexplore.planning.losses.base import MaxVariance
+from rpexplore.planning.losses.constrained import MustsFirst
 from rpexplore.reach import reach
 from rpexplore.request import WorkloadRequest
-from rpexplore.target_losses import MustsFirst
 
 MOST_SHOWN, MOST_HOLDERS = 20, 10
 _OF_WORST_CELLS = "A target is met when the least accurate cell of its table meets it."

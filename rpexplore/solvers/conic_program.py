@@ -18,9 +18,9 @@ from scipy import sparse
 
 from rpexplore.closure import Closure
 from rpexplore.common.conic import smallest_value
-from rpexplore.convex_losses import SymmetricLoss
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.own_loss import ConvexLoss
+from rpexplore.planning.losses.custom import ConvexLoss
+from rpexplore.planning.losses.p_norm import SymmetricLoss
 from rpexplore.solvers.max_variance import minimise_maximum
 from rpexplore.solvers.solution import (
     TOLERANCE,

@@ -12,8 +12,8 @@ import numpy as np
 
 import rpexplore as rp
 from rpexplore.closure import Closure
-from rpexplore.losses import Loss
 from rpexplore.planner import optimum
+from rpexplore.planning.losses.base import Loss
 from rpexplore.reach import reach
 from tests.benchmarks.measure import Row, best_of_three, once
 

@@ -6,7 +6,7 @@ import pytest
 
 import rpexplore as rp
 from pages._session import escaped
-from rpexplore import losses
+from rpexplore.planning.losses import base as losses
 from rpexplore.request import TableSetting
 
 

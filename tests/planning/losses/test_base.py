@@ -6,7 +6,7 @@ import pytest
 from rpexplore import Domain, MaxVariance, SumOfVariances, Workload
 from rpexplore.analysis.forecasts import SCHEMES
 from rpexplore.errors import WorkloadError
-from rpexplore.losses import AIMS, WEIGHTINGS, weighting_in_words
+from rpexplore.planning.losses.base import AIMS, WEIGHTINGS, weighting_in_words
 
 
 @pytest.fixture

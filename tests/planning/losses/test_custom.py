@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.convex_losses import PNorm
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.own_loss import ConvexLoss
+from rpexplore.planning.losses.custom import ConvexLoss
+from rpexplore.planning.losses.p_norm import PNorm
 
 TARGETS = np.array([1.0, 2.0, 0.5, 3.0])
 GOOD = {
@@ -127,7 +127,9 @@ def test_gradients_touch_the_loss_without_asking_a_solver(workload, name, points
             assert gradient[table] == pytest.approx(slope, rel=1e-4, abs=1e-7)
     dual = gradient / np.sum(gradient * near)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("rpexplore.own_loss.smallest_value", None)  # calling it would fail
+        patched.setattr(
+            "rpexplore.planning.losses.custom.smallest_value", None
+        )  # calling it would fail
         factor, offset = loss.minorant(dual, workload, near=near)
     assert factor - offset == pytest.approx(loss.value(near, workload), rel=1e-12)
     for other in others:
@@ -155,7 +157,9 @@ def test_minorants_do_not_depend_on_where_they_are_looked_for(workload):
 
 
 def test_a_bound_that_the_solver_cannot_find_is_an_error(workload, monkeypatch):
-    monkeypatch.setattr("rpexplore.own_loss.smallest_value", lambda problem, within: None)
+    monkeypatch.setattr(
+        "rpexplore.planning.losses.custom.smallest_value", lambda problem, within: None
+    )
     with pytest.raises(PlanError, match="could not bound the loss “mine” from below"):
         ConvexLoss(cp.max, "mine").minorant(np.ones(4), workload)
 

@@ -8,9 +8,15 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.common.conic import smallest_value
-from rpexplore.convex_losses import INSIDE_TARGET, MeanAndMax, PNorm, SquaredExcess, TailMean
 from rpexplore.errors import WorkloadError
-from rpexplore.losses import MaxVariance, SumOfVariances
+from rpexplore.planning.losses.base import MaxVariance, SumOfVariances
+from rpexplore.planning.losses.p_norm import (
+    INSIDE_TARGET,
+    MeanAndMax,
+    PNorm,
+    SquaredExcess,
+    TailMean,
+)
 from tests.strategies import workloads
 
 LOSSES = [

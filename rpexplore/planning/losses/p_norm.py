@@ -14,7 +14,7 @@ import numpy as np
 
 from rpexplore.common.formatting import rounded, share_in_words
 from rpexplore.errors import WorkloadError
-from rpexplore.losses import weights_to_targets
+from rpexplore.planning.losses.base import weights_to_targets
 from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from rpexplore.convex_losses import MeanAndMax, PNorm, SquaredExcess, TailMean
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.losses import Loss, MaxVariance, SumOfVariances
-from rpexplore.target_losses import BoundedAverage, MustsThenAverage, MustsThenTargets
+from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
+from rpexplore.planning.losses.constrained import BoundedAverage, MustsThenAverage, MustsThenTargets
+from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SquaredExcess, TailMean
 
 # name -> (class, the field that a number behind a colon is, the option that goes with it)
 _WEIGHTING, _RELATIVE_TO = "weighting", "relative_to"

@@ -4,8 +4,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.loss_text import loss_from_text, options_of_loss
-from rpexplore.named_loss import NamedLoss
+from rpexplore.planning.losses.loss_text import loss_from_text, options_of_loss
+from rpexplore.planning.losses.named_loss import NamedLoss
 
 LOSSES = [
     rp.SumOfVariances("sqrt"),

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from rpexplore.errors import WorkloadError
-from rpexplore.losses import (
+from rpexplore.planning.losses.base import (
     AIMS,
     WEIGHTINGS,
     Loss,

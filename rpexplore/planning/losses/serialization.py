@@ -3,12 +3,12 @@
 from dataclasses import asdict
 from typing import Any
 
-from rpexplore.convex_losses import MeanAndMax, PNorm, SquaredExcess, TailMean
 from rpexplore.errors import PlanError
-from rpexplore.losses import Loss, MaxVariance, SumOfVariances
-from rpexplore.named_loss import NamedLoss
-from rpexplore.own_loss import ConvexLoss
-from rpexplore.target_losses import BoundedAverage, MustsThenAverage, MustsThenTargets
+from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
+from rpexplore.planning.losses.constrained import BoundedAverage, MustsThenAverage, MustsThenTargets
+from rpexplore.planning.losses.custom import ConvexLoss
+from rpexplore.planning.losses.named_loss import NamedLoss
+from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SquaredExcess, TailMean
 
 _LOSS_KINDS: dict[str, Any] = {
     "sum_of_variances": SumOfVariances,

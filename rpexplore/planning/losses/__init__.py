@@ -1,0 +1,1 @@
+"""What accurate means: the losses that a plan can minimise."""
