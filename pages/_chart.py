@@ -8,10 +8,10 @@ import streamlit as st
 from pages._exhibit import exhibit, numbers
 from pages._session import current, escaped
 from rpexplore.analysis import standard_errors
-from rpexplore.analysis.alike import cells_differ
 from rpexplore.common.formatting import column_format
 from rpexplore.figures import by_order
 from rpexplore.plan import Plan
+from rpexplore.planning.mechanism.alike import cells_differ
 from rpexplore.verification import guarantee
 
 

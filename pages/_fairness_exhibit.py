@@ -9,7 +9,7 @@ import streamlit as st
 from pages._exhibit import exhibit, numbers
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.common.formatting import column_format
-from rpexplore.table_variances import CELLS
+from rpexplore.planning.mechanism.table_variances import CELLS
 
 WORDS = {
     "plan": "Plan",

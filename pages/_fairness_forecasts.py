@@ -10,8 +10,8 @@ from rpexplore.common.formatting import rounded, share_in_words
 from rpexplore.errors import RpexploreError
 from rpexplore.optimum import Optimum
 from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.mechanism.table_variances import CELLS
 from rpexplore.scenario import Scenario
-from rpexplore.table_variances import CELLS
 from rpexplore.workload.workload import Workload
 
 OWN = "Your plan"

@@ -8,13 +8,13 @@ import streamlit as st
 
 from pages._session import current, escaped, kept, study
 from pages._task import Note, Task, has_ended
-from rpexplore.closure import Closure
 from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.errors import RpexploreError
 from rpexplore.optimum import Optimum
 from rpexplore.plan import Plan
 from rpexplore.planner import optimum as solved
 from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.privacy.budget import Budget
 from rpexplore.reach import Reach, reach
 from rpexplore.scenario import Scenario

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from rpexplore.plan import Plan
-from rpexplore.reconstruct import answers, asked_by, contribution, marginal
+from rpexplore.planning.mechanism.reconstruction import answers, asked_by, contribution, marginal
 
 _MOST_KEPT = 400_000_000  # bytes
 

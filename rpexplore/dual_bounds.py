@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.cells import Cells
-from rpexplore.closure import Closure
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.losses.constrained import BoundedAverage, MustsFirst
 from rpexplore.planning.losses.custom import ConvexLoss
+from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.solvers.solution import CellPrices, dual_bound
 from rpexplore.workload.workload import Workload
 

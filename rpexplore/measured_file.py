@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rpexplore.closure import Closure
 from rpexplore.errors import ReleaseError
 from rpexplore.measurement import measured_cells, measured_shape
 from rpexplore.plan import Plan
+from rpexplore.planning.mechanism.closure import Closure
 
 MARKER, PLAN = "run/drawn.json", "plan.json"
 

@@ -15,16 +15,16 @@ from importlib.metadata import version
 
 import numpy as np
 
-from rpexplore.accounting import privacy_cost_upper_bound
 from rpexplore.certificate import Certificate
-from rpexplore.closure import Closure
 from rpexplore.common.decimals import Decimals
 from rpexplore.errors import PlanError
 from rpexplore.plan import Plan
 from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.privacy.budget import Budget
 from rpexplore.solvers.solution import Solution
-from rpexplore.table_variances import TableVariances
 from rpexplore.workload.workload import Workload
 
 

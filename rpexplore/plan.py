@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rpexplore import plan_file
-from rpexplore.accuracy import normal_quantile, query_covariance, residuals_within
-from rpexplore.cells import Cells
 from rpexplore.certificate import Certificate
-from rpexplore.closure import Closure
 from rpexplore.common.decimals import Decimals
 from rpexplore.common.exact_numbers import Exact, float_at_least
 from rpexplore.common.formatting import plural, rounded
@@ -22,10 +19,17 @@ from rpexplore.common.write import write_whole
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.losses.named_loss import NamedLoss
+from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.query_covariance import (
+    normal_quantile,
+    query_covariance,
+    residuals_within,
+)
+from rpexplore.planning.mechanism.strategy import Moments
+from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
-from rpexplore.strategy import Moments
-from rpexplore.table_variances import TableVariances
 from rpexplore.workload.workload import AttributeSet, Workload
 
 if TYPE_CHECKING:

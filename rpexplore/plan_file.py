@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from rpexplore.certificate import Certificate
-from rpexplore.closure import Closure
 from rpexplore.common.decimals import Decimals
 from rpexplore.common.exact_numbers import exact_fraction, exact_text
 from rpexplore.common.json_fields import check_keys, columns, dumps, floats, not_negative
@@ -36,9 +35,10 @@ from rpexplore.plan_file_asked import (
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.losses.constrained import BoundedAverage
 from rpexplore.planning.losses.serialization import loss_from_json, loss_to_json
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.privacy.budget import Budget
 from rpexplore.solvers.solution import CellPrices
-from rpexplore.table_variances import TableVariances
 from rpexplore.workload.workload import Workload, padded
 
 FORMAT = "rpexplore-plan"

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.closure import Closure
 from rpexplore.common.json_fields import columns, dumps, not_negative
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.strategy import Strategy, measured_places
 from rpexplore.solvers.solution import CellPrices
-from rpexplore.strategy import Strategy, measured_places
 from rpexplore.workload.bases import Basis, from_json, to_json
 from rpexplore.workload.workload import Workload
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.closure import Closure
 from rpexplore.errors import PlanError
 from rpexplore.optimum import Optimum, record_cost
 from rpexplore.plan import Plan
@@ -19,10 +18,11 @@ from rpexplore.planning.losses.constrained import (
 from rpexplore.planning.losses.custom import ConvexLoss
 from rpexplore.planning.losses.named_loss import NamedLoss
 from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SquaredExcess, TailMean
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.privacy.budget import Budget
 from rpexplore.solutions import measured_solution, solution
 from rpexplore.solvers.solution import TOLERANCE
-from rpexplore.strategy import Strategy
 from rpexplore.workload.workload import Workload
 
 TOLERANCE_LEAST = 1e-10

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpexplore.cells import Cells
-from rpexplore.closure import Closure
 from rpexplore.common.concurrency import one_thread
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.base import MaxVariance
+from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.solutions import Note, measured_for
 from rpexplore.solvers.capped import Within, within
 from rpexplore.solvers.solution import TOLERANCE

@@ -26,8 +26,6 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from rpexplore.accuracy import normal_quantile, residuals_within
-from rpexplore.cells import Cells
 from rpexplore.contributions import Contributions
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
@@ -35,7 +33,9 @@ from rpexplore.errors import ReleaseError
 from rpexplore.manifest import CONFIDENCE, checked_manifest, file_entry, write_manifest
 from rpexplore.measured_file import MeasuredFile
 from rpexplore.plan import Plan
-from rpexplore.reconstruct import contribution, marginal
+from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.query_covariance import normal_quantile, residuals_within
+from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.release_readme import readme
 from rpexplore.verification import guarantee
 from rpexplore.workload.bases import Basis, Hierarchy, Identity

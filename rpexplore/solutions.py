@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 
 from rpexplore.best_strategies import best_strategies
-from rpexplore.cells import Cells
-from rpexplore.closure import Closure
 from rpexplore.common.concurrency import one_thread
 from rpexplore.common.formatting import rounded
 from rpexplore.dual_bounds import minorant_of, smallest_weighted_sum, weights_of_sum
@@ -26,14 +24,16 @@ from rpexplore.planning.losses.constrained import (
     MustsThenAverage,
     MustsThenTargets,
 )
+from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.solvers.capped import Within, minimise_capped, within
 from rpexplore.solvers.common_factor import minimise_factor
 from rpexplore.solvers.convex import AnyConvexLoss, minimise_convex
 from rpexplore.solvers.solution import Solution, rounding_allowance
 from rpexplore.solvers.sum_of_variances import minimise_sum
 from rpexplore.solvers.worst_cell import minimise_worst_cell, worst_of
-from rpexplore.strategy import Strategy
-from rpexplore.table_variances import TableVariances
 from rpexplore.workload.workload import Workload
 
 Note = Callable[[float], None]

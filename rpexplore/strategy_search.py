@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from rpexplore.closure import Closure
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.strategy import measured_places
 from rpexplore.solvers.strategies import Measuring, best_matrix, best_reference
-from rpexplore.strategy import measured_places
 from rpexplore.strategy_cache import user_cache
 from rpexplore.workload.query_matrix import questions
 from rpexplore.workload.workload import Workload

@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from rpexplore.accounting import ExactVariances, privacy_cost_upper_bound
 from rpexplore.bound_verification import (
     DECODED_TOLERANCE,
     limits_kept,
@@ -18,7 +17,8 @@ from rpexplore.plan import Plan
 from rpexplore.planning.losses.base import MaxVariance, SumOfVariances
 from rpexplore.planning.losses.constrained import MustsFirst
 from rpexplore.planning.losses.named_loss import NamedLoss
-from rpexplore.table_variances import TableVariances
+from rpexplore.planning.mechanism.accounting import ExactVariances, privacy_cost_upper_bound
+from rpexplore.planning.mechanism.table_variances import TableVariances
 
 # Stated variances are floats: sums of positive terms, good to about 15 digits.
 VARIANCE_TOLERANCE = Fraction(1, 10**12)

@@ -7,10 +7,10 @@ import rpexplore as rp
 from rpexplore import best_strategies as best_strategies_module
 from rpexplore import strategy_search
 from rpexplore.best_strategies import best_strategies, strategy_bound
-from rpexplore.closure import Closure
 from rpexplore.planner import optimum
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.solvers.strategies import best_matrix
-from rpexplore.strategy import Strategy
 from rpexplore.strategy_cache import StrategyCache
 from rpexplore.strategy_search import StrategySearch
 from rpexplore.workload.query_matrix import questions as rp_questions

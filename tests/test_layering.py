@@ -60,9 +60,6 @@ BANNED_IN_PAGES = ["numpy", "scipy", "cvxpy", "math"]
 
 # Modules that have not moved yet, under the names they will have.
 MOVES = {
-    "accounting": "planning.mechanism.accounting",
-    "accuracy": "planning.mechanism.query_covariance",
-    "analysis.alike": "planning.mechanism.alike",
     "analysis.asking_words": "scenarios.basis_options",
     "analysis.attributes": "analysis.accuracy_by_attribute",
     "analysis.bins": "scenarios.bins",
@@ -81,7 +78,6 @@ MOVES = {
     "asking_text": "scenarios.basis_choice_text",
     "best_strategies": "planning.optimal_strategies",
     "bound_verification": "planning.bound_verification",
-    "cells": "planning.mechanism.cell_variances",
     "certificate": "planning.certificate",
     "charge": "releases.charged_run",
     "cli.enough": "cli.smallest_budget",
@@ -91,7 +87,6 @@ MOVES = {
     "cli.releases": "cli.release",
     "cli.source_options": "cli.release_options",
     "cli.verbs": "cli.main",
-    "closure": "planning.mechanism.closure",
     "contributions": "releases.contributions",
     "data.columns": "data.files.columns",
     "data.connections": "data.databases.connections",
@@ -171,7 +166,6 @@ MOVES = {
     "query_release_folder": "releases.query_folder",
     "query_release_readme": "releases.query_release_readme",
     "reach": "planning.minimum_budget",
-    "reconstruct": "planning.mechanism.reconstruction",
     "release": "releases.table_release",
     "release_folder": "releases.table_folder",
     "release_readme": "releases.readme",
@@ -202,11 +196,9 @@ MOVES = {
     "solvers.sum_of_variances": "planning.solvers.weighted_sum",
     "solvers.symmetry": "planning.solvers.symmetry",
     "solvers.worst_cell": "planning.solvers.max_cell_variance",
-    "strategy": "planning.mechanism.strategy",
     "strategy_cache": "planning.strategy_cache",
     "strategy_search": "planning.strategy_search",
     "study": "scenarios.project",
-    "table_variances": "planning.mechanism.table_variances",
     "verification": "planning.verification",
 }
 

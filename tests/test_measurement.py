@@ -16,8 +16,8 @@ from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
 from rpexplore.measurement import check_countable, check_measurable, measured
 from rpexplore.plan import Plan
+from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.sampling import LARGEST_GAMMA
-from rpexplore.strategy import Strategy
 from tests.exact_counts import counts_of
 from tests.generalised import any_plan, any_strategy, asked_workloads
 from tests.oracles import kron

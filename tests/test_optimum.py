@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.closure import Closure
 from rpexplore.errors import PlanError
 from rpexplore.planner import optimum
+from rpexplore.planning.mechanism.closure import Closure
 from tests.strategies import workloads
 
 LOSSES = [rp.SumOfVariances(), rp.SumOfVariances("cells"), rp.MaxVariance()]

@@ -9,9 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.closure import Closure
 from rpexplore.errors import OutOfReachError, WorkloadError
 from rpexplore.planner import optimum
+from rpexplore.planning.mechanism.closure import Closure
 from tests.strategies import workloads
 
 

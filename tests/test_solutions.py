@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.accounting import ExactVariances
-from rpexplore.cells import Cells
-from rpexplore.closure import Closure
 from rpexplore.errors import OutOfReachError
 from rpexplore.planner import optimum
+from rpexplore.planning.mechanism.accounting import ExactVariances
+from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.reach import reach
 from rpexplore.solvers.solution import TOLERANCE
 from tests.capped_optimum import (

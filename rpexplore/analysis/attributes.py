@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.standard_errors import titles
 from rpexplore.common.formatting import rounded
+from rpexplore.planning.mechanism.alike import are_same
 
 
 def by_attribute(forecast: Forecast) -> pd.DataFrame:

@@ -12,16 +12,16 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.alike import are_same, cells_differ
 from rpexplore.analysis.budgets import plain, stated_delta
 from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.analysis.standard_errors import titles
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, as_epsilon
 from rpexplore.common.formatting import rounded
 from rpexplore.optimum import Optimum
+from rpexplore.planning.mechanism.alike import are_same, cells_differ
+from rpexplore.planning.mechanism.table_variances import CELLS
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
-from rpexplore.table_variances import CELLS
 
 # The round budgets of each decade: ten steps, about equally far apart.
 _STEPS = tuple(map(Fraction, ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")))

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.cell_blocks import Blocks, TableNoise
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.standard_errors import MARGIN
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
+from rpexplore.planning.mechanism.alike import are_same
 from rpexplore.workload.bases import Hierarchy, Own, Ranges
 from rpexplore.workload.query_matrix import Questions, questions
 from rpexplore.workload.table_titles import name_as_asked, titles

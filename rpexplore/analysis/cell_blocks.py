@@ -12,7 +12,7 @@ from functools import reduce
 import numpy as np
 
 from rpexplore.analysis.forecasts import Noise
-from rpexplore.strategy import Moments, hull
+from rpexplore.planning.mechanism.strategy import Moments, hull
 
 
 @dataclass(frozen=True, eq=False)

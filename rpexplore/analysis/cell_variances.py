@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.analysis.standard_errors import titles
 from rpexplore.common.formatting import rounded
+from rpexplore.planning.mechanism.alike import are_same
 
 # Up to so many tables each is a point of its own; more are counted in bins.
 MOST_POINTS = 2000

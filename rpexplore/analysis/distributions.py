@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.common.formatting import rounded
+from rpexplore.planning.mechanism.alike import are_same
 
 MOST_STEPS = 200
 _QUANTILES = {

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.standard_errors import titles
 from rpexplore.common.formatting import rounded, share_in_words
+from rpexplore.planning.mechanism.alike import are_same
 
 # What to call each measure, and what it means.
 MEASURES = {

@@ -8,13 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
-from rpexplore.analysis.alike import cells_differ
-from rpexplore.cells import Cells
 from rpexplore.optimum import Optimum
 from rpexplore.plan import Plan
 from rpexplore.planning.losses.base import WEIGHTINGS, Loss, MaxVariance, SumOfVariances
+from rpexplore.planning.mechanism.alike import cells_differ
+from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.table_variances import CELLS, TableVariances
 from rpexplore.privacy.budget import Budget
-from rpexplore.table_variances import CELLS, TableVariances
 from rpexplore.workload.workload import Workload
 
 # The ways of weighing tables that RP+ compares in its Figures 1 to 3, by what they give.

@@ -16,18 +16,18 @@ from functools import cached_property, partial
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.alike import are_same
 from rpexplore.analysis.wishes import refuse_long
-from rpexplore.cells import Cells
 from rpexplore.common.formatting import rounded
 from rpexplore.optimum import Optimum
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
+from rpexplore.planning.mechanism.alike import are_same
+from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenario import Scenario
 from rpexplore.settings import TableSetting
 from rpexplore.solvers.solution import Solution
 from rpexplore.solvers.worst_cell import minimise_worst_cell
-from rpexplore.table_variances import TableVariances
 from rpexplore.workload.workload import Workload
 
 MOST_POINTS = 11

@@ -21,9 +21,9 @@ from rpexplore.analysis.wishes import (
     rows_of,
     tables_in_words,
 )
-from rpexplore.closure import Closure
 from rpexplore.common.formatting import rounded
 from rpexplore.optimum import Optimum
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 

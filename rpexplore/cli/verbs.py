@@ -305,8 +305,8 @@ def answer(
     named are summed over; some table of the release must have those that are. The standard error is
     exact, with all covariances of what is added up. Costs no privacy.
     """
-    from rpexplore.accuracy import normal_quantile
     from rpexplore.cli.facts import answer_facts
+    from rpexplore.planning.mechanism.query_covariance import normal_quantile
     from rpexplore.postprocess.combined_folder import opened
 
     with progress("Reading the release"):

@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import pandas as pd
 
-from rpexplore.analysis.alike import cells_differ
 from rpexplore.analysis.budgets import plain
 from rpexplore.common.formatting import plural, rounded, small
 from rpexplore.domain.provenance import found_in_words
 from rpexplore.export.section import Beside, Facts, Numbers, Points, Section
 from rpexplore.plan import Plan
+from rpexplore.planning.mechanism.alike import cells_differ
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.detection import most_detected
 

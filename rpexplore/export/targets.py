@@ -3,7 +3,6 @@
 import numpy as np
 
 from rpexplore.analysis import budget_reasons, standard_errors, targets_met
-from rpexplore.analysis.alike import cells_differ
 from rpexplore.analysis.sufficient_budgets import sufficient
 from rpexplore.common.formatting import share_in_words
 from rpexplore.errors import BudgetError
@@ -11,6 +10,7 @@ from rpexplore.export.section import Numbers, Section
 from rpexplore.plan import Plan
 from rpexplore.planning.losses.base import MaxVariance
 from rpexplore.planning.losses.constrained import MustsFirst
+from rpexplore.planning.mechanism.alike import cells_differ
 from rpexplore.reach import reach
 from rpexplore.request import WorkloadRequest
 

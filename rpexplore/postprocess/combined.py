@@ -16,12 +16,12 @@ import numpy as np
 from rpexplore.common.formatting import text_of_path
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.errors import ReleaseError
+from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocess.estimates import Estimates, Places
 from rpexplore.postprocess.noisy_marginal import NoisyMarginal
 from rpexplore.postprocess.same_records import RunOf, refuse_other_records
 from rpexplore.postprocess.source import refuse_unlike
 from rpexplore.release_folder import Release
-from rpexplore.strategy import Strategy
 
 _MANY_CELLS = 16  # of two different tables are hardly ever all within a half of each other
 

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.accuracy import query_covariance
-from rpexplore.cells import Cells
-from rpexplore.closure import Closure
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError, WorkloadError
+from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.query_covariance import query_covariance
+from rpexplore.planning.mechanism.reconstruction import contribution, marginal
+from rpexplore.planning.mechanism.strategy import Moments, Strategy
 from rpexplore.postprocess.source import Source, Spent, guarantee, in_words, spent
 from rpexplore.postprocess.stored_arrays import read_arrays
-from rpexplore.reconstruct import contribution, marginal
 from rpexplore.release_folder import Release, label_columns, table_of_cells
-from rpexplore.strategy import Moments, Strategy
 from rpexplore.workload.attribute_sets import AttributeSet
 from rpexplore.workload.workload import Workload
 

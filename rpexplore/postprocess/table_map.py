@@ -14,8 +14,8 @@ from math import prod
 
 import numpy as np
 
-from rpexplore.reconstruct import marginal
-from rpexplore.strategy import Strategy
+from rpexplore.planning.mechanism.reconstruction import marginal
+from rpexplore.planning.mechanism.strategy import Strategy
 
 Places = tuple[int, ...]
 """Ascending places of attributes in the domain."""

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from rpexplore.cells import CellMap, Cells
-from rpexplore.closure import Closure
+from rpexplore.planning.mechanism.cell_variances import CellMap, Cells
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.solvers.interior_point import MOST_CELLS, central_cap_prices
 from rpexplore.solvers.solution import (
     TOLERANCE,

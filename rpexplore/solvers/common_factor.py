@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rpexplore.cells import Cells
+from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.solvers.capped import CAP_ROUNDING, Within, with_room
 from rpexplore.solvers.solution import TOLERANCE, Solution, dual_bound, rounding_allowance
 from rpexplore.solvers.worst_cell import minimise_worst_cell, worst_of

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rpexplore.closure import Closure
 from rpexplore.common.conic import smallest_value
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.custom import ConvexLoss
 from rpexplore.planning.losses.p_norm import SymmetricLoss
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.solvers.max_variance import minimise_maximum
 from rpexplore.solvers.solution import (
     TOLERANCE,

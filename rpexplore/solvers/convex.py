@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from rpexplore.closure import Closure
 from rpexplore.planning.losses.custom import ConvexLoss
 from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SymmetricLoss, TailMean
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.solvers.conic_program import minimise_conic
 from rpexplore.solvers.dual_ball import CappedSimplex, ConjugateBall, minimise_largest_mean
 from rpexplore.solvers.max_variance import minimise_maximum

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from rpexplore.closure import Closure
+from rpexplore.planning.mechanism.closure import Closure
 
 _SAME = 1e-12  # relative: what differs by less does so by rounding
 

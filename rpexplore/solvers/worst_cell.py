@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from rpexplore.cells import CellMap, Cells, Extremes
+from rpexplore.planning.mechanism.cell_variances import CellMap, Cells, Extremes
 from rpexplore.solvers.interior_point import MOST_CELLS, central_prices
 from rpexplore.solvers.max_variance import minimise_maximum
 from rpexplore.solvers.solution import TOLERANCE, CellPrices, Solution, best_response

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.accounting import ExactVariances
 from rpexplore.analysis import sufficient_budgets as budgets
 from rpexplore.errors import BudgetError, WorkloadError
 from rpexplore.planner import optimum
+from rpexplore.planning.mechanism.accounting import ExactVariances
 from tests.strategies import workloads
 
 LOSSES = [rp.SumOfVariances(), rp.MaxVariance(), rp.MaxVariance("target")]

@@ -10,9 +10,9 @@ import cvxpy as cp
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.closure import Closure
 from rpexplore.planning.losses.custom import ConvexLoss
 from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SquaredExcess, TailMean
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.solvers.convex import AnyConvexLoss, minimise_convex
 from rpexplore.solvers.symmetry import symmetric_classes
 from tests.benchmarks.measure import Row, best_of_three

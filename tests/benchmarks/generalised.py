@@ -8,12 +8,12 @@ import numpy as np
 
 import rpexplore as rp
 from rpexplore.best_strategies import best_strategies
-from rpexplore.cells import Cells
-from rpexplore.closure import Closure
 from rpexplore.planner import optimum
-from rpexplore.reconstruct import answers, asked_by, contribution, marginal
+from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.reconstruction import answers, asked_by, contribution, marginal
+from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.solvers.strategies import best_matrix
-from rpexplore.table_variances import TableVariances
 from rpexplore.workload.query_matrix import questions
 from tests.benchmarks.measure import Row, best_of_three, once, peak_gigabytes
 from tests.generalised import any_strategies

@@ -11,9 +11,9 @@ from functools import cache
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.closure import Closure
 from rpexplore.planner import optimum
 from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.reach import reach
 from tests.benchmarks.measure import Row, best_of_three, once
 

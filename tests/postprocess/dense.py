@@ -14,10 +14,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 import rpexplore as rp
+from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocess.estimates import Estimates
 from rpexplore.postprocess.noisy_marginal import NoisyMarginal
 from rpexplore.postprocess.source import Source
-from rpexplore.strategy import Strategy
 from tests.generalised import any_strategy
 from tests.oracles import kron, marginal_matrix, sub, subsets
 

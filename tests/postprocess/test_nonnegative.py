@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore.errors import ReleaseError
+from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.postprocess.nonnegative import GAP, nonnegative
 from rpexplore.postprocess.table_map import TableMap, subsets
-from rpexplore.reconstruct import marginal
 from tests.generalised import any_strategy
 from tests.oracles import kron
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.cells import Cells
-from rpexplore.closure import Closure
+from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.reach import reach
 from rpexplore.solvers.capped import CAP_ROUNDING, minimise_capped, with_room, within
 from rpexplore.solvers.interior_point import central_cap_prices

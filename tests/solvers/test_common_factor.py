@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.cells import Cells
-from rpexplore.closure import Closure
+from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.solvers.capped import CAP_ROUNDING, within
 from rpexplore.solvers.common_factor import minimise_factor
 from rpexplore.solvers.worst_cell import minimise_worst_cell

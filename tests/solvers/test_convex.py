@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 import rpexplore as rp
-from rpexplore.closure import Closure
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.custom import ConvexLoss
 from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SquaredExcess, TailMean
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.solvers import conic_program
 from rpexplore.solvers.conic_program import minimise_conic
 from rpexplore.solvers.convex import minimise_convex

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rpexplore.closure import Closure
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.solvers.dual_ball import CappedSimplex, ConjugateBall, minimise_largest_mean
 from rpexplore.solvers.max_variance import minimise_maximum
 from tests.oracles import random_workload

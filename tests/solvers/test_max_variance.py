@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.closure import Closure
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.solvers.max_variance import minimise_maximum
 from rpexplore.solvers.sum_of_variances import minimise_sum
 from tests.oracles import convex_optimum, random_workload, variance_matrix

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.closure import Closure
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.solvers.symmetry import single_classes, symmetric_classes
 from tests.generalised import any_strategies
 from tests.oracles import variance_matrix

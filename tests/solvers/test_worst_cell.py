@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.cells import Cells
-from rpexplore.closure import Closure
+from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.strategy import Strategy, measured_places
 from rpexplore.solvers.worst_cell import minimise_worst_cell
-from rpexplore.strategy import Strategy, measured_places
 
 BASES = [rp.Prefix(), rp.Ranges(), rp.Windows(2), rp.Hierarchy((2,))]
 

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from rpexplore.strategy import MOST_BITS, Moments, Strategy, hull, measured_places, moments
+from rpexplore.planning.mechanism.strategy import (
+    MOST_BITS,
+    Moments,
+    Strategy,
+    hull,
+    measured_places,
+    moments,
+)
 from rpexplore.workload.query_matrix import questions
 from tests.generalised import any_strategies, any_strategy, asked_workloads, question_matrix
 

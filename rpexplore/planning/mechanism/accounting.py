@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from rpexplore.closure import Closure
 from rpexplore.common.decimals import Decimals
+from rpexplore.planning.mechanism.closure import Closure
 
 _GUARD_DIGITS = 30
 

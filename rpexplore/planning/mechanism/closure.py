@@ -21,7 +21,7 @@ import numpy as np
 from scipy import sparse
 
 from rpexplore.errors import PlanError
-from rpexplore.strategy import Moments, Strategy, moments
+from rpexplore.planning.mechanism.strategy import Moments, Strategy, moments
 from rpexplore.workload.workload import Workload
 
 MAX_INCIDENCES = 60_000_000  # of residuals in tables

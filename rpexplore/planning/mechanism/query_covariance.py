@@ -8,11 +8,11 @@ from itertools import combinations
 
 import numpy as np
 
-from rpexplore.closure import Closure
 from rpexplore.common.numerics import (
     normal_quantile as normal_quantile,  # for whoever asks for it here
 )
 from rpexplore.errors import WorkloadError
+from rpexplore.planning.mechanism.closure import Closure
 
 
 def residuals_within(closure: Closure, attributes: Sequence[int]) -> dict[tuple[int, ...], int]:

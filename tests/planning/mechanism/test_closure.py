@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore import Domain, Own, Workload
-from rpexplore import closure as closure_module
-from rpexplore.closure import Closure
 from rpexplore.errors import PlanError
-from rpexplore.strategy import Strategy
+from rpexplore.planning.mechanism import closure as closure_module
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.strategy import Strategy
 from tests.generalised import (
     all_variances,
     any_strategies,

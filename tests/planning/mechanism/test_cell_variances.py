@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore import cells as cells_module
-from rpexplore.cells import Cells
-from rpexplore.closure import Closure
 from rpexplore.errors import PlanError
-from rpexplore.table_variances import TableVariances
+from rpexplore.planning.mechanism import cell_variances as cells_module
+from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.workload.bases import Prefix, Ranges
 from tests.generalised import (
     all_variances,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rpexplore.table_variances import TableVariances
+from rpexplore.planning.mechanism.table_variances import TableVariances
 
 SAME = 1.005  # a factor
 

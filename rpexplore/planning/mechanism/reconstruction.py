@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rpexplore.strategy import Strategy
+from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.workload.query_matrix import Questions, questions
 from rpexplore.workload.workload import Workload
 

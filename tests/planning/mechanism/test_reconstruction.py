@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rpexplore import reconstruct
-from rpexplore.reconstruct import answers, asked_by
+from rpexplore.planning.mechanism import reconstruction as reconstruct
+from rpexplore.planning.mechanism.reconstruction import answers, asked_by
 from tests.generalised import any_strategies, asked_workloads, question_matrix, shape_of
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=4)

@@ -13,9 +13,9 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from rpexplore.closure import Closure
 from rpexplore.errors import PlanError
-from rpexplore.strategy import Moments, moments
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.strategy import Moments, moments
 from rpexplore.workload.workload import Workload
 
 _AT_ONCE = 1 << 15  # numbers worked on together: they and what is made of them stay in cache

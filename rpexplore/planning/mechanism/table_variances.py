@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpexplore.cells import Cells
-from rpexplore.closure import Closure
 from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.workload.workload import Workload
 
 # Which cell of a table is looked at, in words.

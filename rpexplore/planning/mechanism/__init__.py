@@ -1,0 +1,1 @@
+"""The mechanism: residuals, strategies, what they cost and the variances they give."""
