@@ -15,10 +15,10 @@ from rpexplore.plan import Plan
 from rpexplore.planner import optimum as solved
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.solvers.solution import share_done
 from rpexplore.privacy.budget import Budget
 from rpexplore.reach import Reach, reach
 from rpexplore.scenario import Scenario
-from rpexplore.solvers.solution import share_done
 from rpexplore.workload.workload import Workload
 
 MOST_KEPT = 12  # workloads whose solutions stay with the session

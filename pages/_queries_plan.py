@@ -7,11 +7,11 @@ from pages._task import Note, Task, has_ended
 from rpexplore.analysis.query_outcomes import queries_in_words
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import RpexploreError
+from rpexplore.planning.solvers.solution import share_done
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import QueryOptimum, query_optimum
 from rpexplore.queries.query_list import QueryList
-from rpexplore.solvers.solution import share_done
 
 MOST_KEPT = 6  # lists whose solutions stay with the session
 Held = list[tuple[QueryList, Task[QueryOptimum]]]

@@ -17,7 +17,7 @@ from rpexplore.common.concurrency import in_one_thread
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_places
-from rpexplore.solvers.integer_strategies import bits_for, integer_matrix
+from rpexplore.planning.solvers.strategy_rounding import bits_for, integer_matrix
 from rpexplore.strategy_cache import user_cache
 from rpexplore.strategy_search import Note, StrategySearch
 from rpexplore.workload.bases import to_json

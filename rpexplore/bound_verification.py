@@ -16,9 +16,9 @@ from rpexplore.planning.losses.custom import SOLVER_ALLOWANCE, ConvexLoss
 from rpexplore.planning.losses.named_loss import NamedLoss
 from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell, worst_of
+from rpexplore.planning.solvers.solution import dual_bound, rounding_allowance
 from rpexplore.solutions import LIMIT_TOLERANCE
-from rpexplore.solvers.solution import dual_bound, rounding_allowance
-from rpexplore.solvers.worst_cell import minimise_worst_cell, worst_of
 
 # What depends on the inverse of a strategy, computed in floats, may differ by so much elsewhere.
 DECODED_TOLERANCE = 1e-8

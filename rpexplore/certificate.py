@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 
 from rpexplore.common.formatting import rounded
-from rpexplore.solvers.solution import CellPrices
+from rpexplore.planning.solvers.solution import CellPrices
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from rpexplore.planning.losses.constrained import BoundedAverage, MustsFirst
 from rpexplore.planning.losses.custom import ConvexLoss
 from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.solvers.solution import CellPrices, dual_bound
+from rpexplore.planning.solvers.solution import CellPrices, dual_bound
 from rpexplore.workload.workload import Workload
 
 

@@ -23,8 +23,8 @@ from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.solvers.solution import Solution
 from rpexplore.privacy.budget import Budget
-from rpexplore.solvers.solution import Solution
 from rpexplore.workload.workload import Workload
 
 

@@ -37,8 +37,8 @@ from rpexplore.planning.losses.constrained import BoundedAverage
 from rpexplore.planning.losses.serialization import loss_from_json, loss_to_json
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.solvers.solution import CellPrices
 from rpexplore.privacy.budget import Budget
-from rpexplore.solvers.solution import CellPrices
 from rpexplore.workload.workload import Workload, padded
 
 FORMAT = "rpexplore-plan"

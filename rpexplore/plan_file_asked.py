@@ -13,7 +13,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_places
-from rpexplore.solvers.solution import CellPrices
+from rpexplore.planning.solvers.solution import CellPrices
 from rpexplore.workload.bases import Basis, from_json, to_json
 from rpexplore.workload.workload import Workload
 

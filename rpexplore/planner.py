@@ -20,9 +20,9 @@ from rpexplore.planning.losses.named_loss import NamedLoss
 from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SquaredExcess, TailMean
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.privacy.budget import Budget
 from rpexplore.solutions import measured_solution, solution
-from rpexplore.solvers.solution import TOLERANCE
 from rpexplore.workload.workload import Workload
 
 TOLERANCE_LEAST = 1e-10

@@ -14,9 +14,9 @@ from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.base import MaxVariance
 from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.solvers.capped_sum import Within, within
+from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.solutions import Note, measured_for
-from rpexplore.solvers.capped import Within, within
-from rpexplore.solvers.solution import TOLERANCE
 from rpexplore.workload.workload import Workload
 
 _HOLDS = 1e-3  # a target with a smaller share hardly holds the budget up

@@ -28,12 +28,12 @@ from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.mechanism.table_variances import TableVariances
-from rpexplore.solvers.capped import Within, minimise_capped, within
-from rpexplore.solvers.common_factor import minimise_factor
-from rpexplore.solvers.convex import AnyConvexLoss, minimise_convex
-from rpexplore.solvers.solution import Solution, rounding_allowance
-from rpexplore.solvers.sum_of_variances import minimise_sum
-from rpexplore.solvers.worst_cell import minimise_worst_cell, worst_of
+from rpexplore.planning.solvers.capped_max import minimise_factor
+from rpexplore.planning.solvers.capped_sum import Within, minimise_capped, within
+from rpexplore.planning.solvers.convex import AnyConvexLoss, minimise_convex
+from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell, worst_of
+from rpexplore.planning.solvers.solution import Solution, rounding_allowance
+from rpexplore.planning.solvers.weighted_sum import minimise_sum
 from rpexplore.workload.workload import Workload
 
 Note = Callable[[float], None]

@@ -10,7 +10,7 @@ from rpexplore.best_strategies import best_strategies, strategy_bound
 from rpexplore.planner import optimum
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.solvers.strategies import best_matrix
+from rpexplore.planning.solvers.strategy_matrix import best_matrix
 from rpexplore.strategy_cache import StrategyCache
 from rpexplore.strategy_search import StrategySearch
 from rpexplore.workload.query_matrix import questions as rp_questions

@@ -15,8 +15,8 @@ from rpexplore.planner import optimum
 from rpexplore.planning.mechanism.accounting import ExactVariances
 from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.reach import reach
-from rpexplore.solvers.solution import TOLERANCE
 from tests.capped_optimum import (
     SOLVER,
     needed_cost,

@@ -23,11 +23,11 @@ from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.mechanism.alike import are_same
 from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell
+from rpexplore.planning.solvers.solution import Solution
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenario import Scenario
 from rpexplore.settings import TableSetting
-from rpexplore.solvers.solution import Solution
-from rpexplore.solvers.worst_cell import minimise_worst_cell
 from rpexplore.workload.workload import Workload
 
 MOST_POINTS = 11

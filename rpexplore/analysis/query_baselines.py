@@ -15,10 +15,10 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from rpexplore.planning.solvers.fitness_for_use import decoding
+from rpexplore.planning.solvers.query_sum import least_sum
 from rpexplore.queries.planner import QueryOptimum
 from rpexplore.queries.query_list import QueryList
-from rpexplore.solvers.fitness_for_use import decoding
-from rpexplore.solvers.query_sum import least_sum
 
 OPTIMUM = "optimal plan"
 

@@ -12,8 +12,8 @@ import pandas as pd
 
 from rpexplore.common.concurrency import one_thread
 from rpexplore.errors import WorkloadError
+from rpexplore.planning.solvers.fitness_for_use import decoding
 from rpexplore.queries.plan import QueryPlan
-from rpexplore.solvers.fitness_for_use import decoding
 
 _KNOWN = 1e-7  # what the answers leave open of a cell's count, relative: less is rounding
 

@@ -28,8 +28,8 @@ from rpexplore.common.concurrency import in_one_thread
 from rpexplore.common.parallel import in_order
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.planning.solvers.solution import share_done
 from rpexplore.postprocess.table_map import Contributions, Places, TableMap, subsets
-from rpexplore.solvers.solution import share_done
 
 GAP = 1e-3
 """Where the search stops unless told otherwise; finer is lost in the noise."""

@@ -11,12 +11,12 @@ import numpy as np
 from rpexplore.certificate import Certificate
 from rpexplore.common.concurrency import one_thread
 from rpexplore.errors import PlanError
+from rpexplore.planning.solvers.fitness_for_use import TOLERANCE, fitness_for_use
+from rpexplore.planning.solvers.query_rounding import integer_measurement
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.plan import QueryPlan, check_scale
 from rpexplore.queries.query_list import QueryList
 from rpexplore.queries.strategy import QueryStrategy
-from rpexplore.solvers.fitness_for_use import TOLERANCE, fitness_for_use
-from rpexplore.solvers.integer_queries import integer_measurement
 
 TOLERANCE_LEAST = 1e-6
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from rpexplore.common.concurrency import one_thread
 from rpexplore.errors import PlanError
+from rpexplore.planning.solvers.fitness_for_use import decoding
+from rpexplore.planning.solvers.query_rounding import MOST_ENTRY_BITS
 from rpexplore.queries.query_list import QueryList
-from rpexplore.solvers.fitness_for_use import decoding
-from rpexplore.solvers.integer_queries import MOST_ENTRY_BITS
 
 # D R may be off W by so much, relative to the largest coefficient of a query; answers are then
 # unbiased to as many digits.

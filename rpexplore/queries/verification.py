@@ -6,8 +6,8 @@ import numpy as np
 
 from rpexplore.bound_verification import DECODED_TOLERANCE, PRICE_TOLERANCE
 from rpexplore.common.formatting import rounded
+from rpexplore.planning.solvers.fitness_for_use import cost_bound
 from rpexplore.queries.plan import QueryPlan
-from rpexplore.solvers.fitness_for_use import cost_bound
 from rpexplore.verification import Check, Verification
 
 # The bound inverts nothing; elsewhere its eigenvalues may be rounded a little otherwise.

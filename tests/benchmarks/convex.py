@@ -13,8 +13,8 @@ import rpexplore as rp
 from rpexplore.planning.losses.custom import ConvexLoss
 from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SquaredExcess, TailMean
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.solvers.convex import AnyConvexLoss, minimise_convex
-from rpexplore.solvers.symmetry import symmetric_classes
+from rpexplore.planning.solvers.convex import AnyConvexLoss, minimise_convex
+from rpexplore.planning.solvers.symmetry import symmetric_classes
 from tests.benchmarks.measure import Row, best_of_three
 from tests.published import figures
 

@@ -13,7 +13,7 @@ from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import answers, asked_by, contribution, marginal
 from rpexplore.planning.mechanism.table_variances import TableVariances
-from rpexplore.solvers.strategies import best_matrix
+from rpexplore.planning.solvers.strategy_matrix import best_matrix
 from rpexplore.workload.query_matrix import questions
 from tests.benchmarks.measure import Row, best_of_three, once, peak_gigabytes
 from tests.generalised import any_strategies

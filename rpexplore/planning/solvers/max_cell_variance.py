@@ -14,9 +14,9 @@ import numpy as np
 from scipy import sparse
 
 from rpexplore.planning.mechanism.cell_variances import CellMap, Cells, Extremes
-from rpexplore.solvers.interior_point import MOST_CELLS, central_prices
-from rpexplore.solvers.max_variance import minimise_maximum
-from rpexplore.solvers.solution import TOLERANCE, CellPrices, Solution, best_response
+from rpexplore.planning.solvers.interior_point import MOST_CELLS, central_prices
+from rpexplore.planning.solvers.max_variance import minimise_maximum
+from rpexplore.planning.solvers.solution import TOLERANCE, CellPrices, Solution, best_response
 
 _MOST_PASSES = 200
 _TRACE = 1e-24  # the bound holds its root

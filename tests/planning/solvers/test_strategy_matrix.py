@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize, minimize_scalar
 
-from rpexplore.solvers.matrix_root import MatrixRoot, centred_at
-from rpexplore.solvers.strategies import best_matrix, best_reference
+from rpexplore.planning.solvers.matrix_root import MatrixRoot, centred_at
+from rpexplore.planning.solvers.strategy_matrix import best_matrix, best_reference
 
 CERTIFIED = 1e-6
 

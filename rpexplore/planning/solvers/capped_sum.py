@@ -25,15 +25,15 @@ from scipy import sparse
 
 from rpexplore.planning.mechanism.cell_variances import CellMap, Cells
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.solvers.interior_point import MOST_CELLS, central_cap_prices
-from rpexplore.solvers.solution import (
+from rpexplore.planning.solvers.interior_point import MOST_CELLS, central_cap_prices
+from rpexplore.planning.solvers.max_cell_variance import are_in, minimise_worst_cell, worst_of
+from rpexplore.planning.solvers.solution import (
     TOLERANCE,
     CellPrices,
     Solution,
     best_response,
     rounding_allowance,
 )
-from rpexplore.solvers.worst_cell import are_in, minimise_worst_cell, worst_of
 
 # Plans keep caps that are lower by this much, so that they keep the caps themselves when their
 # noise scales have been rounded up to 12 digits.

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.solvers.fitness_for_use import cost_bound, decoding, fitness_for_use
-from rpexplore.solvers.query_root import FactoredQueries, QueryRoot
+from rpexplore.planning.solvers.fitness_for_use import cost_bound, decoding, fitness_for_use
+from rpexplore.planning.solvers.query_root import FactoredQueries, QueryRoot
 from tests.oracles import marginal_matrix
 from tests.query_lists import (
     age_pyramid,

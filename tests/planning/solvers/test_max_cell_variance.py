@@ -10,7 +10,7 @@ import rpexplore as rp
 from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_places
-from rpexplore.solvers.worst_cell import minimise_worst_cell
+from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell
 
 BASES = [rp.Prefix(), rp.Ranges(), rp.Windows(2), rp.Hierarchy((2,))]
 

@@ -4,8 +4,8 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from rpexplore.solvers.fitness_for_use import decoding
-from rpexplore.solvers.query_sum import least_sum
+from rpexplore.planning.solvers.fitness_for_use import decoding
+from rpexplore.planning.solvers.query_sum import least_sum
 from tests.query_lists import marginals, prefix, ranges
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpexplore.common.concurrency import in_one_thread
-from rpexplore.solvers.fixed_point import fixed_point
-from rpexplore.solvers.query_root import FactoredQueries, QueryRoot
+from rpexplore.planning.solvers.anderson import fixed_point
+from rpexplore.planning.solvers.query_root import FactoredQueries, QueryRoot
 
 
 @dataclass(frozen=True, eq=False)

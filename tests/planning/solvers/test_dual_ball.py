@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.solvers.dual_ball import CappedSimplex, ConjugateBall, minimise_largest_mean
-from rpexplore.solvers.max_variance import minimise_maximum
+from rpexplore.planning.solvers.dual_ball import CappedSimplex, ConjugateBall, minimise_largest_mean
+from rpexplore.planning.solvers.max_variance import minimise_maximum
 from tests.oracles import random_workload
 from tests.strategies import domains, workloads
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rpexplore.solvers.solution import (
+from rpexplore.planning.solvers.solution import (
     TOLERANCE,
     Solution,
     VarianceMap,

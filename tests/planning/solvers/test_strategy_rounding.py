@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rpexplore.solvers.integer_strategies import bits_for, integer_matrix
-from rpexplore.solvers.strategies import best_matrix, best_reference
+from rpexplore.planning.solvers.strategy_matrix import best_matrix, best_reference
+from rpexplore.planning.solvers.strategy_rounding import bits_for, integer_matrix
 
 
 def prefix_gram(n):

@@ -12,13 +12,13 @@ from rpexplore.errors import PlanError
 from rpexplore.planning.losses.custom import ConvexLoss
 from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SquaredExcess, TailMean
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.solvers import conic_program
-from rpexplore.solvers.conic_program import minimise_conic
-from rpexplore.solvers.convex import minimise_convex
-from rpexplore.solvers.max_variance import minimise_maximum
-from rpexplore.solvers.solution import dual_bound
-from rpexplore.solvers.sum_of_variances import minimise_sum
-from rpexplore.solvers.symmetry import single_classes
+from rpexplore.planning.solvers import conic_program
+from rpexplore.planning.solvers.conic_program import minimise_conic
+from rpexplore.planning.solvers.convex import minimise_convex
+from rpexplore.planning.solvers.max_variance import minimise_maximum
+from rpexplore.planning.solvers.solution import dual_bound
+from rpexplore.planning.solvers.symmetry import single_classes
+from rpexplore.planning.solvers.weighted_sum import minimise_sum
 from tests.generalised import any_strategies
 from tests.oracles import random_workload, variance_matrix
 from tests.strategies import asked_workloads, domains, workloads

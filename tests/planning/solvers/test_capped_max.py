@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.solvers.test_worst_cell import all_cells, cells_of
 
 import rpexplore as rp
 from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.solvers.capped import CAP_ROUNDING, within
-from rpexplore.solvers.common_factor import minimise_factor
-from rpexplore.solvers.worst_cell import minimise_worst_cell
+from rpexplore.planning.solvers.capped_max import minimise_factor
+from rpexplore.planning.solvers.capped_sum import CAP_ROUNDING, within
+from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell
 from tests.capped_optimum import (
     SOLVER,
     bound_of,
@@ -19,7 +20,6 @@ from tests.capped_optimum import (
     workloads_with_musts,
 )
 from tests.oracles import variance_matrix
-from tests.solvers.test_worst_cell import all_cells, cells_of
 
 SLACKS = st.sampled_from([1.001, 1.01, 1.1, 2.0, 10.0, 1000.0])
 

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rpexplore.planning.mechanism.cell_variances import Cells
-from rpexplore.solvers.capped import CAP_ROUNDING, Within, with_room
-from rpexplore.solvers.solution import TOLERANCE, Solution, dual_bound, rounding_allowance
-from rpexplore.solvers.worst_cell import minimise_worst_cell, worst_of
+from rpexplore.planning.solvers.capped_sum import CAP_ROUNDING, Within, with_room
+from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell, worst_of
+from rpexplore.planning.solvers.solution import TOLERANCE, Solution, dual_bound, rounding_allowance
 
 _MOST_STEPS = 40
 _MOST_IDLE = 3  # steps in a row that better neither the plan nor the bound

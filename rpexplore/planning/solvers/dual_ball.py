@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
-from rpexplore.solvers.solution import (
+from rpexplore.planning.solvers.solution import (
     TOLERANCE,
     Solution,
     VarianceMap,

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.solvers.symmetry import single_classes, symmetric_classes
+from rpexplore.planning.solvers.symmetry import single_classes, symmetric_classes
 from tests.generalised import any_strategies
 from tests.oracles import variance_matrix
 from tests.published import figures

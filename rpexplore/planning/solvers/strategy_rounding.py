@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from rpexplore.solvers.strategies import Measuring
+from rpexplore.planning.solvers.strategy_matrix import Measuring
 
 Worth = Callable[[float, np.ndarray], float]
 

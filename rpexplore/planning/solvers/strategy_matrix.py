@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpexplore.common.concurrency import in_one_thread
-from rpexplore.solvers.fixed_point import fixed_point
-from rpexplore.solvers.joint_search import LEEWAY, JointSearch, Note, Total
-from rpexplore.solvers.matrix_root import MatrixRoot, centred_at, weights_of
+from rpexplore.planning.solvers.anderson import fixed_point
+from rpexplore.planning.solvers.matrix_root import MatrixRoot, centred_at, weights_of
+from rpexplore.planning.solvers.strategy_descent import LEEWAY, JointSearch, Note, Total
 
 # A joint search that ends further off than this is followed by a descent, which takes too long for
 # more values than these.

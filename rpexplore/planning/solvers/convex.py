@@ -8,11 +8,11 @@ import numpy as np
 from rpexplore.planning.losses.custom import ConvexLoss
 from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SymmetricLoss, TailMean
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.solvers.conic_program import minimise_conic
-from rpexplore.solvers.dual_ball import CappedSimplex, ConjugateBall, minimise_largest_mean
-from rpexplore.solvers.max_variance import minimise_maximum
-from rpexplore.solvers.solution import TOLERANCE, Solution
-from rpexplore.solvers.sum_of_variances import minimise_sum
+from rpexplore.planning.solvers.conic_program import minimise_conic
+from rpexplore.planning.solvers.dual_ball import CappedSimplex, ConjugateBall, minimise_largest_mean
+from rpexplore.planning.solvers.max_variance import minimise_maximum
+from rpexplore.planning.solvers.solution import TOLERANCE, Solution
+from rpexplore.planning.solvers.weighted_sum import minimise_sum
 from rpexplore.workload.workload import Workload
 
 AnyConvexLoss = SymmetricLoss | ConvexLoss

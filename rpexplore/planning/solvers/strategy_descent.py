@@ -17,8 +17,14 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 
-from rpexplore.solvers.fixed_point import fixed_point
-from rpexplore.solvers.matrix_root import MatrixRoot, centred_at, metric_of, roots_of, weights_of
+from rpexplore.planning.solvers.anderson import fixed_point
+from rpexplore.planning.solvers.matrix_root import (
+    MatrixRoot,
+    centred_at,
+    metric_of,
+    roots_of,
+    weights_of,
+)
 
 Total = Callable[[np.ndarray], tuple[float, np.ndarray]]
 Note = Callable[[float], object]

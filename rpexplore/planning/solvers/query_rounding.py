@@ -15,7 +15,7 @@ from itertools import chain
 import numpy as np
 from scipy.linalg import null_space, qr
 
-from rpexplore.solvers.fitness_for_use import decoding
+from rpexplore.planning.solvers.fitness_for_use import decoding
 
 # Bits that are tried for the columns, until the privacy cost is so near to that of R.
 _BITS = (16, 20, 23, 25)

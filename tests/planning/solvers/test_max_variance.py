@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.solvers.max_variance import minimise_maximum
-from rpexplore.solvers.sum_of_variances import minimise_sum
+from rpexplore.planning.solvers.max_variance import minimise_maximum
+from rpexplore.planning.solvers.weighted_sum import minimise_sum
 from tests.oracles import convex_optimum, random_workload, variance_matrix
 from tests.strategies import domains, workloads
 

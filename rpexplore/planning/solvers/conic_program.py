@@ -21,15 +21,15 @@ from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.custom import ConvexLoss
 from rpexplore.planning.losses.p_norm import SymmetricLoss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.solvers.max_variance import minimise_maximum
-from rpexplore.solvers.solution import (
+from rpexplore.planning.solvers.max_variance import minimise_maximum
+from rpexplore.planning.solvers.solution import (
     TOLERANCE,
     Solution,
     best_response,
     dual_bound,
     rounding_allowance,
 )
-from rpexplore.solvers.symmetry import Classes, single_classes, symmetric_classes
+from rpexplore.planning.solvers.symmetry import Classes, single_classes, symmetric_classes
 from rpexplore.workload.workload import Workload
 
 _ACCURACY = 1e-6  # of the conic solver, at least; what it gives is judged by its certificate

@@ -27,7 +27,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, qr, solve_triangular
 
 from rpexplore.common.concurrency import in_one_thread
-from rpexplore.solvers.query_root import FactoredQueries, QueryRoot
+from rpexplore.planning.solvers.query_root import FactoredQueries, QueryRoot
 
 TOLERANCE = 1e-4
 

@@ -4,7 +4,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rpexplore.solvers.solution import Solution, VarianceMap, best_response, rounding_allowance
+from rpexplore.planning.solvers.solution import (
+    Solution,
+    VarianceMap,
+    best_response,
+    rounding_allowance,
+)
 
 
 def minimise_sum(

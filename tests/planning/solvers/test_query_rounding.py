@@ -5,9 +5,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from rpexplore.planning.solvers.fitness_for_use import fitness_for_use
+from rpexplore.planning.solvers.query_rounding import MOST_ENTRY_BITS, integer_measurement
 from rpexplore.queries.query_list import QueryList
-from rpexplore.solvers.fitness_for_use import fitness_for_use
-from rpexplore.solvers.integer_queries import MOST_ENTRY_BITS, integer_measurement
 from tests.query_lists import identity_and_sum, marginals, prefix, query_list, ranges
 
 

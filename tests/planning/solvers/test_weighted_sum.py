@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.solvers.sum_of_variances import minimise_sum
+from rpexplore.planning.solvers.weighted_sum import minimise_sum
 from tests.oracles import convex_optimum, random_workload
 from tests.strategies import workloads
 

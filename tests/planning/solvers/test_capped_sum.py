@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.solvers.test_worst_cell import all_cells, cells_of
 
 import rpexplore as rp
 from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.solvers.capped_sum import CAP_ROUNDING, minimise_capped, with_room, within
+from rpexplore.planning.solvers.interior_point import central_cap_prices
+from rpexplore.planning.solvers.solution import best_response
 from rpexplore.reach import reach
-from rpexplore.solvers.capped import CAP_ROUNDING, minimise_capped, with_room, within
-from rpexplore.solvers.interior_point import central_cap_prices
-from rpexplore.solvers.solution import best_response
 from tests.capped_optimum import (
     SOLVER,
     bound_of,
@@ -20,7 +21,6 @@ from tests.capped_optimum import (
     workloads_with_musts,
 )
 from tests.oracles import variance_matrix
-from tests.solvers.test_worst_cell import all_cells, cells_of
 
 SLACKS = st.sampled_from([1.001, 1.01, 1.1, 2.0, 10.0, 1000.0])
 

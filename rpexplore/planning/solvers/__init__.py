@@ -1,0 +1,1 @@
+"""The solvers, one problem a module."""
