@@ -10,9 +10,9 @@ from pages._session import current, escaped
 from rpexplore.analysis import standard_errors
 from rpexplore.common.formatting import column_format
 from rpexplore.figures import by_order
-from rpexplore.plan import Plan
 from rpexplore.planning.mechanism.alike import cells_differ
-from rpexplore.verification import guarantee
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.verification import guarantee
 
 
 def chart(planned: Plan) -> None:

@@ -12,7 +12,7 @@ from rpexplore.analysis import comparison as compared
 from rpexplore.analysis import distributions
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.figures import curves as figures
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 from rpexplore.scenario import Scenario
 
 MOST = 6  # as many as there are styles to tell apart

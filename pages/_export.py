@@ -10,7 +10,7 @@ from pages._task import Note, worked_out
 from rpexplore.analysis.standard_errors import csv_of_tables
 from rpexplore.domain.provenance import except_found
 from rpexplore.export import bundle, pdf
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 
 MANY = 10_000  # tables, whose report takes seconds
 

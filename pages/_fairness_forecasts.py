@@ -8,9 +8,9 @@ from rpexplore.analysis import fairness
 from rpexplore.analysis.forecasts import SCHEMES, Forecast, plain, scheme_of
 from rpexplore.common.formatting import rounded, share_in_words
 from rpexplore.errors import RpexploreError
-from rpexplore.optimum import Optimum
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.table_variances import CELLS
+from rpexplore.planning.optimum import Optimum
 from rpexplore.scenario import Scenario
 from rpexplore.workload.workload import Workload
 

@@ -8,7 +8,7 @@ from rpexplore.common.formatting import plural
 from rpexplore.errors import RpexploreError
 from rpexplore.ledger import Account, Ledger
 from rpexplore.ledger_frames import datasets, runs
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 
 
 def ledger_view(planned: Plan, ledger: Ledger, account: Account) -> None:

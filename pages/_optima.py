@@ -10,14 +10,14 @@ from pages._session import current, escaped, kept, study
 from pages._task import Note, Task, has_ended
 from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.errors import RpexploreError
-from rpexplore.optimum import Optimum
-from rpexplore.plan import Plan
-from rpexplore.planner import optimum as solved
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.minimum_budget import Reach, reach
+from rpexplore.planning.optimum import Optimum
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import optimum as solved
 from rpexplore.planning.solvers.solution import share_done
 from rpexplore.privacy.budget import Budget
-from rpexplore.reach import Reach, reach
 from rpexplore.scenario import Scenario
 from rpexplore.workload.workload import Workload
 

@@ -7,7 +7,7 @@ import streamlit as st
 from pages._session import escaped
 from rpexplore.analysis.grids import values_of
 from rpexplore.domain.domain import Domain
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 
 
 def other_categories(planned: Plan) -> dict[str, str] | None:

@@ -6,7 +6,7 @@ from pages._session import escaped, kept
 from rpexplore.common.formatting import plural
 from rpexplore.data.source import PersonRule, Source
 from rpexplore.errors import RpexploreError
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 
 REFUSE, KEEP = "Refuse the records", "Count only the first"
 

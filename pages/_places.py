@@ -15,7 +15,7 @@ from rpexplore.common.formatting import data_size
 from rpexplore.data.source import Source
 from rpexplore.errors import RpexploreError
 from rpexplore.ledger import FILENAME, Account, Ledger
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 from rpexplore.release import can_be_resumed
 from rpexplore.release_folder import BYTES_PER_CELL
 

@@ -15,7 +15,7 @@ from rpexplore.data.file_source import FileSource
 from rpexplore.data.source import Source
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 
 SAMPLE = "The sample survey"
 PATH = "A file or folder on this computer"

@@ -14,7 +14,7 @@ from pages._task import follow
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.data.source import Source
 from rpexplore.ledger import Account, Ledger
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 from rpexplore.release import BOOKED, can_be_resumed
 
 

@@ -7,7 +7,7 @@ from pages._fairness_cells import CELLS_VIEW
 from pages._session import current, escaped, kept
 from rpexplore.analysis import budgets, standard_errors, targets_met
 from rpexplore.common.formatting import capitalised, column_format, rounded
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 
 
 def headline(planned: Plan) -> None:

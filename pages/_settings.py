@@ -14,7 +14,7 @@ from pages._session import (
 from rpexplore.analysis import workload_grids
 from rpexplore.analysis.standard_errors import csv_of_tables
 from rpexplore.common.formatting import column_format
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 from rpexplore.workload.table_text import Table
 from rpexplore.workload.targets import NOTATIONS
 

@@ -9,7 +9,7 @@ from rpexplore.analysis.sufficient_budgets import smallest_budget
 from rpexplore.analysis.target_curves import has_targets
 from rpexplore.analysis.targets_met import of_targets, target_counts
 from rpexplore.errors import RpexploreError
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 
 HERE = "targets met"

@@ -10,7 +10,7 @@ from rpexplore.analysis.budgets import stated_delta
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, budget_for_error
 from rpexplore.errors import RpexploreError
 from rpexplore.figures import budget_curves as figures
-from rpexplore.optimum import Optimum
+from rpexplore.planning.optimum import Optimum
 from rpexplore.workload.table_text import readable_title, table_from_text, texts_of_tables
 
 HERE = "budget curves"

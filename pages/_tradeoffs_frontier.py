@@ -8,15 +8,15 @@ from pages._session import current, escaped, show_messages
 from pages._task import Note, worked_out
 from pages._tradeoffs_work import keep_scenario
 from rpexplore.analysis import frontier as trade
-from rpexplore.analysis.measured_alike import IN_WORDS, optimum_measured_as
 from rpexplore.figures import frontier as figures
-from rpexplore.optimum import Optimum
 from rpexplore.planning.losses.base import (
     WEIGHTINGS,
     MaxVariance,
     SumOfVariances,
     weighting_in_words,
 )
+from rpexplore.planning.measured_alike import IN_WORDS, optimum_measured_as
+from rpexplore.planning.optimum import Optimum
 from rpexplore.scenario import Scenario
 
 HERE = "frontier"

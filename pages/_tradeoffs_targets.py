@@ -10,8 +10,8 @@ from rpexplore.analysis import target_curves as targets
 from rpexplore.analysis.budgets import stated_delta
 from rpexplore.errors import RpexploreError
 from rpexplore.figures import budget_curves as figures
-from rpexplore.optimum import Optimum
 from rpexplore.planning.mechanism.alike import cells_differ
+from rpexplore.planning.optimum import Optimum
 
 HERE = "target curves"
 

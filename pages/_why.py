@@ -10,8 +10,8 @@ from rpexplore.analysis.budget_reasons import aim_for_targets
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.losses.constrained import MustsFirst
+from rpexplore.planning.minimum_budget import Reach
 from rpexplore.privacy.budget import Budget
-from rpexplore.reach import Reach
 
 HERE = "why this budget"
 

@@ -23,7 +23,7 @@ from pages._run import Job, Run, any_going, going_since
 from pages._session import current, escaped, say, show_messages
 from rpexplore.common.formatting import count_in_words, plural, rounded
 from rpexplore.errors import RpexploreError
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 
 
 def start(job: Job) -> None:

@@ -9,7 +9,7 @@ from pages._tradeoffs_frontier import average_against_worst
 from pages._tradeoffs_targets import targets_against_budget
 from pages._tradeoffs_what_if import changed_tables
 from rpexplore.errors import RpexploreError
-from rpexplore.optimum import Optimum
+from rpexplore.planning.optimum import Optimum
 from rpexplore.scenario import Scenario
 
 VIEWS = {  # what each is called, the question it answers, and what answers it

@@ -10,7 +10,7 @@ from pages._own_list import HERE, take_list
 from pages._session import current, escaped, show_messages
 from pages._settings import apply_typed, settings
 from rpexplore.common.formatting import plural
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 
 
 def planned() -> Plan | None:

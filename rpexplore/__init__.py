@@ -5,19 +5,19 @@ from importlib.metadata import version
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
-from rpexplore.plan import Plan
-from rpexplore.planner import plan
 from rpexplore.planning.losses.base import MaxVariance, SumOfVariances
 from rpexplore.planning.losses.constrained import BoundedAverage, MustsThenAverage, MustsThenTargets
 from rpexplore.planning.losses.custom import ConvexLoss
 from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SquaredExcess, TailMean
+from rpexplore.planning.minimum_budget import Reach, reach
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import plan
+from rpexplore.planning.verification import verify
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import query_optimum, query_plan
 from rpexplore.queries.query_list import QueryList
 from rpexplore.queries.verification import verify_queries
-from rpexplore.reach import Reach, reach
-from rpexplore.verification import verify
 from rpexplore.workload.bases import Hierarchy, Identity, Prefix, Ranges, Windows
 from rpexplore.workload.custom_basis import Own
 from rpexplore.workload.custom_basis_file import own_from_bytes

@@ -25,7 +25,7 @@ from rpexplore.errors import DataError, LedgerError, PlanError, ReleaseError
 from rpexplore.ledger import AnyPlan, Ledger
 from rpexplore.new_folder import new_folder, unfinished
 from rpexplore.overlaps import refuse_overlaps
-from rpexplore.verification import Verification
+from rpexplore.planning.verification import Verification
 
 Progress = Callable[[str, float], None]
 """What a run tells: what is being done, and which share of everything is done."""

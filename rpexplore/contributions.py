@@ -6,8 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
-from rpexplore.plan import Plan
 from rpexplore.planning.mechanism.reconstruction import answers, asked_by, contribution, marginal
+from rpexplore.planning.plan import Plan
 
 _MOST_KEPT = 400_000_000  # bytes
 

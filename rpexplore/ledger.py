@@ -20,7 +20,7 @@ from rpexplore.common.formatting import rounded, text_of_path
 from rpexplore.data.listing import LEDGER
 from rpexplore.data.sources import AnySource, source_of
 from rpexplore.errors import LedgerError
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 from rpexplore.queries.plan import QueryPlan
 
 AnyPlan: TypeAlias = Plan | QueryPlan

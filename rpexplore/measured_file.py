@@ -21,8 +21,8 @@ import numpy as np
 
 from rpexplore.errors import ReleaseError
 from rpexplore.measurement import measured_cells, measured_shape
-from rpexplore.plan import Plan
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.plan import Plan
 
 MARKER, PLAN = "run/drawn.json", "plan.json"
 

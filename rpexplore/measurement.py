@@ -9,8 +9,8 @@ import numpy as np
 from rpexplore.common.parallel import in_order
 from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
-from rpexplore.plan import Plan
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.plan import Plan
 from rpexplore.sampling import LARGEST_GAMMA, discrete_gaussian
 
 MAX_TABLE_CELLS = 50_000_000

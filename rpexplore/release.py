@@ -44,9 +44,9 @@ from rpexplore.measured_file import (
 )
 from rpexplore.measurement import all_measured, check_countable, check_measurable, measured_cells
 from rpexplore.new_folder import check_new, check_room, resumed_folder, unfinished
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.verification import verify
 from rpexplore.release_folder import BYTES_PER_CELL, FolderWriter, Release
-from rpexplore.verification import verify
 
 __all__ = ["Release", "can_be_resumed", "dry_run", "release", "resume"]
 

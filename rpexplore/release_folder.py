@@ -32,12 +32,12 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError
 from rpexplore.manifest import CONFIDENCE, checked_manifest, file_entry, write_manifest
 from rpexplore.measured_file import MeasuredFile
-from rpexplore.plan import Plan
 from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.query_covariance import normal_quantile, residuals_within
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.verification import guarantee
 from rpexplore.release_readme import readme
-from rpexplore.verification import guarantee
 from rpexplore.workload.bases import Basis, Hierarchy, Identity
 from rpexplore.workload.query_matrix import questions
 from rpexplore.workload.workload import AttributeSet

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from rpexplore.domain.attribute import Attribute
-from rpexplore.plan import Plan
-from rpexplore.verification import guarantee
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.verification import guarantee
 from rpexplore.workload.bases import Basis
 from rpexplore.workload.query_matrix import questions
 from rpexplore.workload.workload import Workload

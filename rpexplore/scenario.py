@@ -19,11 +19,11 @@ from rpexplore.domain.attribute import is_text
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.plan import Plan
-from rpexplore.planner import plan
 from rpexplore.planning.losses.base import Loss, SumOfVariances
 from rpexplore.planning.losses.constrained import MustsFirst, compares_with_targets
 from rpexplore.planning.losses.serialization import loss_from_json, loss_to_json
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.list_file import stated_from_json, stated_to_json
 from rpexplore.queries.stated import StatedQueries

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.planner import optimum
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_places
+from rpexplore.planning.planner import optimum
 from rpexplore.workload.bases import Basis, Hierarchy, Identity, Own, Prefix, Ranges, Windows
 from tests.oracles import kron, residual_covariance, residual_matrix
 

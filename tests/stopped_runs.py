@@ -14,7 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 from rpexplore.errors import RpexploreError
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 from rpexplore.release import release, resume
 
 _processes = multiprocessing.get_context("forkserver")

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from rpexplore import Budget, Domain, SumOfVariances, Workload, plan
+from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.charge import Charge
 from rpexplore.data.file_source import FileSource
 from rpexplore.errors import LedgerError
 from rpexplore.ledger import Ledger
+from rpexplore.planning import plan
 
 DOMAIN = Domain.from_sizes({"a": 2})
 PLAN = plan(Workload.all_up_to(DOMAIN, 1), loss=SumOfVariances(), budget=Budget(rho="1/2"))

@@ -17,15 +17,15 @@ from statistics import NormalDist
 import pytest
 from typer.testing import CliRunner
 
-from rpexplore import planner
 from rpexplore.cli import cli, options, output, verbs
 from rpexplore.common import webapp_files as webapp_location
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError, RpexploreError
 from rpexplore.ledger import Ledger
-from rpexplore.plan import Plan
+from rpexplore.planning import planner
 from rpexplore.planning.losses.base import SumOfVariances
 from rpexplore.planning.losses.p_norm import PNorm
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.release import Release
 from rpexplore.workload.bases import Prefix, Ranges
@@ -680,7 +680,7 @@ def test_errors_of_the_machine_are_told_plainly(run, monkeypatch):
     def full(*_):
         raise MemoryError
 
-    monkeypatch.setattr("rpexplore.planner.optimum", lambda *_, **__: full())
+    monkeypatch.setattr("rpexplore.planning.planner.optimum", lambda *_, **__: full())
     asked = ["plan", "codebook.csv", "--up-to", "1", *BUDGET, "--out", "plan.json"]
     assert "not enough memory" in run.refused(*asked)
     assert run.files() == {"codebook.csv", "records.csv"}
@@ -755,7 +755,9 @@ def test_ctrl_c_leaves_nothing_behind(planned):
     """Two real programs are stopped, one while it plans, one after it has booked its run."""
     before = planned.files()
     asked = ["plan", "codebook.csv", "--up-to", "1", *BUDGET, "--out", "other.json"]
-    planning = started(*asked, patch=ENDLESS.format(module="rpexplore.planner", function="optimum"))
+    planning = started(
+        *asked, patch=ENDLESS.format(module="rpexplore.planning.planner", function="optimum")
+    )
     measuring = started(
         *("release", "plan.json", "records.csv", "--out", "out", "--json"),
         patch=ENDLESS.format(module="rpexplore.release", function="write_measured"),

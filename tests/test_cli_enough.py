@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.plan import Plan
-from rpexplore.verification import verify
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.verification import verify
 from tests.test_cli import CODEBOOK, Program
 
 EACH = ("--table", "age", "--table", "sex,region")

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore import Budget, Domain, SumOfVariances, Workload, plan
+from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import LedgerError
 from rpexplore.ledger import FILENAME, Account, Ledger
 from rpexplore.ledger_frames import datasets, runs
-from rpexplore.plan import Plan
+from rpexplore.planning import plan
+from rpexplore.planning.plan import Plan
 
 
 def plan_with(**budget) -> Plan:
@@ -260,7 +261,7 @@ import sys
 from fractions import Fraction
 from rpexplore.errors import LedgerError
 from rpexplore.ledger import Ledger
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 data, plan = sys.argv[1], Plan.load(sys.argv[2])
 print("ready", flush=True)
 sys.stdin.readline()

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rpexplore import Budget, Domain, Prefix, Ranges, SumOfVariances, Workload, plan
+from rpexplore import Budget, Domain, Prefix, Ranges, SumOfVariances, Workload
 from rpexplore.common.decimals import Decimals
 from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
 from rpexplore.measurement import check_countable, check_measurable, measured
-from rpexplore.plan import Plan
+from rpexplore.planning import plan
 from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.planning.plan import Plan
 from rpexplore.sampling import LARGEST_GAMMA
 from tests.exact_counts import counts_of
 from tests.generalised import any_plan, any_strategy, asked_workloads

@@ -2,11 +2,12 @@
 
 import pytest
 
-from rpexplore import Budget, Domain, SumOfVariances, Workload, plan
+from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.data.file_source import FileSource
 from rpexplore.errors import LedgerError
 from rpexplore.ledger import FILENAME, Ledger
 from rpexplore.overlaps import refuse_overlaps
+from rpexplore.planning import plan
 from rpexplore.release import release
 
 PLAN = plan(

@@ -36,7 +36,6 @@ from rpexplore import (
     RpexploreError,
     SumOfVariances,
     Workload,
-    plan,
 )
 from rpexplore.data.counts import Counts
 from rpexplore.data.file_source import FileSource
@@ -50,7 +49,8 @@ from rpexplore.errors import (
     WorkloadError,
 )
 from rpexplore.ledger import Ledger
-from rpexplore.plan import Plan
+from rpexplore.planning import plan
+from rpexplore.planning.plan import Plan
 from rpexplore.release import Release, release, resume
 from tests.exact_counts import counts_of
 from tests.generalised import any_plan, asked_workloads, question_matrix
@@ -766,7 +766,7 @@ def test_what_fails_before_the_booking_is_not_said_to_be_charged(data, output, m
 KILLED = """
 import os, signal, sys
 import rpexplore.measurement as module
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 from rpexplore.release import release
 calls = []
 measured = module.measured

@@ -26,11 +26,11 @@ from rpexplore import (
     SumOfVariances,
     Windows,
     Workload,
-    plan,
 )
 from rpexplore.errors import ReleaseError
 from rpexplore.new_folder import check_new, new_folder
-from rpexplore.plan import Plan
+from rpexplore.planning import plan
+from rpexplore.planning.plan import Plan
 from rpexplore.release import Release, release
 from rpexplore.release_folder import table_path
 from rpexplore.workload.query_matrix import questions

@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from rpexplore import Budget, Domain, SumOfVariances, Workload, plan
+from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import ReleaseError
 from rpexplore.ledger import Ledger
+from rpexplore.planning import plan
 from rpexplore.release import Release, can_be_resumed, release, resume
 from tests.stopped_runs import REFUSED, killed, limited, started
 

@@ -17,9 +17,9 @@ from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.analysis.standard_errors import titles
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, as_epsilon
 from rpexplore.common.formatting import rounded
-from rpexplore.optimum import Optimum
 from rpexplore.planning.mechanism.alike import are_same, cells_differ
 from rpexplore.planning.mechanism.table_variances import CELLS
+from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 

@@ -10,8 +10,8 @@ from rpexplore.analysis.targets_met import wanted_targets
 from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.planning.losses.base import Loss, MaxVariance
 from rpexplore.planning.losses.constrained import MustsFirst, MustsThenAverage
+from rpexplore.planning.minimum_budget import Reach
 from rpexplore.privacy.budget import Budget
-from rpexplore.reach import Reach
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import Scenario
 from rpexplore.workload.table_text import titles_in_words

@@ -7,7 +7,7 @@ import pandas as pd
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import BudgetError
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 

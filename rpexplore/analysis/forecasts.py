@@ -8,12 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
-from rpexplore.optimum import Optimum
-from rpexplore.plan import Plan
 from rpexplore.planning.losses.base import WEIGHTINGS, Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.mechanism.alike import cells_differ
 from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.table_variances import CELLS, TableVariances
+from rpexplore.planning.optimum import Optimum
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 

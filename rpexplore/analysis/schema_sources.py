@@ -9,7 +9,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.domain.provenance import label_of_found
 from rpexplore.domain.unfinished import TO_COMPLETE, is_unfinished
 from rpexplore.errors import DomainError
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 from rpexplore.scenario import Scenario
 from rpexplore.workload.table_text import titles_in_words
 

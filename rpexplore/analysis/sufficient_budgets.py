@@ -13,7 +13,7 @@ from rpexplore.analysis.budgets import USUAL_DELTA, plain, stated_delta, stated_
 from rpexplore.analysis.standard_errors import titles
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import BudgetError, WorkloadError
-from rpexplore.optimum import Optimum
+from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 

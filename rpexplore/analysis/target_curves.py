@@ -15,8 +15,8 @@ from rpexplore.analysis.sufficient_budgets import (
     smallest_budget,
 )
 from rpexplore.common.formatting import rounded
-from rpexplore.optimum import Optimum
 from rpexplore.planning.losses.base import MaxVariance
+from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 

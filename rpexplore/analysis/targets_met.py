@@ -10,7 +10,7 @@ import pandas as pd
 from rpexplore.analysis import standard_errors
 from rpexplore.analysis.standard_errors import MET, targets_met_in_words
 from rpexplore.common.formatting import rounded
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 from rpexplore.request import WorkloadRequest
 from rpexplore.workload.table_titles import titles
 from rpexplore.workload.targets import CV, MARGIN, Target

@@ -22,8 +22,8 @@ from rpexplore.analysis.wishes import (
     tables_in_words,
 )
 from rpexplore.common.formatting import rounded
-from rpexplore.optimum import Optimum
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 

@@ -9,7 +9,7 @@ import pandas as pd
 
 from rpexplore.analysis.targets_met import in_words
 from rpexplore.errors import WorkloadError
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 from rpexplore.scenario import Scenario
 from rpexplore.settings import GroupSetting, TableSetting, given
 from rpexplore.workload.table_text import Table, title

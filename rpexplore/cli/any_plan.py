@@ -9,10 +9,10 @@ from typing import Any
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.ledger import AnyPlan
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.verification import Verification
 from rpexplore.queries import plan_file as query_plan_file
 from rpexplore.queries.plan import QueryPlan
-from rpexplore.verification import Verification
 
 _FORMAT = re.compile(r'\s*\{\s*"format"\s*:\s*"([^"]*)"')
 
@@ -38,8 +38,8 @@ def domain_of(plan: AnyPlan) -> Domain:
 
 
 def verification_of(plan: AnyPlan) -> Verification:
+    from rpexplore.planning.verification import verify
     from rpexplore.queries.verification import verify_queries
-    from rpexplore.verification import verify
 
     return verify_queries(plan) if isinstance(plan, QueryPlan) else verify(plan)
 

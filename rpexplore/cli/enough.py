@@ -5,16 +5,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rpexplore import planner
 from rpexplore.analysis.budget_reasons import advice_in_words, in_words, reasons
 from rpexplore.analysis.sufficient_budgets import smallest_budget
 from rpexplore.errors import WorkloadError
-from rpexplore.optimum import Optimum
+from rpexplore.planning import planner
 from rpexplore.planning.losses.base import Loss, MaxVariance
 from rpexplore.planning.losses.constrained import MustsFirst, MustsThenAverage
 from rpexplore.planning.losses.loss_text import loss_from_text
+from rpexplore.planning.minimum_budget import reach
+from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy.budget import Budget
-from rpexplore.reach import reach
 from rpexplore.workload.workload import Workload
 
 TARGETS, MUSTS = "targets", "musts"

@@ -17,7 +17,7 @@ from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import rounded, text_of_path
 from rpexplore.domain.domain import Domain
 from rpexplore.ledger import Account, AnyPlan, Run
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 from rpexplore.scenario import has_even_totals
 from rpexplore.workload.table_text import texts_of_tables, titles_in_words
 from rpexplore.workload.table_titles import titles

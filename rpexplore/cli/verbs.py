@@ -114,10 +114,10 @@ def plan(
     the budget in one way, or have it found with --enough-for; its numbers are exact: 0.1 and 1/3
     mean just that. No records are needed.
     """
-    from rpexplore import planner
     from rpexplore.cli import enough
     from rpexplore.cli.facts import plan_facts
     from rpexplore.domain.domain import Domain
+    from rpexplore.planning import planner
     from rpexplore.planning.losses.loss_text import loss_from_text
 
     refuse_existing(out, force)
@@ -270,7 +270,7 @@ def report(
     from rpexplore.export.pdf import pdf, what_is_missing
     from rpexplore.export.report import html
     from rpexplore.export.report import report as contents_of
-    from rpexplore.plan import Plan
+    from rpexplore.planning.plan import Plan
 
     ending = out.suffix.lower()
     if ending not in (".html", ".pdf"):

@@ -8,9 +8,9 @@ from rpexplore.analysis.standard_errors import csv_of_tables
 from rpexplore.common.formatting import capitalised, count_in_words, plural, rounded
 from rpexplore.export.section import Attachment, Chart, Numbers, Section, counts
 from rpexplore.figures.by_order import standard_errors_by_order
-from rpexplore.plan import Plan
 from rpexplore.planning.losses.constrained import compares_with_targets
 from rpexplore.planning.mechanism.alike import cells_differ
+from rpexplore.planning.plan import Plan
 
 WORST = 20
 MOST_ATTACHED = 5_000  # tables in the list that a report carries

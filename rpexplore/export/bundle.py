@@ -9,7 +9,7 @@ from rpexplore.export.command import command_lines
 from rpexplore.export.own_files import own_files
 from rpexplore.export.report import Report, html, report
 from rpexplore.export.script import printable, python_script
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 from rpexplore.scenario import Scenario
 
 FILENAME = "plan-bundle.zip"

@@ -12,7 +12,7 @@ from rpexplore.common.formatting import plural, rounded, small
 from rpexplore.domain.provenance import except_found, found_in_words
 from rpexplore.export.label import mechanism
 from rpexplore.export.section import Checklist, Section
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 
 SUSPICIOUS_DELTA = "1e-5"
 

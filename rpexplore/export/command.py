@@ -8,8 +8,8 @@ import numpy as np
 from rpexplore.analysis.targets_met import wanted_targets
 from rpexplore.asking_text import text_of_asking
 from rpexplore.export.recipe import Recipe, budget_texts
-from rpexplore.plan import Plan
 from rpexplore.planning.losses.loss_text import options_of_loss
+from rpexplore.planning.plan import Plan
 from rpexplore.request import WorkloadRequest
 from rpexplore.workload.table_text import texts_of_tables
 

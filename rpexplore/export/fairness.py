@@ -16,10 +16,10 @@ from rpexplore.export.section import Chart, Numbers, Points, Section, counts
 from rpexplore.figures import attributes as attribute_figures
 from rpexplore.figures import cell_variances as size_figures
 from rpexplore.figures import curves, shares
-from rpexplore.optimum import Optimum
-from rpexplore.plan import Plan
-from rpexplore.planner import optimum
 from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.optimum import Optimum
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import optimum
 from rpexplore.scenario import has_even_totals
 from rpexplore.workload.workload import Workload
 

@@ -9,8 +9,8 @@ from rpexplore.analysis.budgets import plain
 from rpexplore.common.formatting import plural, rounded, small
 from rpexplore.domain.provenance import found_in_words
 from rpexplore.export.section import Beside, Facts, Numbers, Points, Section
-from rpexplore.plan import Plan
 from rpexplore.planning.mechanism.alike import cells_differ
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.detection import most_detected
 

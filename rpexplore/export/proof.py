@@ -6,8 +6,8 @@ from importlib.metadata import version
 
 from rpexplore.common.formatting import rounded
 from rpexplore.export.section import Facts, Section
-from rpexplore.plan import Plan
-from rpexplore.verification import Verification
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.verification import Verification
 
 _SOURCES = (
     "Plan: Xiao, He, Zhang, Kifer: An Optimal and Scalable Matrix Mechanism for Noisy Marginals "

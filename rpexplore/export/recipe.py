@@ -10,7 +10,7 @@ from rpexplore.asking import Asking
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.export.own_files import OwnFiles, own_files
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import has_even_totals

@@ -7,7 +7,7 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.export.section import Chart, Numbers, Section, counts
 from rpexplore.figures.curves import shares_of_cells
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
 
 WANTED = 0.2  # the coefficient of variation that the chart marks; the curve has all the others
 

@@ -31,9 +31,9 @@ from rpexplore.export.relative_errors import relative_errors_section
 from rpexplore.export.schema import all_values, asked, schema
 from rpexplore.export.section import Attachment, Chart, Part, Section
 from rpexplore.export.targets import targets
-from rpexplore.plan import Plan
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.verification import verify
 from rpexplore.request import WorkloadRequest
-from rpexplore.verification import verify
 
 # Numbers of a chart with more rows than this are a file of their own.
 MOST_ROWS, MOST_ROWS_STILL = 300, 40

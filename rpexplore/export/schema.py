@@ -8,8 +8,8 @@ from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.provenance import found_in_words
 from rpexplore.export.section import Facts, Numbers, Section
-from rpexplore.plan import Plan
 from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.planning.plan import Plan
 from rpexplore.workload.bases import Basis
 from rpexplore.workload.query_matrix import Questions, questions
 from rpexplore.workload.workload import Workload

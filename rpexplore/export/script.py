@@ -10,9 +10,9 @@ from rpexplore.domain.provenance import except_found
 from rpexplore.export.literals import call, literal, wrapped
 from rpexplore.export.recipe import Recipe, budget_texts
 from rpexplore.export.script_tables import needs_tables_csv, workload_source
-from rpexplore.plan import Plan
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.losses.loss_text import options_of_loss
+from rpexplore.planning.plan import Plan
 from rpexplore.request import WorkloadRequest
 
 FILENAME = "plan.py"

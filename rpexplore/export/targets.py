@@ -7,11 +7,11 @@ from rpexplore.analysis.sufficient_budgets import sufficient
 from rpexplore.common.formatting import share_in_words
 from rpexplore.errors import BudgetError
 from rpexplore.export.section import Numbers, Section
-from rpexplore.plan import Plan
 from rpexplore.planning.losses.base import MaxVariance
 from rpexplore.planning.losses.constrained import MustsFirst
 from rpexplore.planning.mechanism.alike import cells_differ
-from rpexplore.reach import reach
+from rpexplore.planning.minimum_budget import reach
+from rpexplore.planning.plan import Plan
 from rpexplore.request import WorkloadRequest
 
 MOST_SHOWN, MOST_HOLDERS = 20, 10

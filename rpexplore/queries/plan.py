@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from rpexplore.certificate import Certificate
 from rpexplore.common.exact_numbers import Exact, float_at_least
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.common.write import write_whole
 from rpexplore.errors import PlanError
+from rpexplore.planning.certificate import Certificate
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries import plan_file

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.certificate import Certificate
 from rpexplore.common.exact_numbers import exact_fraction, exact_text, shown
 from rpexplore.domain import codebook
 from rpexplore.errors import PlanError, RpexploreError
+from rpexplore.planning.certificate import Certificate
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.query_list import QueryList
 from rpexplore.queries.strategy import QueryStrategy

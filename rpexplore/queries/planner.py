@@ -8,9 +8,9 @@ from importlib.metadata import version
 
 import numpy as np
 
-from rpexplore.certificate import Certificate
 from rpexplore.common.concurrency import one_thread
 from rpexplore.errors import PlanError
+from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.solvers.fitness_for_use import TOLERANCE, fitness_for_use
 from rpexplore.planning.solvers.query_rounding import integer_measurement
 from rpexplore.privacy.budget import Budget

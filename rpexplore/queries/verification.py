@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from rpexplore.bound_verification import DECODED_TOLERANCE, PRICE_TOLERANCE
 from rpexplore.common.formatting import rounded
+from rpexplore.planning.bound_verification import DECODED_TOLERANCE, PRICE_TOLERANCE
 from rpexplore.planning.solvers.fitness_for_use import cost_bound
+from rpexplore.planning.verification import Check, Verification
 from rpexplore.queries.plan import QueryPlan
-from rpexplore.verification import Check, Verification
 
 # The bound inverts nothing; elsewhere its eigenvalues may be rounded a little otherwise.
 BOUND_TOLERANCE = 1e-10

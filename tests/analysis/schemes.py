@@ -2,7 +2,7 @@
 
 import rpexplore as rp
 from rpexplore.analysis.forecasts import SCHEMES, Forecast
-from rpexplore.planner import optimum
+from rpexplore.planning.planner import optimum
 
 
 def of_schemes(workload: rp.Workload, rho: str = "0.1") -> list[Forecast]:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis import budget_curves as curves
 from rpexplore.analysis.sufficient_budgets import budget_for_error
-from rpexplore.planner import optimum
+from rpexplore.planning.planner import optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.workload.table_text import title
 from tests.strategies import workloads

@@ -12,7 +12,7 @@ import rpexplore as rp
 from rpexplore.analysis import frontier as trade
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
-from rpexplore.planner import optimum
+from rpexplore.planning.planner import optimum
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import Scenario
 from tests.oracles import random_workload

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis import sufficient_budgets as budgets
 from rpexplore.errors import BudgetError, WorkloadError
-from rpexplore.planner import optimum
 from rpexplore.planning.mechanism.accounting import ExactVariances
+from rpexplore.planning.planner import optimum
 from tests.strategies import workloads
 
 LOSSES = [rp.SumOfVariances(), rp.MaxVariance(), rp.MaxVariance("target")]

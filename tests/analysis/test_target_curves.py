@@ -7,7 +7,7 @@ from hypothesis import given, settings
 import rpexplore as rp
 from rpexplore.analysis import target_curves as curves
 from rpexplore.analysis.target_curves import AIM, AIMED, PRESENT
-from rpexplore.planner import optimum
+from rpexplore.planning.planner import optimum
 from tests.strategies import workloads
 
 BUDGET = rp.Budget(rho="0.1", max_records_per_person=2)

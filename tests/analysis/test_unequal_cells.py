@@ -17,9 +17,9 @@ from rpexplore.analysis import (
 from rpexplore.analysis import standard_errors as se
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.analysis.frontier import frontier
-from rpexplore.analysis.measured_alike import optimum_measured_as
 from rpexplore.analysis.sufficient_budgets import needed_rho, smallest_budget
-from rpexplore.planner import optimum
+from rpexplore.planning.measured_alike import optimum_measured_as
+from rpexplore.planning.planner import optimum
 from rpexplore.settings import TableSetting
 from rpexplore.workload.table_text import workload_from_csv
 from tests.analysis.bases import BUDGET, DOMAIN, dense_cell_variances, scenario

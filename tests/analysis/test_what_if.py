@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import what_if
-from rpexplore.analysis.measured_alike import optimum_measured_as
 from rpexplore.analysis.wishes import ADD, BOOST, LEAVE_OUT, Wish, changed_workload
 from rpexplore.errors import RpexploreError
-from rpexplore.planner import optimum
+from rpexplore.planning.measured_alike import optimum_measured_as
+from rpexplore.planning.planner import optimum
 from rpexplore.request import WorkloadRequest
 from rpexplore.scenario import Scenario
 from rpexplore.workload.query_matrix import questions

@@ -7,12 +7,12 @@ have nothing to do with the questions: finding the best ones is a case of its ow
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.best_strategies import best_strategies
-from rpexplore.planner import optimum
 from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import answers, asked_by, contribution, marginal
 from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.optimal_strategies import best_strategies
+from rpexplore.planning.planner import optimum
 from rpexplore.planning.solvers.strategy_matrix import best_matrix
 from rpexplore.workload.query_matrix import questions
 from tests.benchmarks.measure import Row, best_of_three, once, peak_gigabytes

@@ -21,8 +21,8 @@ import rpexplore as rp
 from rpexplore.analysis.forecasts import SCHEMES
 from rpexplore.analysis.frontier import frontier
 from rpexplore.export.report import html, report
-from rpexplore.optimum import Optimum
-from rpexplore.planner import optimum
+from rpexplore.planning.optimum import Optimum
+from rpexplore.planning.planner import optimum
 from rpexplore.scenario import Scenario
 from tests.benchmarks import (
     app,

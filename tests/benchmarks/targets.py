@@ -11,10 +11,10 @@ from functools import cache
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.planner import optimum
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.reach import reach
+from rpexplore.planning.minimum_budget import reach
+from rpexplore.planning.planner import optimum
 from tests.benchmarks.measure import Row, best_of_three, once
 
 SHARES, SLACKS = (0.01, 0.1, 0.5, 0.9), (1.01, 1.1, 2.0)

@@ -9,7 +9,7 @@ import rpexplore as rp
 from rpexplore.analysis import budget_curves as curves
 from rpexplore.analysis import target_curves
 from rpexplore.figures import budget_curves as figures
-from rpexplore.planner import optimum
+from rpexplore.planning.planner import optimum
 from rpexplore.privacy import conversions as privacy
 
 BUDGET = rp.Budget(rho="0.1")

@@ -15,7 +15,7 @@ from rpexplore.analysis import asking_words
 from rpexplore.asking import Asking
 from rpexplore.common.formatting import rounded
 from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.planner import optimum as solved
+from rpexplore.planning.planner import optimum as solved
 from rpexplore.release import Release
 from rpexplore.workload.bases import Hierarchy, Identity, Own, Prefix, Ranges, Windows
 

@@ -10,7 +10,7 @@ from pages._fairness_forecasts import OWN
 from rpexplore.analysis import fairness
 from rpexplore.analysis.forecasts import SCHEMES
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.planner import optimum
+from rpexplore.planning.planner import optimum
 from rpexplore.scenario import Scenario, TableSetting, WorkloadRequest
 from rpexplore.settings import GroupSetting
 

@@ -10,7 +10,7 @@ from pages._fairness_cells import CELLS_VIEW
 from rpexplore.analysis.forecasts import SCHEMES
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.planner import optimum
+from rpexplore.planning.planner import optimum
 from rpexplore.settings import TableSetting
 from rpexplore.study import Study
 from tests.analysis import bases
@@ -88,7 +88,7 @@ def test_other_rules_are_planned_on_their_own_and_once(app, monkeypatch, even):
         alone = optimum(SCENARIO.workload, loss=loss, even_totals=even)
         worst[name] = alone.standard_errors(SCENARIO.budget).max()
     # None of them is planned again to look at it.
-    monkeypatch.setattr(sys.modules["rpexplore.solutions"], "best_strategies", None)
+    monkeypatch.setattr(sys.modules["rpexplore.planning.solving"], "best_strategies", None)
     for name, error in worst.items():
         session.segmented_control(key="plan_shown").set_value(name).run()
         assert not session.exception

@@ -29,8 +29,8 @@ from rpexplore import (
     SumOfVariances,
     Workload,
 )
-from rpexplore.plan import Plan
-from rpexplore.planner import optimum
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import optimum
 from tests.exact_counts import counts_of
 from tests.generalised import any_strategies, table_matrix
 from tests.statistical.test_release_covariance import (

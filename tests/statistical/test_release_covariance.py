@@ -21,11 +21,12 @@ from itertools import chain, combinations, product
 import numpy as np
 import pytest
 
-from rpexplore import Budget, Domain, SumOfVariances, Workload, plan
+from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.contributions import Contributions
 from rpexplore.data.counts import Counts
 from rpexplore.measurement import measured
-from rpexplore.plan import Plan
+from rpexplore.planning import plan
+from rpexplore.planning.plan import Plan
 from rpexplore.sampling import discrete_gaussian
 from tests.exact_counts import counts_of
 

@@ -8,8 +8,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from rpexplore.planner import optimum
 from rpexplore.planning.losses.named_loss import NamedLoss
+from rpexplore.planning.planner import optimum
 from rpexplore.release import release
 
 

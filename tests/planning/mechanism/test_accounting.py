@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.common.decimals import Decimals
-from rpexplore.planner import optimum
 from rpexplore.planning.mechanism.accounting import ExactVariances, privacy_cost_upper_bound
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.planner import optimum
 from tests.generalised import any_strategies, asked_workloads
 from tests.strategies import budgets, domains, losses, workloads
 

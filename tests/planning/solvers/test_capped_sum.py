@@ -9,10 +9,10 @@ from tests.solvers.test_worst_cell import all_cells, cells_of
 import rpexplore as rp
 from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.minimum_budget import reach
 from rpexplore.planning.solvers.capped_sum import CAP_ROUNDING, minimise_capped, with_room, within
 from rpexplore.planning.solvers.interior_point import central_cap_prices
 from rpexplore.planning.solvers.solution import best_response
-from rpexplore.reach import reach
 from tests.capped_optimum import (
     SOLVER,
     bound_of,

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rpexplore import plan_file
-from rpexplore.certificate import Certificate
 from rpexplore.common.decimals import Decimals
 from rpexplore.common.exact_numbers import Exact, float_at_least
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.common.write import write_whole
 from rpexplore.errors import PlanError, WorkloadError
+from rpexplore.planning import plan_file
+from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.losses.named_loss import NamedLoss
 from rpexplore.planning.mechanism.cell_variances import Cells

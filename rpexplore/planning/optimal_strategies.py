@@ -18,8 +18,8 @@ from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_places
 from rpexplore.planning.solvers.strategy_rounding import bits_for, integer_matrix
-from rpexplore.strategy_cache import user_cache
-from rpexplore.strategy_search import Note, StrategySearch
+from rpexplore.planning.strategy_cache import user_cache
+from rpexplore.planning.strategy_search import Note, StrategySearch
 from rpexplore.workload.bases import to_json
 from rpexplore.workload.workload import Workload
 

@@ -15,14 +15,14 @@ from importlib.metadata import version
 
 import numpy as np
 
-from rpexplore.certificate import Certificate
 from rpexplore.common.decimals import Decimals
 from rpexplore.errors import PlanError
-from rpexplore.plan import Plan
+from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.accounting import privacy_cost_upper_bound
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.solvers.solution import Solution
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload

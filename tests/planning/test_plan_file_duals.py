@@ -9,17 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from tests.test_plan_file_asked import changed
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.named_loss import NamedLoss
-from rpexplore.reach import reach
+from rpexplore.planning.minimum_budget import reach
 from tests.capped_optimum import workloads_with_musts
 from tests.strategies import budgets
-from tests.test_plan_file_asked import changed
 
 SECOND, THIRD = (
-    json.loads(resources.files("rpexplore").joinpath(f"schemas/plan-{version}.json").read_text())
+    json.loads(
+        resources.files("rpexplore.planning").joinpath(f"schemas/plan-{version}.json").read_text()
+    )
     for version in (2, 3)
 )
 VALIDATOR = Draft202012Validator(THIRD)

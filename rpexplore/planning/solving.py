@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.best_strategies import best_strategies
 from rpexplore.common.concurrency import one_thread
 from rpexplore.common.formatting import rounded
-from rpexplore.dual_bounds import minorant_of, smallest_weighted_sum, weights_of_sum
 from rpexplore.errors import OutOfReachError
+from rpexplore.planning.dual_bounds import minorant_of, smallest_weighted_sum, weights_of_sum
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.losses.constrained import (
     BoundedAverage,
@@ -28,6 +27,7 @@ from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.optimal_strategies import best_strategies
 from rpexplore.planning.solvers.capped_max import minimise_factor
 from rpexplore.planning.solvers.capped_sum import Within, minimise_capped, within
 from rpexplore.planning.solvers.convex import AnyConvexLoss, minimise_convex

@@ -13,7 +13,9 @@ from rpexplore.errors import PlanError
 from tests.strategies import asked_workloads, domains, losses, workloads
 
 FIRST, SECOND = (
-    json.loads(resources.files("rpexplore").joinpath(f"schemas/plan-{version}.json").read_text())
+    json.loads(
+        resources.files("rpexplore.planning").joinpath(f"schemas/plan-{version}.json").read_text()
+    )
     for version in (1, 2)
 )
 VALIDATOR = Draft202012Validator(SECOND)

@@ -5,20 +5,20 @@ from fractions import Fraction
 
 import numpy as np
 
-from rpexplore.bound_verification import (
+from rpexplore.common.formatting import rounded
+from rpexplore.planning.bound_verification import (
     DECODED_TOLERANCE,
     limits_kept,
     near_other_strategies,
     proven_by_dual_weights,
     proven_by_shadow_prices,
 )
-from rpexplore.common.formatting import rounded
-from rpexplore.plan import Plan
 from rpexplore.planning.losses.base import MaxVariance, SumOfVariances
 from rpexplore.planning.losses.constrained import MustsFirst
 from rpexplore.planning.losses.named_loss import NamedLoss
 from rpexplore.planning.mechanism.accounting import ExactVariances, privacy_cost_upper_bound
 from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.plan import Plan
 
 # Stated variances are floats: sums of positive terms, good to about 15 digits.
 VARIANCE_TOLERANCE = Fraction(1, 10**12)

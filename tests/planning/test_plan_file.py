@@ -13,7 +13,9 @@ import rpexplore as rp
 from rpexplore.errors import PlanError
 from tests.strategies import budgets, described_domains, losses, workloads
 
-SCHEMA = json.loads(resources.files("rpexplore").joinpath("schemas/plan-1.json").read_text())
+SCHEMA = json.loads(
+    resources.files("rpexplore.planning").joinpath("schemas/plan-1.json").read_text()
+)
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 

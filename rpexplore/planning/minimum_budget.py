@@ -16,7 +16,7 @@ from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.capped_sum import Within, within
 from rpexplore.planning.solvers.solution import TOLERANCE
-from rpexplore.solutions import Note, measured_for
+from rpexplore.planning.solving import Note, measured_for
 from rpexplore.workload.workload import Workload
 
 _HOLDS = 1e-3  # a target with a smaller share hardly holds the budget up

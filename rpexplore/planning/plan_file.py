@@ -17,14 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.certificate import Certificate
 from rpexplore.common.decimals import Decimals
 from rpexplore.common.exact_numbers import exact_fraction, exact_text
 from rpexplore.common.json_fields import check_keys, columns, dumps, floats, not_negative
 from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError, RpexploreError
-from rpexplore.plan_file_asked import (
+from rpexplore.planning.certificate import Certificate
+from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
+from rpexplore.planning.losses.constrained import BoundedAverage
+from rpexplore.planning.losses.serialization import loss_from_json, loss_to_json
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.plan_file_asked import (
     bases_and_ways,
     cells_of,
     lines_of_bases,
@@ -32,11 +37,6 @@ from rpexplore.plan_file_asked import (
     lines_of_strategies,
     strategies_of,
 )
-from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
-from rpexplore.planning.losses.constrained import BoundedAverage
-from rpexplore.planning.losses.serialization import loss_from_json, loss_to_json
-from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.solvers.solution import CellPrices
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload, padded

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore import best_strategies as best_strategies_module
-from rpexplore import strategy_search
-from rpexplore.best_strategies import best_strategies, strategy_bound
-from rpexplore.planner import optimum
+from rpexplore.planning import optimal_strategies as best_strategies_module
+from rpexplore.planning import strategy_search
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.planning.optimal_strategies import best_strategies, strategy_bound
+from rpexplore.planning.planner import optimum
 from rpexplore.planning.solvers.strategy_matrix import best_matrix
-from rpexplore.strategy_cache import StrategyCache
-from rpexplore.strategy_search import StrategySearch
+from rpexplore.planning.strategy_cache import StrategyCache
+from rpexplore.planning.strategy_search import StrategySearch
 from rpexplore.workload.query_matrix import questions as rp_questions
 from tests.explicit_optimum import dense_queries, lower_bound
 

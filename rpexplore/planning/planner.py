@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 
 from rpexplore.errors import PlanError
-from rpexplore.optimum import Optimum, record_cost
-from rpexplore.plan import Plan
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.losses.constrained import (
     BoundedAverage,
@@ -20,9 +18,11 @@ from rpexplore.planning.losses.named_loss import NamedLoss
 from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SquaredExcess, TailMean
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.planning.optimum import Optimum, record_cost
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.solvers.solution import TOLERANCE
+from rpexplore.planning.solving import measured_solution, solution
 from rpexplore.privacy.budget import Budget
-from rpexplore.solutions import measured_solution, solution
 from rpexplore.workload.workload import Workload
 
 TOLERANCE_LEAST = 1e-10

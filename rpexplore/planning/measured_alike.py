@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from rpexplore.optimum import Optimum
-from rpexplore.planner import optimum
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import measured_places
+from rpexplore.planning.optimum import Optimum
+from rpexplore.planning.planner import optimum
 from rpexplore.workload.workload import Workload
 
 # What a page that shows such optima has to say.

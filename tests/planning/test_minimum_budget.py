@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import OutOfReachError, WorkloadError
-from rpexplore.planner import optimum
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.planner import optimum
 from tests.strategies import workloads
 
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import OutOfReachError
-from rpexplore.planner import optimum
 from rpexplore.planning.mechanism.accounting import ExactVariances
 from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.minimum_budget import reach
+from rpexplore.planning.planner import optimum
 from rpexplore.planning.solvers.solution import TOLERANCE
-from rpexplore.reach import reach
 from tests.capped_optimum import (
     SOLVER,
     needed_cost,
@@ -308,7 +308,8 @@ def test_strategies_are_looked_for_again_with_the_prices_that_came_out(loss, mon
     budget = budget_of(reach(workload, musts_only=True).needed_cost * 1.2)
     plan = rp.plan(workload, loss=loss, budget=budget)
     monkeypatch.setattr(
-        "rpexplore.solutions._improved", lambda workload, closure, found, *_, **__: (closure, found)
+        "rpexplore.planning.solving._improved",
+        lambda workload, closure, found, *_, **__: (closure, found),
     )
     first = rp.plan(workload, loss=loss, budget=budget)
     assert plan.loss_value < first.loss_value * 0.998

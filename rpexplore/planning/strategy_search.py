@@ -17,7 +17,7 @@ import numpy as np
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import measured_places
 from rpexplore.planning.solvers.strategy_matrix import Measuring, best_matrix, best_reference
-from rpexplore.strategy_cache import user_cache
+from rpexplore.planning.strategy_cache import user_cache
 from rpexplore.workload.query_matrix import questions
 from rpexplore.workload.workload import Workload
 

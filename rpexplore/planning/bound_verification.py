@@ -5,20 +5,25 @@ Each function tells whether a claim holds and what was found, in words.
 
 import numpy as np
 
-from rpexplore.best_strategies import strategy_bound
 from rpexplore.common.concurrency import one_thread
 from rpexplore.common.formatting import rounded
-from rpexplore.dual_bounds import caps_of, minorant_of, smallest_weighted_sum, weights_of_sum
-from rpexplore.plan import Plan
+from rpexplore.planning.dual_bounds import (
+    caps_of,
+    minorant_of,
+    smallest_weighted_sum,
+    weights_of_sum,
+)
 from rpexplore.planning.losses.base import SumOfVariances
 from rpexplore.planning.losses.constrained import BoundedAverage
 from rpexplore.planning.losses.custom import SOLVER_ALLOWANCE, ConvexLoss
 from rpexplore.planning.losses.named_loss import NamedLoss
 from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.table_variances import TableVariances
+from rpexplore.planning.optimal_strategies import strategy_bound
+from rpexplore.planning.plan import Plan
 from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell, worst_of
 from rpexplore.planning.solvers.solution import dual_bound, rounding_allowance
-from rpexplore.solutions import LIMIT_TOLERANCE
+from rpexplore.planning.solving import LIMIT_TOLERANCE
 
 # What depends on the inverse of a strategy, computed in floats, may differ by so much elsewhere.
 DECODED_TOLERANCE = 1e-8
