@@ -13,7 +13,7 @@ from rpexplore.queries.csv_files import (
     csv_template,
     stated_from_csv,
 )
-from rpexplore.queries.stated import StatedQueries
+from rpexplore.queries.definitions import StatedQueries
 
 
 def as_files() -> None:

@@ -6,9 +6,9 @@ from pages._session import bind, change, current, escaped, kept, revision
 from rpexplore.analysis.query_outcomes import queries_in_words
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.queries.definitions import StatedQueries, stated_from_text, text_from_stated
 from rpexplore.queries.domains import choosable, chosen_domain
 from rpexplore.queries.edits import domain_of_text, example_text
-from rpexplore.queries.stated import StatedQueries, stated_from_text, text_from_stated
 from rpexplore.workload.targets import NOTATIONS, Target, parse_target
 
 HERE = "queries"

@@ -7,9 +7,9 @@ from pages._session import current, escaped, kept
 from rpexplore.analysis.query_budgets import rho_below_no_queries_are_met
 from rpexplore.analysis.query_outcomes import of_queries, queries_in_words, query_headline
 from rpexplore.common.formatting import plural, rounded
+from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import QueryOptimum
-from rpexplore.queries.stated import StatedQueries
 
 COMMAND = "rpexplore release query-plan.json records.csv --out released-queries"
 

@@ -25,8 +25,8 @@ from rpexplore.planning.losses.serialization import loss_from_json, loss_to_json
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
 from rpexplore.privacy.budget import Budget
-from rpexplore.queries.list_file import stated_from_json, stated_to_json
-from rpexplore.queries.stated import StatedQueries
+from rpexplore.queries.definitions import StatedQueries
+from rpexplore.queries.definitions_file import stated_from_json, stated_to_json
 from rpexplore.request import WorkloadRequest
 from rpexplore.schema_change import SchemaChange, in_order
 from rpexplore.settings import GroupSetting, TableSetting

@@ -11,8 +11,8 @@ import rpexplore as rp
 from rpexplore.domain.attribute import Attribute, Bins, Categories
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import DomainError, WorkloadError
+from rpexplore.queries.definitions import StatedQueries, stated_from_text
 from rpexplore.queries.presets import age_pyramid
-from rpexplore.queries.stated import StatedQueries, stated_from_text
 from rpexplore.request import KINDS
 from rpexplore.scenario import Scenario, TableSetting, WorkloadRequest
 from rpexplore.workload.table_text import tables_from_text, text_from_tables

@@ -8,8 +8,8 @@ import pandas as pd
 from rpexplore.analysis.standard_errors import MET, targets_met_in_words
 from rpexplore.analysis.targets_met import now_in_words, outcome_in_words
 from rpexplore.common.formatting import rounded
+from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.plan import QueryPlan
-from rpexplore.queries.stated import StatedQueries
 
 MOST_CONDITIONS = 1000  # that are made for queries given by coefficients; each takes a moment
 

@@ -112,7 +112,7 @@ def queries_from_options(
             "often as needed."
         )
     from rpexplore.queries.csv_files import conditions_of_csv, stated_from_csv
-    from rpexplore.queries.stated import conditions_of_text, stated_from_text
+    from rpexplore.queries.definitions import conditions_of_text, stated_from_text
     from rpexplore.workload.targets import parse_target
 
     default = None if target is None else parse_target(target)

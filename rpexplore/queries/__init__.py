@@ -1,1 +1,1 @@
-"""Lists of linear queries: how they are stated, planned and verified (math.md §5)."""
+"""Plans for lists of linear queries."""

@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 
 from rpexplore.common.exact_numbers import shown
 from rpexplore.errors import WorkloadError
-from rpexplore.queries.comparisons import Value
+from rpexplore.queries.value_comparisons import Value
 
 MAX_LENGTH = 20_000  # characters of one condition
 

@@ -18,9 +18,9 @@ import numpy as np
 from rpexplore.common.exact_numbers import shown
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError, WorkloadError
-from rpexplore.queries.comparisons import MIRRORED, values_among, values_where
 from rpexplore.queries.condition_tokens import NAME, SIGN, Token, refused, text_of_name, tokens_of
 from rpexplore.queries.query_list import checked_n_cells
+from rpexplore.queries.value_comparisons import MIRRORED, values_among, values_where
 
 MAX_DEPTH = 50  # brackets and negations within each other
 

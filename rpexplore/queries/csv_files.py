@@ -21,8 +21,8 @@ from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.builders import marginal_queries
+from rpexplore.queries.definitions import StatedLines, StatedQueries
 from rpexplore.queries.query_list import QueryList, checked_n_cells
-from rpexplore.queries.stated import StatedLines, StatedQueries
 from rpexplore.workload.targets import Target
 
 NAME, CONDITION, TARGET = "name", "condition", "target"

@@ -9,12 +9,12 @@ from rpexplore.common.exact_numbers import shown
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.queries.condition_texts import condition_of_cells
 from rpexplore.queries.condition_tokens import NAME, tokens_of
+from rpexplore.queries.condition_writer import condition_of_cells
 from rpexplore.queries.conditions import cells_of_condition
+from rpexplore.queries.definitions import StatedQueries, conditions_of_text
 from rpexplore.queries.domains import chosen_domain
 from rpexplore.queries.query_list import QueryList, check_list_size, checked_n_cells
-from rpexplore.queries.stated import StatedQueries, conditions_of_text
 from rpexplore.workload.targets import Target
 
 _MOST_SHOWN = 4

@@ -5,9 +5,9 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.query_outcomes import of_queries, queries_in_words, query_headline
+from rpexplore.queries.definitions import StatedQueries, stated_from_text
 from rpexplore.queries.planner import query_optimum, query_plan
 from rpexplore.queries.query_list import QueryList
-from rpexplore.queries.stated import StatedQueries, stated_from_text
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})
 TEXT = """everybody: total ± 10

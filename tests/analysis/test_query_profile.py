@@ -6,9 +6,9 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis.query_profile import profile_in_words, profile_of_cells
 from rpexplore.analysis.spare_cells import spare_cells
+from rpexplore.queries.definitions import stated_from_text
 from rpexplore.queries.planner import query_optimum
 from rpexplore.queries.query_list import QueryList
-from rpexplore.queries.stated import stated_from_text
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})
 SPARING = stated_from_text(DOMAIN, "all: total @ 20\nold men: age >= 8 & sex = 0 @ 5").queries

@@ -11,10 +11,10 @@ from rpexplore.common.formatting import rounded
 from rpexplore.drafts import Drafts
 from rpexplore.errors import PlanError
 from rpexplore.queries.csv_files import stated_from_csv
+from rpexplore.queries.definitions import StatedQueries, stated_from_text
 from rpexplore.queries.edits import about_attributes
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.presets import PRESETS
-from rpexplore.queries.stated import StatedQueries, stated_from_text
 from rpexplore.queries.verification import verify_queries
 from rpexplore.scenario import Scenario
 from rpexplore.study import Study

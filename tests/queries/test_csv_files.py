@@ -18,8 +18,8 @@ from rpexplore.queries.csv_files import (
     csv_template,
     stated_from_csv,
 )
+from rpexplore.queries.definitions import StatedQueries, stated_from_text
 from rpexplore.queries.query_list import QueryList
-from rpexplore.queries.stated import StatedQueries, stated_from_text
 from rpexplore.workload.targets import MARGIN, Target
 from tests.strategies import described_domains, domains, words
 

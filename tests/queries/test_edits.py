@@ -9,6 +9,7 @@ import rpexplore as rp
 from rpexplore.domain.attribute import Attribute, Categories, Integers
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.builders import marginal_queries
+from rpexplore.queries.definitions import StatedQueries, stated_from_text
 from rpexplore.queries.edits import (
     about_attributes,
     are_of_schema,
@@ -18,7 +19,6 @@ from rpexplore.queries.edits import (
     with_queries,
 )
 from rpexplore.queries.query_list import MAX_QUERIES, QueryList
-from rpexplore.queries.stated import StatedQueries, stated_from_text
 from rpexplore.workload.targets import MARGIN, Target
 
 SIZES = {"age": 10, "sex": 2, "region": 3}

@@ -18,7 +18,9 @@ from tests.queries.test_query_list import lists
 from tests.query_lists import identity_and_sum
 from tests.strategies import budgets
 
-SCHEMA = json.loads(resources.files("rpexplore").joinpath("schemas/query-plan-1.json").read_text())
+SCHEMA = json.loads(
+    resources.files("rpexplore.queries").joinpath("schemas/query-plan-1.json").read_text()
+)
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from rpexplore import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.queries.condition_texts import condition_of_cells
+from rpexplore.queries.condition_writer import condition_of_cells
 from rpexplore.queries.conditions import cells_of_condition
 from rpexplore.queries.presets import (
     PRESETS,

@@ -21,8 +21,8 @@ import numpy as np
 from rpexplore.common.exact_numbers import shown
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.queries.condition_texts import condition_of_cells
 from rpexplore.queries.condition_tokens import MAX_LENGTH
+from rpexplore.queries.condition_writer import condition_of_cells
 from rpexplore.queries.conditions import TOTAL, cells_of_condition
 from rpexplore.queries.query_list import QueryList, check_list_size, checked_n_cells
 from rpexplore.workload.targets import NOTATIONS, Target, parse_target

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
-from rpexplore.queries.condition_texts import condition_of_cells
+from rpexplore.queries.condition_writer import condition_of_cells
 from rpexplore.queries.conditions import cells_of_condition
 from tests.strategies import described_domains, domains
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.queries.list_file import stated_from_json, stated_to_json
+from rpexplore.queries.definitions import StatedQueries, stated_from_text
+from rpexplore.queries.definitions_file import stated_from_json, stated_to_json
 from rpexplore.queries.presets import PRESETS
 from rpexplore.queries.query_list import QueryList
-from rpexplore.queries.stated import StatedQueries, stated_from_text
 from rpexplore.workload.targets import CV, MARGIN, Target
 from tests.strategies import domains, words
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
-from rpexplore.queries.comparisons import (
+from rpexplore.queries.value_comparisons import (
     EQUAL,
     MIRRORED,
     ORDERED,

@@ -15,8 +15,8 @@ from rpexplore.common.exact_numbers import shown
 from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
+from rpexplore.queries.definitions import StatedLines, StatedQueries
 from rpexplore.queries.query_list import QueryList, check_list_size, checked_n_cells
-from rpexplore.queries.stated import StatedLines, StatedQueries
 
 _KEYS = ({"name", "target", "condition"}, {"name", "target", "terms"})
 

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from rpexplore import Attribute, Categories, Domain, Integers
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.conditions import cells_of_condition
-from rpexplore.queries.domains import domain_of_conditions
-from rpexplore.queries.query_list import QueryList
-from rpexplore.queries.stated import (
+from rpexplore.queries.definitions import (
     StatedQueries,
     conditions_of_text,
     stated_from_text,
     text_from_stated,
 )
+from rpexplore.queries.domains import domain_of_conditions
+from rpexplore.queries.query_list import QueryList
 from rpexplore.workload.targets import CV, MARGIN, Target
 from tests.strategies import words
 

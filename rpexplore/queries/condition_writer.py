@@ -4,9 +4,9 @@ import numpy as np
 
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
-from rpexplore.queries.comparisons import bounds, plain, quoted, value_names
 from rpexplore.queries.condition_tokens import MAX_LENGTH, text_of_name
 from rpexplore.queries.conditions import TOTAL
+from rpexplore.queries.value_comparisons import bounds, plain, quoted, value_names
 
 
 def condition_of_cells(domain: Domain, counted: np.ndarray) -> str | None:
