@@ -8,9 +8,9 @@ import streamlit as st
 from pages._asking_tables import some_tables
 from pages._asking_way import forget_file, way_input
 from pages._session import bind, change, current, escaped, show_messages
-from rpexplore.analysis import asking_words
 from rpexplore.common.formatting import plural
 from rpexplore.domain.attribute import Attribute
+from rpexplore.scenarios import basis_options as asking_words
 from rpexplore.workload.bases import Basis, Identity
 
 _BEGUN = "asking begun"  # attributes that are listed, although they are asked as usual so far

@@ -4,10 +4,10 @@ import streamlit as st
 
 from pages._asking_way import forget_file, way_input
 from pages._session import change, current, escaped, say, show_messages
-from rpexplore.analysis import asking_words
 from rpexplore.analysis.standard_errors import titles
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import RpexploreError
+from rpexplore.scenarios import basis_options as asking_words
 from rpexplore.workload.bases import Basis, Identity
 from rpexplore.workload.table_text import Table, title, titles_in_words
 

@@ -6,9 +6,9 @@ from typing import Any
 import streamlit as st
 
 from pages._session import bind, escaped, revision, say
-from rpexplore.analysis import asking_words
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import RpexploreError
+from rpexplore.scenarios import basis_options as asking_words
 from rpexplore.workload.bases import Basis, Hierarchy, Windows
 from rpexplore.workload.custom_basis import Own
 

@@ -3,10 +3,10 @@
 import streamlit as st
 
 from pages._session import change_domain, current, escaped, revision, show_messages
-from rpexplore.analysis import bins
-from rpexplore.analysis.grids import domain_with_values
 from rpexplore.domain.attribute import Bins, Integers
 from rpexplore.errors import DomainError
+from rpexplore.scenarios import bins
+from rpexplore.scenarios.schema_grid import domain_with_values
 
 HERE = "bins"
 EQUAL, EDGES, MERGE, SPLIT = "Equal widths", "Own edges", "Merge neighbours", "Split one"

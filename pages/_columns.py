@@ -8,10 +8,10 @@ import streamlit as st
 
 from pages._session import change_domain, current, revision, say
 from pages._task import Note, Task, follow
-from rpexplore.analysis import schema_sources
 from rpexplore.common.formatting import plural
 from rpexplore.data.columns import FoundValues, Header, found_values
 from rpexplore.domain.domain import Domain
+from rpexplore.scenarios import schema_import as schema_sources
 
 PATIENCE = 2.0  # seconds a click waits for a small file before its progress is shown
 TASK = "columns task"

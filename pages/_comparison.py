@@ -13,7 +13,7 @@ from rpexplore.analysis import distributions
 from rpexplore.analysis.forecasts import Forecast
 from rpexplore.figures import curves as figures
 from rpexplore.planning.plan import Plan
-from rpexplore.scenario import Scenario
+from rpexplore.scenarios.scenario import Scenario
 
 MOST = 6  # as many as there are styles to tell apart
 

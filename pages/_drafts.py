@@ -10,10 +10,10 @@ import streamlit as st
 
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.domain.domain import Domain
-from rpexplore.drafts import Draft, Drafts
 from rpexplore.errors import RpexploreError
-from rpexplore.scenario import Scenario
-from rpexplore.study import Study
+from rpexplore.scenarios.autosave import Draft, Drafts
+from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.scenario import Scenario
 
 PARAMETER = "study"
 MOST_REMEMBERED = 10

@@ -11,7 +11,7 @@ from rpexplore.errors import RpexploreError
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.table_variances import CELLS
 from rpexplore.planning.optimum import Optimum
-from rpexplore.scenario import Scenario
+from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.workload import Workload
 
 OWN = "Your plan"

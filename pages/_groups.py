@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages._session import change, current, escaped, revision, say
 from rpexplore.analysis import workload_grids
-from rpexplore.settings import GroupSetting
+from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.workload.targets import CV, MARGIN, UNITS, Target
 
 HERE = "settings"

@@ -13,10 +13,10 @@ from pages._session import (
     tell_refused,
     typed,
 )
-from rpexplore.analysis import grids
-from rpexplore.analysis.bins import numbered
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.unfinished import is_unfinished
+from rpexplore.scenarios import schema_grid as grids
+from rpexplore.scenarios.bins import numbered
 
 HERE = "labels"
 LISTED, NUMBERS = "categories", "numbers"

@@ -18,7 +18,7 @@ from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum as solved
 from rpexplore.planning.solvers.solution import share_done
 from rpexplore.privacy.budget import Budget
-from rpexplore.scenario import Scenario
+from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.workload import Workload
 
 MOST_KEPT = 12  # workloads whose solutions stay with the session

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import streamlit as st
 
 from pages._session import escaped
-from rpexplore.analysis.grids import values_of
 from rpexplore.domain.domain import Domain
 from rpexplore.planning.plan import Plan
+from rpexplore.scenarios.schema_grid import values_of
 
 
 def other_categories(planned: Plan) -> dict[str, str] | None:

@@ -12,8 +12,9 @@ from pages._session import (
     tell_refused,
     typed,
 )
-from rpexplore.analysis import grids, schema_sources
 from rpexplore.domain.unfinished import unfinished
+from rpexplore.scenarios import schema_grid as grids
+from rpexplore.scenarios import schema_import as schema_sources
 
 HERE = "schema"
 GRID = "schema grid"  # its messages stand below it

@@ -14,8 +14,8 @@ from pages import all_pages
 from pages._drafts import open_draft, save_draft
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
-from rpexplore.scenario import Scenario
-from rpexplore.study import Study
+from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.scenario import Scenario
 
 T = TypeVar("T")
 MOST_STEPS_BACK = 100

@@ -6,10 +6,10 @@ import streamlit as st
 
 from pages._header import choose_columns
 from pages._session import change, change_domain, current, revision, say
-from rpexplore.analysis import schema_sources
 from rpexplore.common.formatting import plural
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.domain.domain import Domain
+from rpexplore.scenarios import schema_import as schema_sources
 
 SAMPLE, FILE, HEADER = "Sample survey", "Codebook file", "Header of a data file"
 TYPED, PLAN, EMPTY = "Typed in", "Plan file", "Empty"

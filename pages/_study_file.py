@@ -6,7 +6,7 @@ from pages._drafts import new_study, other_drafts
 from pages._session import change_study, escaped, open_saved, say, study
 from rpexplore.common.formatting import plural
 from rpexplore.domain.provenance import except_found
-from rpexplore.study import Study
+from rpexplore.scenarios.project import Study
 
 
 def study_file(place: str) -> None:

@@ -17,7 +17,7 @@ from rpexplore.planning.losses.base import (
 )
 from rpexplore.planning.measured_alike import IN_WORDS, optimum_measured_as
 from rpexplore.planning.optimum import Optimum
-from rpexplore.scenario import Scenario
+from rpexplore.scenarios.scenario import Scenario
 
 HERE = "frontier"
 AT_ONCE = 20_000  # tables; with more it takes seconds, and is done when asked for

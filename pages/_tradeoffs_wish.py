@@ -4,8 +4,8 @@ import streamlit as st
 
 from pages._session import change, current, say, show_messages
 from pages._tradeoffs_work import keep_scenario
-from rpexplore.analysis.wishes import ADD, BOOST, LEAVE_OUT, Wish, changed_scenario
-from rpexplore.scenario import Scenario
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.workload_changes import ADD, BOOST, LEAVE_OUT, Wish, changed_scenario
 from rpexplore.workload.workload import Workload
 
 HERE = "what if"

@@ -6,7 +6,7 @@ from typing import Any
 from pages._session import add_scenario, change, current, say
 from rpexplore.common.formatting import rounded
 from rpexplore.privacy.budget import Budget
-from rpexplore.scenario import NOTE_LENGTH, Scenario
+from rpexplore.scenarios.scenario import NOTE_LENGTH, Scenario
 
 
 def use_budget(place: str, budget: Budget, **more: Any) -> None:

@@ -7,8 +7,8 @@ from pages._labels import apply_labels, values_and_labels
 from pages._schema_grid import GRID, HERE, add_attribute, apply_typed, downloads, grid
 from pages._session import bind, change, current, show_messages
 from pages._sources import choose_source
-from rpexplore.analysis import grids
 from rpexplore.common.formatting import count_in_words
+from rpexplore.scenarios import schema_grid as grids
 
 
 def set_counted() -> None:

@@ -10,7 +10,7 @@ from pages._tradeoffs_targets import targets_against_budget
 from pages._tradeoffs_what_if import changed_tables
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.optimum import Optimum
-from rpexplore.scenario import Scenario
+from rpexplore.scenarios.scenario import Scenario
 
 VIEWS = {  # what each is called, the question it answers, and what answers it
     "Smaller errors": ("What would smaller errors cost in privacy?", errors_against_budget),

@@ -60,21 +60,14 @@ BANNED_IN_PAGES = ["numpy", "scipy", "cvxpy", "math"]
 
 # Modules that have not moved yet, under the names they will have.
 MOVES = {
-    "analysis.asking_words": "scenarios.basis_options",
     "analysis.attributes": "analysis.accuracy_by_attribute",
-    "analysis.bins": "scenarios.bins",
     "analysis.budget_reasons": "analysis.binding_targets",
     "analysis.budgets": "analysis.budget_units",
     "analysis.cell_variances": "analysis.variance_by_size",
     "analysis.comparison": "analysis.scenario_comparison",
     "analysis.forecasts": "analysis.forecast",
-    "analysis.grids": "scenarios.schema_grid",
-    "analysis.schema_sources": "scenarios.schema_import",
     "analysis.standard_errors": "analysis.accuracy",
-    "analysis.wishes": "scenarios.workload_changes",
     "analysis.workload_grids": "analysis.workload_grid",
-    "asking": "scenarios.basis_choices",
-    "asking_text": "scenarios.basis_choice_text",
     "charge": "releases.charged_run",
     "cli.enough": "cli.smallest_budget",
     "cli.facts": "cli.plan_facts",
@@ -97,7 +90,6 @@ MOVES = {
     "data.listing": "data.files.listing",
     "data.persons": "data.files.persons",
     "data.sources": "data.files.source",
-    "drafts": "scenarios.autosave",
     "envelope": "releases.envelope",
     "export.accuracy": "export.report.accuracy",
     "export.checklist": "export.report.nist_checklist",
@@ -155,12 +147,7 @@ MOVES = {
     "release_folder": "releases.table_folder",
     "release_readme": "releases.readme",
     "release_size": "releases.feasibility",
-    "request": "scenarios.workload_request",
     "sampling": "releases.discrete_gaussian",
-    "scenario": "scenarios.scenario",
-    "schema_change": "scenarios.schema_change",
-    "settings": "scenarios.table_settings",
-    "study": "scenarios.project",
 }
 
 

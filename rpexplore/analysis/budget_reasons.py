@@ -12,8 +12,8 @@ from rpexplore.planning.losses.base import Loss, MaxVariance
 from rpexplore.planning.losses.constrained import MustsFirst, MustsThenAverage
 from rpexplore.planning.minimum_budget import Reach
 from rpexplore.privacy.budget import Budget
-from rpexplore.request import WorkloadRequest
-from rpexplore.scenario import Scenario
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import titles_in_words
 from rpexplore.workload.table_titles import titles
 

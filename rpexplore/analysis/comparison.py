@@ -12,7 +12,7 @@ from rpexplore.analysis.standard_errors import headline
 from rpexplore.common.formatting import capitalised, count_in_words, plural, rounded
 from rpexplore.planning.mechanism.alike import SAME, cells_differ
 from rpexplore.planning.plan import Plan
-from rpexplore.scenario import Scenario
+from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.table_titles import in_short, titles
 from rpexplore.workload.targets import Target
 from rpexplore.workload.workload import Workload

@@ -16,7 +16,6 @@ from functools import cached_property, partial
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.wishes import refuse_long
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.mechanism.alike import are_same
@@ -26,8 +25,9 @@ from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell
 from rpexplore.planning.solvers.solution import Solution
 from rpexplore.privacy.budget import Budget
-from rpexplore.scenario import Scenario
-from rpexplore.settings import TableSetting
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.table_settings import TableSetting
+from rpexplore.scenarios.workload_changes import refuse_long
 from rpexplore.workload.workload import Workload
 
 MOST_POINTS = 11

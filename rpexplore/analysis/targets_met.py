@@ -11,7 +11,7 @@ from rpexplore.analysis import standard_errors
 from rpexplore.analysis.standard_errors import MET, targets_met_in_words
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.plan import Plan
-from rpexplore.request import WorkloadRequest
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_titles import titles
 from rpexplore.workload.targets import CV, MARGIN, Target
 from rpexplore.workload.workload import Workload

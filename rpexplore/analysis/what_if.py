@@ -11,7 +11,11 @@ import pandas as pd
 
 from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.analysis.standard_errors import titles
-from rpexplore.analysis.wishes import (
+from rpexplore.common.formatting import rounded
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.optimum import Optimum
+from rpexplore.privacy.budget import Budget
+from rpexplore.scenarios.workload_changes import (
     ADD,
     BOOST,
     LEAVE_OUT,
@@ -21,10 +25,6 @@ from rpexplore.analysis.wishes import (
     rows_of,
     tables_in_words,
 )
-from rpexplore.common.formatting import rounded
-from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.optimum import Optimum
-from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
 _LEAST_CHANGE = 0.05  # per cent: less than that is told as none

@@ -10,8 +10,8 @@ import pandas as pd
 from rpexplore.analysis.targets_met import in_words
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.plan import Plan
-from rpexplore.scenario import Scenario
-from rpexplore.settings import GroupSetting, TableSetting, given
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.table_settings import GroupSetting, TableSetting, given
 from rpexplore.workload.table_text import Table, title
 from rpexplore.workload.table_titles import titles
 from rpexplore.workload.targets import Target, target_of

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.standard_errors import least_accurate_first, of_tables
-from rpexplore.asking import askings_of
 from rpexplore.cli.output import one_line, text_table
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import rounded, text_of_path
 from rpexplore.domain.domain import Domain
 from rpexplore.ledger import Account, AnyPlan, Run
 from rpexplore.planning.plan import Plan
-from rpexplore.scenario import has_even_totals
+from rpexplore.scenarios.basis_choices import askings_of
+from rpexplore.scenarios.scenario import has_even_totals
 from rpexplore.workload.table_text import texts_of_tables, titles_in_words
 from rpexplore.workload.table_titles import titles
 from rpexplore.workload.workload import Workload

@@ -221,7 +221,7 @@ def workload_from_options(
     ask: Sequence[str],
 ) -> "Workload":
     """The union of all tables that are asked for in any way, with weights, targets and askings."""
-    from rpexplore.asking_text import asked_as_listed, asking_from_text
+    from rpexplore.scenarios.basis_choice_text import asked_as_listed, asking_from_text
     from rpexplore.workload.table_text import number_from_text, table_from_text, workload_from_csv
     from rpexplore.workload.targets import parse_target
     from rpexplore.workload.workload import Workload

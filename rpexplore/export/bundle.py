@@ -10,7 +10,7 @@ from rpexplore.export.own_files import own_files
 from rpexplore.export.report import Report, html, report
 from rpexplore.export.script import printable, python_script
 from rpexplore.planning.plan import Plan
-from rpexplore.scenario import Scenario
+from rpexplore.scenarios.scenario import Scenario
 
 FILENAME = "plan-bundle.zip"
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from rpexplore.analysis.targets_met import wanted_targets
-from rpexplore.asking_text import text_of_asking
 from rpexplore.export.recipe import Recipe, budget_texts
 from rpexplore.planning.losses.loss_text import options_of_loss
 from rpexplore.planning.plan import Plan
-from rpexplore.request import WorkloadRequest
+from rpexplore.scenarios.basis_choice_text import text_of_asking
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import texts_of_tables
 
 # More tables, or importances and targets, than this are read from tables.csv.

@@ -20,7 +20,7 @@ from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum
-from rpexplore.scenario import has_even_totals
+from rpexplore.scenarios.scenario import has_even_totals
 from rpexplore.workload.workload import Workload
 
 OWN = "This plan"

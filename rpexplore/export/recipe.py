@@ -6,15 +6,15 @@ from functools import cached_property
 import numpy as np
 
 from rpexplore.analysis.budgets import plain
-from rpexplore.asking import Asking
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.export.own_files import OwnFiles, own_files
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
-from rpexplore.request import WorkloadRequest
-from rpexplore.scenario import has_even_totals
-from rpexplore.settings import TableSetting
+from rpexplore.scenarios.basis_choices import Asking
+from rpexplore.scenarios.scenario import has_even_totals
+from rpexplore.scenarios.table_settings import TableSetting
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.workload import Workload
 
 

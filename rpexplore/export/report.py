@@ -33,7 +33,7 @@ from rpexplore.export.section import Attachment, Chart, Part, Section
 from rpexplore.export.targets import targets
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.verification import verify
-from rpexplore.request import WorkloadRequest
+from rpexplore.scenarios.workload_request import WorkloadRequest
 
 # Numbers of a chart with more rows than this are a file of their own.
 MOST_ROWS, MOST_ROWS_STILL = 300, 40

@@ -13,7 +13,7 @@ from rpexplore.export.script_tables import needs_tables_csv, workload_source
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.losses.loss_text import options_of_loss
 from rpexplore.planning.plan import Plan
-from rpexplore.request import WorkloadRequest
+from rpexplore.scenarios.workload_request import WorkloadRequest
 
 FILENAME = "plan.py"
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from rpexplore.asking import Asking
 from rpexplore.export.literals import call, literal
 from rpexplore.export.recipe import Recipe
-from rpexplore.request import WorkloadRequest
+from rpexplore.scenarios.basis_choices import Asking
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Hierarchy, Windows
 from rpexplore.workload.custom_basis import Own
 from rpexplore.workload.table_text import Table

@@ -12,7 +12,7 @@ from rpexplore.planning.losses.constrained import MustsFirst
 from rpexplore.planning.mechanism.alike import cells_differ
 from rpexplore.planning.minimum_budget import reach
 from rpexplore.planning.plan import Plan
-from rpexplore.request import WorkloadRequest
+from rpexplore.scenarios.workload_request import WorkloadRequest
 
 MOST_SHOWN, MOST_HOLDERS = 20, 10
 _OF_WORST_CELLS = "A target is met when the least accurate cell of its table meets it."

@@ -3,8 +3,8 @@
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.request import WorkloadRequest
-from rpexplore.scenario import Scenario
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Hierarchy, Prefix, Ranges
 from rpexplore.workload.query_matrix import questions
 from tests.oracles import kron, sub

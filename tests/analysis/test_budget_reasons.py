@@ -7,7 +7,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import budget_reasons
-from rpexplore.request import TableSetting, WorkloadRequest
+from rpexplore.scenarios.workload_request import TableSetting, WorkloadRequest
 from rpexplore.workload.targets import Target
 
 BUDGET = rp.Budget(rho="0.01")

@@ -5,8 +5,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import comparison
-from rpexplore.scenario import Scenario, WorkloadRequest
-from rpexplore.settings import TableSetting
+from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
+from rpexplore.scenarios.table_settings import TableSetting
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
 PLAIN = Scenario(DOMAIN, WorkloadRequest(order=2), name="plain", counted="people")

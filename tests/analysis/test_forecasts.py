@@ -5,8 +5,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.forecasts import SCHEMES, plain, scheme_of
-from rpexplore.request import WorkloadRequest
-from rpexplore.settings import GroupSetting, TableSetting
+from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
+from rpexplore.scenarios.workload_request import WorkloadRequest
 
 TABLES = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 10, "sex": 2}), 2)
 GROUP, SINGLE = GroupSetting((), weight=4.0, target=3.0), TableSetting(("age",), 2.0, 5.0)

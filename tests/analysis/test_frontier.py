@@ -13,8 +13,8 @@ from rpexplore.analysis import frontier as trade
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.planner import optimum
-from rpexplore.request import WorkloadRequest
-from rpexplore.scenario import Scenario
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from tests.oracles import random_workload
 from tests.strategies import workloads
 

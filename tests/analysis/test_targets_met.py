@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis import standard_errors, targets_met
 from rpexplore.common.formatting import rounded
-from rpexplore.scenario import Scenario
-from rpexplore.settings import GroupSetting, TableSetting
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.workload.targets import parse_target
 from tests.strategies import workloads
 

@@ -20,7 +20,7 @@ from rpexplore.analysis.frontier import frontier
 from rpexplore.analysis.sufficient_budgets import needed_rho, smallest_budget
 from rpexplore.planning.measured_alike import optimum_measured_as
 from rpexplore.planning.planner import optimum
-from rpexplore.settings import TableSetting
+from rpexplore.scenarios.table_settings import TableSetting
 from rpexplore.workload.table_text import workload_from_csv
 from tests.analysis.bases import BUDGET, DOMAIN, dense_cell_variances, scenario
 

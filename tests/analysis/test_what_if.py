@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import what_if
-from rpexplore.analysis.wishes import ADD, BOOST, LEAVE_OUT, Wish, changed_workload
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.measured_alike import optimum_measured_as
 from rpexplore.planning.planner import optimum
-from rpexplore.request import WorkloadRequest
-from rpexplore.scenario import Scenario
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.workload_changes import ADD, BOOST, LEAVE_OUT, Wish, changed_workload
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.query_matrix import questions
 from rpexplore.workload.table_text import title
 from rpexplore.workload.table_titles import titles

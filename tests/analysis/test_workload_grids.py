@@ -7,11 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis import grids, workload_grids
+from rpexplore.analysis import workload_grids
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
-from rpexplore.scenario import Scenario, TableSetting, WorkloadRequest
-from rpexplore.settings import GroupSetting
+from rpexplore.scenarios import schema_grid as grids
+from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
+from rpexplore.scenarios.table_settings import GroupSetting
 
 DOMAIN = rp.Domain(
     (

@@ -16,10 +16,10 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 
 import rpexplore as rp
-from rpexplore.drafts import Drafts
-from rpexplore.request import WorkloadRequest
-from rpexplore.scenario import Scenario
-from rpexplore.study import Study
+from rpexplore.scenarios.autosave import Drafts
+from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from tests.browser.conftest import running_app
 
 PAGES = (

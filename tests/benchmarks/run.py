@@ -23,7 +23,7 @@ from rpexplore.analysis.frontier import frontier
 from rpexplore.export.report import html, report
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.planner import optimum
-from rpexplore.scenario import Scenario
+from rpexplore.scenarios.scenario import Scenario
 from tests.benchmarks import (
     app,
     convex,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rpexplore.scenario import Scenario
+from rpexplore.scenarios.scenario import Scenario
 from tests.export.scenarios import SCENARIOS
 
 

@@ -1,10 +1,10 @@
 """Scenarios that ask for their tables in every way, and with every kind of name."""
 
 import rpexplore as rp
-from rpexplore.asking import Asking
-from rpexplore.request import WorkloadRequest
-from rpexplore.scenario import Scenario
-from rpexplore.settings import GroupSetting, TableSetting
+from rpexplore.scenarios.basis_choices import Asking
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
+from rpexplore.scenarios.workload_request import WorkloadRequest
 
 # Names and values that HTML, Markdown, Python, CSV or a shell would read as something else.
 HOSTILE = [

@@ -12,7 +12,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.export.bundle import bundle
 from rpexplore.export.own_files import own_files
-from rpexplore.scenario import Scenario
+from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.table_text import workload_from_csv
 from tests.export.scenarios import SCENARIOS
 

@@ -14,7 +14,7 @@ from rpexplore.cli import cli
 from rpexplore.export.command import command_lines
 from rpexplore.export.own_files import own_files
 from rpexplore.release import Release
-from rpexplore.scenario import Scenario
+from rpexplore.scenarios.scenario import Scenario
 from tests.export.scenarios import SCENARIOS
 
 

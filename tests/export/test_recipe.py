@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis.standard_errors import csv_of_tables
-from rpexplore.asking import Asking
 from rpexplore.export.recipe import Recipe
-from rpexplore.request import WorkloadRequest
+from rpexplore.scenarios.basis_choices import Asking
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import table_from_text, texts_of_tables, workload_from_csv
 from tests import strategies
 from tests.export.scenarios import HOSTILE, SCENARIOS, hostile_domain

@@ -17,7 +17,7 @@ from rpexplore.export.recipe import Recipe
 from rpexplore.export.script import python_script
 from rpexplore.export.script_tables import needs_tables_csv
 from rpexplore.release import Release
-from rpexplore.scenario import Scenario
+from rpexplore.scenarios.scenario import Scenario
 from tests import strategies
 from tests.export.scenarios import SCENARIOS, survey
 

@@ -6,8 +6,8 @@ import rpexplore as rp
 from rpexplore.export.bundle import report_of
 from rpexplore.export.report import html, report
 from rpexplore.export.targets import targets
-from rpexplore.scenario import Scenario, WorkloadRequest
-from rpexplore.settings import GroupSetting, TableSetting
+from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
+from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})
 TABLES = rp.Workload.all_up_to(DOMAIN, 1)

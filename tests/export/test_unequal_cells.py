@@ -10,7 +10,7 @@ from rpexplore.export.fairness import forecasts
 from rpexplore.export.report import html, report
 from rpexplore.export.schema import asked
 from rpexplore.export.section import Numbers
-from rpexplore.settings import TableSetting
+from rpexplore.scenarios.table_settings import TableSetting
 from tests.analysis import bases
 from tests.export.scenarios import SCENARIOS
 

@@ -9,8 +9,8 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
 import rpexplore as rp
-from rpexplore.scenario import Scenario, WorkloadRequest
-from rpexplore.study import Study
+from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 
 APP = Path(__file__).parents[2] / "app.py"
 

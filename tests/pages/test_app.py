@@ -8,7 +8,7 @@ import pytest
 
 from pages._session import escaped
 from rpexplore.domain.domain import Domain
-from rpexplore.scenario import Scenario, WorkloadRequest
+from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 
 ROOT = Path(__file__).parents[2]
 TITLES = {

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 import rpexplore as rp
-from rpexplore.settings import TableSetting
-from rpexplore.study import Study
+from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.table_settings import TableSetting
 
 VIEWS = ["Smaller errors", "Targets", "A better worst case", "What if"]
 

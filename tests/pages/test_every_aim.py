@@ -3,7 +3,7 @@
 import pytest
 
 import rpexplore as rp
-from rpexplore.request import TableSetting
+from rpexplore.scenarios.workload_request import TableSetting
 from rpexplore.workload.targets import Target
 
 AIMS = [

@@ -12,8 +12,8 @@ import rpexplore as rp
 from pages import _export
 from rpexplore.errors import ExportError
 from rpexplore.export import pdf
-from rpexplore.scenario import Scenario
-from rpexplore.study import Study
+from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.scenario import Scenario
 from tests.export.needs import needs_pdf
 
 

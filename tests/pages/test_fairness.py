@@ -11,8 +11,8 @@ from rpexplore.analysis import fairness
 from rpexplore.analysis.forecasts import SCHEMES
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.planner import optimum
-from rpexplore.scenario import Scenario, TableSetting, WorkloadRequest
-from rpexplore.settings import GroupSetting
+from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
+from rpexplore.scenarios.table_settings import GroupSetting
 
 VIEWS = ["By size", "Distribution", "Tables", "Attributes", "What decides", "Relative errors"]
 EQUAL, SQRT, CELLS, LARGEST = SCHEMES

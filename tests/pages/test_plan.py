@@ -7,7 +7,7 @@ import pytest
 import rpexplore as rp
 from pages._session import escaped
 from rpexplore.planning.losses import base as losses
-from rpexplore.request import TableSetting
+from rpexplore.scenarios.workload_request import TableSetting
 
 
 def plain(texts):

@@ -8,7 +8,6 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.formatting import rounded
-from rpexplore.drafts import Drafts
 from rpexplore.errors import PlanError
 from rpexplore.queries.csv_files import stated_from_csv
 from rpexplore.queries.definitions import StatedQueries, stated_from_text
@@ -16,8 +15,9 @@ from rpexplore.queries.edits import about_attributes
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.presets import PRESETS
 from rpexplore.queries.verification import verify_queries
-from rpexplore.scenario import Scenario
-from rpexplore.study import Study
+from rpexplore.scenarios.autosave import Drafts
+from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.scenario import Scenario
 from tests.pages.conftest import HOSTILE
 from tests.query_lists import marginals, prefix
 

@@ -15,7 +15,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.ledger import Ledger
 from rpexplore.release import Release
 from rpexplore.release import release as run_release
-from rpexplore.scenario import Scenario
+from rpexplore.scenarios.scenario import Scenario
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 import streamlit as st
 
 import rpexplore as rp
-from rpexplore.scenario import Scenario
-from rpexplore.study import Study
+from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.scenario import Scenario
 
 
 @pytest.fixture

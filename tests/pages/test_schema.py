@@ -7,7 +7,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.data.columns import found_values
 from rpexplore.domain.attribute import Bins, Categories, Integers
-from rpexplore.scenario import TableSetting
+from rpexplore.scenarios.scenario import TableSetting
 
 CSV = b"attribute,value,label\nsex,F,Female\nsex,M,Male\nregion,N,\nregion,S,\n"
 

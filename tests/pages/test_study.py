@@ -6,9 +6,9 @@ import pytest
 
 import rpexplore as rp
 from pages import _drafts, _optima, _task
-from rpexplore.drafts import Drafts
-from rpexplore.scenario import Scenario
-from rpexplore.study import Study
+from rpexplore.scenarios.autosave import Drafts
+from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.scenario import Scenario
 
 PAGES = [
     "schema", "workload", "plan", "fairness", "tradeoffs", "scenarios", "queries", "release",

@@ -9,9 +9,9 @@ import rpexplore as rp
 from pages import _task
 from rpexplore.analysis import frontier as trade
 from rpexplore.analysis.target_curves import AIM
-from rpexplore.request import WorkloadRequest
-from rpexplore.scenario import Scenario
-from rpexplore.settings import GroupSetting, TableSetting
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
+from rpexplore.scenarios.workload_request import WorkloadRequest
 
 BUDGETS, TARGETS, WORST, OTHERS = "Smaller errors", "Targets", "A better worst case", "What if"
 VIEWS = [BUDGETS, TARGETS, WORST, OTHERS]

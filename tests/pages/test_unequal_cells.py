@@ -11,8 +11,8 @@ from rpexplore.analysis.forecasts import SCHEMES
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.planner import optimum
-from rpexplore.settings import TableSetting
-from rpexplore.study import Study
+from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.table_settings import TableSetting
 from tests.analysis import bases
 
 SCENARIO = bases.scenario()

@@ -6,8 +6,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.domain.unfinished import TO_COMPLETE
-from rpexplore.scenario import Scenario, TableSetting, WorkloadRequest
-from rpexplore.settings import GroupSetting
+from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
+from rpexplore.scenarios.table_settings import GroupSetting
 
 
 def choose(session, kind):

@@ -27,9 +27,9 @@ from rpexplore.planning.planner import plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.definitions_file import stated_from_json, stated_to_json
-from rpexplore.request import WorkloadRequest
-from rpexplore.schema_change import SchemaChange, in_order
-from rpexplore.settings import GroupSetting, TableSetting
+from rpexplore.scenarios.schema_change import SchemaChange, in_order
+from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Basis
 from rpexplore.workload.table_text import title
 from rpexplore.workload.workload import Workload

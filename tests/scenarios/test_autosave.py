@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 import rpexplore as rp
-from rpexplore.drafts import Drafts
 from rpexplore.errors import WorkloadError
-from rpexplore.scenario import Scenario
-from rpexplore.study import Study
+from rpexplore.scenarios.autosave import Drafts
+from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.scenario import Scenario
 
 STUDY = Study((Scenario(rp.Domain.from_sizes({"age": 10, "sex": 2}), name="kept"),))
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from rpexplore.asking import Asking, without_needless
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.request import WorkloadRequest
+from rpexplore.scenarios.basis_choices import Asking, without_needless
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Hierarchy
 from rpexplore.workload.table_text import Table, titles_in_words
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis import asking_words
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
+from rpexplore.scenarios import basis_options as asking_words
 from rpexplore.workload.bases import Hierarchy, Identity, Own, Prefix, Ranges, Windows
 from rpexplore.workload.query_matrix import questions
 

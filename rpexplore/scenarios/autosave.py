@@ -13,7 +13,7 @@ from pathlib import Path
 from rpexplore.common.files import home_folder
 from rpexplore.common.write import write_whole
 from rpexplore.errors import WorkloadError
-from rpexplore.study import Study
+from rpexplore.scenarios.project import Study
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 _lock = threading.Lock()  # between reading what is there and writing over it

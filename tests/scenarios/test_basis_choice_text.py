@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.asking import Asking, askings_of
-from rpexplore.asking_text import asked_as_listed, asking_from_text, text_of_asking
 from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.scenarios.basis_choice_text import asked_as_listed, asking_from_text, text_of_asking
+from rpexplore.scenarios.basis_choices import Asking, askings_of
 from rpexplore.workload.table_text import texts_of_tables
 from tests.strategies import asked_workloads, described_domains, workloads
 

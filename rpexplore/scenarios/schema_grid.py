@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from rpexplore.analysis.bins import as_bins, bins_of_texts, edge_texts
 from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.unfinished import TO_COMPLETE, is_unfinished
 from rpexplore.errors import DomainError
+from rpexplore.scenarios.bins import as_bins, bins_of_texts, edge_texts
 
 CATEGORIES, INTEGERS, BINS = "categories", "whole numbers", "intervals"
 UNFINISHED = "to be completed"

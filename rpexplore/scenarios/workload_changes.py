@@ -8,9 +8,9 @@ import numpy as np
 from rpexplore.common.formatting import plural
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.constrained import compares_with_targets
-from rpexplore.request import WorkloadRequest
-from rpexplore.scenario import Scenario
-from rpexplore.settings import GroupSetting, TableSetting
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.attribute_sets import attribute_sets
 from rpexplore.workload.table_text import Table
 from rpexplore.workload.table_titles import titles

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.asking import Asking, askings_of
 from rpexplore.errors import DomainError, WorkloadError
-from rpexplore.request import WorkloadRequest
-from rpexplore.scenario import Scenario, has_even_totals
-from rpexplore.settings import GroupSetting, TableSetting
+from rpexplore.scenarios.basis_choices import Asking, askings_of
+from rpexplore.scenarios.scenario import Scenario, has_even_totals
+from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
+from rpexplore.scenarios.workload_request import WorkloadRequest
 from tests.strategies import asked_workloads, bases
 
 REGION = rp.Attribute(

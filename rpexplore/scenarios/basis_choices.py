@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rpexplore.errors import WorkloadError
-from rpexplore.settings import names_of
+from rpexplore.scenarios.table_settings import names_of
 from rpexplore.workload.bases import Basis, Identity, from_json, to_json
 from rpexplore.workload.table_text import Table, title
 from rpexplore.workload.workload import Workload

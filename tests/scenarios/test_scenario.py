@@ -13,8 +13,8 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.queries.definitions import StatedQueries, stated_from_text
 from rpexplore.queries.presets import age_pyramid
-from rpexplore.request import KINDS
-from rpexplore.scenario import Scenario, TableSetting, WorkloadRequest
+from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
+from rpexplore.scenarios.workload_request import KINDS
 from rpexplore.workload.table_text import tables_from_text, text_from_tables
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "income": 4})

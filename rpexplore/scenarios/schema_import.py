@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
-from rpexplore.analysis.grids import values_in_all
 from rpexplore.common.formatting import plural
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
@@ -10,7 +9,8 @@ from rpexplore.domain.provenance import label_of_found
 from rpexplore.domain.unfinished import TO_COMPLETE, is_unfinished
 from rpexplore.errors import DomainError
 from rpexplore.planning.plan import Plan
-from rpexplore.scenario import Scenario
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.schema_grid import values_in_all
 from rpexplore.workload.table_text import titles_in_words
 
 _MAX_CSV_LINES = 1_000_000

@@ -5,10 +5,10 @@ import re
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis import grids
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.unfinished import is_unfinished
 from rpexplore.errors import DomainError
+from rpexplore.scenarios import schema_grid as grids
 
 DOMAIN = rp.Domain(
     (

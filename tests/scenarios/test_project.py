@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
-from rpexplore.scenario import Scenario
-from rpexplore.study import MOST_SCENARIOS, Study
+from rpexplore.scenarios.project import MOST_SCENARIOS, Study
+from rpexplore.scenarios.scenario import Scenario
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})
 
@@ -114,7 +114,7 @@ def test_what_is_no_study_is_refused(text):
 
 
 def test_what_is_too_large_is_not_even_read(monkeypatch):
-    monkeypatch.setattr("rpexplore.study.MOST_BYTES", 10)
+    monkeypatch.setattr("rpexplore.scenarios.project.MOST_BYTES", 10)
     with pytest.raises(WorkloadError, match=r"big\.json is too large for a study"):
         Study.from_bytes(b" " * 11, "big.json")
 

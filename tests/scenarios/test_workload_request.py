@@ -8,9 +8,9 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
-from rpexplore.request import WorkloadRequest
-from rpexplore.scenario import Scenario
-from rpexplore.settings import GroupSetting, TableSetting
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
+from rpexplore.scenarios.workload_request import WorkloadRequest
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "income": 4})
 

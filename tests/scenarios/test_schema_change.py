@@ -1,10 +1,10 @@
 """What a new schema does to groups and narrowing (test_scenario has tables and single settings)."""
 
 import rpexplore as rp
-from rpexplore.asking import Asking
-from rpexplore.request import WorkloadRequest
-from rpexplore.scenario import Scenario
-from rpexplore.settings import GroupSetting
+from rpexplore.scenarios.basis_choices import Asking
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.table_settings import GroupSetting
+from rpexplore.scenarios.workload_request import WorkloadRequest
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
 ASKED = WorkloadRequest(

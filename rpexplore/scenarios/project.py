@@ -10,7 +10,7 @@ from typing import Any
 from rpexplore.common.exact_numbers import whole_number
 from rpexplore.common.formatting import data_size
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.scenario import NAME_LENGTH, Scenario
+from rpexplore.scenarios.scenario import NAME_LENGTH, Scenario
 
 FORMAT = "rpexplore-study"
 FORMAT_VERSION = 1

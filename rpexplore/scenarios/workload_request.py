@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.asking import Asking, asked, askings_of, askings_with, check_askings
 from rpexplore.common.exact_numbers import shown, whole_number
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.settings import (
+from rpexplore.scenarios.basis_choices import Asking, asked, askings_of, askings_with, check_askings
+from rpexplore.scenarios.table_settings import (
     GroupSetting,
     TableSetting,
     names_of,

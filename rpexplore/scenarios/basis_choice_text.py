@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from rpexplore.asking import Asking, asked, askings_with
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
+from rpexplore.scenarios.basis_choices import Asking, asked, askings_with
 from rpexplore.workload.bases import Basis, Hierarchy, Identity, Prefix, Ranges, Windows
 from rpexplore.workload.custom_basis import Own
 from rpexplore.workload.table_text import table_from_text, title

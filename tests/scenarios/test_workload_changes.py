@@ -6,7 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis.wishes import (
+from rpexplore.errors import WorkloadError
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
+from rpexplore.scenarios.workload_changes import (
     ADD,
     BOOST,
     LEAVE_OUT,
@@ -16,10 +19,7 @@ from rpexplore.analysis.wishes import (
     places_of,
     tables_in_words,
 )
-from rpexplore.errors import WorkloadError
-from rpexplore.request import WorkloadRequest
-from rpexplore.scenario import Scenario
-from rpexplore.settings import GroupSetting, TableSetting
+from rpexplore.scenarios.workload_request import WorkloadRequest
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "income": 7})
 REQUEST = WorkloadRequest(

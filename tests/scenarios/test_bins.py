@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore.analysis import bins
 from rpexplore.domain.attribute import Bins, Integers
 from rpexplore.errors import DomainError
+from rpexplore.scenarios import bins
 
 AGE, INCOME = Integers(0, 99, 5), Bins((0, 500, 1000, 2500))
 

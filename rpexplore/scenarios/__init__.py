@@ -1,0 +1,1 @@
+"""What a curator chooses, kept and edited: scenarios and projects."""
