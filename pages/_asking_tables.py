@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages._asking_way import forget_file, way_input
 from pages._session import change, current, escaped, say, show_messages
-from rpexplore.analysis.standard_errors import titles
+from rpexplore.analysis.accuracy import titles
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios import basis_options as asking_words

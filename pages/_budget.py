@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages._session import bind, change, current, show_messages
-from rpexplore.analysis import budgets
+from rpexplore.analysis import budget_units as budgets
 
 RECORD, PERSON = "One record", "One person"
 UNITS = {"rho": "ρ (zCDP)", "epsilon": "(ε, δ)", "mu": "μ"}

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages._own_list import HERE, MOST_LISTED, own_list
 from pages._session import bind, change, current
-from rpexplore.analysis import workload_grids
+from rpexplore.analysis import workload_grid as workload_grids
 
 NAMES = {
     "up_to": "Up to so many attributes",

@@ -7,9 +7,9 @@ import streamlit as st
 
 from pages._exhibit import exhibit, numbers
 from pages._session import current, escaped
-from rpexplore.analysis import standard_errors
+from rpexplore.analysis import accuracy as standard_errors
 from rpexplore.common.formatting import column_format
-from rpexplore.figures import by_order
+from rpexplore.figures import accuracy as by_order
 from rpexplore.planning.mechanism.alike import cells_differ
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.verification import guarantee

@@ -8,10 +8,10 @@ import streamlit as st
 from pages._exhibit import exhibit, number, numbers
 from pages._optima import plan
 from pages._session import bind, escaped, kept, study
-from rpexplore.analysis import comparison as compared
 from rpexplore.analysis import distributions
-from rpexplore.analysis.forecasts import Forecast
-from rpexplore.figures import curves as figures
+from rpexplore.analysis import scenario_comparison as compared
+from rpexplore.analysis.forecast import Forecast
+from rpexplore.figures import distributions as figures
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
 

@@ -7,7 +7,7 @@ import streamlit as st
 from pages._found import found_warning
 from pages._session import current, escaped, kept
 from pages._task import Note, worked_out
-from rpexplore.analysis.standard_errors import csv_of_tables
+from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.domain.provenance import except_found
 from rpexplore.export import bundle, pdf
 from rpexplore.planning.plan import Plan

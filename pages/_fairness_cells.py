@@ -5,7 +5,7 @@ import streamlit as st
 from pages._exhibit import exhibit, number, numbers
 from pages._session import current, escaped, kept
 from rpexplore.analysis import cell_accuracy as cells
-from rpexplore.analysis.forecasts import Forecast
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import capitalised
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.cell_accuracy import cells_of_table as figure_of

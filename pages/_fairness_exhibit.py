@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from pages._exhibit import exhibit, numbers
-from rpexplore.analysis.forecasts import Forecast
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import column_format
 from rpexplore.planning.mechanism.table_variances import CELLS
 

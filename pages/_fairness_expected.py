@@ -7,10 +7,10 @@ from pages._fairness_exhibit import columns_of, exhibit_with_numbers
 from pages._fairness_tables import names_of
 from pages._session import bind, change, current, escaped, kept, show_messages
 from rpexplore.analysis import relative_errors as relative
-from rpexplore.analysis.forecasts import Forecast
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.figures import curves
+from rpexplore.figures import distributions as curves
 
 HERE = "expected"
 

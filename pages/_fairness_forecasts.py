@@ -5,7 +5,7 @@ import streamlit as st
 from pages._optima import optimum
 from pages._session import current, escaped, kept
 from rpexplore.analysis import fairness
-from rpexplore.analysis.forecasts import SCHEMES, Forecast, plain, scheme_of
+from rpexplore.analysis.forecast import SCHEMES, Forecast, plain, scheme_of
 from rpexplore.common.formatting import rounded, share_in_words
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.losses.base import Loss

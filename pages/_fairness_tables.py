@@ -8,8 +8,8 @@ from pages._exhibit import listing, numbers
 from pages._fairness_exhibit import columns_of, exhibit_with_numbers, with_cell
 from pages._session import current, escaped, kept
 from rpexplore.analysis import fairness, rankings, shadow_prices
-from rpexplore.analysis.forecasts import SCHEMES, Forecast
-from rpexplore.figures import shares
+from rpexplore.analysis.forecast import SCHEMES, Forecast
+from rpexplore.figures import shadow_prices as shares
 
 MOST_BARS = 15
 

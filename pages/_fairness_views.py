@@ -6,13 +6,15 @@ from pages._exhibit import download
 from pages._fairness_exhibit import exhibit_with_numbers, with_cell
 from pages._fairness_forecasts import own_scheme
 from pages._session import current, escaped, kept
-from rpexplore.analysis import attributes, cell_variances, fairness
+from rpexplore.analysis import accuracy_by_attribute as attributes
 from rpexplore.analysis import distributions as spread
-from rpexplore.analysis.forecasts import Forecast
+from rpexplore.analysis import fairness
+from rpexplore.analysis import variance_by_size as cell_variances
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import plural
-from rpexplore.figures import attributes as attribute_figures
-from rpexplore.figures import cell_variances as size_figures
-from rpexplore.figures import curves
+from rpexplore.figures import accuracy_by_attribute as attribute_figures
+from rpexplore.figures import distributions as curves
+from rpexplore.figures import variance_by_size as size_figures
 
 MOST_POINTS = 20_000  # drawn one by one
 MOST_LINES = 40  # of attributes, before only the ends are drawn

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages._places import RELEASES
 from pages._session import change, current, escaped
-from rpexplore.analysis import workload_grids
+from rpexplore.analysis import workload_grid as workload_grids
 from rpexplore.common.formatting import count_in_words, plural
 from rpexplore.planning.plan import Plan
 from rpexplore.release_size import Fit, ReleaseSize, Remedy, computer_memory

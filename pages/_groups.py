@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages._session import change, current, escaped, revision, say
-from rpexplore.analysis import workload_grids
+from rpexplore.analysis import workload_grid as workload_grids
 from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.workload.targets import CV, MARGIN, UNITS, Target
 

@@ -7,7 +7,7 @@ from pages._session import current
 from pages._task import Note, worked_out
 from rpexplore.analysis.query_baselines import query_baselines
 from rpexplore.analysis.query_comparison import budgets_in_words, budgets_needed
-from rpexplore.figures.query_budgets import budgets_of_ways
+from rpexplore.figures.queries import budgets_of_ways
 from rpexplore.queries.planner import QueryOptimum
 
 WAYS = (

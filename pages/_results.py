@@ -5,7 +5,9 @@ import streamlit as st
 from pages._exhibit import MOST_ROWS
 from pages._fairness_cells import CELLS_VIEW
 from pages._session import current, escaped, kept
-from rpexplore.analysis import budgets, standard_errors, targets_met
+from rpexplore.analysis import accuracy as standard_errors
+from rpexplore.analysis import budget_units as budgets
+from rpexplore.analysis import targets_met
 from rpexplore.common.formatting import capitalised, column_format, rounded
 from rpexplore.planning.plan import Plan
 

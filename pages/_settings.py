@@ -11,8 +11,8 @@ from pages._session import (
     tell_refused,
     typed,
 )
-from rpexplore.analysis import workload_grids
-from rpexplore.analysis.standard_errors import csv_of_tables
+from rpexplore.analysis import workload_grid as workload_grids
+from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.formatting import column_format
 from rpexplore.planning.plan import Plan
 from rpexplore.workload.table_text import Table

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages._optima import optimum
 from pages._session import change, current, escaped, show_messages
-from rpexplore.analysis.standard_errors import headline
+from rpexplore.analysis.accuracy import headline
 from rpexplore.analysis.sufficient_budgets import smallest_budget
 from rpexplore.analysis.target_curves import has_targets
 from rpexplore.analysis.targets_met import of_targets, target_counts

@@ -6,7 +6,7 @@ from pages._exhibit import exhibit, number, numbers
 from pages._session import current, escaped, show_messages
 from pages._tradeoffs_work import use_budget
 from rpexplore.analysis import budget_curves as curves
-from rpexplore.analysis.budgets import stated_delta
+from rpexplore.analysis.budget_units import stated_delta
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, budget_for_error
 from rpexplore.errors import RpexploreError
 from rpexplore.figures import budget_curves as figures

@@ -7,7 +7,7 @@ from pages._optima import optimum
 from pages._session import current, escaped, kept, show_messages
 from pages._tradeoffs_work import use_budget
 from rpexplore.analysis import target_curves as targets
-from rpexplore.analysis.budgets import stated_delta
+from rpexplore.analysis.budget_units import stated_delta
 from rpexplore.errors import RpexploreError
 from rpexplore.figures import budget_curves as figures
 from rpexplore.planning.mechanism.alike import cells_differ

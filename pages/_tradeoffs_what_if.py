@@ -8,7 +8,7 @@ from pages._task import Note, worked_out
 from pages._tradeoffs_wish import take_over, wish_inputs
 from rpexplore.analysis import what_if
 from rpexplore.errors import RpexploreError
-from rpexplore.figures.moves import before_and_after
+from rpexplore.figures.what_if import before_and_after
 from rpexplore.planning.measured_alike import optimum_measured_as
 from rpexplore.planning.optimum import Optimum
 from rpexplore.scenarios.workload_changes import changed_workload

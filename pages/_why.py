@@ -5,8 +5,8 @@ import streamlit as st
 from pages._exhibit import number, numbers
 from pages._optima import targets_reach
 from pages._session import change, current, escaped, show_messages
-from rpexplore.analysis import budget_reasons
-from rpexplore.analysis.budget_reasons import aim_for_targets
+from rpexplore.analysis import binding_targets as budget_reasons
+from rpexplore.analysis.binding_targets import aim_for_targets
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.losses.constrained import MustsFirst

@@ -11,7 +11,7 @@ from pages._session import change, current, escaped, say, show_messages
 from pages._targets import targets_met
 from pages._totals import totals_input
 from pages._why import can_be_met, why_this_budget
-from rpexplore.analysis import workload_grids
+from rpexplore.analysis import workload_grid as workload_grids
 
 HERE = "plan"
 

@@ -5,7 +5,7 @@ import streamlit as st
 from pages._comparison import comparison
 from pages._session import bind, change_study, current, escaped, say, show_messages, study
 from pages._study_file import study_file
-from rpexplore.analysis.comparison import in_a_line
+from rpexplore.analysis.scenario_comparison import in_a_line
 from rpexplore.scenarios.scenario import NAME_LENGTH, NOTE_LENGTH
 
 HERE = "scenarios"

@@ -60,14 +60,6 @@ BANNED_IN_PAGES = ["numpy", "scipy", "cvxpy", "math"]
 
 # Modules that have not moved yet, under the names they will have.
 MOVES = {
-    "analysis.attributes": "analysis.accuracy_by_attribute",
-    "analysis.budget_reasons": "analysis.binding_targets",
-    "analysis.budgets": "analysis.budget_units",
-    "analysis.cell_variances": "analysis.variance_by_size",
-    "analysis.comparison": "analysis.scenario_comparison",
-    "analysis.forecasts": "analysis.forecast",
-    "analysis.standard_errors": "analysis.accuracy",
-    "analysis.workload_grids": "analysis.workload_grid",
     "charge": "releases.charged_run",
     "cli.enough": "cli.smallest_budget",
     "cli.facts": "cli.plan_facts",
@@ -110,13 +102,6 @@ MOVES = {
     "export.static_charts": "export.report.static_charts",
     "export.static_traces": "export.report.static_traces",
     "export.targets": "export.report.targets",
-    "figures.attributes": "figures.accuracy_by_attribute",
-    "figures.by_order": "figures.accuracy",
-    "figures.cell_variances": "figures.variance_by_size",
-    "figures.curves": "figures.distributions",
-    "figures.moves": "figures.what_if",
-    "figures.query_budgets": "figures.queries",
-    "figures.shares": "figures.shadow_prices",
     "ledger": "releases.ledger",
     "ledger_frames": "releases.ledger_frames",
     "manifest": "releases.manifest",

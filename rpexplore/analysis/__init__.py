@@ -1,1 +1,1 @@
-"""Analysis: plans in, tidy DataFrames out, for pages, reports and notebooks alike."""
+"""From plans to tidy DataFrames and sentences."""

@@ -12,9 +12,9 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.budgets import plain, stated_delta
+from rpexplore.analysis.accuracy import titles
+from rpexplore.analysis.budget_units import plain, stated_delta
 from rpexplore.analysis.orders import group_name, order_groups
-from rpexplore.analysis.standard_errors import titles
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, as_epsilon
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.mechanism.alike import are_same, cells_differ

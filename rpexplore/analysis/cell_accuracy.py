@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from rpexplore.analysis.accuracy import MARGIN
 from rpexplore.analysis.cell_blocks import Blocks, TableNoise
-from rpexplore.analysis.forecasts import Forecast
-from rpexplore.analysis.standard_errors import MARGIN
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.alike import are_same

@@ -11,7 +11,7 @@ from functools import reduce
 
 import numpy as np
 
-from rpexplore.analysis.forecasts import Noise
+from rpexplore.analysis.forecast import Noise
 from rpexplore.planning.mechanism.strategy import Moments, hull
 
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from rpexplore.analysis.forecasts import Forecast
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import plural
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.workload.query_matrix import questions

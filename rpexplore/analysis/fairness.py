@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.forecasts import Forecast
-from rpexplore.analysis.standard_errors import titles
+from rpexplore.analysis.accuracy import titles
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded, share_in_words
 from rpexplore.planning.mechanism.alike import are_same
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.standard_errors import MET, targets_met_in_words
+from rpexplore.analysis.accuracy import MET, targets_met_in_words
 from rpexplore.analysis.targets_met import now_in_words, outcome_in_words
 from rpexplore.common.formatting import rounded
 from rpexplore.queries.definitions import StatedQueries

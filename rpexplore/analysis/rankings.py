@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.forecasts import Forecast
-from rpexplore.analysis.standard_errors import MARGIN, titles
+from rpexplore.analysis.accuracy import MARGIN, titles
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.workload.workload import Workload
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from rpexplore.analysis.accuracy import MARGIN
 from rpexplore.analysis.cell_accuracy import Axis
-from rpexplore.analysis.standard_errors import MARGIN
 from rpexplore.common.formatting import joined, plural, rounded
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.forecasts import Forecast
+from rpexplore.analysis.accuracy import titles
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.orders import group_name, order_groups
-from rpexplore.analysis.standard_errors import titles
 from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
 from rpexplore.workload.table_text import titles_in_words

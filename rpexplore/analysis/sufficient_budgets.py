@@ -9,8 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from rpexplore.analysis.budgets import USUAL_DELTA, plain, stated_delta, stated_unit
-from rpexplore.analysis.standard_errors import titles
+from rpexplore.analysis.accuracy import titles
+from rpexplore.analysis.budget_units import USUAL_DELTA, plain, stated_delta, stated_unit
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import BudgetError, WorkloadError
 from rpexplore.planning.optimum import Optimum

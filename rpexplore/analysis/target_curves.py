@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.budgets import stated_delta
-from rpexplore.analysis.standard_errors import MET, targets_met_in_words, titles
+from rpexplore.analysis.accuracy import MET, targets_met_in_words, titles
+from rpexplore.analysis.budget_units import stated_delta
 from rpexplore.analysis.sufficient_budgets import (
     SufficientBudget,
     needed_rho,

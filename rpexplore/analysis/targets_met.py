@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis import standard_errors
-from rpexplore.analysis.standard_errors import MET, targets_met_in_words
+from rpexplore.analysis import accuracy as standard_errors
+from rpexplore.analysis.accuracy import MET, targets_met_in_words
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.workload_request import WorkloadRequest

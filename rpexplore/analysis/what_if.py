@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from rpexplore.analysis.accuracy import titles
 from rpexplore.analysis.orders import group_name, order_groups
-from rpexplore.analysis.standard_errors import titles
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.optimum import Optimum

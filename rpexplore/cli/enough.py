@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rpexplore.analysis.budget_reasons import advice_in_words, in_words, reasons
+from rpexplore.analysis.binding_targets import advice_in_words, in_words, reasons
 from rpexplore.analysis.sufficient_budgets import smallest_budget
 from rpexplore.errors import WorkloadError
 from rpexplore.planning import planner

@@ -3,7 +3,7 @@
 import io
 import zipfile
 
-from rpexplore.analysis.standard_errors import csv_of_tables
+from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.domain.provenance import except_found
 from rpexplore.export.command import command_lines
 from rpexplore.export.own_files import own_files

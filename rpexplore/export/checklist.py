@@ -6,8 +6,8 @@ top, algorithms with their utility and bias in the middle, trust, side channels,
 data collection at the bottom. The points below follow that order in this project's own words.
 """
 
-from rpexplore.analysis.budgets import HIGH_EPSILON
-from rpexplore.analysis.standard_errors import Headline, headline
+from rpexplore.analysis.accuracy import Headline, headline
+from rpexplore.analysis.budget_units import HIGH_EPSILON
 from rpexplore.common.formatting import plural, rounded, small
 from rpexplore.domain.provenance import except_found, found_in_words
 from rpexplore.export.label import mechanism

@@ -2,20 +2,16 @@
 
 import pandas as pd
 
-from rpexplore.analysis import (
-    attributes,
-    cell_variances,
-    distributions,
-    fairness,
-    rankings,
-    shadow_prices,
-)
-from rpexplore.analysis.forecasts import SCHEMES, Forecast, plain, scheme_of
+from rpexplore.analysis import accuracy_by_attribute as attributes
+from rpexplore.analysis import distributions, fairness, rankings, shadow_prices
+from rpexplore.analysis import variance_by_size as cell_variances
+from rpexplore.analysis.forecast import SCHEMES, Forecast, plain, scheme_of
 from rpexplore.common.formatting import plural, share_in_words
 from rpexplore.export.section import Chart, Numbers, Points, Section, counts
-from rpexplore.figures import attributes as attribute_figures
-from rpexplore.figures import cell_variances as size_figures
-from rpexplore.figures import curves, shares
+from rpexplore.figures import accuracy_by_attribute as attribute_figures
+from rpexplore.figures import distributions as curves
+from rpexplore.figures import shadow_prices as shares
+from rpexplore.figures import variance_by_size as size_figures
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.plan import Plan

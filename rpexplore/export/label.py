@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pandas as pd
 
-from rpexplore.analysis.budgets import plain
+from rpexplore.analysis.budget_units import plain
 from rpexplore.common.formatting import plural, rounded, small
 from rpexplore.domain.provenance import found_in_words
 from rpexplore.export.section import Beside, Facts, Numbers, Points, Section

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rpexplore.analysis.budgets import plain
+from rpexplore.analysis.budget_units import plain
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.export.own_files import OwnFiles, own_files

@@ -1,12 +1,12 @@
 """What a report tells about relative errors, where counts that are public are known."""
 
 from rpexplore.analysis import relative_errors as relative
-from rpexplore.analysis.forecasts import Forecast
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import share_in_words
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.export.section import Chart, Numbers, Section, counts
-from rpexplore.figures.curves import shares_of_cells
+from rpexplore.figures.distributions import shares_of_cells
 from rpexplore.planning.plan import Plan
 
 WANTED = 0.2  # the coefficient of variation that the chart marks; the curve has all the others

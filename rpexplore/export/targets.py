@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from rpexplore.analysis import budget_reasons, standard_errors, targets_met
+from rpexplore.analysis import accuracy as standard_errors
+from rpexplore.analysis import binding_targets as budget_reasons
+from rpexplore.analysis import targets_met
 from rpexplore.analysis.sufficient_budgets import sufficient
 from rpexplore.common.formatting import share_in_words
 from rpexplore.errors import BudgetError

@@ -1,1 +1,1 @@
-"""Figures: tidy DataFrames in, Plotly figures out. Small ones: data is aggregated before."""
+"""From DataFrames to Plotly figures."""

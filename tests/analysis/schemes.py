@@ -1,7 +1,7 @@
 """Forecasts of the four schemes, for the tests of what compares them."""
 
 import rpexplore as rp
-from rpexplore.analysis.forecasts import SCHEMES, Forecast
+from rpexplore.analysis.forecast import SCHEMES, Forecast
 from rpexplore.planning.planner import optimum
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import cell_accuracy as cells
-from rpexplore.analysis.forecasts import Forecast
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases import Hierarchy, Identity, Own, Ranges, Windows
 from rpexplore.workload.query_matrix import questions

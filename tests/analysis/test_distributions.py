@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import distributions
-from rpexplore.analysis.forecasts import SCHEMES, Forecast
+from rpexplore.analysis.forecast import SCHEMES, Forecast
 from tests.analysis.schemes import forecast_of, of_schemes
 
 DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import fairness
-from rpexplore.analysis.forecasts import SCHEMES, Forecast
+from rpexplore.analysis.forecast import SCHEMES, Forecast
 from tests.analysis.schemes import forecast_of, of_schemes
 from tests.published import figures
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import shadow_prices
-from rpexplore.analysis.forecasts import Forecast
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.planning.planner import optimum
 from tests.analysis.schemes import forecast_of
 from tests.published import figures

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis import standard_errors, targets_met
+from rpexplore.analysis import accuracy as standard_errors
+from rpexplore.analysis import targets_met
 from rpexplore.common.formatting import rounded
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting

@@ -4,18 +4,12 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis import (
-    attributes,
-    budget_curves,
-    cell_variances,
-    comparison,
-    fairness,
-    rankings,
-    shadow_prices,
-    target_curves,
-)
-from rpexplore.analysis import standard_errors as se
-from rpexplore.analysis.forecasts import Forecast
+from rpexplore.analysis import accuracy as se
+from rpexplore.analysis import accuracy_by_attribute as attributes
+from rpexplore.analysis import budget_curves, fairness, rankings, shadow_prices, target_curves
+from rpexplore.analysis import scenario_comparison as comparison
+from rpexplore.analysis import variance_by_size as cell_variances
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.frontier import frontier
 from rpexplore.analysis.sufficient_budgets import needed_rho, smallest_budget
 from rpexplore.planning.measured_alike import optimum_measured_as

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.analysis.forecasts import SCHEMES
+from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.analysis.frontier import frontier
 from rpexplore.export.report import html, report
 from rpexplore.planning.optimum import Optimum

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 import rpexplore as rp
-from rpexplore.analysis.standard_errors import csv_of_tables
+from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.cli import cli
 from rpexplore.export.command import command_lines
 from rpexplore.export.own_files import own_files

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis.standard_errors import csv_of_tables
+from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.export.recipe import Recipe
 from rpexplore.scenarios.basis_choices import Asking
 from rpexplore.scenarios.workload_request import WorkloadRequest

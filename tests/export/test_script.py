@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis.standard_errors import csv_of_tables
+from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.export.bundle import script_of
 from rpexplore.export.own_files import own_files
 from rpexplore.export.recipe import Recipe

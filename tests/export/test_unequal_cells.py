@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.forecasts import SCHEMES
+from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.export.fairness import forecasts
 from rpexplore.export.report import html, report

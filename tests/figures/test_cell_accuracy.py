@@ -7,7 +7,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.cell_accuracy import Axis, CellAccuracy, accuracy_of_cells
-from rpexplore.analysis.forecasts import Forecast
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.figures.cell_accuracy import cells_of_table
 from rpexplore.workload.bases import Prefix, Ranges
 

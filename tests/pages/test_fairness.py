@@ -8,7 +8,7 @@ import pytest
 import rpexplore as rp
 from pages._fairness_forecasts import OWN
 from rpexplore.analysis import fairness
-from rpexplore.analysis.forecasts import SCHEMES
+from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.planner import optimum
 from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest

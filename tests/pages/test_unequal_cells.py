@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from pages._fairness_cells import CELLS_VIEW
-from rpexplore.analysis.forecasts import SCHEMES
+from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.planner import optimum

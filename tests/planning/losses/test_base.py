@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rpexplore import Domain, MaxVariance, SumOfVariances, Workload
-from rpexplore.analysis.forecasts import SCHEMES
+from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.base import AIMS, WEIGHTINGS, weighting_in_words
 

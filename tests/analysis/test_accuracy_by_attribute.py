@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis import attributes
-from rpexplore.analysis.forecasts import Forecast
+from rpexplore.analysis import accuracy_by_attribute as attributes
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.workload.table_text import title
 from tests.analysis.schemes import forecast_of
 from tests.strategies import workloads

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from rpexplore.analysis import shadow_prices
-from rpexplore.figures import shares
+from rpexplore.figures import shadow_prices as shares
 from tests.analysis.schemes import forecast_of
 from tests.published import figures as published
 

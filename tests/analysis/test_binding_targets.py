@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis import budget_reasons
+from rpexplore.analysis import binding_targets as budget_reasons
 from rpexplore.scenarios.workload_request import TableSetting, WorkloadRequest
 from rpexplore.workload.targets import Target
 

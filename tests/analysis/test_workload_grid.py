@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis import workload_grids
+from rpexplore.analysis import workload_grid as workload_grids
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios import schema_grid as grids

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis import cell_variances
-from rpexplore.analysis.forecasts import SCHEMES, Forecast
+from rpexplore.analysis import variance_by_size as cell_variances
+from rpexplore.analysis.forecast import SCHEMES, Forecast
 from tests.analysis.schemes import of_schemes
 from tests.published import figures
 

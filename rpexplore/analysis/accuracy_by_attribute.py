@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.forecasts import Forecast
-from rpexplore.analysis.standard_errors import titles
+from rpexplore.analysis.accuracy import titles
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.mechanism.alike import are_same
 

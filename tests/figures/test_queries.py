@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from rpexplore.analysis.query_baselines import OPTIMUM
-from rpexplore.figures.query_budgets import budgets_of_ways
+from rpexplore.figures.queries import budgets_of_ways
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis import cell_variances as analysis
-from rpexplore.analysis.forecasts import SCHEMES
-from rpexplore.figures import cell_variances as figures
+from rpexplore.analysis import variance_by_size as analysis
+from rpexplore.analysis.forecast import SCHEMES
+from rpexplore.figures import variance_by_size as figures
 from tests.analysis.schemes import forecast_of, of_schemes
 from tests.published import figures as published
 

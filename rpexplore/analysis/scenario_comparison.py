@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.budgets import DELTAS, in_unit, stated_delta
-from rpexplore.analysis.standard_errors import headline
+from rpexplore.analysis.accuracy import headline
+from rpexplore.analysis.budget_units import DELTAS, in_unit, stated_delta
 from rpexplore.common.formatting import capitalised, count_in_words, plural, rounded
 from rpexplore.planning.mechanism.alike import SAME, cells_differ
 from rpexplore.planning.plan import Plan

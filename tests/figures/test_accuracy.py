@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis.standard_errors import by_order
+from rpexplore.analysis.accuracy import by_order
+from rpexplore.figures import accuracy as figures
 from rpexplore.figures import axes
-from rpexplore.figures import by_order as figures
 
 NAMES = ["smallest", "lower_quartile", "median", "upper_quartile", "largest"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis import standard_errors as se
+from rpexplore.analysis import accuracy as se
 from rpexplore.workload.table_text import workload_from_csv
 
 DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})

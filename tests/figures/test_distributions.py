@@ -7,9 +7,9 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis import distributions
 from rpexplore.analysis import relative_errors as relative
-from rpexplore.analysis.forecasts import SCHEMES
+from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.figures import curves
+from rpexplore.figures import distributions as curves
 from tests.analysis.schemes import of_schemes
 from tests.published import figures as published
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.analysis import budgets
+from rpexplore.analysis import budget_units as budgets
 from rpexplore.errors import BudgetError
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.forecasts import SCHEMES, plain, scheme_of
+from rpexplore.analysis.forecast import SCHEMES, plain, scheme_of
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 
