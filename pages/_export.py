@@ -9,7 +9,8 @@ from pages._session import current, escaped, kept
 from pages._task import Note, worked_out
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.domain.provenance import except_found
-from rpexplore.export import bundle, pdf
+from rpexplore.export import bundle
+from rpexplore.export.report import pdf
 from rpexplore.planning.plan import Plan
 
 MANY = 10_000  # tables, whose report takes seconds

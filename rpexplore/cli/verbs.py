@@ -267,9 +267,9 @@ def report(
     file that needs nothing else, or a PDF. No records are needed.
     """
     from rpexplore.cli.any_plan import says_queries
-    from rpexplore.export.pdf import pdf, what_is_missing
-    from rpexplore.export.report import html
-    from rpexplore.export.report import report as contents_of
+    from rpexplore.export.report.pdf import pdf, what_is_missing
+    from rpexplore.export.report.report import html
+    from rpexplore.export.report.report import report as contents_of
     from rpexplore.planning.plan import Plan
 
     ending = out.suffix.lower()

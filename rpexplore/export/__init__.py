@@ -1,1 +1,1 @@
-"""Export: a plan as documents and programs to take away. Made from plans, not records."""
+"""What a plan is handed over as: documents, scripts, everything in one zip."""

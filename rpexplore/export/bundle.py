@@ -5,10 +5,10 @@ import zipfile
 
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.domain.provenance import except_found
-from rpexplore.export.command import command_lines
-from rpexplore.export.own_files import own_files
-from rpexplore.export.report import Report, html, report
-from rpexplore.export.script import printable, python_script
+from rpexplore.export.report.report import Report, html, report
+from rpexplore.export.reproduction.command_line import command_lines
+from rpexplore.export.reproduction.custom_basis_files import own_files
+from rpexplore.export.reproduction.script import printable, python_script
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
 

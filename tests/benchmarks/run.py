@@ -20,7 +20,7 @@ import numpy as np
 import rpexplore as rp
 from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.analysis.frontier import frontier
-from rpexplore.export.report import html, report
+from rpexplore.export.report.report import html, report
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.planner import optimum
 from rpexplore.scenarios.scenario import Scenario

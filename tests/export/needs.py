@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from rpexplore.export.pdf import what_is_missing
+from rpexplore.export.report.pdf import what_is_missing
 
 # On a newcomer's machine PDFs may have to wait for Pango; .ci/run requires what it has installed.
 needs_pdf = pytest.mark.skipif(

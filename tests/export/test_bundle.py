@@ -11,7 +11,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.export.bundle import bundle
-from rpexplore.export.own_files import own_files
+from rpexplore.export.reproduction.custom_basis_files import own_files
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.table_text import workload_from_csv
 from tests.export.scenarios import SCENARIOS

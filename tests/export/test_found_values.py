@@ -9,7 +9,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.domain.provenance import FOUND_IN_RECORDS
 from rpexplore.export.bundle import bundle, commands_of, contents_of, report_of, script_of
-from rpexplore.export.section import Beside, Checklist
+from rpexplore.export.report.section import Beside, Checklist
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from tests.export.scenarios import SCENARIOS

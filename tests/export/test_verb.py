@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from rpexplore.cli import cli
-from rpexplore.export import pdf
-from rpexplore.export.report import html, report
+from rpexplore.export.report import pdf
+from rpexplore.export.report.report import html, report
 from tests.export.needs import needs_pdf
 from tests.export.scenarios import SCENARIOS
 

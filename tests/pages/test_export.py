@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 import rpexplore as rp
 from pages import _export
 from rpexplore.errors import ExportError
-from rpexplore.export import pdf
+from rpexplore.export.report import pdf
 from rpexplore.scenarios.project import Study
 from rpexplore.scenarios.scenario import Scenario
 from tests.export.needs import needs_pdf

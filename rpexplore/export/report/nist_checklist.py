@@ -10,8 +10,8 @@ from rpexplore.analysis.accuracy import Headline, headline
 from rpexplore.analysis.budget_units import HIGH_EPSILON
 from rpexplore.common.formatting import plural, rounded, small
 from rpexplore.domain.provenance import except_found, found_in_words
-from rpexplore.export.label import mechanism
-from rpexplore.export.section import Checklist, Section
+from rpexplore.export.report.privacy_label import mechanism
+from rpexplore.export.report.section import Checklist, Section
 from rpexplore.planning.plan import Plan
 
 SUSPICIOUS_DELTA = "1e-5"

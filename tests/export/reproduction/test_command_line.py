@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 import rpexplore as rp
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.cli import cli
-from rpexplore.export.command import command_lines
-from rpexplore.export.own_files import own_files
+from rpexplore.export.reproduction.command_line import command_lines
+from rpexplore.export.reproduction.custom_basis_files import own_files
 from rpexplore.release import Release
 from rpexplore.scenarios.scenario import Scenario
 from tests.export.scenarios import SCENARIOS

@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from rpexplore.export.section import Chart, Numbers, cell_text
+from rpexplore.export.report.section import Chart, Numbers, cell_text
 
 
 @pytest.mark.parametrize(

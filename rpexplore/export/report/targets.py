@@ -8,7 +8,7 @@ from rpexplore.analysis import targets_met
 from rpexplore.analysis.sufficient_budgets import sufficient
 from rpexplore.common.formatting import share_in_words
 from rpexplore.errors import BudgetError
-from rpexplore.export.section import Numbers, Section
+from rpexplore.export.report.section import Numbers, Section
 from rpexplore.planning.losses.base import MaxVariance
 from rpexplore.planning.losses.constrained import MustsFirst
 from rpexplore.planning.mechanism.alike import cells_differ

@@ -4,8 +4,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.export.bundle import report_of
-from rpexplore.export.report import html, report
-from rpexplore.export.targets import targets
+from rpexplore.export.report.report import html, report
+from rpexplore.export.report.targets import targets
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.export.bundle import script_of
-from rpexplore.export.own_files import own_files
-from rpexplore.export.recipe import Recipe
-from rpexplore.export.script import python_script
-from rpexplore.export.script_tables import needs_tables_csv
+from rpexplore.export.reproduction.custom_basis_files import own_files
+from rpexplore.export.reproduction.recipe import Recipe
+from rpexplore.export.reproduction.script import python_script
+from rpexplore.export.reproduction.script_tables import needs_tables_csv
 from rpexplore.release import Release
 from rpexplore.scenarios.scenario import Scenario
 from tests import strategies

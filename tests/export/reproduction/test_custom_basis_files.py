@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
-from rpexplore.export.own_files import own_files
+from rpexplore.export.reproduction.custom_basis_files import own_files
 from tests.export.scenarios import SCENARIOS
 from tests.strategies import described_domains, words
 

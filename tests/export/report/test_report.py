@@ -19,8 +19,8 @@ import pytest
 import rpexplore as rp
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import PlanError
-from rpexplore.export.report import Report, html, report
-from rpexplore.export.section import Facts, Numbers
+from rpexplore.export.report.report import Report, html, report
+from rpexplore.export.report.section import Facts, Numbers
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.workload.table_text import workload_from_csv
 from tests.export.scenarios import HOSTILE, SCENARIOS, survey

@@ -22,15 +22,15 @@ from rpexplore.common.formatting import plural
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.provenance import except_found
 from rpexplore.errors import PlanError
-from rpexplore.export.accuracy import accuracy, tables_asked_for
-from rpexplore.export.checklist import nist_checklist
-from rpexplore.export.fairness import fairness_section
-from rpexplore.export.label import label
-from rpexplore.export.proof import proof, versions
-from rpexplore.export.relative_errors import relative_errors_section
-from rpexplore.export.schema import all_values, asked, schema
-from rpexplore.export.section import Attachment, Chart, Part, Section
-from rpexplore.export.targets import targets
+from rpexplore.export.report.accuracy import accuracy, tables_asked_for
+from rpexplore.export.report.fairness import fairness_section
+from rpexplore.export.report.nist_checklist import nist_checklist
+from rpexplore.export.report.privacy_label import label
+from rpexplore.export.report.proof import proof, versions
+from rpexplore.export.report.relative_errors import relative_errors_section
+from rpexplore.export.report.schema import all_values, asked, schema
+from rpexplore.export.report.section import Attachment, Chart, Part, Section
+from rpexplore.export.report.targets import targets
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.verification import verify
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -232,4 +232,4 @@ def _data_uri(text: str) -> str:
 @cache
 def _text_of(name: str) -> str:
     """A file of templates/."""
-    return (files("rpexplore.export") / "templates" / name).read_text(encoding="utf-8")
+    return (files("rpexplore.export.report") / "templates" / name).read_text(encoding="utf-8")

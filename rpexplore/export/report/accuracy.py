@@ -7,7 +7,7 @@ from rpexplore.analysis import accuracy as standard_errors
 from rpexplore.analysis import workload_grid as workload_grids
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.formatting import capitalised, count_in_words, plural, rounded
-from rpexplore.export.section import Attachment, Chart, Numbers, Section, counts
+from rpexplore.export.report.section import Attachment, Chart, Numbers, Section, counts
 from rpexplore.figures.accuracy import standard_errors_by_order
 from rpexplore.planning.losses.constrained import compares_with_targets
 from rpexplore.planning.mechanism.alike import cells_differ

@@ -5,7 +5,7 @@ from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import share_in_words
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
-from rpexplore.export.section import Chart, Numbers, Section, counts
+from rpexplore.export.report.section import Chart, Numbers, Section, counts
 from rpexplore.figures.distributions import shares_of_cells
 from rpexplore.planning.plan import Plan
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from rpexplore.export.literals import call, literal
-from rpexplore.export.recipe import Recipe
+from rpexplore.export.reproduction.literals import call, literal
+from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.scenarios.basis_choices import Asking
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Hierarchy, Windows

@@ -6,10 +6,10 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.export.fairness import forecasts
-from rpexplore.export.report import html, report
-from rpexplore.export.schema import asked
-from rpexplore.export.section import Numbers
+from rpexplore.export.report.fairness import forecasts
+from rpexplore.export.report.report import html, report
+from rpexplore.export.report.schema import asked
+from rpexplore.export.report.section import Numbers
 from rpexplore.scenarios.table_settings import TableSetting
 from tests.analysis import bases
 from tests.export.scenarios import SCENARIOS

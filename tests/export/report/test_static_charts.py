@@ -7,9 +7,9 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from rpexplore.export.report import report
-from rpexplore.export.static_charts import svg
-from rpexplore.export.static_traces import UndrawableError
+from rpexplore.export.report.report import report
+from rpexplore.export.report.static_charts import svg
+from rpexplore.export.report.static_traces import UndrawableError
 from tests.export.scenarios import SCENARIOS
 
 SVG = "{http://www.w3.org/2000/svg}"

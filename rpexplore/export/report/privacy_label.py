@@ -8,7 +8,7 @@ import pandas as pd
 from rpexplore.analysis.budget_units import plain
 from rpexplore.common.formatting import plural, rounded, small
 from rpexplore.domain.provenance import found_in_words
-from rpexplore.export.section import Beside, Facts, Numbers, Points, Section
+from rpexplore.export.report.section import Beside, Facts, Numbers, Points, Section
 from rpexplore.planning.mechanism.alike import cells_differ
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy import conversions as privacy

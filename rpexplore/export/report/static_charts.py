@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from rpexplore.export.static_traces import (
+from rpexplore.export.report.static_traces import (
     DASHES,
     POINTS,
     TEXT,

@@ -6,14 +6,14 @@ import sys
 import zlib
 
 import pytest
+from tests.export.test_report import Page
 
 from rpexplore.errors import ExportError
-from rpexplore.export import pdf as pdf_module
-from rpexplore.export.pdf import pdf, what_is_missing
-from rpexplore.export.report import report, still_html
+from rpexplore.export.report import pdf as pdf_module
+from rpexplore.export.report.pdf import pdf, what_is_missing
+from rpexplore.export.report.report import report, still_html
 from tests.export.needs import needs_pdf
 from tests.export.scenarios import SCENARIOS
-from tests.export.test_report import Page
 
 
 def contents(name: str):

@@ -8,7 +8,7 @@ import numpy as np
 from rpexplore.analysis.budget_units import plain
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
-from rpexplore.export.own_files import OwnFiles, own_files
+from rpexplore.export.reproduction.custom_basis_files import OwnFiles, own_files
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.basis_choices import Asking

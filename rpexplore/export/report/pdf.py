@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from rpexplore.errors import ExportError
-from rpexplore.export.report import MOST_ROWS_STILL, Report, still_html
+from rpexplore.export.report.report import MOST_ROWS_STILL, Report, still_html
 
 _MOMENT = datetime(1980, 1, 1, tzinfo=UTC)  # of attached files: the same plan, the same report
 
@@ -59,7 +59,7 @@ def pdf(made: Report) -> bytes:
         raise ExportError(f"{missing}.")
     import weasyprint
 
-    from rpexplore.export.static_charts import svg
+    from rpexplore.export.report.static_charts import svg
 
     images = {chart: _data_uri(svg(chart.figure)) for chart in made.charts}
     document = weasyprint.HTML(

@@ -7,7 +7,7 @@ from rpexplore.analysis import distributions, fairness, rankings, shadow_prices
 from rpexplore.analysis import variance_by_size as cell_variances
 from rpexplore.analysis.forecast import SCHEMES, Forecast, plain, scheme_of
 from rpexplore.common.formatting import plural, share_in_words
-from rpexplore.export.section import Chart, Numbers, Points, Section, counts
+from rpexplore.export.report.section import Chart, Numbers, Points, Section, counts
 from rpexplore.figures import accuracy_by_attribute as attribute_figures
 from rpexplore.figures import distributions as curves
 from rpexplore.figures import shadow_prices as shares

@@ -7,7 +7,7 @@ from rpexplore.common.formatting import plural
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.provenance import found_in_words
-from rpexplore.export.section import Facts, Numbers, Section
+from rpexplore.export.report.section import Facts, Numbers, Section
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.plan import Plan
 from rpexplore.workload.bases import Basis

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis.accuracy import csv_of_tables
-from rpexplore.export.recipe import Recipe
+from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.scenarios.basis_choices import Asking
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import table_from_text, texts_of_tables, workload_from_csv

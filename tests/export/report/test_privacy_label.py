@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 import rpexplore as rp
-from rpexplore.export.label import epsilons, label
-from rpexplore.export.section import Beside, Facts, Points
+from rpexplore.export.report.privacy_label import epsilons, label
+from rpexplore.export.report.section import Beside, Facts, Points
 from rpexplore.privacy import conversions as privacy
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.provenance import except_found
-from rpexplore.export.literals import call, literal, wrapped
-from rpexplore.export.recipe import Recipe, budget_texts
-from rpexplore.export.script_tables import needs_tables_csv, workload_source
+from rpexplore.export.reproduction.literals import call, literal, wrapped
+from rpexplore.export.reproduction.recipe import Recipe, budget_texts
+from rpexplore.export.reproduction.script_tables import needs_tables_csv, workload_source
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.losses.loss_text import options_of_loss
 from rpexplore.planning.plan import Plan

@@ -5,7 +5,7 @@ import platform
 from importlib.metadata import version
 
 from rpexplore.common.formatting import rounded
-from rpexplore.export.section import Facts, Section
+from rpexplore.export.report.section import Facts, Section
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.verification import Verification
 

@@ -1,0 +1,1 @@
+"""How a plan is made again: as a script, as commands."""
