@@ -9,7 +9,7 @@ import streamlit as st
 from pages._session import change_domain, current, revision, say
 from pages._task import Note, Task, follow
 from rpexplore.common.formatting import plural
-from rpexplore.data.columns import FoundValues, Header, found_values
+from rpexplore.data.files.columns import FoundValues, Header, found_values
 from rpexplore.domain.domain import Domain
 from rpexplore.scenarios import schema_import as schema_sources
 

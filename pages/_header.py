@@ -6,7 +6,7 @@ from pages._columns import take
 from pages._places import path_of
 from pages._session import current, escaped
 from rpexplore.common.formatting import plural
-from rpexplore.data.columns import MOST_VALUES, Header, read_header
+from rpexplore.data.files.columns import MOST_VALUES, Header, read_header
 from rpexplore.errors import DataError
 
 NAMES, FOUND = "Names only", "Names, and the values found in the records"

@@ -9,9 +9,9 @@ from pages._places import path_of
 from pages._run import Run
 from pages._session import escaped, kept
 from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.data.connections import connection_named, names_there, secrets_file
-from rpexplore.data.engine_source import EngineSource
-from rpexplore.data.file_source import FileSource
+from rpexplore.data.databases.connections import connection_named, names_there, secrets_file
+from rpexplore.data.databases.source import EngineSource
+from rpexplore.data.files.file_source import FileSource
 from rpexplore.data.source import Source
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError

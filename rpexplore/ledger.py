@@ -17,8 +17,8 @@ from typing import TypeAlias
 
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import rounded, text_of_path
-from rpexplore.data.listing import LEDGER
-from rpexplore.data.sources import AnySource, source_of
+from rpexplore.data.files.listing import LEDGER
+from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.errors import LedgerError
 from rpexplore.planning.plan import Plan
 from rpexplore.queries.plan import QueryPlan

@@ -8,8 +8,8 @@ import numpy as np
 from rpexplore.charge import Charge, DryRun, Progress, refuse_broken
 from rpexplore.common.exact_numbers import Exact
 from rpexplore.data.counts import Counts
+from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import PersonRule, Stamp
-from rpexplore.data.sources import AnySource, source_of
 from rpexplore.errors import ReleaseError
 from rpexplore.new_folder import check_new, check_room
 from rpexplore.queries.plan import QueryPlan

@@ -29,8 +29,8 @@ from rpexplore.charge import (
 from rpexplore.common.exact_numbers import Exact
 from rpexplore.common.parallel import in_order
 from rpexplore.data.counts import Counts
+from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import PersonRule, Stamp
-from rpexplore.data.sources import AnySource, source_of
 from rpexplore.errors import ReleaseError
 from rpexplore.ledger import Ledger
 from rpexplore.measured_file import (

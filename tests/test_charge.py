@@ -6,7 +6,7 @@ import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.charge import Charge
-from rpexplore.data.file_source import FileSource
+from rpexplore.data.files.file_source import FileSource
 from rpexplore.errors import LedgerError
 from rpexplore.ledger import Ledger
 from rpexplore.planning import plan

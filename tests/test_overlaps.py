@@ -3,7 +3,7 @@
 import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
-from rpexplore.data.file_source import FileSource
+from rpexplore.data.files.file_source import FileSource
 from rpexplore.errors import LedgerError
 from rpexplore.ledger import FILENAME, Ledger
 from rpexplore.overlaps import refuse_overlaps

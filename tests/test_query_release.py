@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import rpexplore
 from rpexplore import Attribute, Budget, Categories, Domain, Integers, SumOfVariances, Workload
 from rpexplore.data.counts import Counts
-from rpexplore.data.file_source import FileSource
+from rpexplore.data.files.file_source import FileSource
 from rpexplore.errors import DataError, DomainError, LedgerError, PlanError, ReleaseError
 from rpexplore.ledger import Ledger
 from rpexplore.queries.plan import QueryPlan

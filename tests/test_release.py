@@ -38,7 +38,7 @@ from rpexplore import (
     Workload,
 )
 from rpexplore.data.counts import Counts
-from rpexplore.data.file_source import FileSource
+from rpexplore.data.files.file_source import FileSource
 from rpexplore.errors import (
     BudgetError,
     DataError,

@@ -62,9 +62,9 @@ Resume = Annotated[
 
 def source_from_options(data: Path | None, database: str | None, table: str | None) -> "Source":
     """The records: those of a path, or of a table in a database."""
-    from rpexplore.data.connections import connection_named
-    from rpexplore.data.engine_source import EngineSource
-    from rpexplore.data.file_source import FileSource
+    from rpexplore.data.databases.connections import connection_named
+    from rpexplore.data.databases.source import EngineSource
+    from rpexplore.data.files.file_source import FileSource
 
     if (data is None) == (database is None):
         got = "neither" if data is None else "both"

@@ -1,1 +1,1 @@
-"""Where records live: read from files, checked against the domain, counted exactly."""
+"""From records to exact counts. Planning never reaches this package."""

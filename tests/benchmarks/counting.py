@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rpexplore.data.file_source import FileSource
+from rpexplore.data.files.file_source import FileSource
 from rpexplore.domain.attribute import Attribute, Categories, Integers
 from rpexplore.domain.domain import Domain
 from tests.benchmarks.measure import Row, peak_gigabytes

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 import rpexplore as rp
 from rpexplore.data.counts import Counts
-from rpexplore.data.engine_source import EngineSource
+from rpexplore.data.databases.source import EngineSource
 from tests.benchmarks.measure import Row, once
-from tests.data.engines import in_duckdb, running_postgres
+from tests.data.databases.servers import in_duckdb, running_postgres
 
 _SIZES = (2, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 12, 15, 18, 20)
 _RECORDS = 1_000_000

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
-from rpexplore.data.engine_coding import BLANKS
+from rpexplore.data.databases.coding import BLANKS
 
 DAY = datetime.date
 TEXTS = [

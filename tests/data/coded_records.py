@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from rpexplore.data.coding import coders
-from rpexplore.data.files import batches, readable
+from rpexplore.data.files.batches import batches, readable
 from rpexplore.domain.domain import Domain
 
 

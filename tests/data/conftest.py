@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.data.engines import Server, running_postgres, running_spark
+from tests.data.databases.servers import Server, running_postgres, running_spark
 
 
 @pytest.fixture(scope="session")

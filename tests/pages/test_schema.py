@@ -5,7 +5,7 @@ import threading
 import pytest
 
 import rpexplore as rp
-from rpexplore.data.columns import found_values
+from rpexplore.data.files.columns import found_values
 from rpexplore.domain.attribute import Bins, Categories, Integers
 from rpexplore.scenarios.scenario import TableSetting
 
@@ -278,7 +278,7 @@ def disabled(session, label):
 
 
 def test_columns_come_in_by_name_only(app, small, data, monkeypatch):
-    monkeypatch.setattr("rpexplore.data.columns.batches", None)  # no record can be read
+    monkeypatch.setattr("rpexplore.data.files.columns.batches", None)  # no record can be read
     session = choose_columns(app("schema", small), data, [])
     assert session.multiselect(key="columns to take").options == ["id", "sex", "size", "word"]
     assert disabled(session, "Replace the schema")

@@ -12,8 +12,8 @@ import pytest
 
 from rpexplore import Attribute, Categories, Domain
 from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.data import columns as module
-from rpexplore.data.columns import (
+from rpexplore.data.files import columns as module
+from rpexplore.data.files.columns import (
     MOST_LETTERS,
     MOST_NUMBERS,
     MOST_VALUES,

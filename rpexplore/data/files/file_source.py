@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from rpexplore.common.formatting import text_of_path
 from rpexplore.data.coding import Coder, coders
-from rpexplore.data.counting import Codes, counts_of
 from rpexplore.data.counts import Counts
-from rpexplore.data.files import batches, columns_of, readable
-from rpexplore.data.listing import record_files
-from rpexplore.data.persons import kept_records
+from rpexplore.data.files.batches import batches, columns_of, readable
+from rpexplore.data.files.counting import Codes, counts_of
+from rpexplore.data.files.listing import record_files
+from rpexplore.data.files.persons import kept_records
 from rpexplore.data.source import PersonRule, Progress, Stamp
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from rpexplore.data.blocks import Places, blocks
 from rpexplore.data.counts import Counts
-from rpexplore.data.engine_coding import MISSING, UNKNOWN, Value
+from rpexplore.data.databases.coding import MISSING, UNKNOWN, Value
 from rpexplore.data.source import PersonRule
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rpexplore.data.file_source import FileSource
+from rpexplore.data.files.file_source import FileSource
 from rpexplore.data.source import Source
 
 AnySource = str | Path | Source

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from rpexplore.data.csv_files import csv_batches, csv_header
-from rpexplore.data.listing import RecordFile, record_files
+from rpexplore.data.files.csv_batches import csv_batches, csv_header
+from rpexplore.data.files.listing import RecordFile, record_files
 from rpexplore.errors import DataError
 
 Progress = Callable[[float], None]

@@ -8,12 +8,12 @@ import pytest
 
 from rpexplore import Attribute, Bins, Categories, Domain
 from rpexplore.data.counts import Counts
-from rpexplore.data.engine_coding import BLANKS
-from rpexplore.data.engine_source import EngineSource
-from rpexplore.data.file_source import FileSource
+from rpexplore.data.databases.coding import BLANKS
+from rpexplore.data.databases.source import EngineSource
+from rpexplore.data.files.file_source import FileSource
 from rpexplore.errors import DataError
 from tests.data import awkward
-from tests.data.engines import in_duckdb, in_spark
+from tests.data.databases.servers import in_duckdb, in_spark
 
 
 @pytest.fixture(scope="module")

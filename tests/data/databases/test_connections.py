@@ -5,7 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from rpexplore.data.connections import Connection, connection_named, names_there, secrets_file
+from rpexplore.data.databases.connections import (
+    Connection,
+    connection_named,
+    names_there,
+    secrets_file,
+)
 from rpexplore.errors import DataError
 
 PASSWORD = "s3cr3t/p%40ss"

@@ -16,9 +16,9 @@ from typing import Any
 from rpexplore.common.formatting import text_of_path
 from rpexplore.data.blocks import maximal
 from rpexplore.data.coding import coders
-from rpexplore.data.connections import Connection
 from rpexplore.data.counts import Counts
-from rpexplore.data.engine_session import Session, engine_errors, opened, parts_of
+from rpexplore.data.databases.connections import Connection
+from rpexplore.data.databases.session import Session, engine_errors, opened, parts_of
 from rpexplore.data.source import PersonRule, Progress, Stamp
 from rpexplore.domain.attribute import Categories
 from rpexplore.domain.domain import Domain
@@ -103,8 +103,8 @@ class EngineSource:
         }
         with self._opened() as (session, table), ExitStack() as held:
             # Of an optional extra.
-            from rpexplore.data.engine_coding import coded
-            from rpexplore.data.engine_counting import Tally, ranked, refuse_too_many, statement
+            from rpexplore.data.databases.coding import coded
+            from rpexplore.data.databases.counting import Tally, ranked, refuse_too_many, statement
 
             refuse_too_many(wanted, sizes)
             needed = [domain.names[place] for place in places]
@@ -172,8 +172,8 @@ def _whose(table: Any, rule: PersonRule, engine: str) -> dict[str, Any]:
     """Whose a record is, null if nobody's, and by what theirs are ordered."""
     import ibis
 
-    from rpexplore.data.engine_coding import as_text, hexed
-    from rpexplore.data.engine_counting import ORDER, PERSON
+    from rpexplore.data.databases.coding import as_text, hexed
+    from rpexplore.data.databases.counting import ORDER, PERSON
 
     column = table[rule.column]
     kind = column.type()

@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
-from rpexplore.data import engine_counting, engine_session
-from rpexplore.data.connections import Connection
-from rpexplore.data.engine_source import EngineSource
+from rpexplore.data.databases import counting as engine_counting
+from rpexplore.data.databases import session as engine_session
+from rpexplore.data.databases.connections import Connection
+from rpexplore.data.databases.source import EngineSource
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError, DomainError
-from tests.data.engines import Server, in_duckdb, in_spark, running_postgres
+from tests.data.databases.servers import Server, in_duckdb, in_spark, running_postgres
 
 SEX = ("m", "f", "ünïcode, x")
 DOMAIN = Domain(

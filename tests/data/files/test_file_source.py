@@ -18,10 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
-from rpexplore.data import file_source, files
-from rpexplore.data.columns import found_values, read_header
 from rpexplore.data.counts import Counts
-from rpexplore.data.file_source import FileSource
+from rpexplore.data.files import batches as files
+from rpexplore.data.files import file_source
+from rpexplore.data.files.columns import found_values, read_header
+from rpexplore.data.files.file_source import FileSource
 from rpexplore.data.source import PersonRule, Source
 from rpexplore.errors import DataError
 

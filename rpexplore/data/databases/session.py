@@ -16,7 +16,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from rpexplore.data.connections import Connection
+from rpexplore.data.databases.connections import Connection
 from rpexplore.data.source import Progress
 from rpexplore.errors import DataError, RpexploreError
 

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rpexplore.data.connections import Connection
-from rpexplore.data.engine_source import EngineSource
+from rpexplore.data.databases.connections import Connection
+from rpexplore.data.databases.source import EngineSource
 
 SQL_TYPES = {
     pa.string(): "text",

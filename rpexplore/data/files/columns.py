@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from rpexplore.data.coding import as_text, of_known_type
-from rpexplore.data.csv_files import csv_header
-from rpexplore.data.files import batches, readable
-from rpexplore.data.listing import record_files
+from rpexplore.data.files.batches import batches, readable
+from rpexplore.data.files.csv_batches import csv_header
+from rpexplore.data.files.listing import record_files
 from rpexplore.errors import DataError
 
 MOST_VALUES = 100  # of one column; more are an identifier, a measurement or free text

@@ -1,0 +1,1 @@
+"""Records in databases: counted where they are."""
