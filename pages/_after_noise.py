@@ -10,7 +10,7 @@ from rpexplore.postprocess.combined import combined
 from rpexplore.postprocess.combined_folder import opened, write_combined
 from rpexplore.postprocess.estimates import Estimates
 from rpexplore.postprocess.processed_folder import processed
-from rpexplore.release import Release
+from rpexplore.releases.table_release import Release
 
 
 def after_the_noise(source: Release | Estimates, folder: Path) -> None:

@@ -7,8 +7,8 @@ import streamlit as st
 from pages._run import Job
 from pages._session import escaped
 from pages._task import Note, Task, has_ended
-from rpexplore.charge import DryRun
-from rpexplore.release import dry_run
+from rpexplore.releases.charged_run import DryRun
+from rpexplore.releases.table_release import dry_run
 
 KEPT = "dry run"
 

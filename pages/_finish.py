@@ -5,9 +5,9 @@ import streamlit as st
 from pages._opened import open_folder
 from pages._session import escaped
 from pages._task import Note, Task, has_ended
-from rpexplore.ledger import Ledger
-from rpexplore.ledger import Run as Entry
-from rpexplore.release import Release, resume
+from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger import Run as Entry
+from rpexplore.releases.table_release import Release, resume
 
 TASK = "finishing"
 

@@ -9,7 +9,7 @@ from pages._session import change, current, escaped
 from rpexplore.analysis import workload_grid as workload_grids
 from rpexplore.common.formatting import count_in_words, plural
 from rpexplore.planning.plan import Plan
-from rpexplore.release_size import Fit, ReleaseSize, Remedy, computer_memory
+from rpexplore.releases.feasibility import Fit, ReleaseSize, Remedy, computer_memory
 
 HERE = "workload"
 

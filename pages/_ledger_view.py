@@ -6,9 +6,9 @@ from pages._exhibit import listing
 from pages._session import escaped
 from rpexplore.common.formatting import plural
 from rpexplore.errors import RpexploreError
-from rpexplore.ledger import Account, Ledger
-from rpexplore.ledger_frames import datasets, runs
 from rpexplore.planning.plan import Plan
+from rpexplore.releases.ledger import Account, Ledger
+from rpexplore.releases.ledger_frames import datasets, runs
 
 
 def ledger_view(planned: Plan, ledger: Ledger, account: Account) -> None:

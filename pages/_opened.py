@@ -10,7 +10,7 @@ from pages._session import current, escaped
 from pages._task import worked_out
 from rpexplore.common.formatting import capitalised
 from rpexplore.postprocess.results import AnyTables, Results, opened_results
-from rpexplore.release import Release
+from rpexplore.releases.table_release import Release
 
 SESSION, FOLDER = "The release of this session", "A folder"
 

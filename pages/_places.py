@@ -14,10 +14,10 @@ from rpexplore.common.exact_numbers import exact_fraction
 from rpexplore.common.formatting import data_size
 from rpexplore.data.source import Source
 from rpexplore.errors import RpexploreError
-from rpexplore.ledger import FILENAME, Account, Ledger
 from rpexplore.planning.plan import Plan
-from rpexplore.release import can_be_resumed
-from rpexplore.release_folder import BYTES_PER_CELL
+from rpexplore.releases.ledger import FILENAME, Account, Ledger
+from rpexplore.releases.table_folder import BYTES_PER_CELL
+from rpexplore.releases.table_release import can_be_resumed
 
 RELEASES = Path("releases")
 

@@ -13,9 +13,9 @@ from pages._session import escaped
 from pages._task import follow
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.data.source import Source
-from rpexplore.ledger import Account, Ledger
 from rpexplore.planning.plan import Plan
-from rpexplore.release import BOOKED, can_be_resumed
+from rpexplore.releases.ledger import Account, Ledger
+from rpexplore.releases.table_release import BOOKED, can_be_resumed
 
 
 def account_line(planned: Plan, account: Account, typed_cap: Fraction | None) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 from pages._task import Note, Task
 from rpexplore.common.formatting import rounded, text_of_path
 from rpexplore.data.source import PersonRule, Source, Stamp
-from rpexplore.ledger import Account, Ledger
 from rpexplore.planning.plan import Plan
-from rpexplore.release import BOOKED, DRAWN, Release, release
+from rpexplore.releases.ledger import Account, Ledger
+from rpexplore.releases.table_release import BOOKED, DRAWN, Release, release
 
 # The runs that are going, by their records: one list for all sessions of the server. Every session
 # may read it, so it holds nothing but since when.

@@ -15,7 +15,7 @@ from types import ModuleType
 
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.plan import Plan
-from rpexplore.release import release, resume
+from rpexplore.releases.table_release import release, resume
 
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(["tests.stopped_runs"])

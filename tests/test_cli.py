@@ -21,13 +21,13 @@ from rpexplore.cli import cli, options, output, verbs
 from rpexplore.common import webapp_files as webapp_location
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError, RpexploreError
-from rpexplore.ledger import Ledger
 from rpexplore.planning import planner
 from rpexplore.planning.losses.base import SumOfVariances
 from rpexplore.planning.losses.p_norm import PNorm
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
-from rpexplore.release import Release
+from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.table_release import Release
 from rpexplore.workload.bases import Prefix, Ranges
 from rpexplore.workload.custom_basis import Own
 from rpexplore.workload.table_text import title
@@ -459,11 +459,11 @@ def test_a_stop_or_failure_after_booking_says_that_it_stays_charged(planned, mon
         raise OSError(28, "No space left on device", "out")
 
     command = ["release", "plan.json", "records.csv", "--out", "out"]
-    monkeypatch.setattr("rpexplore.release.write_measured", stop)
+    monkeypatch.setattr("rpexplore.releases.table_release.write_measured", stop)
     stopped = planned(*command)
     assert stopped.exit_code == 130
     assert stopped.stderr == "Stopped. The run was booked before: ρ = 0.1 stays charged.\n"
-    monkeypatch.setattr("rpexplore.release.write_measured", fail)
+    monkeypatch.setattr("rpexplore.releases.table_release.write_measured", fail)
     failed = planned(*command, "--json")
     assert failed.exit_code == 2
     told = json.loads(failed.stdout)["error"]
@@ -760,7 +760,7 @@ def test_ctrl_c_leaves_nothing_behind(planned):
     )
     measuring = started(
         *("release", "plan.json", "records.csv", "--out", "out", "--json"),
-        patch=ENDLESS.format(module="rpexplore.release", function="write_measured"),
+        patch=ENDLESS.format(module="rpexplore.releases.table_release", function="write_measured"),
     )
     for process in (planning, measuring):
         assert process.stdout is not None

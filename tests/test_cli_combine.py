@@ -14,9 +14,9 @@ from rpexplore.cli.output import Verbs
 from rpexplore.cli.postprocess import combine
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import ReleaseError
-from rpexplore.ledger import Ledger
 from rpexplore.postprocess.combined_folder import load_combined
-from rpexplore.release import release
+from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.table_release import release
 
 DOMAIN = rp.Domain(
     (

@@ -13,11 +13,11 @@ from rpexplore import Budget
 from rpexplore.cli.any_plan import says_queries
 from rpexplore.cli.query_options import named_presets
 from rpexplore.domain.domain import Domain
-from rpexplore.ledger import Ledger
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import query_optimum
-from rpexplore.query_release import QueryRelease
-from rpexplore.release import Release
+from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.query_release import QueryRelease
+from rpexplore.releases.table_release import Release
 from tests.test_cli import CODEBOOK, Program
 
 QUERY = ("--query", 'women: sex = "Female" @ 5', "--query", 'old: age = "old" ± 20')
@@ -331,7 +331,7 @@ def test_a_stop_after_booking_says_that_it_stays_charged(planned, monkeypatch):
         raise KeyboardInterrupt
 
     command = ["release", "queries.json", "records.csv", "--out", "out"]
-    monkeypatch.setattr("rpexplore.query_release.discrete_gaussian", stop)
+    monkeypatch.setattr("rpexplore.releases.query_release.discrete_gaussian", stop)
     stopped = planned(*command)
     assert stopped.exit_code == 130
     assert stopped.stderr == "Stopped. The run was booked before: ρ = 0.1 stays charged.\n"

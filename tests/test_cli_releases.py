@@ -7,14 +7,14 @@ import duckdb
 import pandas as pd
 import pytest
 
-from rpexplore.ledger import Ledger
-from rpexplore.release import Release
+from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.table_release import Release
 from tests.stopped_runs import killed
 from tests.test_cli import BUDGET, Program
 from tests.test_cli import planned as planned
 from tests.test_cli import run as run
 
-TABLE = "rpexplore.release_folder.FolderWriter.table"
+TABLE = "rpexplore.releases.table_folder.FolderWriter.table"
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def without_noise(monkeypatch):
     import numpy as np
 
     monkeypatch.setattr(
-        "rpexplore.measurement.discrete_gaussian",
+        "rpexplore.releases.measurement.discrete_gaussian",
         lambda size, gamma_squared: np.zeros(size, dtype=np.int64),
     )
 

@@ -60,7 +60,6 @@ BANNED_IN_PAGES = ["numpy", "scipy", "cvxpy", "math"]
 
 # Modules that have not moved yet, under the names they will have.
 MOVES = {
-    "charge": "releases.charged_run",
     "cli.enough": "cli.smallest_budget",
     "cli.facts": "cli.plan_facts",
     "cli.options": "cli.plan_options",
@@ -68,15 +67,6 @@ MOVES = {
     "cli.releases": "cli.release",
     "cli.source_options": "cli.release_options",
     "cli.verbs": "cli.main",
-    "contributions": "releases.contributions",
-    "envelope": "releases.envelope",
-    "ledger": "releases.ledger",
-    "ledger_frames": "releases.ledger_frames",
-    "manifest": "releases.manifest",
-    "measured_file": "releases.measurement_file",
-    "measurement": "releases.measurement",
-    "new_folder": "releases.atomic_folder",
-    "overlaps": "releases.ledger_overlaps",
     "postprocess.combined": "postprocessing.combination",
     "postprocess.combined_folder": "postprocessing.combination_folder",
     "postprocess.combined_readme": "postprocessing.combined_readme",
@@ -93,14 +83,6 @@ MOVES = {
     "postprocess.source": "postprocessing.measurement_source",
     "postprocess.stored_arrays": "postprocessing.stored_arrays",
     "postprocess.table_map": "postprocessing.table_map",
-    "query_release": "releases.query_release",
-    "query_release_folder": "releases.query_folder",
-    "query_release_readme": "releases.query_release_readme",
-    "release": "releases.table_release",
-    "release_folder": "releases.table_folder",
-    "release_readme": "releases.readme",
-    "release_size": "releases.feasibility",
-    "sampling": "releases.discrete_gaussian",
 }
 
 

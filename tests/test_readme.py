@@ -11,8 +11,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.queries.plan import QueryPlan
-from rpexplore.query_release import QueryRelease
-from rpexplore.release import Release
+from rpexplore.releases.query_release import QueryRelease
+from rpexplore.releases.table_release import Release
 from rpexplore.workload.bases import Hierarchy, Prefix, Windows
 from tests.stopped_runs import killed
 
@@ -109,7 +109,7 @@ def test_where_the_records_lie(folder):
     assert "nothing was charged" in found.stdout
     assert not Path("checked").exists()
     output = shlex.split(finish)[-1]
-    table = "rpexplore.release_folder.FolderWriter.table"
+    table = "rpexplore.releases.table_folder.FolderWriter.table"
     killed(table, 3, "plan.json", "sample_data/household.csv", output)
     subprocess.run([program, *shlex.split(finish)[1:]], check=True, stdout=subprocess.DEVNULL)
     assert Release.load(output).plan.sha256 == plan.sha256

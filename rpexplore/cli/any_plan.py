@@ -8,11 +8,11 @@ from typing import Any
 
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
-from rpexplore.ledger import AnyPlan
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.verification import Verification
 from rpexplore.queries import plan_file as query_plan_file
 from rpexplore.queries.plan import QueryPlan
+from rpexplore.releases.ledger import AnyPlan
 
 _FORMAT = re.compile(r'\s*\{\s*"format"\s*:\s*"([^"]*)"')
 
@@ -46,7 +46,8 @@ def verification_of(plan: AnyPlan) -> Verification:
 
 def run_of(plan: AnyPlan) -> Callable[..., Any]:
     """What releases by the plan: a function (data, output, **options)."""
-    from rpexplore import query_release, release
+    from rpexplore.releases import query_release
+    from rpexplore.releases import table_release as release
 
     if isinstance(plan, QueryPlan):
         return lambda *where, **more: query_release.release_queries(plan, *where, **more)
@@ -55,7 +56,8 @@ def run_of(plan: AnyPlan) -> Callable[..., Any]:
 
 def dry_run_of(plan: AnyPlan) -> Callable[..., Any]:
     """What does the same up to the booking: a function (data, output, **options)."""
-    from rpexplore import query_release, release
+    from rpexplore.releases import query_release
+    from rpexplore.releases import table_release as release
 
     if isinstance(plan, QueryPlan):
         return lambda *where, **more: query_release.dry_run_queries(plan, *where, **more)

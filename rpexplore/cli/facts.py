@@ -15,8 +15,8 @@ from rpexplore.cli.output import one_line, text_table
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import rounded, text_of_path
 from rpexplore.domain.domain import Domain
-from rpexplore.ledger import Account, AnyPlan, Run
 from rpexplore.planning.plan import Plan
+from rpexplore.releases.ledger import Account, AnyPlan, Run
 from rpexplore.scenarios.basis_choices import askings_of
 from rpexplore.scenarios.scenario import has_even_totals
 from rpexplore.workload.table_text import texts_of_tables, titles_in_words

@@ -50,10 +50,10 @@ def combine(
     from rpexplore.cli.facts import amount
     from rpexplore.common.exact_numbers import exact_text
     from rpexplore.common.formatting import plural
-    from rpexplore.new_folder import check_new
     from rpexplore.postprocess.combined import combined
     from rpexplore.postprocess.combined_folder import opened, write_combined
     from rpexplore.postprocess.estimates import Estimates
+    from rpexplore.releases.atomic_folder import check_new
 
     check_new(out)
     with progress("Reading the releases") as tell:

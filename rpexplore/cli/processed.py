@@ -43,10 +43,10 @@ def postprocess(
     their intervals. Costs no privacy.
     """
     from rpexplore.common.formatting import capitalised, plural, share_in_words
-    from rpexplore.new_folder import check_new
     from rpexplore.postprocess.combined_folder import opened
     from rpexplore.postprocess.nonnegative import GAP
     from rpexplore.postprocess.processed_folder import processed
+    from rpexplore.releases.atomic_folder import check_new
 
     if gap is not None and not nonnegative:
         raise RpexploreError("--gap goes with --nonnegative; leave it out, or ask for both.")

@@ -36,9 +36,9 @@ def release(
     from rpexplore.cli import any_plan
     from rpexplore.cli.facts import account_facts, amount, announcement, booked_since
     from rpexplore.common.exact_numbers import exact_text
-    from rpexplore.ledger import Ledger
-    from rpexplore.measured_file import MARKER
-    from rpexplore.new_folder import unfinished
+    from rpexplore.releases.atomic_folder import unfinished
+    from rpexplore.releases.ledger import Ledger
+    from rpexplore.releases.measurement_file import MARKER
 
     if out is None:
         raise RpexploreError("Name the folder for the tables: --out FOLDER.")
@@ -107,7 +107,7 @@ def _finish(
 ) -> None:
     """Finish a run that was stopped after its noise was drawn."""
     from rpexplore.cli import any_plan
-    from rpexplore.release import resume
+    from rpexplore.releases.table_release import resume
 
     if superfluous or dry_run:
         named = superfluous[0] if superfluous else "--dry-run"
@@ -138,7 +138,7 @@ def ledger(
     """
     from rpexplore.cli.facts import account_facts, account_text, run_facts
     from rpexplore.common.exact_numbers import exact_fraction
-    from rpexplore.ledger import Ledger
+    from rpexplore.releases.ledger import Ledger
 
     source = source_options.source_from_options(data, database, table)
     book = Ledger(ledger) if ledger is not None else Ledger.beside(source)

@@ -21,7 +21,7 @@ from rpexplore.postprocess.estimates import Estimates, Places
 from rpexplore.postprocess.noisy_marginal import NoisyMarginal
 from rpexplore.postprocess.same_records import RunOf, refuse_other_records
 from rpexplore.postprocess.source import refuse_unlike
-from rpexplore.release_folder import Release
+from rpexplore.releases.table_folder import Release
 
 _MANY_CELLS = 16  # of two different tables are hardly ever all within a half of each other
 

@@ -30,14 +30,14 @@ from rpexplore.common.parallel import in_order
 from rpexplore.domain.codebook import attributes_from_schema, schema_from_attributes
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError, RpexploreError
-from rpexplore.manifest import CONFIDENCE, file_entry
-from rpexplore.new_folder import check_new, check_room, new_folder
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocess.combined_readme import readme
 from rpexplore.postprocess.estimates import Estimates
 from rpexplore.postprocess.source import Source
 from rpexplore.postprocess.stored_arrays import read_arrays, write_arrays
-from rpexplore.release_folder import BYTES_PER_CELL, Release, table_path, write_cells
+from rpexplore.releases.atomic_folder import check_new, check_room, new_folder
+from rpexplore.releases.manifest import CONFIDENCE, file_entry
+from rpexplore.releases.table_folder import BYTES_PER_CELL, Release, table_path, write_cells
 
 KIND = ("rpexplore-combined", 1)
 

@@ -10,7 +10,7 @@ from rpexplore.common.exact_numbers import shown
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError
-from rpexplore.measurement import MAX_TABLE_CELLS
+from rpexplore.releases.measurement import MAX_TABLE_CELLS
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from rpexplore.errors import ReleaseError
-from rpexplore.manifest import file_entry
 from rpexplore.postprocess.processed_folder import KIND
+from rpexplore.releases.manifest import file_entry
 
 if TYPE_CHECKING:
     import pandas as pd

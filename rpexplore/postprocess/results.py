@@ -12,8 +12,8 @@ from rpexplore.errors import ReleaseError
 from rpexplore.postprocess import combined_folder, processed_folder
 from rpexplore.postprocess.estimates import Estimates
 from rpexplore.postprocess.processed_tables import ProcessedTables
-from rpexplore.query_release_folder import KIND as OF_QUERIES
-from rpexplore.release_folder import Release
+from rpexplore.releases.query_folder import KIND as OF_QUERIES
+from rpexplore.releases.table_folder import Release
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rpexplore.errors import LedgerError, ReleaseError
-from rpexplore.ledger import Ledger, Run
+from rpexplore.releases.ledger import Ledger, Run
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from rpexplore.analysis.released_cells import (
     vector_of,
 )
 from rpexplore.errors import WorkloadError
-from rpexplore.release_folder import label_columns, table_of_cells
+from rpexplore.releases.table_folder import label_columns, table_of_cells
 from tests.strategies import domains
 
 ATTRIBUTES = (

@@ -14,10 +14,10 @@ import pandas as pd
 
 import rpexplore as rp
 from rpexplore.data.counts import Counts
-from rpexplore.measurement import measured
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.postprocess.nonnegative import GAP, Nonnegative, nonnegative
 from rpexplore.postprocess.table_map import Contributions, subsets
+from rpexplore.releases.measurement import measured
 from tests.benchmarks.measure import Row, once, peak_gigabytes
 
 _DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import opendp.prelude as dp
 
-from rpexplore.sampling import discrete_gaussian
+from rpexplore.releases.discrete_gaussian import discrete_gaussian
 from tests.benchmarks.measure import REPEATS, Row, best_of_three
 
 SCALES = (10, 100, 1_000, 10_000, 1_000_000)

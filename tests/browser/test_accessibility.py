@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 import rpexplore as rp
 from rpexplore.postprocess.processed_folder import processed
-from rpexplore.release import release
+from rpexplore.releases.table_release import release
 from tests.browser.conftest import settled
 
 PAGES = [

@@ -11,8 +11,8 @@ from playwright.sync_api import Locator, Page, expect
 
 import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.ledger import Ledger
-from rpexplore.release import Release
+from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.table_release import Release
 from tests.browser.conftest import settled
 
 PATHS = [

@@ -12,9 +12,9 @@ import pytest
 import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.errors import ReleaseError
-from rpexplore.ledger import Ledger
-from rpexplore.release import Release
-from rpexplore.release import release as run_release
+from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_release import release as run_release
 from rpexplore.scenarios.scenario import Scenario
 
 

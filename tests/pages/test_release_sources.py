@@ -7,8 +7,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.ledger import Ledger
-from rpexplore.release import Release
+from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.table_release import Release
 from tests.stopped_runs import killed
 
 DATABASE = "A table of a database"
@@ -196,7 +196,7 @@ def test_a_stopped_run_is_finished_on_the_page(app, records, tmp_path):
     session = app("plan")
     session.planned.save(tmp_path / "plan.json")
     killed(
-        "rpexplore.release_folder.FolderWriter.table",
+        "rpexplore.releases.table_folder.FolderWriter.table",
         3,
         tmp_path / "plan.json",
         records,

@@ -13,7 +13,7 @@ from rpexplore.common.formatting import rounded
 from rpexplore.postprocess.combined_folder import load_combined
 from rpexplore.postprocess.processed_folder import processed
 from rpexplore.postprocess.processed_tables import ProcessedTables
-from rpexplore.release import Release, release
+from rpexplore.releases.table_release import Release, release
 from rpexplore.workload.bases import Prefix
 
 DOMAIN = rp.Domain(

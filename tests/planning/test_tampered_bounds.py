@@ -9,8 +9,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import PlanError, ReleaseError
-from rpexplore.new_folder import new_folder
 from rpexplore.queries.strategy import QueryStrategy
+from rpexplore.releases.atomic_folder import new_folder
 
 DOMAIN = rp.Domain.from_sizes({"a": 3, "b": 4, "c": 2})
 TABLES = rp.Workload.of(DOMAIN, [("a",), ("b", "c"), ("a", "b"), ()])

@@ -11,12 +11,12 @@ from scipy import stats
 import rpexplore as rp
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import ReleaseError
-from rpexplore.ledger import Ledger
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocess.combined import combined
 from rpexplore.postprocess.estimates import Estimates
 from rpexplore.postprocess.noisy_marginal import NoisyMarginal
 from rpexplore.postprocess.source import Source
+from rpexplore.releases.ledger import Ledger
 from tests.generalised import any_strategy
 from tests.oracles import subsets
 from tests.postprocess import dense

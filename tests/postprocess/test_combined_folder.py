@@ -23,7 +23,7 @@ from rpexplore.postprocess.combined import combined
 from rpexplore.postprocess.combined_folder import load_combined, opened, write_combined
 from rpexplore.postprocess.estimates import Estimates
 from rpexplore.postprocess.noisy_marginal import NoisyMarginal
-from rpexplore.release import Release, release
+from rpexplore.releases.table_release import Release, release
 from tests.generalised import any_plan
 from tests.postprocess import dense
 from tests.postprocess.test_estimates import CSV, DOMAIN

@@ -18,7 +18,7 @@ from rpexplore.postprocess.combined import combined
 from rpexplore.postprocess.combined_folder import write_combined
 from rpexplore.postprocess.estimates import Estimates
 from rpexplore.postprocess.processed_folder import processed
-from rpexplore.release import Release, release
+from rpexplore.releases.table_release import Release, release
 from rpexplore.workload.bases import Own, Prefix, Ranges
 from tests.generalised import question_matrix
 

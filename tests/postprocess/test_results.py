@@ -15,7 +15,7 @@ from rpexplore.postprocess.combined_folder import write_combined
 from rpexplore.postprocess.processed_folder import processed
 from rpexplore.postprocess.processed_tables import ProcessedTables
 from rpexplore.postprocess.results import Results, opened_results
-from rpexplore.release import Release, release
+from rpexplore.releases.table_release import Release, release
 from rpexplore.workload.bases import Prefix
 
 DOMAIN = rp.Domain(

@@ -6,8 +6,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import LedgerError, ReleaseError
-from rpexplore.ledger import Ledger
 from rpexplore.postprocess.same_records import RunOf, refuse_other_records
+from rpexplore.releases.ledger import Ledger
 
 DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 2})
 PLAN, OTHER = (

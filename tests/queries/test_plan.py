@@ -16,7 +16,7 @@ from rpexplore.queries.plan import LARGEST_GAMMA_SQUARED, QueryPlan
 from rpexplore.queries.planner import query_optimum, query_plan
 from rpexplore.queries.query_list import QueryList
 from rpexplore.queries.verification import verify_queries
-from rpexplore.sampling import LARGEST_GAMMA, discrete_gaussian
+from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
 from tests.query_lists import identity_and_sum, marginals, prefix, query_list, ranges
 from tests.strategies import budgets
 

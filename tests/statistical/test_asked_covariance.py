@@ -78,7 +78,7 @@ def simulated() -> tuple[Plan, np.ndarray]:
     truth = np.concatenate([table_matrix(workload, i) @ everything for i in range(len(workload))])
     counted, stock, errors = Counted(records), Stock(found), np.empty((RELEASES, len(truth)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rpexplore.measurement.discrete_gaussian", stock.draw)
+        patch.setattr("rpexplore.releases.measurement.discrete_gaussian", stock.draw)
         for number in range(RELEASES):
             errors[number] = tables_of(found, Drawn(found, counted)) - truth
     assert all(len(samples) == 0 for samples in stock.left.values())

@@ -15,7 +15,7 @@ import pytest
 from rpexplore import Budget
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import query_plan
-from rpexplore.query_release import _decoded, _measured
+from rpexplore.releases.query_release import _decoded, _measured
 from tests.exact_counts import counts_of
 from tests.query_lists import query_list, ranges
 from tests.statistical.test_release_covariance import (

@@ -22,12 +22,12 @@ import numpy as np
 import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
-from rpexplore.contributions import Contributions
 from rpexplore.data.counts import Counts
-from rpexplore.measurement import measured
 from rpexplore.planning import plan
 from rpexplore.planning.plan import Plan
-from rpexplore.sampling import discrete_gaussian
+from rpexplore.releases.contributions import Contributions
+from rpexplore.releases.discrete_gaussian import discrete_gaussian
+from rpexplore.releases.measurement import measured
 from tests.exact_counts import counts_of
 
 RELEASES = 10_000
@@ -101,7 +101,7 @@ def simulated() -> tuple[Plan, np.ndarray]:
     )
     counted, stock, errors = Counted(records), Stock(found), np.empty((RELEASES, len(truth)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rpexplore.measurement.discrete_gaussian", stock.draw)
+        patch.setattr("rpexplore.releases.measurement.discrete_gaussian", stock.draw)
         for number in range(RELEASES):
             errors[number] = tables_of(found, Drawn(found, counted)) - truth
     assert all(len(samples) == 0 for samples in stock.left.values())

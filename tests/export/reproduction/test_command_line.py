@@ -13,7 +13,7 @@ from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.cli import cli
 from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.custom_basis_files import own_files
-from rpexplore.release import Release
+from rpexplore.releases.table_release import Release
 from rpexplore.scenarios.scenario import Scenario
 from tests.export.scenarios import SCENARIOS
 

@@ -16,7 +16,7 @@ from rpexplore.export.reproduction.custom_basis_files import own_files
 from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.export.reproduction.script import python_script
 from rpexplore.export.reproduction.script_tables import needs_tables_csv
-from rpexplore.release import Release
+from rpexplore.releases.table_release import Release
 from rpexplore.scenarios.scenario import Scenario
 from tests import strategies
 from tests.export.scenarios import SCENARIOS, survey

@@ -10,7 +10,7 @@ import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.named_loss import NamedLoss
 from rpexplore.planning.planner import optimum
-from rpexplore.release import release
+from rpexplore.releases.table_release import release
 
 
 @pytest.fixture(scope="module")

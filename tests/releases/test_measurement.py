@@ -14,11 +14,11 @@ from rpexplore import Budget, Domain, Prefix, Ranges, SumOfVariances, Workload
 from rpexplore.common.decimals import Decimals
 from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
-from rpexplore.measurement import check_countable, check_measurable, measured
 from rpexplore.planning import plan
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.plan import Plan
-from rpexplore.sampling import LARGEST_GAMMA
+from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA
+from rpexplore.releases.measurement import check_countable, check_measurable, measured
 from tests.exact_counts import counts_of
 from tests.generalised import any_plan, any_strategy, asked_workloads
 from tests.oracles import kron
@@ -45,7 +45,7 @@ def without_noise(size, gamma_squared):
 
 @pytest.fixture
 def exact(monkeypatch):
-    monkeypatch.setattr("rpexplore.measurement.discrete_gaussian", without_noise)
+    monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", without_noise)
 
 
 @dataclass
@@ -68,7 +68,7 @@ def test_without_noise_the_exact_residual_is_measured(workload, seed, n_records)
     found = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
     records = records_of(workload.domain, n_records, seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rpexplore.measurement.discrete_gaussian", without_noise)
+        patch.setattr("rpexplore.releases.measurement.discrete_gaussian", without_noise)
         for residual in range(len(found.closure)):
             places = found.closure.attributes(residual)
             sizes = [int(workload.domain.sizes[place]) for place in places]
@@ -106,7 +106,7 @@ def test_the_sampler_is_asked_for_exactly_the_plans_noise(monkeypatch):
         asked.append((size, gamma_squared))
         return np.zeros(size, dtype=np.int64)
 
-    monkeypatch.setattr("rpexplore.measurement.discrete_gaussian", spy)
+    monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", spy)
     for residual in range(len(found.closure)):
         measured(found, residual, records_of(found.workload.domain, 3))
     texts = found.sigma_squared.texts()
@@ -139,7 +139,7 @@ def test_without_noise_the_integer_matrices_are_measured(workload, seed, n_recor
         return np.zeros(size, dtype=np.int64)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rpexplore.measurement.discrete_gaussian", spy)
+        patch.setattr("rpexplore.releases.measurement.discrete_gaussian", spy)
         for residual in range(len(found.closure)):
             places = found.closure.attributes(residual)
             factors = integer_matrices(found, places)
@@ -172,7 +172,7 @@ def test_what_all_residuals_cost_together_is_within_the_budget(workload, seed):
         return np.zeros(size, dtype=np.int64)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rpexplore.measurement.discrete_gaussian", spy)
+        patch.setattr("rpexplore.releases.measurement.discrete_gaussian", spy)
         for residual in range(len(found.closure)):
             measured(found, residual, records)
     sizes, costs = workload.domain.sizes.tolist(), []
@@ -239,7 +239,7 @@ def test_as_many_records_as_are_allowed_do_not_overflow(sizes, monkeypatch):
         check_countable(found, Crowd(most + most // 10**9))
     for noise in (2**55, -(2**55)):  # beyond what the sampler can return
         monkeypatch.setattr(
-            "rpexplore.measurement.discrete_gaussian",
+            "rpexplore.releases.measurement.discrete_gaussian",
             lambda size, gamma_squared, noise=noise: np.full(size, noise, dtype=np.int64),
         )
         for residual in range(len(found.closure)):
@@ -304,7 +304,7 @@ def test_as_many_records_as_are_allowed_do_not_overflow_strategies(sizes, asked,
     records = Together(most, strategies, tuple(sizes))
     for noise in (2**55, -(2**55)):  # beyond what the sampler can return
         monkeypatch.setattr(
-            "rpexplore.measurement.discrete_gaussian",
+            "rpexplore.releases.measurement.discrete_gaussian",
             lambda size, gamma_squared, noise=noise: np.full(size, noise, dtype=np.int64),
         )
         for residual in range(len(closure)):

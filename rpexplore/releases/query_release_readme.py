@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from rpexplore.common.formatting import plural
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.verification import query_guarantee
-from rpexplore.release_readme import other_in_words
+from rpexplore.releases.readme import other_in_words
 
 _TEXT = """# A release of noisy answers to a list of queries
 

@@ -33,8 +33,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from rpexplore.envelope import SLOT_BITS, TAIL_SLOTS, Envelope, block_bits, envelope, grid
 from rpexplore.errors import ReleaseError
+from rpexplore.releases.envelope import SLOT_BITS, TAIL_SLOTS, Envelope, block_bits, envelope, grid
 
 LARGEST_GAMMA = 2**46
 """gamma, the square root of `gamma_squared`, must be below this: it keeps every candidate below

@@ -18,7 +18,16 @@ from pathlib import Path
 
 import numpy as np
 
-from rpexplore.charge import (
+from rpexplore.common.exact_numbers import Exact
+from rpexplore.common.parallel import in_order
+from rpexplore.data.counts import Counts
+from rpexplore.data.files.source import AnySource, source_of
+from rpexplore.data.source import PersonRule, Stamp
+from rpexplore.errors import ReleaseError
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.verification import verify
+from rpexplore.releases.atomic_folder import check_new, check_room, resumed_folder, unfinished
+from rpexplore.releases.charged_run import (
     Charge,
     DryRun,
     Progress,
@@ -26,14 +35,14 @@ from rpexplore.charge import (
     note_finished,
     refuse_broken,
 )
-from rpexplore.common.exact_numbers import Exact
-from rpexplore.common.parallel import in_order
-from rpexplore.data.counts import Counts
-from rpexplore.data.files.source import AnySource, source_of
-from rpexplore.data.source import PersonRule, Stamp
-from rpexplore.errors import ReleaseError
-from rpexplore.ledger import Ledger
-from rpexplore.measured_file import (
+from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.measurement import (
+    all_measured,
+    check_countable,
+    check_measurable,
+    measured_cells,
+)
+from rpexplore.releases.measurement_file import (
     MARKER,
     PLAN,
     Drawn,
@@ -42,11 +51,7 @@ from rpexplore.measured_file import (
     write_marker,
     write_measured,
 )
-from rpexplore.measurement import all_measured, check_countable, check_measurable, measured_cells
-from rpexplore.new_folder import check_new, check_room, resumed_folder, unfinished
-from rpexplore.planning.plan import Plan
-from rpexplore.planning.verification import verify
-from rpexplore.release_folder import BYTES_PER_CELL, FolderWriter, Release
+from rpexplore.releases.table_folder import BYTES_PER_CELL, FolderWriter, Release
 
 __all__ = ["Release", "can_be_resumed", "dry_run", "release", "resume"]
 

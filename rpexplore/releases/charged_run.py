@@ -22,10 +22,10 @@ from rpexplore.data.counts import Counts
 from rpexplore.data.source import PersonRule, Source, Stamp
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError, LedgerError, PlanError, ReleaseError
-from rpexplore.ledger import AnyPlan, Ledger
-from rpexplore.new_folder import new_folder, unfinished
-from rpexplore.overlaps import refuse_overlaps
 from rpexplore.planning.verification import Verification
+from rpexplore.releases.atomic_folder import new_folder, unfinished
+from rpexplore.releases.ledger import AnyPlan, Ledger
+from rpexplore.releases.ledger_overlaps import refuse_overlaps
 
 Progress = Callable[[str, float], None]
 """What a run tells: what is being done, and which share of everything is done."""

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpexplore.common.formatting import count_in_words, data_size, duration, plural
-from rpexplore.measurement import MAX_CELLS, MAX_TABLE_CELLS
 from rpexplore.planning.mechanism.closure import MAX_INCIDENCES, MAX_LARGEST_ORDER
-from rpexplore.release_folder import BYTES_PER_CELL
+from rpexplore.releases.measurement import MAX_CELLS, MAX_TABLE_CELLS
+from rpexplore.releases.table_folder import BYTES_PER_CELL
 from rpexplore.workload.table_text import title
 from rpexplore.workload.workload import Workload
 

@@ -16,9 +16,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from rpexplore import sampling
 from rpexplore.errors import ReleaseError
-from rpexplore.sampling import LARGEST_GAMMA, discrete_gaussian
+from rpexplore.releases import discrete_gaussian as sampling
+from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
 
 SCALES = [
     Fraction(1, 10**400),

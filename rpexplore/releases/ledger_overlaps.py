@@ -7,7 +7,7 @@ from pathlib import Path
 from rpexplore.data.files.file_source import FileSource
 from rpexplore.data.source import Source
 from rpexplore.errors import LedgerError
-from rpexplore.ledger import FILENAME, Ledger
+from rpexplore.releases.ledger import FILENAME, Ledger
 
 
 def refuse_overlaps(ledger: Ledger, source: Source) -> None:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import PlanError, ReleaseError
-from rpexplore.measurement import MAX_CELLS, MAX_TABLE_CELLS, check_measurable
 from rpexplore.planning.mechanism.closure import MAX_INCIDENCES, MAX_LARGEST_ORDER
-from rpexplore.release_folder import BYTES_PER_CELL
-from rpexplore.release_size import Fit, ReleaseSize, computer_memory
+from rpexplore.releases.feasibility import Fit, ReleaseSize, computer_memory
+from rpexplore.releases.measurement import MAX_CELLS, MAX_TABLE_CELLS, check_measurable
+from rpexplore.releases.table_folder import BYTES_PER_CELL
 from rpexplore.scenarios.basis_choices import Asking
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.workload import Workload

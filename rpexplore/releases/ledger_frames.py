@@ -5,7 +5,7 @@ from fractions import Fraction
 import pandas as pd
 
 from rpexplore.common.formatting import rounded
-from rpexplore.ledger import Account, Ledger
+from rpexplore.releases.ledger import Account, Ledger
 
 
 def runs(account: Account, records_factor: int) -> pd.DataFrame:

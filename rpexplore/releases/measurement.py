@@ -11,7 +11,7 @@ from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.plan import Plan
-from rpexplore.sampling import LARGEST_GAMMA, discrete_gaussian
+from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
 
 MAX_TABLE_CELLS = 50_000_000
 MAX_CELLS = 400_000_000

@@ -5,10 +5,10 @@ import pytest
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.data.files.file_source import FileSource
 from rpexplore.errors import LedgerError
-from rpexplore.ledger import FILENAME, Ledger
-from rpexplore.overlaps import refuse_overlaps
 from rpexplore.planning import plan
-from rpexplore.release import release
+from rpexplore.releases.ledger import FILENAME, Ledger
+from rpexplore.releases.ledger_overlaps import refuse_overlaps
+from rpexplore.releases.table_release import release
 
 PLAN = plan(
     Workload.all_up_to(Domain.from_sizes({"a": 2}), 1),

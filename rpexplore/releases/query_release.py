@@ -5,17 +5,17 @@ from pathlib import Path
 
 import numpy as np
 
-from rpexplore.charge import Charge, DryRun, Progress, refuse_broken
 from rpexplore.common.exact_numbers import Exact
 from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import PersonRule, Stamp
 from rpexplore.errors import ReleaseError
-from rpexplore.new_folder import check_new, check_room
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.verification import verify_queries
-from rpexplore.query_release_folder import QueryRelease, write_query_release
-from rpexplore.sampling import discrete_gaussian
+from rpexplore.releases.atomic_folder import check_new, check_room
+from rpexplore.releases.charged_run import Charge, DryRun, Progress, refuse_broken
+from rpexplore.releases.discrete_gaussian import discrete_gaussian
+from rpexplore.releases.query_folder import QueryRelease, write_query_release
 
 __all__ = ["QueryRelease", "dry_run_queries", "release_queries"]
 

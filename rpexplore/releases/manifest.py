@@ -16,7 +16,7 @@ from typing import Any
 
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import ReleaseError
-from rpexplore.ledger import AnyPlan
+from rpexplore.releases.ledger import AnyPlan
 
 CONFIDENCE = 0.95  # of the intervals in all files of a release
 

@@ -22,17 +22,17 @@ from rpexplore import Attribute, Budget, Categories, Domain, Integers, SumOfVari
 from rpexplore.data.counts import Counts
 from rpexplore.data.files.file_source import FileSource
 from rpexplore.errors import DataError, DomainError, LedgerError, PlanError, ReleaseError
-from rpexplore.ledger import Ledger
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import query_plan
 from rpexplore.queries.query_list import QueryList
-from rpexplore.query_release import QueryRelease, release_queries
-from rpexplore.release import Release, release
+from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.query_release import QueryRelease, release_queries
+from rpexplore.releases.table_release import Release, release
 from tests.queries.test_plan import query_lists
 from tests.query_lists import query_list
 from tests.strategies import workloads
 
-NOISE = "rpexplore.query_release.discrete_gaussian"
+NOISE = "rpexplore.releases.query_release.discrete_gaussian"
 DOMAIN = Domain(
     (
         Attribute("sex", Categories(("f", "m"), ("female", "male"))),
@@ -186,7 +186,9 @@ def test_two_releases_differ_and_noise_is_the_operating_systems(data, output, mo
         drawn.append(size)
         return urandom(size)
 
-    monkeypatch.setitem(rpexplore.sampling.discrete_gaussian.__kwdefaults__, "random_bytes", spy)
+    monkeypatch.setitem(
+        rpexplore.releases.discrete_gaussian.discrete_gaussian.__kwdefaults__, "random_bytes", spy
+    )
     one, two = (release_queries(PLAN, data, output.with_name(name)) for name in "ab")
     assert one.measurements.tolist() != two.measurements.tolist()
     assert sum(drawn) >= 2 * 16 * len(PLAN.strategy.integers)
@@ -370,7 +372,7 @@ def test_a_run_is_on_disk_before_the_noise(data, output, monkeypatch):
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError])
 @pytest.mark.parametrize(
-    "where", [NOISE, "rpexplore.query_release.write_query_release", "json.dump"]
+    "where", [NOISE, "rpexplore.releases.query_release.write_query_release", "json.dump"]
 )
 def test_an_interrupted_run_stays_charged_and_leaves_nothing(
     error, where, data, output, monkeypatch
@@ -503,7 +505,7 @@ def test_all_counts_of_tables_agree_with_queries_for_them(tmp_path_factory, work
     single = query_plan(queries, budget=Budget(rho=1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(NOISE, no_noise)
-        patch.setattr("rpexplore.measurement.discrete_gaussian", no_noise)
+        patch.setattr("rpexplore.releases.measurement.discrete_gaussian", no_noise)
         table = release(every, folder / "records.csv", folder / "tables").table(domain.names)
         found = release_queries(single, folder / "records.csv", folder / "queries").answers
     assert np.allclose(table["value"], found["answer"], atol=1e-6)

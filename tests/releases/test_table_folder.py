@@ -28,11 +28,11 @@ from rpexplore import (
     Workload,
 )
 from rpexplore.errors import ReleaseError
-from rpexplore.new_folder import check_new, new_folder
 from rpexplore.planning import plan
 from rpexplore.planning.plan import Plan
-from rpexplore.release import Release, release
-from rpexplore.release_folder import table_path
+from rpexplore.releases.atomic_folder import check_new, new_folder
+from rpexplore.releases.table_folder import table_path
+from rpexplore.releases.table_release import Release, release
 from rpexplore.workload.query_matrix import questions
 
 ODD_NAMES = (

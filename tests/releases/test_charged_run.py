@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
-from rpexplore.charge import Charge
 from rpexplore.data.files.file_source import FileSource
 from rpexplore.errors import LedgerError
-from rpexplore.ledger import Ledger
 from rpexplore.planning import plan
+from rpexplore.releases.charged_run import Charge
+from rpexplore.releases.ledger import Ledger
 
 DOMAIN = Domain.from_sizes({"a": 2})
 PLAN = plan(Workload.all_up_to(DOMAIN, 1), loss=SumOfVariances(), budget=Budget(rho="1/2"))

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import LedgerError
-from rpexplore.ledger import FILENAME, Account, Ledger
-from rpexplore.ledger_frames import datasets, runs
 from rpexplore.planning import plan
 from rpexplore.planning.plan import Plan
+from rpexplore.releases.ledger import FILENAME, Account, Ledger
+from rpexplore.releases.ledger_frames import datasets, runs
 
 
 def plan_with(**budget) -> Plan:
@@ -260,7 +260,7 @@ BOOKER = """
 import sys
 from fractions import Fraction
 from rpexplore.errors import LedgerError
-from rpexplore.ledger import Ledger
+from rpexplore.releases.ledger import Ledger
 from rpexplore.planning.plan import Plan
 data, plan = sys.argv[1], Plan.load(sys.argv[2])
 print("ready", flush=True)
@@ -358,7 +358,7 @@ def test_a_locked_ledger_is_refused(ledger, data, monkeypatch):
     other = connect(ledger.path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     monkeypatch.setattr(
-        "rpexplore.ledger.sqlite3.connect",
+        "rpexplore.releases.ledger.sqlite3.connect",
         lambda path, timeout, **options: connect(path, timeout=0.1, **options),
     )
     with pytest.raises(LedgerError, match="locked"):

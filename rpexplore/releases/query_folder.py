@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from rpexplore.manifest import CONFIDENCE, checked_manifest, file_entry, write_manifest
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.verification import query_guarantee
-from rpexplore.query_release_readme import query_readme
+from rpexplore.releases.manifest import CONFIDENCE, checked_manifest, file_entry, write_manifest
+from rpexplore.releases.query_release_readme import query_readme
 
 KIND = ("rpexplore-query-release", 1)
 

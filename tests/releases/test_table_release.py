@@ -48,10 +48,10 @@ from rpexplore.errors import (
     ReleaseError,
     WorkloadError,
 )
-from rpexplore.ledger import Ledger
 from rpexplore.planning import plan
 from rpexplore.planning.plan import Plan
-from rpexplore.release import Release, release, resume
+from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.table_release import Release, release, resume
 from tests.exact_counts import counts_of
 from tests.generalised import any_plan, asked_workloads, question_matrix
 from tests.oracles import kron
@@ -93,7 +93,7 @@ def no_noise(size, gamma_squared):
 
 @pytest.fixture
 def without_noise(monkeypatch):
-    monkeypatch.setattr("rpexplore.measurement.discrete_gaussian", no_noise)
+    monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", no_noise)
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def forbidden_noise(monkeypatch):
     def draw(*args, **options):
         raise AssertionError("noise was drawn")
 
-    monkeypatch.setattr("rpexplore.measurement.discrete_gaussian", draw)
+    monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", draw)
 
 
 def runs(data: Path, ledger: Path | None = None):
@@ -128,7 +128,7 @@ def test_without_noise_every_table_is_exact(tmp_path_factory, workload, seed, n_
     frame.to_csv(folder / "records.csv", index=False)
     found = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rpexplore.measurement.discrete_gaussian", no_noise)
+        patch.setattr("rpexplore.releases.measurement.discrete_gaussian", no_noise)
         done = release(found, folder / "records.csv", folder / "out")
     for position, table in enumerate(workload.tables):
         counts = truth.counts(workload.domain.positions(table))
@@ -216,7 +216,7 @@ def test_without_noise_every_answer_is_exact(tmp_path_factory, workload, seed, n
     frame.to_csv(folder / "records.csv", index=False)
     found = any_plan(workload, seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rpexplore.measurement.discrete_gaussian", no_noise)
+        patch.setattr("rpexplore.releases.measurement.discrete_gaussian", no_noise)
         done = release(found, folder / "records.csv", folder / "out")
     for position, table in enumerate(workload.tables):
         places = workload.places(position)
@@ -435,9 +435,11 @@ def test_noise_comes_from_nowhere_but_the_operating_system(data, output, monkeyp
     def broken(*args, **options):
         raise AssertionError("a seeded generator was used")
 
-    defaults = dict(rpexplore.sampling.discrete_gaussian.__kwdefaults__)
+    defaults = dict(rpexplore.releases.discrete_gaussian.discrete_gaussian.__kwdefaults__)
     assert defaults == {"random_bytes": os.urandom}
-    monkeypatch.setitem(rpexplore.sampling.discrete_gaussian.__kwdefaults__, "random_bytes", spy)
+    monkeypatch.setitem(
+        rpexplore.releases.discrete_gaussian.discrete_gaussian.__kwdefaults__, "random_bytes", spy
+    )
     monkeypatch.setattr("numpy.random.default_rng", broken)
     state = np.random.get_state()[1].tolist()
     done = release(PLAN, data, output)
@@ -613,10 +615,10 @@ def test_a_ledger_in_a_folder_that_may_not_be_written_to_is_refused(data, output
     """Emulated, since root may write anywhere."""
     connect = sqlite3.connect
     monkeypatch.setattr(
-        "rpexplore.ledger.sqlite3.connect",
+        "rpexplore.releases.ledger.sqlite3.connect",
         lambda path, **options: connect(f"file:{path}?mode=ro", uri=True, **options),
     )
-    monkeypatch.setattr("rpexplore.measurement.discrete_gaussian", None)
+    monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", None)
     with pytest.raises(LedgerError, match="can be written to"):
         release(PLAN, data, output)
     assert entries(data.parent) == ["records.csv"]
@@ -707,7 +709,7 @@ def test_a_run_is_on_disk_before_the_first_noise(data, output, monkeypatch):
         assert not output.exists()
         return no_noise(size, gamma_squared)
 
-    monkeypatch.setattr("rpexplore.measurement.discrete_gaussian", spy)
+    monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", spy)
     release(PLAN, data, output)
     assert len(seen) == len(PLAN.closure)
     assert all(states == ["started"] for states in seen)
@@ -716,7 +718,8 @@ def test_a_run_is_on_disk_before_the_first_noise(data, output, monkeypatch):
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError])
 @pytest.mark.parametrize(
-    "where", ["rpexplore.measurement.measured", "rpexplore.release.write_marker"]
+    "where",
+    ["rpexplore.releases.measurement.measured", "rpexplore.releases.table_release.write_marker"],
 )
 def test_an_interrupted_run_stays_charged_and_leaves_nothing(
     error, where, data, output, monkeypatch
@@ -744,7 +747,7 @@ def test_a_full_disk_is_told_in_one_sentence(data, output, monkeypatch):
     def full(*args, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("rpexplore.release.write_measured", full)
+    monkeypatch.setattr("rpexplore.releases.table_release.write_measured", full)
     with pytest.raises(ReleaseError, match="No space left on device"):
         release(PLAN, data, output)
     assert [run.state for run in runs(data)] == ["started"]
@@ -755,7 +758,7 @@ def test_what_fails_before_the_booking_is_not_said_to_be_charged(data, output, m
     def full(*args, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("rpexplore.ledger.Ledger.book", full)
+    monkeypatch.setattr("rpexplore.releases.ledger.Ledger.book", full)
     with pytest.raises(RpexploreError) as caught:
         release(PLAN, data, output)
     assert runs(data) == ()
@@ -765,9 +768,9 @@ def test_what_fails_before_the_booking_is_not_said_to_be_charged(data, output, m
 
 KILLED = """
 import os, signal, sys
-import rpexplore.measurement as module
+import rpexplore.releases.measurement as module
 from rpexplore.planning.plan import Plan
-from rpexplore.release import release
+from rpexplore.releases.table_release import release
 calls = []
 measured = module.measured
 def deadly(*args):
@@ -801,7 +804,7 @@ def test_an_output_that_appears_on_the_way_is_not_overwritten(data, output, monk
         (output / "precious").touch()
         return no_noise(size, gamma_squared)
 
-    monkeypatch.setattr("rpexplore.measurement.discrete_gaussian", meanwhile)
+    monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", meanwhile)
     with pytest.raises(ReleaseError, match="already something"):
         release(PLAN, data, output)
     assert entries(output) == ["precious"]
@@ -815,7 +818,7 @@ def test_an_output_that_appears_on_the_way_is_not_overwritten(data, output, monk
 
 def race(monkeypatch, *calls) -> list[Release | RpexploreError]:
     """Runs the calls at once, each held where its records have been read; what each gave."""
-    module = importlib.import_module("rpexplore.release")
+    module = importlib.import_module("rpexplore.releases.table_release")
     everybody, check = threading.Barrier(len(calls)), module.check_countable
 
     def wait(*args):
@@ -848,7 +851,7 @@ def test_of_two_runs_racing_for_the_last_of_the_cap_one_wins(data, output, monke
         drawn.append(size)
         return no_noise(size, gamma_squared)
 
-    monkeypatch.setattr("rpexplore.measurement.discrete_gaussian", spy)
+    monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", spy)
     outcomes = race(
         monkeypatch,
         lambda: release(PLAN, data, output),
@@ -971,7 +974,7 @@ def test_only_the_sampler_names_a_source_of_randomness():
     """Beyond the imports that test_layering checks: no keyword passes another source either."""
     package = Path(rpexplore.__file__).parent
     for path in package.rglob("*.py"):
-        if path.name == "sampling.py":
+        if path.name == "discrete_gaussian.py":
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.keyword):

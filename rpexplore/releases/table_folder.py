@@ -26,18 +26,18 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from rpexplore.contributions import Contributions
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError
-from rpexplore.manifest import CONFIDENCE, checked_manifest, file_entry, write_manifest
-from rpexplore.measured_file import MeasuredFile
 from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.query_covariance import normal_quantile, residuals_within
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.verification import guarantee
-from rpexplore.release_readme import readme
+from rpexplore.releases.contributions import Contributions
+from rpexplore.releases.manifest import CONFIDENCE, checked_manifest, file_entry, write_manifest
+from rpexplore.releases.measurement_file import MeasuredFile
+from rpexplore.releases.readme import readme
 from rpexplore.workload.bases import Basis, Hierarchy, Identity
 from rpexplore.workload.query_matrix import questions
 from rpexplore.workload.workload import AttributeSet

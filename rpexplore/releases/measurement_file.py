@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 
 from rpexplore.errors import ReleaseError
-from rpexplore.measurement import measured_cells, measured_shape
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.plan import Plan
+from rpexplore.releases.measurement import measured_cells, measured_shape
 
 MARKER, PLAN = "run/drawn.json", "plan.json"
 

@@ -11,13 +11,13 @@ import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import ReleaseError
-from rpexplore.ledger import Ledger
 from rpexplore.planning import plan
-from rpexplore.release import Release, can_be_resumed, release, resume
+from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.table_release import Release, can_be_resumed, release, resume
 from tests.stopped_runs import REFUSED, killed, limited, started
 
 DOMAIN = Domain.from_sizes({"a": 3, "b": 4, "c": 5, "d": 2})
-TABLE = "rpexplore.release_folder.FolderWriter.table"
+TABLE = "rpexplore.releases.table_folder.FolderWriter.table"
 PLAN = plan(Workload.all_up_to(DOMAIN, 3), loss=SumOfVariances(), budget=Budget(rho="1/2"))
 
 
@@ -42,7 +42,7 @@ def forbidden_noise(monkeypatch):
     def draw(*args, **options):
         raise AssertionError("noise was drawn")
 
-    monkeypatch.setattr("rpexplore.measurement.discrete_gaussian", draw)
+    monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", draw)
 
 
 def states(data: Path) -> list[str]:
@@ -72,14 +72,14 @@ def run_of(data: Path, output: Path) -> tuple[Path, Path, Path]:
 @pytest.mark.parametrize(
     ("function", "nth", "charged"),
     [
-        ("rpexplore.release.check_countable", 1, 0),
-        ("rpexplore.ledger.Ledger.book", 1, 0),
-        ("rpexplore.release.write_measured", 1, 1),
-        ("rpexplore.measurement.measured", 7, 1),
+        ("rpexplore.releases.table_release.check_countable", 1, 0),
+        ("rpexplore.releases.ledger.Ledger.book", 1, 0),
+        ("rpexplore.releases.table_release.write_measured", 1, 1),
+        ("rpexplore.releases.measurement.measured", 7, 1),
         ("os.fsync", 1, 0),
-        ("rpexplore.release.reserve", 1, 0),
+        ("rpexplore.releases.table_release.reserve", 1, 0),
         ("os.fsync", 2, 1),
-        ("rpexplore.release.write_marker", 1, 1),
+        ("rpexplore.releases.table_release.write_marker", 1, 1),
         ("os.fsync", 3, 1),
     ],
 )
@@ -100,12 +100,12 @@ def test_before_all_is_drawn_a_killed_run_is_lost_and_charged_at_most_once(
 @pytest.mark.parametrize(
     ("function", "nth"),
     [
-        ("rpexplore.release._write", 1),
+        ("rpexplore.releases.table_release._write", 1),
         (TABLE, 1),
-        ("rpexplore.release_folder.file_entry", 9),
-        ("rpexplore.release_folder.FolderWriter.residuals", 1),
-        ("rpexplore.release_folder.write_manifest", 1),
-        ("rpexplore.new_folder._open_as_usual", 1),
+        ("rpexplore.releases.table_folder.file_entry", 9),
+        ("rpexplore.releases.table_folder.FolderWriter.residuals", 1),
+        ("rpexplore.releases.table_folder.write_manifest", 1),
+        ("rpexplore.releases.atomic_folder._open_as_usual", 1),
         ("pathlib.Path.rmdir", 1),
         ("os.sync", 1),
     ],
@@ -220,7 +220,7 @@ def test_a_disk_that_is_full_afterwards_is_told_how_to_go_on(data, output, monke
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("rpexplore.release_folder.FolderWriter.table", full)
+        patch.setattr("rpexplore.releases.table_folder.FolderWriter.table", full)
         with pytest.raises(ReleaseError, match=r"No space left .* without further cost") as caught:
             release(PLAN, data, output)
     assert f"--resume --out {output}" in str(caught.value)

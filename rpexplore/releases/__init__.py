@@ -1,0 +1,1 @@
+"""Noise, the ledger, measurement, and the folders of releases."""
