@@ -6,10 +6,10 @@ import streamlit as st
 
 from pages._making import Work, begin, is_making, new_folder
 from pages._places import path_of
-from rpexplore.postprocess.combined import combined
-from rpexplore.postprocess.combined_folder import opened, write_combined
-from rpexplore.postprocess.estimates import Estimates
-from rpexplore.postprocess.processed_folder import processed
+from rpexplore.postprocessing.combination import combined
+from rpexplore.postprocessing.combination_folder import opened, write_combined
+from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.processed_folder import processed
 from rpexplore.releases.table_release import Release
 
 

@@ -8,7 +8,7 @@ from pages._session import escaped, kept
 from rpexplore.analysis import released_cells
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.errors import RpexploreError
-from rpexplore.postprocess.results import Results
+from rpexplore.postprocessing.results import Results
 from rpexplore.workload.table_text import Table
 
 MOST_VALUES = 1000  # of an attribute, to choose from

@@ -8,7 +8,7 @@ from pages._browser_cells import read
 from pages._browser_grid import grid
 from pages._browser_heat import heat
 from pages._session import kept
-from rpexplore.postprocess.results import AnyTables, Results
+from rpexplore.postprocessing.results import AnyTables, Results
 
 GRID, BARS, HEAT = "Grid", "Bars", "Heat map"
 LEAST = {GRID: 0, BARS: 1, HEAT: 2}  # attributes

@@ -6,7 +6,7 @@ from pages._browser_cells import by_size, chart, drawn, fixed_values, whole
 from pages._session import escaped
 from rpexplore.analysis.released_cells import ReleasedCells
 from rpexplore.figures.released_bars import MOST_BARS, MOST_GROUPS, bars_with_intervals
-from rpexplore.postprocess.results import Results
+from rpexplore.postprocessing.results import Results
 
 
 def bars(found: Results, chosen: tuple[str, ...], counted: str) -> None:

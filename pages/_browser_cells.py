@@ -12,7 +12,7 @@ from pages._exhibit import exhibit, numbers
 from pages._session import escaped, kept
 from rpexplore.analysis.released_cells import ReleasedCells
 from rpexplore.errors import RpexploreError
-from rpexplore.postprocess.results import Results
+from rpexplore.postprocessing.results import Results
 
 MOST_OPTIONS = 1000  # values of an attribute, to choose from
 TOGETHER = "all together"

@@ -6,7 +6,7 @@ from pages._browser_cells import columns_of, file_of
 from pages._exhibit import numbers
 from pages._session import escaped, kept
 from rpexplore.analysis.released_cells import margin_in_words
-from rpexplore.postprocess.results import Results
+from rpexplore.postprocessing.results import Results
 
 
 def grid(found: Results, chosen: tuple[str, ...], counted: str) -> None:

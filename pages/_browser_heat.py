@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages._browser_cells import by_size, chart, drawn, fixed_values, whole
 from rpexplore.figures.released_heat_map import MOST_CELLS, heat_map, is_crossed
-from rpexplore.postprocess.results import Results
+from rpexplore.postprocessing.results import Results
 
 COUNTS, MARGINS = "How many", "How reliable"
 

@@ -9,7 +9,7 @@ from pages._places import path_of
 from pages._session import current, escaped
 from pages._task import worked_out
 from rpexplore.common.formatting import capitalised
-from rpexplore.postprocess.results import AnyTables, Results, opened_results
+from rpexplore.postprocessing.results import AnyTables, Results, opened_results
 from rpexplore.releases.table_release import Release
 
 SESSION, FOLDER = "The release of this session", "A folder"

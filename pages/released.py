@@ -7,7 +7,7 @@ from pages._browser import browse
 from pages._making import finished_making, is_making
 from pages._opened import counted_of, opened
 from pages._session import show_messages, study
-from rpexplore.postprocess.processed_tables import ProcessedTables
+from rpexplore.postprocessing.processed_tables import ProcessedTables
 
 study()  # on a new server, where this may be the first page to be asked for
 finished_making()

@@ -14,7 +14,7 @@ from rpexplore.cli.output import Verbs
 from rpexplore.cli.postprocess import combine
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocess.combined_folder import load_combined
+from rpexplore.postprocessing.combination_folder import load_combined
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.table_release import release
 

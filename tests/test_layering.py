@@ -67,22 +67,6 @@ MOVES = {
     "cli.releases": "cli.release",
     "cli.source_options": "cli.release_options",
     "cli.verbs": "cli.main",
-    "postprocess.combined": "postprocessing.combination",
-    "postprocess.combined_folder": "postprocessing.combination_folder",
-    "postprocess.combined_readme": "postprocessing.combined_readme",
-    "postprocess.estimates": "postprocessing.estimates",
-    "postprocess.marginal_frame": "postprocessing.marginal_frame",
-    "postprocess.noisy_marginal": "postprocessing.noisy_marginal",
-    "postprocess.nonnegative": "postprocessing.nonnegative",
-    "postprocess.processed_folder": "postprocessing.processed_folder",
-    "postprocess.processed_readme": "postprocessing.processed_readme",
-    "postprocess.processed_tables": "postprocessing.processed_tables",
-    "postprocess.results": "postprocessing.results",
-    "postprocess.rounding": "postprocessing.rounding",
-    "postprocess.same_records": "postprocessing.same_records",
-    "postprocess.source": "postprocessing.measurement_source",
-    "postprocess.stored_arrays": "postprocessing.stored_arrays",
-    "postprocess.table_map": "postprocessing.table_map",
 }
 
 

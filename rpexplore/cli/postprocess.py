@@ -13,7 +13,7 @@ from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
     from rpexplore.domain.domain import Domain
-    from rpexplore.postprocess.noisy_marginal import NoisyMarginal
+    from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
 
 # The verb imports what it needs itself, so that none waits for what it does not use.
 
@@ -50,9 +50,9 @@ def combine(
     from rpexplore.cli.facts import amount
     from rpexplore.common.exact_numbers import exact_text
     from rpexplore.common.formatting import plural
-    from rpexplore.postprocess.combined import combined
-    from rpexplore.postprocess.combined_folder import opened, write_combined
-    from rpexplore.postprocess.estimates import Estimates
+    from rpexplore.postprocessing.combination import combined
+    from rpexplore.postprocessing.combination_folder import opened, write_combined
+    from rpexplore.postprocessing.estimates import Estimates
     from rpexplore.releases.atomic_folder import check_new
 
     check_new(out)
@@ -86,7 +86,7 @@ def combine(
 
 def noisy_from_options(domain: "Domain", options: Sequence[str]) -> "list[NoisyMarginal]":
     """The noisy marginals of options such as census.csv:25 or census.csv:25:0.02."""
-    from rpexplore.postprocess.noisy_marginal import NoisyMarginal
+    from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
 
     found = []
     for option in options:

@@ -43,9 +43,9 @@ def postprocess(
     their intervals. Costs no privacy.
     """
     from rpexplore.common.formatting import capitalised, plural, share_in_words
-    from rpexplore.postprocess.combined_folder import opened
-    from rpexplore.postprocess.nonnegative import GAP
-    from rpexplore.postprocess.processed_folder import processed
+    from rpexplore.postprocessing.combination_folder import opened
+    from rpexplore.postprocessing.nonnegative import GAP
+    from rpexplore.postprocessing.processed_folder import processed
     from rpexplore.releases.atomic_folder import check_new
 
     if gap is not None and not nonnegative:

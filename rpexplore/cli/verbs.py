@@ -307,7 +307,7 @@ def answer(
     """
     from rpexplore.cli.facts import answer_facts
     from rpexplore.planning.mechanism.query_covariance import normal_quantile
-    from rpexplore.postprocess.combined_folder import opened
+    from rpexplore.postprocessing.combination_folder import opened
 
     with progress("Reading the release"):
         release = opened(release_folder)

@@ -15,8 +15,8 @@ import pandas as pd
 import rpexplore as rp
 from rpexplore.data.counts import Counts
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
-from rpexplore.postprocess.nonnegative import GAP, Nonnegative, nonnegative
-from rpexplore.postprocess.table_map import Contributions, subsets
+from rpexplore.postprocessing.nonnegative import GAP, Nonnegative, nonnegative
+from rpexplore.postprocessing.table_map import Contributions, subsets
 from rpexplore.releases.measurement import measured
 from tests.benchmarks.measure import Row, once, peak_gigabytes
 

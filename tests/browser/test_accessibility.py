@@ -8,7 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 import rpexplore as rp
-from rpexplore.postprocess.processed_folder import processed
+from rpexplore.postprocessing.processed_folder import processed
 from rpexplore.releases.table_release import release
 from tests.browser.conftest import settled
 

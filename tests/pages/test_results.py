@@ -10,9 +10,9 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.common.formatting import rounded
-from rpexplore.postprocess.combined_folder import load_combined
-from rpexplore.postprocess.processed_folder import processed
-from rpexplore.postprocess.processed_tables import ProcessedTables
+from rpexplore.postprocessing.combination_folder import load_combined
+from rpexplore.postprocessing.processed_folder import processed
+from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.releases.table_release import Release, release
 from rpexplore.workload.bases import Prefix
 

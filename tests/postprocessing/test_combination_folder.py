@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocess.combined import combined
-from rpexplore.postprocess.combined_folder import load_combined, opened, write_combined
-from rpexplore.postprocess.estimates import Estimates
-from rpexplore.postprocess.noisy_marginal import NoisyMarginal
+from rpexplore.postprocessing.combination import combined
+from rpexplore.postprocessing.combination_folder import load_combined, opened, write_combined
+from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
 from rpexplore.releases.table_release import Release, release
 from tests.generalised import any_plan
-from tests.postprocess import dense
-from tests.postprocess.test_estimates import CSV, DOMAIN
+from tests.postprocessing import dense
+from tests.postprocessing.test_estimates import CSV, DOMAIN
 
 TABLES = {
     "first": [["sex", "age"], ["age", "one", "size"]],
@@ -322,7 +322,7 @@ def test_a_full_disk_leaves_nothing(found, tmp_path, monkeypatch):
     def full(*args, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("rpexplore.postprocess.combined_folder.write_arrays", full)
+    monkeypatch.setattr("rpexplore.postprocessing.combination_folder.write_arrays", full)
     with pytest.raises(ReleaseError, match=r"No space left on device.*nothing of them was left"):
         write_combined(found, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []

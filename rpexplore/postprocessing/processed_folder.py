@@ -30,12 +30,12 @@ import pyarrow.parquet
 from rpexplore.common.parallel import in_order
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import answers, asked_by, marginal
-from rpexplore.postprocess.estimates import Estimates
-from rpexplore.postprocess.nonnegative import GAP, Nonnegative
-from rpexplore.postprocess.nonnegative import nonnegative as nearest_nonnegative
-from rpexplore.postprocess.processed_readme import label, readme
-from rpexplore.postprocess.rounding import rounded as whole_numbers
-from rpexplore.postprocess.table_map import Contributions, Places, subsets
+from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.nonnegative import GAP, Nonnegative
+from rpexplore.postprocessing.nonnegative import nonnegative as nearest_nonnegative
+from rpexplore.postprocessing.processed_readme import label, readme
+from rpexplore.postprocessing.rounding import rounded as whole_numbers
+from rpexplore.postprocessing.table_map import Contributions, Places, subsets
 from rpexplore.releases.atomic_folder import check_new, check_room, new_folder
 from rpexplore.releases.manifest import CONFIDENCE, file_entry
 from rpexplore.releases.table_folder import ESTIMATES, Release, table_path, write_cells

@@ -31,10 +31,10 @@ from rpexplore.domain.codebook import attributes_from_schema, schema_from_attrib
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.postprocess.combined_readme import readme
-from rpexplore.postprocess.estimates import Estimates
-from rpexplore.postprocess.source import Source
-from rpexplore.postprocess.stored_arrays import read_arrays, write_arrays
+from rpexplore.postprocessing.combined_readme import readme
+from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.measurement_source import Source
+from rpexplore.postprocessing.stored_arrays import read_arrays, write_arrays
 from rpexplore.releases.atomic_folder import check_new, check_room, new_folder
 from rpexplore.releases.manifest import CONFIDENCE, file_entry
 from rpexplore.releases.table_folder import BYTES_PER_CELL, Release, table_path, write_cells

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import BudgetError, DomainError, ReleaseError
-from rpexplore.postprocess.noisy_marginal import NoisyMarginal
+from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
 from tests.oracles import kron, marginal_matrix, residual_covariance, residual_matrix, sub, subsets
 
 DOMAIN = rp.Domain(

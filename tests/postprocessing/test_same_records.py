@@ -6,7 +6,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import LedgerError, ReleaseError
-from rpexplore.postprocess.same_records import RunOf, refuse_other_records
+from rpexplore.postprocessing.same_records import RunOf, refuse_other_records
 from rpexplore.releases.ledger import Ledger
 
 DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 2})

@@ -1,8 +1,8 @@
 """What processed tables are, in the words that go with them, and the README of their folder."""
 
 from rpexplore.common.formatting import share_in_words
-from rpexplore.postprocess.estimates import Estimates
-from rpexplore.postprocess.nonnegative import Nonnegative
+from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.nonnegative import Nonnegative
 
 _TEXT = """# Processed tables: {label}
 

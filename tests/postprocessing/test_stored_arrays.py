@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocess import stored_arrays
-from rpexplore.postprocess.stored_arrays import read_arrays, write_arrays
+from rpexplore.postprocessing import stored_arrays
+from rpexplore.postprocessing.stored_arrays import read_arrays, write_arrays
 
 LISTS = st.lists(st.lists(st.integers(1, 4), max_size=3).map(tuple), max_size=6).flatmap(
     lambda shapes: st.tuples(*(arrays(float, shape) for shape in shapes))

@@ -9,7 +9,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError, WorkloadError
-from rpexplore.postprocess.estimates import Estimates
+from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.releases.table_release import Release, release
 from tests.generalised import any_plan
 from tests.oracles import subsets

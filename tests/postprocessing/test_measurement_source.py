@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import BudgetError
-from rpexplore.postprocess.source import Source, guarantee, in_words, spent
+from rpexplore.postprocessing.measurement_source import Source, guarantee, in_words, spent
 from rpexplore.privacy.conversions import epsilon_from_rho
 
 

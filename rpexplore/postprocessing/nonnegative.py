@@ -29,7 +29,7 @@ from rpexplore.common.parallel import in_order
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.solvers.solution import share_done
-from rpexplore.postprocess.table_map import Contributions, Places, TableMap, subsets
+from rpexplore.postprocessing.table_map import Contributions, Places, TableMap, subsets
 
 GAP = 1e-3
 """Where the search stops unless told otherwise; finer is lost in the noise."""

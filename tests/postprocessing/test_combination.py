@@ -12,14 +12,14 @@ import rpexplore as rp
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.postprocess.combined import combined
-from rpexplore.postprocess.estimates import Estimates
-from rpexplore.postprocess.noisy_marginal import NoisyMarginal
-from rpexplore.postprocess.source import Source
+from rpexplore.postprocessing.combination import combined
+from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.measurement_source import Source
+from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
 from rpexplore.releases.ledger import Ledger
 from tests.generalised import any_strategy
 from tests.oracles import subsets
-from tests.postprocess import dense
+from tests.postprocessing import dense
 
 DOMAIN = rp.Domain.from_sizes({"a": 3, "b": 2, "one": 1, "c": 2})
 ABC = ("a", "b", "c")

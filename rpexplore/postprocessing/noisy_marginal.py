@@ -21,9 +21,9 @@ from numpy.typing import ArrayLike
 from rpexplore.common.exact_numbers import Exact, exact_fraction, shown
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import BudgetError, ReleaseError
-from rpexplore.postprocess.estimates import Estimates
-from rpexplore.postprocess.marginal_frame import counts_of_frame
-from rpexplore.postprocess.source import Source
+from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.marginal_frame import counts_of_frame
+from rpexplore.postprocessing.measurement_source import Source
 from rpexplore.workload.attribute_sets import AttributeSet
 
 if TYPE_CHECKING:

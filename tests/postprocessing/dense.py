@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.postprocess.estimates import Estimates
-from rpexplore.postprocess.noisy_marginal import NoisyMarginal
-from rpexplore.postprocess.source import Source
+from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.measurement_source import Source
+from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
 from tests.generalised import any_strategy
 from tests.oracles import kron, marginal_matrix, sub, subsets
 

@@ -10,11 +10,11 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError, RpexploreError
-from rpexplore.postprocess.combined import combined
-from rpexplore.postprocess.combined_folder import write_combined
-from rpexplore.postprocess.processed_folder import processed
-from rpexplore.postprocess.processed_tables import ProcessedTables
-from rpexplore.postprocess.results import Results, opened_results
+from rpexplore.postprocessing.combination import combined
+from rpexplore.postprocessing.combination_folder import write_combined
+from rpexplore.postprocessing.processed_folder import processed
+from rpexplore.postprocessing.processed_tables import ProcessedTables
+from rpexplore.postprocessing.results import Results, opened_results
 from rpexplore.releases.table_release import Release, release
 from rpexplore.workload.bases import Prefix
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocess.processed_folder import KIND
+from rpexplore.postprocessing.processed_folder import KIND
 from rpexplore.releases.manifest import file_entry
 
 if TYPE_CHECKING:

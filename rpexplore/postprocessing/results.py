@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocess import combined_folder, processed_folder
-from rpexplore.postprocess.estimates import Estimates
-from rpexplore.postprocess.processed_tables import ProcessedTables
+from rpexplore.postprocessing import combination_folder as combined_folder
+from rpexplore.postprocessing import processed_folder
+from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.releases.query_folder import KIND as OF_QUERIES
 from rpexplore.releases.table_folder import Release
 

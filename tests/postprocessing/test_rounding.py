@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rpexplore.postprocess.rounding import rounded
+from rpexplore.postprocessing.rounding import rounded
 
 
 def totals_of(table):

@@ -25,8 +25,8 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.query_covariance import query_covariance
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.planning.mechanism.strategy import Moments, Strategy
-from rpexplore.postprocess.source import Source, Spent, guarantee, in_words, spent
-from rpexplore.postprocess.stored_arrays import read_arrays
+from rpexplore.postprocessing.measurement_source import Source, Spent, guarantee, in_words, spent
+from rpexplore.postprocessing.stored_arrays import read_arrays
 from rpexplore.releases.table_folder import Release, label_columns, table_of_cells
 from rpexplore.workload.attribute_sets import AttributeSet
 from rpexplore.workload.workload import Workload

@@ -17,10 +17,10 @@ from rpexplore.common.formatting import text_of_path
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.postprocess.estimates import Estimates, Places
-from rpexplore.postprocess.noisy_marginal import NoisyMarginal
-from rpexplore.postprocess.same_records import RunOf, refuse_other_records
-from rpexplore.postprocess.source import refuse_unlike
+from rpexplore.postprocessing.estimates import Estimates, Places
+from rpexplore.postprocessing.measurement_source import refuse_unlike
+from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
+from rpexplore.postprocessing.same_records import RunOf, refuse_other_records
 from rpexplore.releases.table_folder import Release
 
 _MANY_CELLS = 16  # of two different tables are hardly ever all within a half of each other

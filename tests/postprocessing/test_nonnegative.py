@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import marginal
-from rpexplore.postprocess.nonnegative import GAP, nonnegative
-from rpexplore.postprocess.table_map import TableMap, subsets
+from rpexplore.postprocessing.nonnegative import GAP, nonnegative
+from rpexplore.postprocessing.table_map import TableMap, subsets
 from tests.generalised import any_strategy
 from tests.oracles import kron
 

@@ -14,10 +14,10 @@ import rpexplore as rp
 from rpexplore.cli.output import Verbs
 from rpexplore.cli.processed import postprocess
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocess.combined import combined
-from rpexplore.postprocess.combined_folder import write_combined
-from rpexplore.postprocess.estimates import Estimates
-from rpexplore.postprocess.processed_folder import processed
+from rpexplore.postprocessing.combination import combined
+from rpexplore.postprocessing.combination_folder import write_combined
+from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.processed_folder import processed
 from rpexplore.releases.table_release import Release, release
 from rpexplore.workload.bases import Own, Prefix, Ranges
 from tests.generalised import question_matrix

@@ -1,1 +1,0 @@
-"""What is made of released tables afterwards, without any records: it spends no privacy."""

@@ -1,0 +1,1 @@
+"""From released tables to other tables; spends no budget."""
