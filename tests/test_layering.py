@@ -59,15 +59,7 @@ ENTROPY = ["random", "secrets", "os.urandom", "os.getrandom"]
 BANNED_IN_PAGES = ["numpy", "scipy", "cvxpy", "math"]
 
 # Modules that have not moved yet, under the names they will have.
-MOVES = {
-    "cli.enough": "cli.smallest_budget",
-    "cli.facts": "cli.plan_facts",
-    "cli.options": "cli.plan_options",
-    "cli.output": "cli.console",
-    "cli.releases": "cli.release",
-    "cli.source_options": "cli.release_options",
-    "cli.verbs": "cli.main",
-}
+MOVES = {}
 
 
 def room_of(name: str) -> str | None:

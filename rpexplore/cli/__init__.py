@@ -1,5 +1,5 @@
 """The command line: the same verbs as the app."""
 
-from rpexplore.cli.verbs import cli, main
+from rpexplore.cli.main import cli, main
 
 __all__ = ["cli", "main"]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rpexplore.cli import options
-from rpexplore.cli.output import progress, say, say_json
+from rpexplore.cli import plan_options as options
+from rpexplore.cli.console import progress, say, say_json
 from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def combine(
     tables are those of all releases, by single values. Costs no privacy; what the releases spent
     adds up.
     """
-    from rpexplore.cli.facts import amount
+    from rpexplore.cli.plan_facts import amount
     from rpexplore.common.exact_numbers import exact_text
     from rpexplore.common.formatting import plural
     from rpexplore.postprocessing.combination import combined

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from rpexplore.cli import options
-from rpexplore.cli.output import progress, say, say_json
+from rpexplore.cli import plan_options as options
+from rpexplore.cli.console import progress, say, say_json
 from rpexplore.errors import RpexploreError
 
 # The verb imports what it needs itself, so that none waits for what it does not use.

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from rpexplore.cli import options
+from rpexplore.cli import plan_options as options
 from rpexplore.cli import query_options as own
-from rpexplore.cli.output import progress, refuse_existing, say, say_json, write_new
+from rpexplore.cli.console import progress, refuse_existing, say, say_json, write_new
 
 if TYPE_CHECKING:
     from rpexplore.queries.plan import QueryPlan

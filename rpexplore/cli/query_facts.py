@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.spare_cells import spare_cells
-from rpexplore.cli.facts import DELTAS
-from rpexplore.cli.output import text_table
+from rpexplore.cli.console import text_table
+from rpexplore.cli.plan_facts import DELTAS
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import rounded, share_in_words
 from rpexplore.queries.plan import QueryPlan

@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 import rpexplore as rp
-from rpexplore.cli.output import Verbs
+from rpexplore.cli.console import Verbs
 from rpexplore.cli.processed import postprocess
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.combination import combined

@@ -4,8 +4,8 @@ import math
 
 import typer
 
-from rpexplore.cli import options
-from rpexplore.cli.output import (
+from rpexplore.cli import plan_options as options
+from rpexplore.cli.console import (
     Verbs,
     progress,
     refuse_existing,
@@ -16,7 +16,7 @@ from rpexplore.cli.output import (
 from rpexplore.cli.postprocess import combine
 from rpexplore.cli.processed import postprocess
 from rpexplore.cli.queries import queries
-from rpexplore.cli.releases import ledger, release
+from rpexplore.cli.release import ledger, release
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import RpexploreError
 
@@ -62,7 +62,7 @@ def schema(
     as_json: options.AsJson = False,
 ) -> None:
     """Show the attributes of a codebook, or convert it."""
-    from rpexplore.cli.facts import attribute_facts, attribute_table
+    from rpexplore.cli.plan_facts import attribute_facts, attribute_table
     from rpexplore.common.formatting import count_in_words, plural
     from rpexplore.domain.domain import Domain
 
@@ -114,8 +114,8 @@ def plan(
     the budget in one way, or have it found with --enough-for; its numbers are exact: 0.1 and 1/3
     mean just that. No records are needed.
     """
-    from rpexplore.cli import enough
-    from rpexplore.cli.facts import plan_facts
+    from rpexplore.cli import smallest_budget as enough
+    from rpexplore.cli.plan_facts import plan_facts
     from rpexplore.domain.domain import Domain
     from rpexplore.planning import planner
     from rpexplore.planning.losses.loss_text import loss_from_text
@@ -182,7 +182,7 @@ def show(
     Refuses a plan that `verify` finds wrong.
     """
     from rpexplore.cli.any_plan import load_plan, verification_of
-    from rpexplore.cli.facts import (
+    from rpexplore.cli.plan_facts import (
         accuracy_table,
         asked_text,
         csv_of_tables,
@@ -305,7 +305,7 @@ def answer(
     named are summed over; some table of the release must have those that are. The standard error is
     exact, with all covariances of what is added up. Costs no privacy.
     """
-    from rpexplore.cli.facts import answer_facts
+    from rpexplore.cli.plan_facts import answer_facts
     from rpexplore.planning.mechanism.query_covariance import normal_quantile
     from rpexplore.postprocessing.combination_folder import opened
 

@@ -17,7 +17,10 @@ from statistics import NormalDist
 import pytest
 from typer.testing import CliRunner
 
-from rpexplore.cli import cli, options, output, verbs
+from rpexplore.cli import cli
+from rpexplore.cli import console as output
+from rpexplore.cli import main as verbs
+from rpexplore.cli import plan_options as options
 from rpexplore.common import webapp_files as webapp_location
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError, RpexploreError
@@ -413,7 +416,7 @@ def test_values_of_records_are_shown_on_the_screen_only(planned, monkeypatch, de
     assert "Atlantis" not in result.output  # standard error may be a file
     assert "in a terminal" in result.stderr
     assert "Nothing was charged" in result.stderr
-    monkeypatch.setattr("rpexplore.cli.output.on_a_terminal", lambda: True)
+    monkeypatch.setattr("rpexplore.cli.console.on_a_terminal", lambda: True)
     result = planned(*command)
     assert result.exit_code == 2
     assert "Atlantis" not in result.stdout
@@ -438,7 +441,7 @@ def test_a_cap_can_be_lifted(planned):
 
 
 def test_release_asks_where_somebody_can_answer(planned, monkeypatch):
-    monkeypatch.setattr("rpexplore.cli.releases.interactive", lambda: True)
+    monkeypatch.setattr("rpexplore.cli.release.interactive", lambda: True)
     command = ["release", "plan.json", "records.csv", "--out", "out"]
     refused = planned(*command, input="n\n")
     assert refused.exit_code == 2

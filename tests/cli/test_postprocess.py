@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 import rpexplore as rp
-from rpexplore.cli.output import Verbs
+from rpexplore.cli.console import Verbs
 from rpexplore.cli.postprocess import combine
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import ReleaseError

@@ -6,13 +6,13 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 import pytest
+from tests.test_cli import BUDGET, Program
+from tests.test_cli import planned as planned
+from tests.test_cli import run as run
 
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.table_release import Release
 from tests.stopped_runs import killed
-from tests.test_cli import BUDGET, Program
-from tests.test_cli import planned as planned
-from tests.test_cli import run as run
 
 TABLE = "rpexplore.releases.table_folder.FolderWriter.table"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.test_cli import CODEBOOK, Program
 
 from rpexplore import Budget
 from rpexplore.cli.any_plan import says_queries
@@ -18,7 +19,6 @@ from rpexplore.queries.planner import query_optimum
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import Release
-from tests.test_cli import CODEBOOK, Program
 
 QUERY = ("--query", 'women: sex = "Female" @ 5', "--query", 'old: age = "old" ± 20')
 LIST = ("queries", "plan", "--codebook", "codebook.csv")
@@ -305,7 +305,7 @@ def test_tables_and_queries_share_the_ledger(planned):
 
 
 def test_release_asks_where_somebody_can_answer(planned, monkeypatch):
-    monkeypatch.setattr("rpexplore.cli.releases.interactive", lambda: True)
+    monkeypatch.setattr("rpexplore.cli.release.interactive", lambda: True)
     command = ["release", "queries.json", "records.csv", "--out", "out"]
     refused = planned(*command, input="n\n")
     assert refused.exit_code == 2

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.accuracy import least_accurate_first, of_tables
-from rpexplore.cli.output import one_line, text_table
+from rpexplore.cli.console import one_line, text_table
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import rounded, text_of_path
 from rpexplore.domain.domain import Domain

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from rpexplore.cli import options, source_options
-from rpexplore.cli.output import agreed, interactive, progress, say, say_json
+from rpexplore.cli import plan_options as options
+from rpexplore.cli import release_options as source_options
+from rpexplore.cli.console import agreed, interactive, progress, say, say_json
 from rpexplore.errors import RpexploreError
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
@@ -34,7 +35,7 @@ def release(
     FOLDER`.
     """
     from rpexplore.cli import any_plan
-    from rpexplore.cli.facts import account_facts, amount, announcement, booked_since
+    from rpexplore.cli.plan_facts import account_facts, amount, announcement, booked_since
     from rpexplore.common.exact_numbers import exact_text
     from rpexplore.releases.atomic_folder import unfinished
     from rpexplore.releases.ledger import Ledger
@@ -136,7 +137,7 @@ def ledger(
 
     All in ρ for one record; for a person with at most m records it is m² times that.
     """
-    from rpexplore.cli.facts import account_facts, account_text, run_facts
+    from rpexplore.cli.plan_facts import account_facts, account_text, run_facts
     from rpexplore.common.exact_numbers import exact_fraction
     from rpexplore.releases.ledger import Ledger
 
