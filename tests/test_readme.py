@@ -14,7 +14,7 @@ from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import Release
 from rpexplore.workload.bases import Hierarchy, Prefix, Windows
-from tests.stopped_runs import killed
+from tests.support.stopped_runs import killed
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

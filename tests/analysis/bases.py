@@ -7,7 +7,7 @@ from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Hierarchy, Prefix, Ranges
 from rpexplore.workload.query_matrix import questions
-from tests.oracles import kron, sub
+from tests.support.oracles import kron, sub
 
 GROUPS = (("North",), ("North",), ("South",), ("South",))
 DOMAIN = rp.Domain(

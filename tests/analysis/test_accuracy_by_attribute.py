@@ -10,7 +10,7 @@ from rpexplore.analysis import accuracy_by_attribute as attributes
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.workload.table_text import title
 from tests.analysis.schemes import forecast_of
-from tests.strategies import workloads
+from tests.support.strategies import workloads
 
 DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7, "unused": 4})
 

@@ -11,7 +11,7 @@ from rpexplore.analysis.sufficient_budgets import budget_for_error
 from rpexplore.planning.planner import optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.workload.table_text import title
-from tests.strategies import workloads
+from tests.support.strategies import workloads
 
 LOSSES = [rp.SumOfVariances("cells"), rp.MaxVariance()]
 

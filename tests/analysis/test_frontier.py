@@ -15,8 +15,8 @@ from rpexplore.errors import WorkloadError
 from rpexplore.planning.planner import optimum
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
-from tests.oracles import random_workload
-from tests.strategies import workloads
+from tests.support.oracles import random_workload
+from tests.support.strategies import workloads
 
 BUDGET = rp.Budget(rho="0.1", max_records_per_person=2)
 

@@ -7,7 +7,14 @@ from hypothesis import given, settings
 from rpexplore.analysis.query_baselines import query_baselines
 from rpexplore.queries.planner import query_optimum
 from tests.queries.test_plan import query_lists
-from tests.query_lists import age_pyramid, identity_and_sum, marginals, prefix, query_list, ranges
+from tests.support.query_lists import (
+    age_pyramid,
+    identity_and_sum,
+    marginals,
+    prefix,
+    query_list,
+    ranges,
+)
 
 WAYS = ["optimal plan", "input perturbation", "hierarchy", "sum of variances"]
 

@@ -12,7 +12,7 @@ from rpexplore.analysis.query_budgets import rho_below_no_queries_are_met, small
 from rpexplore.errors import BudgetError
 from rpexplore.queries.planner import query_optimum
 from tests.queries.test_plan import query_lists
-from tests.query_lists import prefix, query_list
+from tests.support.query_lists import prefix, query_list
 
 PRESENT = [
     rp.Budget(rho="0.1"),

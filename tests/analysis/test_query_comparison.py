@@ -7,7 +7,7 @@ import rpexplore as rp
 from rpexplore.analysis.query_baselines import query_baselines
 from rpexplore.analysis.query_comparison import budgets_in_words, budgets_needed
 from rpexplore.queries.planner import query_optimum
-from tests.query_lists import identity_and_sum, query_list
+from tests.support.query_lists import identity_and_sum, query_list
 
 
 @pytest.fixture(scope="module")

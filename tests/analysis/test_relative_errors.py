@@ -20,7 +20,7 @@ from rpexplore.workload.query_matrix import questions
 from rpexplore.workload.table_text import title
 from tests.analysis import bases
 from tests.analysis.schemes import forecast_of, of_schemes
-from tests.strategies import workloads
+from tests.support.strategies import workloads
 
 DOMAIN = rp.Domain(
     (

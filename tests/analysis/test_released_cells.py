@@ -17,7 +17,7 @@ from rpexplore.analysis.released_cells import (
 )
 from rpexplore.errors import WorkloadError
 from rpexplore.releases.table_folder import label_columns, table_of_cells
-from tests.strategies import domains
+from tests.support.strategies import domains
 
 ATTRIBUTES = (
     rp.Attribute("age", rp.Integers(0, 2)),

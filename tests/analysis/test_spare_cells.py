@@ -7,7 +7,7 @@ import rpexplore as rp
 from rpexplore.analysis.spare_cells import free_standard_error, spare_cells
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.planner import query_plan
-from tests.query_lists import query_list
+from tests.support.query_lists import query_list
 
 # The third cell is asked for less accurately than the others, and the fourth not at all.
 ROWS = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]

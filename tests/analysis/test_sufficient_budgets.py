@@ -13,7 +13,7 @@ from rpexplore.analysis import sufficient_budgets as budgets
 from rpexplore.errors import BudgetError, WorkloadError
 from rpexplore.planning.mechanism.accounting import ExactVariances
 from rpexplore.planning.planner import optimum
-from tests.strategies import workloads
+from tests.support.strategies import workloads
 
 LOSSES = [rp.SumOfVariances(), rp.MaxVariance(), rp.MaxVariance("target")]
 PRESENT = [

@@ -8,7 +8,7 @@ import rpexplore as rp
 from rpexplore.analysis import target_curves as curves
 from rpexplore.analysis.target_curves import AIM, AIMED, PRESENT
 from rpexplore.planning.planner import optimum
-from tests.strategies import workloads
+from tests.support.strategies import workloads
 
 BUDGET = rp.Budget(rho="0.1", max_records_per_person=2)
 

@@ -14,7 +14,7 @@ from rpexplore.common.formatting import rounded
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.workload.targets import parse_target
-from tests.strategies import workloads
+from tests.support.strategies import workloads
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
 

@@ -16,7 +16,7 @@ from rpexplore.planning.planner import optimum
 from rpexplore.planning.solvers.strategy_matrix import best_matrix
 from rpexplore.workload.query_matrix import questions
 from tests.benchmarks.measure import Row, best_of_three, once, peak_gigabytes
-from tests.generalised import any_strategies
+from tests.support.generalised import any_strategies
 
 _LOSSES = {"sum": rp.SumOfVariances(), "largest": rp.MaxVariance()}
 

@@ -16,7 +16,7 @@ from rpexplore.planning.solvers.fitness_for_use import fitness_for_use
 from rpexplore.queries.planner import query_optimum
 from tests.benchmarks.measure import Row, once, peak_gigabytes
 from tests.published.figures import rows
-from tests.query_lists import (
+from tests.support.query_lists import (
     age_pyramid,
     binary_hierarchy,
     identity_and_sum,

@@ -12,7 +12,7 @@ from tests.test_cli import run as run
 
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.table_release import Release
-from tests.stopped_runs import killed
+from tests.support.stopped_runs import killed
 
 TABLE = "rpexplore.releases.table_folder.FolderWriter.table"
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
 from rpexplore.domain.codebook import attributes_from_schema, schema_from_attributes
 from rpexplore.errors import DomainError
-from tests.strategies import categories, described_domains, words
+from tests.support.strategies import categories, described_domains, words
 
 
 @given(described_domains())

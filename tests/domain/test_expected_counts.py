@@ -16,7 +16,7 @@ import rpexplore as rp
 from rpexplore.domain.expected_counts import MAX_CELLS, ExpectedCounts, values_of
 from rpexplore.errors import WorkloadError
 from rpexplore.releases.table_folder import label_columns, table_of_cells
-from tests.strategies import described_domains
+from tests.support.strategies import described_domains
 
 DOMAIN = rp.Domain(
     (

@@ -19,7 +19,7 @@ from rpexplore.scenarios.autosave import Drafts
 from rpexplore.scenarios.project import Study
 from rpexplore.scenarios.scenario import Scenario
 from tests.pages.conftest import HOSTILE
-from tests.query_lists import marginals, prefix
+from tests.support.query_lists import marginals, prefix
 
 TEXT = "everybody: total ± 50\nold: age >= 8 ± 20\nold women: age >= 8 & sex = 1 @ 8"
 SMALLEST = PRESETS[-1]  # the one that is solved at once

@@ -9,7 +9,7 @@ import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.table_release import Release
-from tests.stopped_runs import killed
+from tests.support.stopped_runs import killed
 
 DATABASE = "A table of a database"
 PATH = "A file or folder on this computer"

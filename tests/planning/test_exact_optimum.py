@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from tests.explicit_optimum import dense_queries, lower_bound
+from tests.support.explicit_optimum import dense_queries, lower_bound
 
 SIZES = [(8, 8), (10, 5), (3, 9), (4, 5, 6), (6, 6, 6)]
 CASES = [

@@ -12,7 +12,7 @@ import rpexplore as rp
 from rpexplore.errors import OutOfReachError, WorkloadError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.planner import optimum
-from tests.strategies import workloads
+from tests.support.strategies import workloads
 
 
 def with_targets(workload, seed, share):

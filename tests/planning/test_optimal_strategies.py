@@ -14,7 +14,7 @@ from rpexplore.planning.solvers.strategy_matrix import best_matrix
 from rpexplore.planning.strategy_cache import StrategyCache
 from rpexplore.planning.strategy_search import StrategySearch
 from rpexplore.workload.query_matrix import questions as rp_questions
-from tests.explicit_optimum import dense_queries, lower_bound
+from tests.support.explicit_optimum import dense_queries, lower_bound
 
 SUM, LARGEST = rp.SumOfVariances("cells"), rp.MaxVariance()
 

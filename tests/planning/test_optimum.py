@@ -9,7 +9,7 @@ import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.planner import optimum
-from tests.strategies import workloads
+from tests.support.strategies import workloads
 
 LOSSES = [rp.SumOfVariances(), rp.SumOfVariances("cells"), rp.MaxVariance()]
 BUDGETS = ["0.001", "0.1", "1/3", "7"]

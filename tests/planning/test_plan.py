@@ -15,7 +15,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.privacy import conversions as privacy
-from tests.generalised import any_plan
+from tests.support.generalised import any_plan
 
 COLUMNS = [
     "attributes",

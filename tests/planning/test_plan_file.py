@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from tests.strategies import budgets, described_domains, losses, workloads
+from tests.support.strategies import budgets, described_domains, losses, workloads
 
 SCHEMA = json.loads(
     resources.files("rpexplore.planning").joinpath("schemas/plan-1.json").read_text()

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from tests.strategies import asked_workloads, domains, losses, workloads
+from tests.support.strategies import asked_workloads, domains, losses, workloads
 
 FIRST, SECOND = (
     json.loads(

@@ -15,8 +15,8 @@ import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.named_loss import NamedLoss
 from rpexplore.planning.minimum_budget import reach
-from tests.capped_optimum import workloads_with_musts
-from tests.strategies import budgets
+from tests.support.capped_optimum import workloads_with_musts
+from tests.support.strategies import budgets
 
 SECOND, THIRD = (
     json.loads(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import BudgetError, PlanError, WorkloadError
-from tests.strategies import budgets, domains, losses, workloads
+from tests.support.strategies import budgets, domains, losses, workloads
 
 
 @given(

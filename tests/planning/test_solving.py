@@ -17,14 +17,14 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.minimum_budget import reach
 from rpexplore.planning.planner import optimum
 from rpexplore.planning.solvers.solution import TOLERANCE
-from tests.capped_optimum import (
+from tests.support.capped_optimum import (
     SOLVER,
     needed_cost,
     smallest_value,
     workloads_with_musts,
 )
-from tests.generalised import all_variances, any_strategies, asked_workloads
-from tests.oracles import variance_matrix
+from tests.support.generalised import all_variances, any_strategies, asked_workloads
+from tests.support.oracles import variance_matrix
 
 AVERAGE, FACTOR = rp.MustsThenAverage("cells"), rp.MustsThenTargets()
 EXCESSES = st.sampled_from([1e-4, 0.01, 0.1, 1.0, 10.0])

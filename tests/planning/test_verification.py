@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import PlanError
-from tests.strategies import asked_workloads, budgets, domains, losses, workloads
+from tests.support.strategies import asked_workloads, budgets, domains, losses, workloads
 
 
 @given(

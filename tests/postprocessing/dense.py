@@ -18,8 +18,8 @@ from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import Source
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
-from tests.generalised import any_strategy
-from tests.oracles import kron, marginal_matrix, sub, subsets
+from tests.support.generalised import any_strategy
+from tests.support.oracles import kron, marginal_matrix, sub, subsets
 
 
 @dataclass(frozen=True)

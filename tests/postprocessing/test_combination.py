@@ -17,9 +17,9 @@ from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import Source
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
 from rpexplore.releases.ledger import Ledger
-from tests.generalised import any_strategy
-from tests.oracles import subsets
 from tests.postprocessing import dense
+from tests.support.generalised import any_strategy
+from tests.support.oracles import subsets
 
 DOMAIN = rp.Domain.from_sizes({"a": 3, "b": 2, "one": 1, "c": 2})
 ABC = ("a", "b", "c")

@@ -24,9 +24,9 @@ from rpexplore.postprocessing.combination_folder import load_combined, opened, w
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
 from rpexplore.releases.table_release import Release, release
-from tests.generalised import any_plan
 from tests.postprocessing import dense
 from tests.postprocessing.test_estimates import CSV, DOMAIN
+from tests.support.generalised import any_plan
 
 TABLES = {
     "first": [["sex", "age"], ["age", "one", "size"]],

@@ -11,8 +11,8 @@ import rpexplore as rp
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.releases.table_release import Release, release
-from tests.generalised import any_plan
-from tests.oracles import subsets
+from tests.support.generalised import any_plan
+from tests.support.oracles import subsets
 
 DOMAIN = rp.Domain(
     (

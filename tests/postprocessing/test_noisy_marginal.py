@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import BudgetError, DomainError, ReleaseError
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
-from tests.oracles import kron, marginal_matrix, residual_covariance, residual_matrix, sub, subsets
+from tests.support.oracles import (
+    kron,
+    marginal_matrix,
+    residual_covariance,
+    residual_matrix,
+    sub,
+    subsets,
+)
 
 DOMAIN = rp.Domain(
     (

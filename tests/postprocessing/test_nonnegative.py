@@ -12,8 +12,8 @@ from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.postprocessing.nonnegative import GAP, nonnegative
 from rpexplore.postprocessing.table_map import TableMap, subsets
-from tests.generalised import any_strategy
-from tests.oracles import kron
+from tests.support.generalised import any_strategy
+from tests.support.oracles import kron
 
 
 def family_of(tables):

@@ -20,7 +20,7 @@ from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import processed
 from rpexplore.releases.table_release import Release, release
 from rpexplore.workload.bases import Own, Prefix, Ranges
-from tests.generalised import question_matrix
+from tests.support.generalised import question_matrix
 
 DOMAIN = rp.Domain(
     (

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from rpexplore import Budget
 from rpexplore.errors import BudgetError
 from rpexplore.privacy import conversions as privacy
-from tests.strategies import budgets
+from tests.support.strategies import budgets
 
 
 @pytest.mark.parametrize(

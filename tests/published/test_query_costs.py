@@ -10,7 +10,7 @@ import pytest
 from rpexplore.planning.solvers.fitness_for_use import fitness_for_use
 from rpexplore.queries.planner import query_optimum
 from tests.published.figures import rows
-from tests.query_lists import prefix, query_list
+from tests.support.query_lists import prefix, query_list
 
 ROWS = [pytest.param(row, id=f"n = {row['size']}") for row in rows("ffu_prefix_cost.csv")]
 

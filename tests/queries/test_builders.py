@@ -16,7 +16,7 @@ from rpexplore.queries.builders import (
     range_queries,
     table_queries,
 )
-from tests.strategies import domains
+from tests.support.strategies import domains
 
 DOMAIN = Domain(
     (

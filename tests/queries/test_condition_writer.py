@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
 from rpexplore.queries.condition_writer import condition_of_cells
 from rpexplore.queries.conditions import cells_of_condition
-from tests.strategies import described_domains, domains
+from tests.support.strategies import described_domains, domains
 
 DOMAIN = Domain(
     (

@@ -17,7 +17,7 @@ from rpexplore.queries.conditions import (
     attributes_of_condition,
     cells_of_condition,
 )
-from tests.strategies import names
+from tests.support.strategies import names
 
 DOMAIN = Domain(
     (

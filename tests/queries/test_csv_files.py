@@ -21,7 +21,7 @@ from rpexplore.queries.csv_files import (
 from rpexplore.queries.definitions import StatedQueries, stated_from_text
 from rpexplore.queries.query_list import QueryList
 from rpexplore.workload.targets import MARGIN, Target
-from tests.strategies import described_domains, domains, words
+from tests.support.strategies import described_domains, domains, words
 
 DOMAIN = Domain(
     (

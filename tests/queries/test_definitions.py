@@ -19,7 +19,7 @@ from rpexplore.queries.definitions import (
 from rpexplore.queries.domains import domain_of_conditions
 from rpexplore.queries.query_list import QueryList
 from rpexplore.workload.targets import CV, MARGIN, Target
-from tests.strategies import words
+from tests.support.strategies import words
 
 DOMAIN = Domain(
     (

@@ -14,7 +14,7 @@ from rpexplore.queries.definitions_file import stated_from_json, stated_to_json
 from rpexplore.queries.presets import PRESETS
 from rpexplore.queries.query_list import QueryList
 from rpexplore.workload.targets import CV, MARGIN, Target
-from tests.strategies import domains, words
+from tests.support.strategies import domains, words
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})
 TEXT = 'everybody: total ± 50\nold: age >= 8 & sex = "1" @ 5 % of 1000\nage < 3 @ 7.5'

@@ -17,8 +17,8 @@ from rpexplore.queries.planner import query_optimum, query_plan
 from rpexplore.queries.query_list import QueryList
 from rpexplore.queries.verification import verify_queries
 from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
-from tests.query_lists import identity_and_sum, marginals, prefix, query_list, ranges
-from tests.strategies import budgets
+from tests.support.query_lists import identity_and_sum, marginals, prefix, query_list, ranges
+from tests.support.strategies import budgets
 
 
 @st.composite

@@ -15,8 +15,8 @@ from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import query_plan
 from rpexplore.queries.query_list import QueryList
 from tests.queries.test_query_list import lists
-from tests.query_lists import identity_and_sum
-from tests.strategies import budgets
+from tests.support.query_lists import identity_and_sum
+from tests.support.strategies import budgets
 
 SCHEMA = json.loads(
     resources.files("rpexplore.queries").joinpath("schemas/query-plan-1.json").read_text()

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.queries.query_list import MAX_CELLS, QueryList
-from tests.query_lists import query_list
-from tests.strategies import described_domains, words
+from tests.support.query_lists import query_list
+from tests.support.strategies import described_domains, words
 
 DOMAIN = rp.Domain(
     (

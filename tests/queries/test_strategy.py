@@ -5,7 +5,7 @@ import pytest
 
 from rpexplore.errors import PlanError
 from rpexplore.queries.strategy import QueryStrategy
-from tests.query_lists import marginals, prefix, query_list
+from tests.support.query_lists import marginals, prefix, query_list
 
 MEASURED = [[3, -1, 0], [2, 2, 0]]
 QUERIES = query_list([[1, 0, 0], [1, 1, 0], [-0.5, 2, 0]])

@@ -22,7 +22,7 @@ from rpexplore.queries.value_comparisons import (
     values_among,
     values_where,
 )
-from tests.strategies import categories
+from tests.support.strategies import categories
 
 PYTHON = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,

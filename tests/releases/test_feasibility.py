@@ -16,8 +16,8 @@ from rpexplore.releases.table_folder import BYTES_PER_CELL
 from rpexplore.scenarios.basis_choices import Asking
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.workload import Workload
-from tests.generalised import any_plan, asked_workloads
-from tests.strategies import workloads
+from tests.support.generalised import any_plan, asked_workloads
+from tests.support.strategies import workloads
 
 ROOM = {"free_disk": 1e15, "memory": 1e12}
 

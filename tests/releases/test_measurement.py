@@ -19,10 +19,10 @@ from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA
 from rpexplore.releases.measurement import check_countable, check_measurable, measured
-from tests.exact_counts import counts_of
-from tests.generalised import any_plan, any_strategy, asked_workloads
-from tests.oracles import kron
-from tests.strategies import domains, workloads
+from tests.support.exact_counts import counts_of
+from tests.support.generalised import any_plan, any_strategy, asked_workloads
+from tests.support.oracles import kron
+from tests.support.strategies import domains, workloads
 
 DEVIATIONS = 6.8  # a normal variable is farther out with probability 1e-11
 

@@ -29,8 +29,8 @@ from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease, release_queries
 from rpexplore.releases.table_release import Release, release
 from tests.queries.test_plan import query_lists
-from tests.query_lists import query_list
-from tests.strategies import workloads
+from tests.support.query_lists import query_list
+from tests.support.strategies import workloads
 
 NOISE = "rpexplore.releases.query_release.discrete_gaussian"
 DOMAIN = Domain(

@@ -14,7 +14,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.planning import plan
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.table_release import Release, can_be_resumed, release, resume
-from tests.stopped_runs import REFUSED, killed, limited, started
+from tests.support.stopped_runs import REFUSED, killed, limited, started
 
 DOMAIN = Domain.from_sizes({"a": 3, "b": 4, "c": 5, "d": 2})
 TABLE = "rpexplore.releases.table_folder.FolderWriter.table"

@@ -52,10 +52,10 @@ from rpexplore.planning import plan
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.table_release import Release, release, resume
-from tests.exact_counts import counts_of
-from tests.generalised import any_plan, asked_workloads, question_matrix
-from tests.oracles import kron
-from tests.strategies import workloads
+from tests.support.exact_counts import counts_of
+from tests.support.generalised import any_plan, asked_workloads, question_matrix
+from tests.support.oracles import kron
+from tests.support.strategies import workloads
 
 DEVIATIONS = 6.8  # a normal variable is farther out with probability 1e-11
 

@@ -9,7 +9,7 @@ from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.scenarios.basis_choice_text import asked_as_listed, asking_from_text, text_of_asking
 from rpexplore.scenarios.basis_choices import Asking, askings_of
 from rpexplore.workload.table_text import texts_of_tables
-from tests.strategies import asked_workloads, described_domains, workloads
+from tests.support.strategies import asked_workloads, described_domains, workloads
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "a=b": 4, "a": 3, "x@y": 3})
 OWN = rp.Own([[1, 0, 0], [1, 1, 0], [1, 1, 1]], name="q@z")

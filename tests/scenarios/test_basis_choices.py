@@ -13,7 +13,7 @@ from rpexplore.scenarios.basis_choices import Asking, askings_of
 from rpexplore.scenarios.scenario import Scenario, has_even_totals
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
-from tests.strategies import asked_workloads, bases
+from tests.support.strategies import asked_workloads, bases
 
 REGION = rp.Attribute(
     "region", rp.Categories(("a", "b", "c")), groups=(("North",), ("North",), ("South",))

@@ -31,8 +31,6 @@ from rpexplore import (
 )
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum
-from tests.exact_counts import counts_of
-from tests.generalised import any_strategies, table_matrix
 from tests.statistical.test_release_covariance import (
     DEVIATIONS,
     PAIR_DEVIATIONS,
@@ -44,6 +42,8 @@ from tests.statistical.test_release_covariance import (
     tables_of,
     whole_deviations,
 )
+from tests.support.exact_counts import counts_of
+from tests.support.generalised import any_strategies, table_matrix
 
 
 def plan_for_releases() -> Plan:

@@ -16,8 +16,6 @@ from rpexplore import Budget
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import query_plan
 from rpexplore.releases.query_release import _decoded, _measured
-from tests.exact_counts import counts_of
-from tests.query_lists import query_list, ranges
 from tests.statistical.test_release_covariance import (
     DEVIATIONS,
     PAIR_DEVIATIONS,
@@ -26,6 +24,8 @@ from tests.statistical.test_release_covariance import (
     pair_deviations,
     whole_deviations,
 )
+from tests.support.exact_counts import counts_of
+from tests.support.query_lists import query_list, ranges
 
 SIZES = [2, 3]
 

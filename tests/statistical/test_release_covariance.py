@@ -28,7 +28,7 @@ from rpexplore.planning.plan import Plan
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.measurement import measured
-from tests.exact_counts import counts_of
+from tests.support.exact_counts import counts_of
 
 RELEASES = 10_000
 PAIR_DEVIATIONS = 7.5

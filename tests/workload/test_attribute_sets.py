@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.workload.attribute_sets import MAX_TABLES, attribute_sets, padded
-from tests.strategies import domains
+from tests.support.strategies import domains
 
 HUNDRED = rp.Domain.from_sizes({f"a{i:02}": 10 for i in range(100)})
 

@@ -25,8 +25,8 @@ from rpexplore import (
     parse_target,
 )
 from rpexplore.errors import DomainError, WorkloadError
-from tests.generalised import asked_workloads, question_matrix
-from tests.strategies import domains, workloads
+from tests.support.generalised import asked_workloads, question_matrix
+from tests.support.strategies import domains, workloads
 
 SIZES = {"age": 100, "sex": 2, "region": 16, "one": 1}
 

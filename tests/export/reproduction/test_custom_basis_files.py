@@ -10,7 +10,7 @@ import rpexplore as rp
 from rpexplore.errors import WorkloadError
 from rpexplore.export.reproduction.custom_basis_files import own_files
 from tests.export.scenarios import SCENARIOS
-from tests.strategies import described_domains, words
+from tests.support.strategies import described_domains, words
 
 ROWS = [[1, 0, 0], [0.1, 1, 0], [1, 1, 1]]
 

@@ -10,8 +10,8 @@ from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.scenarios.basis_choices import Asking
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import table_from_text, texts_of_tables, workload_from_csv
-from tests import strategies
 from tests.export.scenarios import HOSTILE, SCENARIOS, hostile_domain
+from tests.support import strategies
 
 
 def test_every_request_gives_its_own_plan(scenario):

@@ -18,8 +18,8 @@ from rpexplore.export.reproduction.script import python_script
 from rpexplore.export.reproduction.script_tables import needs_tables_csv
 from rpexplore.releases.table_release import Release
 from rpexplore.scenarios.scenario import Scenario
-from tests import strategies
 from tests.export.scenarios import SCENARIOS, survey
+from tests.support import strategies
 
 
 def exported(folder: Path, scenario: Scenario) -> tuple[rp.Plan, Path]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.base import AIMS, WEIGHTINGS, weighting_in_words
-from tests.capped_optimum import workloads_with_musts
+from tests.support.capped_optimum import workloads_with_musts
 
 LOSSES = [
     *(rp.MustsThenAverage(weighting) for weighting in WEIGHTINGS),

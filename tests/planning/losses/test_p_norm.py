@@ -17,7 +17,7 @@ from rpexplore.planning.losses.p_norm import (
     SquaredExcess,
     TailMean,
 )
-from tests.strategies import workloads
+from tests.support.strategies import workloads
 
 LOSSES = [
     PNorm(1),

@@ -13,8 +13,8 @@ from rpexplore.common.decimals import Decimals
 from rpexplore.planning.mechanism.accounting import ExactVariances, privacy_cost_upper_bound
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.planner import optimum
-from tests.generalised import any_strategies, asked_workloads
-from tests.strategies import budgets, domains, losses, workloads
+from tests.support.generalised import any_strategies, asked_workloads
+from tests.support.strategies import budgets, domains, losses, workloads
 
 scale = st.tuples(st.integers(1, 10**18 - 1), st.integers(-40, 25))
 

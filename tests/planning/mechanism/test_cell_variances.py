@@ -12,7 +12,7 @@ from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.workload.bases import Prefix, Ranges
-from tests.generalised import (
+from tests.support.generalised import (
     all_variances,
     any_strategies,
     any_strategy,

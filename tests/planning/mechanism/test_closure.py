@@ -12,7 +12,7 @@ from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism import closure as closure_module
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy
-from tests.generalised import (
+from tests.support.generalised import (
     all_variances,
     any_strategies,
     asked_workloads,
@@ -20,8 +20,8 @@ from tests.generalised import (
     measured_matrix,
     precision,
 )
-from tests.oracles import closure_of, subsets, variance_matrix
-from tests.strategies import domains, workloads
+from tests.support.oracles import closure_of, subsets, variance_matrix
+from tests.support.strategies import domains, workloads
 
 wide = domains(max_attributes=9, max_size=3)
 seldom = settings(deadline=None, max_examples=60)

@@ -10,8 +10,8 @@ from scipy.stats import norm
 
 import rpexplore as rp
 from rpexplore.errors import DomainError, WorkloadError
-from tests import generalised, oracles
-from tests.strategies import domains, losses, workloads
+from tests.support import generalised, oracles
+from tests.support.strategies import domains, losses, workloads
 
 small = domains(max_attributes=3, max_size=4)
 

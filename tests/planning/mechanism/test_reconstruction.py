@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rpexplore.planning.mechanism import reconstruction as reconstruct
 from rpexplore.planning.mechanism.reconstruction import answers, asked_by
-from tests.generalised import any_strategies, asked_workloads, question_matrix, shape_of
+from tests.support.generalised import any_strategies, asked_workloads, question_matrix, shape_of
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 

@@ -18,7 +18,7 @@ from rpexplore.planning.mechanism.strategy import (
     moments,
 )
 from rpexplore.workload.query_matrix import questions
-from tests.generalised import any_strategies, any_strategy, asked_workloads, question_matrix
+from tests.support.generalised import any_strategies, any_strategy, asked_workloads, question_matrix
 
 seeds = st.integers(0, 2**32)
 

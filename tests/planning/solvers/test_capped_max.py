@@ -12,14 +12,14 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.capped_max import minimise_factor
 from rpexplore.planning.solvers.capped_sum import CAP_ROUNDING, within
 from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell
-from tests.capped_optimum import (
+from tests.support.capped_optimum import (
     SOLVER,
     bound_of,
     smallest_ratio,
     smallest_value,
     workloads_with_musts,
 )
-from tests.oracles import variance_matrix
+from tests.support.oracles import variance_matrix
 
 SLACKS = st.sampled_from([1.001, 1.01, 1.1, 2.0, 10.0, 1000.0])
 

@@ -13,14 +13,14 @@ from rpexplore.planning.minimum_budget import reach
 from rpexplore.planning.solvers.capped_sum import CAP_ROUNDING, minimise_capped, with_room, within
 from rpexplore.planning.solvers.interior_point import central_cap_prices
 from rpexplore.planning.solvers.solution import best_response
-from tests.capped_optimum import (
+from tests.support.capped_optimum import (
     SOLVER,
     bound_of,
     smallest_ratio,
     smallest_value,
     workloads_with_musts,
 )
-from tests.oracles import variance_matrix
+from tests.support.oracles import variance_matrix
 
 SLACKS = st.sampled_from([1.001, 1.01, 1.1, 2.0, 10.0, 1000.0])
 

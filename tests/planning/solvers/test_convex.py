@@ -19,9 +19,9 @@ from rpexplore.planning.solvers.max_variance import minimise_maximum
 from rpexplore.planning.solvers.solution import dual_bound
 from rpexplore.planning.solvers.symmetry import single_classes
 from rpexplore.planning.solvers.weighted_sum import minimise_sum
-from tests.generalised import any_strategies
-from tests.oracles import random_workload, variance_matrix
-from tests.strategies import asked_workloads, domains, workloads
+from tests.support.generalised import any_strategies
+from tests.support.oracles import random_workload, variance_matrix
+from tests.support.strategies import asked_workloads, domains, workloads
 
 LOSSES = [
     PNorm(1),

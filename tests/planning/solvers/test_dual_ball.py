@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.dual_ball import CappedSimplex, ConjugateBall, minimise_largest_mean
 from rpexplore.planning.solvers.max_variance import minimise_maximum
-from tests.oracles import random_workload
-from tests.strategies import domains, workloads
+from tests.support.oracles import random_workload
+from tests.support.strategies import domains, workloads
 
 balls = st.builds(ConjugateBall, st.sampled_from([1.001, 1.5, 2, 3.3, 20, 1000])) | st.builds(
     CappedSimplex, st.sampled_from([1.0, 1.3, 2.0, 2.5, 4.0])

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.planning.solvers.fitness_for_use import cost_bound, decoding, fitness_for_use
 from rpexplore.planning.solvers.query_root import FactoredQueries, QueryRoot
-from tests.oracles import marginal_matrix
-from tests.query_lists import (
+from tests.support.oracles import marginal_matrix
+from tests.support.query_lists import (
     age_pyramid,
     binary_hierarchy,
     identity_and_sum,

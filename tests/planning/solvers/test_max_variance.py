@@ -10,8 +10,8 @@ import rpexplore as rp
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.max_variance import minimise_maximum
 from rpexplore.planning.solvers.weighted_sum import minimise_sum
-from tests.oracles import convex_optimum, random_workload, variance_matrix
-from tests.strategies import domains, workloads
+from tests.support.oracles import convex_optimum, random_workload, variance_matrix
+from tests.support.strategies import domains, workloads
 
 
 @pytest.mark.parametrize("relative_to", ["importance", "target"])

@@ -8,7 +8,7 @@ import pytest
 from rpexplore.planning.solvers.fitness_for_use import fitness_for_use
 from rpexplore.planning.solvers.query_rounding import MOST_ENTRY_BITS, integer_measurement
 from rpexplore.queries.query_list import QueryList
-from tests.query_lists import identity_and_sum, marginals, prefix, query_list, ranges
+from tests.support.query_lists import identity_and_sum, marginals, prefix, query_list, ranges
 
 
 def rank(rows) -> int:

@@ -6,7 +6,7 @@ import pytest
 
 from rpexplore.planning.solvers.fitness_for_use import decoding
 from rpexplore.planning.solvers.query_sum import least_sum
-from tests.query_lists import marginals, prefix, ranges
+from tests.support.query_lists import marginals, prefix, ranges
 
 
 def least_sum_by_cvxpy(queries, targets):

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.symmetry import single_classes, symmetric_classes
-from tests.generalised import any_strategies
-from tests.oracles import variance_matrix
 from tests.published import figures
-from tests.strategies import asked_workloads, domains, workloads
+from tests.support.generalised import any_strategies
+from tests.support.oracles import variance_matrix
+from tests.support.strategies import asked_workloads, domains, workloads
 
 
 def dense(closure, weights):

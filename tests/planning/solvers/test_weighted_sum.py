@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.weighted_sum import minimise_sum
-from tests.oracles import convex_optimum, random_workload
-from tests.strategies import workloads
+from tests.support.oracles import convex_optimum, random_workload
+from tests.support.strategies import workloads
 
 
 @pytest.mark.parametrize("seed", range(4))

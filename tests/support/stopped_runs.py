@@ -18,7 +18,7 @@ from rpexplore.planning.plan import Plan
 from rpexplore.releases.table_release import release, resume
 
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["tests.stopped_runs"])
+_processes.set_forkserver_preload(["tests.support.stopped_runs"])
 
 REFUSED = 3  # exit code
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 import rpexplore as rp
 from rpexplore.queries.query_list import QueryList
-from tests.oracles import marginal_matrix
+from tests.support.oracles import marginal_matrix
 
 
 def query_list(

@@ -10,8 +10,8 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from tests.oracles import variance_matrix
-from tests.strategies import domains, workloads
+from tests.support.oracles import variance_matrix
+from tests.support.strategies import domains, workloads
 
 # How well CVXPY knows its own optimum, at the slacks tried here.
 SOLVER = 3e-6

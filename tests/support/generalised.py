@@ -12,7 +12,7 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_places
 from rpexplore.planning.planner import optimum
 from rpexplore.workload.bases import Basis, Hierarchy, Identity, Own, Prefix, Ranges, Windows
-from tests.oracles import kron, residual_covariance, residual_matrix
+from tests.support.oracles import kron, residual_covariance, residual_matrix
 
 
 def question_matrix(basis: Basis, attribute: rp.Attribute) -> np.ndarray:
