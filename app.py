@@ -3,10 +3,10 @@
 import streamlit as st
 
 from pages import all_pages
-from pages._bar import bar
-from pages._drafts import begin, remember_in_browser
-from pages._empty import lacks_attributes
-from pages._style import style
+from pages.components.shared.autosave import begin, remember_in_browser
+from pages.components.shared.no_schema import lacks_attributes
+from pages.components.shared.style import style
+from pages.components.shared.top_bar import bar
 
 # Drawn here: for a named icon Streamlit would make the browser ask a font service.
 ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" fill="#3c76c3">

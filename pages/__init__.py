@@ -17,5 +17,5 @@ def all_pages() -> list:
         st.Page("pages/scenarios.py", title="Scenarios"),
         st.Page("pages/queries.py", title="Queries"),
         st.Page("pages/release.py", title="Export and release"),
-        st.Page("pages/released.py", title="Results"),
+        st.Page("pages/results.py", title="Results"),
     ]

@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from pages._fairness_cells import CELLS_VIEW, cells_of_table
-from pages._fairness_expected import relative_errors
-from pages._fairness_forecasts import choose, forecasts, headline, looked_at
-from pages._fairness_tables import all_tables, tables_that_decide
-from pages._fairness_views import by_attribute, by_size, distributions
-from pages._session import current
+from pages.components.fairness.cells import CELLS_VIEW, cells_of_table
+from pages.components.fairness.distributions import by_attribute, by_size, distributions
+from pages.components.fairness.forecasts import choose, forecasts, headline, looked_at
+from pages.components.fairness.relative_errors import relative_errors
+from pages.components.fairness.tables import all_tables, tables_that_decide
+from pages.components.shared.session import current
 
 st.title("Fairness")
 compared = forecasts(current())

@@ -2,15 +2,15 @@
 
 import streamlit as st
 
-from pages._aim import aim
-from pages._budget import budget_inputs, unit_inputs
-from pages._chart import chart
-from pages._optima import plan
-from pages._results import downloads, headline, table_list
-from pages._session import change, current, escaped, say, show_messages
-from pages._targets import targets_met
-from pages._totals import totals_input
-from pages._why import can_be_met, why_this_budget
+from pages.components.plan.binding_targets import can_be_met, why_this_budget
+from pages.components.plan.budget import budget_inputs, unit_inputs
+from pages.components.plan.chart import chart
+from pages.components.plan.loss import aim
+from pages.components.plan.results import downloads, headline, table_list
+from pages.components.plan.targets import targets_met
+from pages.components.plan.uniform_totals import totals_input
+from pages.components.shared.session import change, current, escaped, say, show_messages
+from pages.components.shared.solutions import plan
 from rpexplore.analysis import workload_grid as workload_grids
 
 HERE = "plan"

@@ -2,16 +2,16 @@
 
 import streamlit as st
 
-from pages._queries_about import about
-from pages._queries_add import add_many
-from pages._queries_budget import budget
-from pages._queries_compared import compared
-from pages._queries_files import as_files
-from pages._queries_list import HERE, lines, take_typed
-from pages._queries_plan import optimum, plan
-from pages._queries_results import certificate, downloads, headline, outcomes
-from pages._queries_spare import spare
-from pages._session import current, show_messages
+from pages.components.queries.attributes import about
+from pages.components.queries.baselines import compared
+from pages.components.queries.budget import budget
+from pages.components.queries.builders import add_many
+from pages.components.queries.files import as_files
+from pages.components.queries.privacy_profile import spare
+from pages.components.queries.query_lines import HERE, lines, take_typed
+from pages.components.queries.results import certificate, downloads, headline, outcomes
+from pages.components.queries.solutions import optimum, plan
+from pages.components.shared.session import current, show_messages
 
 
 def results() -> None:

@@ -2,16 +2,11 @@
 
 import streamlit as st
 
-from pages._dry_run import checked
-from pages._export import export_section
-from pages._finish import finishing
-from pages._ledger_view import ledger_view
-from pages._optima import plan
-from pages._others import other_categories, others_line
-from pages._persons import person_rule
-from pages._places import cap_input, ledger_of, output_folder
-from pages._records import data_source, sample_records
-from pages._release_view import (
+from pages.components.release.dry_run import checked
+from pages.components.release.export import export_section
+from pages.components.release.ledger import ledger_view
+from pages.components.release.person_rule import person_rule
+from pages.components.release.progress import (
     account_line,
     elsewhere_in_progress,
     failed_run,
@@ -19,8 +14,13 @@ from pages._release_view import (
     run_in_progress,
     unfinished_runs,
 )
-from pages._run import Job, Run, any_going, going_since
-from pages._session import current, escaped, say, show_messages
+from pages.components.release.records import data_source, sample_records
+from pages.components.release.resume import finishing
+from pages.components.release.run import Job, Run, any_going, going_since
+from pages.components.release.unknown_values import other_categories, others_line
+from pages.components.shared.paths import cap_input, ledger_of, output_folder
+from pages.components.shared.session import current, escaped, say, show_messages
+from pages.components.shared.solutions import plan
 from rpexplore.common.formatting import count_in_words, plural, rounded
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.plan import Plan

@@ -2,9 +2,17 @@
 
 import streamlit as st
 
-from pages._comparison import comparison
-from pages._session import bind, change_study, current, escaped, say, show_messages, study
-from pages._study_file import study_file
+from pages.components.scenarios.comparison import comparison
+from pages.components.scenarios.project_file import study_file
+from pages.components.shared.session import (
+    bind,
+    change_study,
+    current,
+    escaped,
+    say,
+    show_messages,
+    study,
+)
 from rpexplore.analysis.scenario_comparison import in_a_line
 from rpexplore.scenarios.scenario import NAME_LENGTH, NOTE_LENGTH
 

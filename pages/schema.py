@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from pages._columns import finish_reading, follow_reading
-from pages._labels import apply_labels, values_and_labels
-from pages._schema_grid import GRID, HERE, add_attribute, apply_typed, downloads, grid
-from pages._session import bind, change, current, show_messages
-from pages._sources import choose_source
+from pages.components.schema.column_values import finish_reading, follow_reading
+from pages.components.schema.grid import GRID, HERE, add_attribute, apply_typed, downloads, grid
+from pages.components.schema.sources import choose_source
+from pages.components.schema.values import apply_labels, values_and_labels
+from pages.components.shared.session import bind, change, current, show_messages
 from rpexplore.common.formatting import count_in_words
 from rpexplore.scenarios import schema_grid as grids
 

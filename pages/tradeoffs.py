@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from pages._optima import optimum
-from pages._session import current, escaped
-from pages._tradeoffs_budget import errors_against_budget
-from pages._tradeoffs_frontier import average_against_worst
-from pages._tradeoffs_targets import targets_against_budget
-from pages._tradeoffs_what_if import changed_tables
+from pages.components.shared.session import current, escaped
+from pages.components.shared.solutions import optimum
+from pages.components.tradeoffs.budget import errors_against_budget
+from pages.components.tradeoffs.frontier import average_against_worst
+from pages.components.tradeoffs.targets import targets_against_budget
+from pages.components.tradeoffs.what_if import changed_tables
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.optimum import Optimum
 from rpexplore.scenarios.scenario import Scenario

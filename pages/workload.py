@@ -2,13 +2,13 @@
 
 import streamlit as st
 
-from pages import _fit
-from pages._asking import asking
-from pages._builders import builders
-from pages._optima import plan
-from pages._own_list import HERE, take_list
-from pages._session import current, escaped, show_messages
-from pages._settings import apply_typed, settings
+from pages.components.shared.session import current, escaped, show_messages
+from pages.components.shared.solutions import plan
+from pages.components.workload import feasibility as _fit
+from pages.components.workload.bases import asking
+from pages.components.workload.builders import builders
+from pages.components.workload.settings import apply_typed, settings
+from pages.components.workload.table_list import HERE, take_list
 from rpexplore.common.formatting import plural
 from rpexplore.planning.plan import Plan
 

@@ -79,7 +79,7 @@ def released(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("name", ["release", "processed"])
 def test_no_serious_finding_on_any_view_of_results(page, server, released, name, scheme):
     page.emulate_media(color_scheme=scheme)
-    page.goto(f"{server}/released")
+    page.goto(f"{server}/results")
     field = page.get_by_label("Folder with the tables", exact=True)
     field.fill(str(released / name))
     field.press("Enter")

@@ -230,7 +230,7 @@ def searches(app, monkeypatch):
         calls.append(more)
         return solved(workload, **more)
 
-    monkeypatch.setattr(sys.modules["pages._optima"], "solved", counting)
+    monkeypatch.setattr(sys.modules["pages.components.shared.solutions"], "solved", counting)
     return calls
 
 
@@ -291,8 +291,8 @@ def test_the_search_is_shown_and_can_be_cancelled(app, asked, monkeypatch):
             raise
         return solved(workload, note_strategies=note_strategies, **more)
 
-    monkeypatch.setattr(sys.modules["pages._optima"], "solved", slow)
-    monkeypatch.setattr(sys.modules["pages._task"], "PATIENCE", 0.05)
+    monkeypatch.setattr(sys.modules["pages.components.shared.solutions"], "solved", slow)
+    monkeypatch.setattr(sys.modules["pages.components.shared.background"], "PATIENCE", 0.05)
     session = app("plan", asked)
     cancel = next(each for each in session.button if each.label == "Cancel")
     told = [each.proto.text for each in session.get("progress")]

@@ -66,7 +66,7 @@ def test_what_was_worked_out_survives_a_change_of_page(app, two, monkeypatch):
         raise AssertionError("worked out once more")
 
     monkeypatch.setattr(sys.modules["rpexplore.analysis.frontier"], "frontier", refuse)
-    monkeypatch.setattr(sys.modules["pages._optima"], "solved", refuse)
+    monkeypatch.setattr(sys.modules["pages.components.shared.solutions"], "solved", refuse)
     session.open("plan")
     session.test.session_state["tradeoffs"] = "A better worst case"
     session.open("tradeoffs")

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import rpexplore as rp
-from pages import _export
+from pages.components.release import export as _export
 from rpexplore.errors import ExportError
 from rpexplore.export.report import pdf
 from rpexplore.scenarios.project import Study
@@ -20,7 +20,7 @@ from tests.export.needs import needs_pdf
 def page() -> None:
     import streamlit as st
 
-    from pages._export import export_section
+    from pages.components.release.export import export_section
 
     export_section(st.session_state["the plan"])
 

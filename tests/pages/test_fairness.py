@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from pages._fairness_forecasts import OWN
+from pages.components.fairness.forecasts import OWN
 from rpexplore.analysis import fairness
 from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.domain.expected_counts import ExpectedCounts

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 import rpexplore as rp
-from pages._session import escaped
+from pages.components.shared.session import escaped
 from rpexplore.planning.losses import base as losses
 from rpexplore.scenarios.workload_request import TableSetting
 

@@ -363,8 +363,10 @@ def test_a_list_is_solved_once_whatever_the_budget(app, listed, monkeypatch):
     def refuse(*_, **__):
         raise AssertionError("solved once more")
 
-    monkeypatch.setattr(sys.modules["pages._queries_plan"], "query_optimum", refuse)
-    monkeypatch.setattr(sys.modules["pages._queries_compared"], "query_baselines", refuse)
+    monkeypatch.setattr(sys.modules["pages.components.queries.solutions"], "query_optimum", refuse)
+    monkeypatch.setattr(
+        sys.modules["pages.components.queries.baselines"], "query_baselines", refuse
+    )
     for rho in ("0.2", "0.5"):
         session.text_input(key="typed budget").set_value(rho).run()
         assert plan_of(session).budget == rp.Budget(rho=rho)
@@ -385,7 +387,7 @@ def test_a_list_without_a_plan_says_why(app, listed, monkeypatch):
     def refuse(*_, **__):
         raise PlanError("These queries cannot be measured.")
 
-    monkeypatch.setattr(sys.modules["pages._queries_plan"], "query_optimum", refuse)
+    monkeypatch.setattr(sys.modules["pages.components.queries.solutions"], "query_optimum", refuse)
     session = app("queries", listed)
     assert "There is no plan: These queries cannot be measured." in plain(session.texts("error"))
 

@@ -28,7 +28,7 @@ def stopped(app, monkeypatch):
         assert may_go_on.wait(30)
         return run_release(*args, **more)
 
-    monkeypatch.setattr(sys.modules["pages._run"], "release", waiting)
+    monkeypatch.setattr(sys.modules["pages.components.release.run"], "release", waiting)
     yield may_go_on
     may_go_on.set()
 
@@ -284,7 +284,7 @@ def test_a_run_that_fails_after_it_was_booked_stays_charged(app, records, tmp_pa
         Ledger(ledger).book(data, plan, plan.record_rho, output)
         raise ReleaseError("The disk is full.")
 
-    monkeypatch.setattr(sys.modules["pages._run"], "release", failing)
+    monkeypatch.setattr(sys.modules["pages.components.release.run"], "release", failing)
     finish(session.press("Run the release"))
     shown = session.error[0].value.replace("\\", "")
     assert shown.startswith("The disk is full. This run was charged ρ = 0.1, which stays so")
@@ -405,7 +405,7 @@ def test_a_booked_run_says_what_cancelling_costs_and_stays_charged(app, small_re
 
         return run_release(*args, progress=note, **more)
 
-    monkeypatch.setattr(sys.modules["pages._run"], "release", pausing)
+    monkeypatch.setattr(sys.modules["pages.components.release.run"], "release", pausing)
     run_button(session).click().run()
     assert booked.wait(30)
     session.run()
@@ -445,7 +445,7 @@ def test_the_tables_count_what_the_run_was_for(app, small_release):
 def test_a_ledger_that_the_command_line_made_beside_the_sample_is_used(app, monkeypatch, tmp_path):
     sample = Path(shutil.copytree(sample_data_folder(), tmp_path / "sample"))
     app()  # has the app's modules imported
-    for module in ("pages._records", "pages._drafts"):
+    for module in ("pages.components.release.records", "pages.components.shared.autosave"):
         monkeypatch.setattr(sys.modules[module], "sample_data_folder", lambda: sample)
     data = sample / "household.csv"
     plan = rp.plan(

@@ -43,7 +43,7 @@ def released(tmp_path_factory) -> dict[str, Path]:
 
 
 def opened(app, folder):
-    session = app("released")
+    session = app("results")
     session.text_input(key="results folder").set_value(str(folder)).run()
     for _ in range(40):
         if session.multiselect or session.error:
@@ -79,7 +79,7 @@ def made(session):
 
 
 def test_nothing_to_open_yet(app):
-    session = app("released")
+    session = app("results")
     assert "name the folder" in session.info[0].value
     assert not session.multiselect
     assert not session.error
@@ -97,7 +97,7 @@ def test_what_cannot_be_opened_is_said(app, released, tmp_path):
 
 
 def test_the_release_of_this_session_needs_no_folder(app, released):
-    session = app("released")
+    session = app("results")
     done = Release.load(released["one"])
     session.test.session_state["run"] = SimpleNamespace(is_going=False, release=done)
     look(session.run(), ["age"])
@@ -114,7 +114,7 @@ def test_names_are_never_formatting(app, hostile, tmp_path):
     workload = rp.Workload.of(hostile.domain, [names[:4]])
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     release(plan, tmp_path / "records.csv", tmp_path / "out")
-    session = app("released", hostile)
+    session = app("results", hostile)
     session.text_input(key="results folder").set_value(str(tmp_path / "out")).run()
     for view in ("Grid", "Bars", "Heat map"):
         look(session, list(names[:4]), view)

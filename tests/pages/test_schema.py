@@ -333,8 +333,8 @@ def slow(monkeypatch) -> threading.Event:
         progress(1.0)
         return found_values(path, names)
 
-    monkeypatch.setattr("pages._columns.found_values", waiting)
-    monkeypatch.setattr("pages._columns.PATIENCE", 0.2)
+    monkeypatch.setattr("pages.components.schema.column_values.found_values", waiting)
+    monkeypatch.setattr("pages.components.schema.column_values.PATIENCE", 0.2)
     return go_on
 
 
@@ -375,8 +375,8 @@ def test_a_reading_cancelled_after_its_last_note_changes_nothing(app, small, dat
         assert go_on.wait(20)
         return found_values(path, names)
 
-    monkeypatch.setattr("pages._columns.found_values", late)
-    monkeypatch.setattr("pages._columns.PATIENCE", 0.2)
+    monkeypatch.setattr("pages.components.schema.column_values.found_values", late)
+    monkeypatch.setattr("pages.components.schema.column_values.PATIENCE", 0.2)
     session = begin_reading(app("schema", small), data, ["sex"])
     task = session.session_state["columns task"][0]
     session.press("Cancel")

@@ -5,7 +5,9 @@ import threading
 import pytest
 
 import rpexplore as rp
-from pages import _drafts, _optima, _task
+from pages.components.shared import autosave as _drafts
+from pages.components.shared import background as _task
+from pages.components.shared import solutions as _optima
 from rpexplore.scenarios.autosave import Drafts
 from rpexplore.scenarios.project import Study
 from rpexplore.scenarios.scenario import Scenario

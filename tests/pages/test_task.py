@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from pages._task import Task
+from pages.components.shared.background import Task
 from rpexplore.errors import DataError
 
 

@@ -6,7 +6,7 @@ import time
 import pytest
 
 import rpexplore as rp
-from pages import _task
+from pages.components.shared import background as _task
 from rpexplore.analysis import frontier as trade
 from rpexplore.analysis.target_curves import AIM
 from rpexplore.scenarios.scenario import Scenario

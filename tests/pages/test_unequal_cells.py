@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from pages._fairness_cells import CELLS_VIEW
+from pages.components.fairness.cells import CELLS_VIEW
 from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
@@ -22,7 +22,7 @@ SEEN = {"mean": "a typical cell", "worst": "the least accurate cell", "best": "t
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     """A busy machine searches for longer than a page waits before it shows how far it is."""
-    monkeypatch.setattr("pages._task.PATIENCE", 60.0)
+    monkeypatch.setattr("pages.components.shared.background.PATIENCE", 60.0)
 
 
 @pytest.fixture(scope="module")

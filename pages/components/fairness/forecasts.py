@@ -1,0 +1,134 @@
+"""What the Fairness page compares: the curator's plan and the schemes, and one to look at."""
+
+import streamlit as st
+
+from pages.components.shared.session import current, escaped, kept
+from pages.components.shared.solutions import optimum
+from rpexplore.analysis import fairness
+from rpexplore.analysis.forecast import SCHEMES, Forecast, plain, scheme_of
+from rpexplore.common.formatting import rounded, share_in_words
+from rpexplore.errors import RpexploreError
+from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.mechanism.table_variances import CELLS
+from rpexplore.planning.optimum import Optimum
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.workload.workload import Workload
+
+OWN = "Your plan"
+
+
+def forecasts(scenario: Scenario) -> list[Forecast]:
+    """The curator's plan and the four schemes, for the same tables and budget.
+
+    The schemes weigh tables by nothing but their own rule. Empty while they are being worked out
+    or where there are none; the page then says why.
+    """
+    own = scenario.workload
+    bare = kept("fairness plain", (own,), lambda: plain(own))
+    wanted: dict[str, tuple[Loss, Workload]] = {}
+    if scenario.misses_target:
+        st.info(
+            f"Your own plan is not among these: table {escaped(scenario.misses_target)} has no "
+            "target yet. Set one on the Plan page."
+        )
+    elif not scheme_of(scenario.loss, own):
+        wanted[OWN] = (scenario.loss, own)
+    wanted |= {name: (loss, bare) for name, loss in SCHEMES.items()}
+    found = _solved(scenario, list(wanted.values()))
+    if not found:
+        return []
+    names, budget = list(wanted), scenario.budget
+    try:
+        return kept(
+            "fairness forecasts",
+            (*names, *found, budget),
+            lambda: [
+                Forecast.of_optimum(name, solution, budget)
+                for name, solution in zip(names, found, strict=True)
+            ],
+        )
+    except RpexploreError as error:
+        st.error(escaped(f"There is no plan: {error}"))
+        return []
+
+
+def _solved(scenario: Scenario, wanted: list[tuple[Loss, Workload]]) -> list[Optimum]:
+    """The solutions; empty while they are being worked out or where there are none.
+
+    Each measures attributes as is best for itself: what is best for one rule can make another one
+    look less even than it is.
+    """
+    found = []
+    for loss, workload in wanted:
+        solution = optimum(loss, scenario, workload)
+        if solution is None:
+            return []
+        found.append(solution)
+    return found
+
+
+def own_scheme() -> str:
+    """The scheme that is the curator's own plan; "" if that is none of them."""
+    return scheme_of(current().loss, current().workload)
+
+
+def choose(compared: list[Forecast]) -> Forecast:
+    """The forecast to look at closely: the curator's own plan, or another one."""
+    own = own_scheme()
+    named = {forecast.name: forecast for forecast in compared}
+    chosen = st.segmented_control(
+        "Who is short-changed? The budget is the same for all; how tables are weighed decides. "
+        "Look closely at",
+        list(named),
+        default=own or compared[0].name,
+        format_func=lambda name: f"{name} (your plan)" if name == own else name,
+        required=True,
+        key="plan_shown",
+        bind="query-params",
+        help="Your plan, and the same tables and budget with other rules for what matters.",
+    )
+    return named.get(chosen or "", compared[0])
+
+
+def looked_at(compared: list[Forecast], chosen: Forecast) -> tuple[list[Forecast], Forecast]:
+    """The forecasts as seen at one cell of each table, which the curator chooses.
+
+    Unchanged where all cells of a table are equally accurate: then there is nothing to choose.
+    """
+    if not any(forecast.cells_differ for forecast in compared):
+        return compared, chosen
+    cell = st.segmented_control(
+        "Cells of a table are not equally accurate here. Look at",
+        list(CELLS),
+        default="mean",
+        format_func=CELLS.__getitem__,
+        required=True,
+        key="cell_shown",
+        bind="query-params",
+        help="Of each table; everything below is about that cell. A typical cell stands for the "
+        "mean of the variances of all.",
+    )
+    seen = kept(
+        "fairness seen",
+        (cell, *compared),
+        lambda: [forecast.seen_at(cell or "mean") for forecast in compared],
+    )
+    return seen, seen[compared.index(chosen)]
+
+
+def headline(chosen: Forecast) -> None:
+    """Who is worst off, who best, and how uneven that is."""
+    found = fairness.unevenness(chosen)
+    counted = escaped(current().counted)
+    if found.is_even:
+        st.markdown(escaped(fairness.unevenness_in_words(found, current().counted)))
+        return
+    worst, best, ratio, gini = (column.container(gap="xxsmall") for column in st.columns(4))
+    worst.metric("Worst-off table", f"σ = {rounded(found.worst, 3)} {counted}")
+    worst.caption(escaped(found.worst_table))
+    best.metric("Best-off table", f"σ = {rounded(found.best, 3)} {counted}")
+    best.caption(escaped(found.best_table))
+    ratio.metric("Worst compared with best", f"{rounded(found.ratio, 3, zeros=True)} times")
+    ratio.caption(f"{share_in_words(found.within_twice)} of the tables within twice the best")
+    gini.metric("Gini index of σ", rounded(found.gini, 2, zeros=True))
+    gini.caption("0: all tables equally accurate")

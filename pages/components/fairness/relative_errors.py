@@ -1,0 +1,173 @@
+"""Relative errors on the Fairness page: expected counts from public sources, and what follows."""
+
+import streamlit as st
+
+from pages.components.fairness.charts import columns_of, exhibit_with_numbers
+from pages.components.fairness.tables import names_of
+from pages.components.shared.charts import listing, numbers
+from pages.components.shared.session import bind, change, current, escaped, kept, show_messages
+from rpexplore.analysis import relative_errors as relative
+from rpexplore.analysis.forecast import Forecast
+from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.figures import distributions as curves
+
+HERE = "expected"
+
+
+def relative_errors(compared: list[Forecast], chosen: Forecast) -> None:
+    """Standard errors against expected counts, and which cells are accurate enough to publish."""
+    counted = escaped(current().counted)
+    st.markdown(
+        f"An error of ±30 {counted} is much in a cell of 100 and little in one of 10,000. The "
+        "**coefficient of variation** of a cell is its standard error divided by its expected "
+        "count; many offices publish a cell only up to a certain one."
+    )
+    expected_inputs()
+    show_messages(HERE)
+    expected = current().expected
+    if expected is None:
+        return
+    try:
+        cells = kept(
+            "fairness cells",
+            (expected, chosen.workload),
+            lambda: relative.ExpectedCells.of(expected, chosen.workload),
+        )
+    except WorkloadError as error:
+        st.error(escaped(str(error)))
+        return
+    if cells.left_out:
+        st.info(escaped(cells.left_out_in_words))
+    if not cells.held.any():
+        return
+    percent = st.number_input(
+        "Wanted coefficient of variation, at most (%)",
+        min_value=0.1,
+        max_value=1000.0,
+        value=20.0,
+        step=5.0,
+        format="%g",
+        key="wanted coefficient",
+        persist_state="session",
+        width=360,
+    )
+    coefficient = (percent or 20.0) / 100
+    publishable(compared, chosen, cells, coefficient)
+    one_table(chosen, cells, coefficient)
+
+
+def expected_inputs() -> None:
+    """A total or a public table; both are kept with the scenario."""
+    st.info(
+        "Type or load only what is **already public**: a census total, an earlier published table. "
+        "It is saved with the scenario and shown in the report. Never take it from the "
+        "confidential records: that would publish something about them without any noise."
+    )
+    expected = current().expected
+    total = expected.total if expected is not None and not expected.attributes else None
+
+    def set_total() -> None:
+        typed = st.session_state["expected total"]
+        change(
+            HERE,
+            lambda: current().replaced(
+                expected=None if typed is None else ExpectedCounts.of_total(typed)
+            ),
+        )
+
+    def load() -> None:
+        file = st.session_state["expected margin"]
+        if file is None:
+            return
+        content, domain = file.getvalue(), current().domain
+        change(
+            HERE,
+            lambda: current().replaced(
+                expected=ExpectedCounts.from_csv(domain, content, file.name)
+            ),
+        )
+
+    left, right = st.columns(2)
+    left.number_input(
+        f"Expected number of {escaped(current().counted)} in all, spread evenly over the cells",
+        min_value=0.0,
+        value=None,
+        step=1000.0,
+        format="%g",
+        key=bind("expected total", total),
+        on_change=set_total,
+        placeholder="none typed",
+    )
+    right.file_uploader(
+        "Or a published table: CSV with some attributes of the schema as columns, and count",
+        type=["csv"],
+        key="expected margin",
+        on_change=load,
+    )
+    if expected is not None:
+        words, button = st.columns([4, 1], vertical_alignment="center")
+        words.markdown(f"**Expected counts:** {escaped(expected.in_words)}.")
+        button.button(
+            "Remove", on_click=change, args=(HERE, lambda: current().replaced(expected=None))
+        )
+
+
+def publishable(
+    compared: list[Forecast], chosen: Forecast, cells: relative.ExpectedCells, coefficient: float
+) -> None:
+    """How many cells are accurate enough: by order, by plan and by table."""
+    key = (chosen, cells, coefficient)
+    st.subheader("Which cells are accurate enough")
+    frame = relative.by_order(chosen, cells, coefficient)
+    left, right = st.columns([3, 2])
+    with left:
+        exhibit_with_numbers(
+            curves.shares_of_cells(
+                kept("fairness coefficients", key[:2], lambda: relative.curves(chosen, cells)),
+                coefficient,
+            ),
+            relative.by_order_in_words(frame, coefficient),
+            frame,
+            "publishable_cells_by_order.csv",
+            more=f"Under “{escaped(chosen.name)}”; the error is that of the privacy noise alone.",
+            alt="Share of publishable cells against the wanted coefficient of variation",
+        )
+    with right:
+        st.markdown("**Under each plan**")
+        shares = relative.by_plan(compared, cells, coefficient)[["plan", "share", "whole"]]
+        listing(shares, columns_of(shares), "Publishable cells by plan")
+    st.subheader("Table by table, the most publishable first")
+    names = names_of(chosen)
+    listed = kept("fairness publishable", key, lambda: relative.of_tables(*key, names))
+    numbers(
+        listed,
+        columns_of(listed),
+        "publishable_cells_by_table.csv",
+        "Publishable cells by table",
+    )
+
+
+def one_table(chosen: Forecast, cells: relative.ExpectedCells, coefficient: float) -> None:
+    """The cells of one table, each publishable or not."""
+    st.subheader("The cells of one table")
+    names = st.multiselect(
+        "The attributes of the table", current().domain.names, key="table to list"
+    )
+    if not names and chosen.workload.orders[0] > 0:
+        st.caption("Choose a table of the workload by its attributes.")
+        return
+    try:
+        place = chosen.workload.position(names)
+        frame = relative.of_cells(chosen, cells, place, coefficient)
+    except RpexploreError as error:
+        st.info(escaped(str(error)))
+        return
+    st.caption(escaped(relative.of_cells_in_words(frame, coefficient)))
+    values = [name for name in frame.columns if name not in relative.OF_CELLS]
+    numbers(
+        frame,
+        dict(zip(values, values, strict=True)) | columns_of(frame[list(relative.OF_CELLS)]),
+        "publishable_cells.csv",
+        "The cells of the table, with their expected counts",
+    )

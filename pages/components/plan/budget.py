@@ -1,0 +1,102 @@
+"""The privacy part of the Plan page: whom to protect, and how much privacy loss is allowed."""
+
+import streamlit as st
+
+from pages.components.shared.session import bind, change, current, show_messages
+from rpexplore.analysis import budget_units as budgets
+
+RECORD, PERSON = "One record", "One person"
+UNITS = {"rho": "ρ (zCDP)", "epsilon": "(ε, δ)", "mu": "μ"}
+LETTERS = {"rho": "ρ", "epsilon": "ε", "mu": "μ"}
+
+
+def unit_inputs(place: str) -> None:
+    """Two plain questions: whom the promise protects, and how much of the data is theirs."""
+    records = current().budget.max_records_per_person
+
+    def set_unit() -> None:
+        person = st.session_state["protected"] == PERSON
+        most = int(st.session_state.get("records per person") or 1) if person else None
+        change(
+            place,
+            lambda: current().replaced(budget=budgets.protecting(current().budget, most)),
+        )
+
+    st.radio(
+        "Whom do you protect?",
+        [RECORD, PERSON],
+        key=bind("protected", RECORD if records is None else PERSON),
+        on_change=set_unit,
+        horizontal=True,
+        help="The release is nearly as likely with this one in the data as without; how "
+        "nearly, the budget says.",
+    )
+    if records is not None:
+        st.number_input(
+            "At most how many records can one person have?",
+            min_value=1,
+            key=bind("records per person", records),
+            on_change=set_unit,
+        )
+
+
+def budget_inputs(place: str) -> None:
+    """The budget: a typed value beside a slider, in a unit of the user's choice."""
+    budget = current().budget
+    if st.session_state.get("unit") is None:  # a new visit, or the chosen one clicked again
+        st.session_state["unit"] = budgets.stated_unit(budget)
+    unit = st.segmented_control(
+        "Budget, stated as",
+        list(UNITS),
+        format_func=UNITS.__getitem__,
+        key="unit",
+        required=True,
+    )
+    unit = unit or budgets.stated_unit(budget)
+    delta = budgets.stated_delta(budget)
+    value = budgets.in_unit(budget, unit, delta)
+
+    def restate(key: str) -> None:
+        typed = str(st.session_state[key])
+        given = (typed, delta) if key != "delta" else (value, typed)
+        change(
+            place,
+            lambda: current().replaced(budget=budgets.restated(current().budget, unit, *given)),
+        )
+
+    letter = LETTERS[unit]
+    boxes = st.columns(2 if unit == "epsilon" else 1)
+    boxes[0].text_input(
+        letter, key=bind("typed budget", value), on_change=restate, args=("typed budget",)
+    )
+    if unit == "epsilon":
+        boxes[1].text_input(
+            "δ",
+            key=bind("delta", delta),
+            on_change=restate,
+            args=("delta",),
+            help="The chance left over in which ε is not promised; far below one in the number of "
+            "records. Usual: 1e-6 and smaller.",
+        )
+    st.select_slider(
+        f"{letter}: ← more private · more accurate →",
+        budgets.slider_stops(unit, value),
+        key=bind("slid budget", value),
+        on_change=restate,
+        args=("slid budget",),
+    )
+    show_messages(place)
+    for note in budgets.notes(budget):
+        st.info(note)
+    with st.expander("The same budget in other units"):
+        st.dataframe(
+            budgets.equivalents(budget),
+            hide_index=True,
+            alt="The budget in other units",
+            column_order=["measure", "value"],
+            column_config={"measure": "Measure", "value": "Value"},
+        )
+        st.caption(
+            "The promise is ρ; each ε follows from it, rounded up. μ would be exact for "
+            "continuous noise; the noise drawn here is discrete."
+        )

@@ -1,0 +1,193 @@
+"""What a plan should aim for: the choice on the Plan page, and the numbers that go with it."""
+
+from typing import Any
+
+import streamlit as st
+
+from pages.components.shared.session import bind, change, current
+from rpexplore.planning.losses.base import (
+    AIMS,
+    WEIGHTINGS,
+    Loss,
+    MaxVariance,
+    SumOfVariances,
+    weighting_in_words,
+)
+from rpexplore.planning.losses.constrained import BoundedAverage, MustsThenAverage, MustsThenTargets
+from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SquaredExcess, TailMean
+
+SUM, LARGEST, TARGET, MUSTS, BOUNDED, OTHER = "sum", "largest", "target", "musts", "bounded", "more"
+NAMES = {
+    **{aim: AIMS[aim].capitalize() for aim in (SUM, LARGEST, TARGET)},
+    MUSTS: "The musts met, then the others",
+    BOUNDED: AIMS[BOUNDED].capitalize(),
+    OTHER: "Something in between",
+}
+CAPTIONS = {
+    SUM: "The weighted sum of all tables' variances.",
+    LARGEST: "The largest variance of all tables, by importance.",
+    TARGET: "The largest variance compared with its target.",
+    MUSTS: "Targets marked “must” are met, and just met; what is left of the budget serves the "
+    "other tables.",
+    BOUNDED: "As the first, but no table much worse than it has to be.",
+    OTHER: "Large errors count more, without counting alone.",
+}
+AVERAGE, TARGETS = "average", "targets"
+THEN = {
+    AVERAGE: "small errors of the others on average",
+    TARGETS: "the others' targets met as well as can be",
+}
+NORM, MIXED, TAIL, EXCESS = "norm", "mixed", "tail", "excess"
+MEASURES = {
+    NORM: "large errors count more (p-norm)",
+    MIXED: "a mixture of the average and the largest",
+    TAIL: "the average of the worst tables",
+    EXCESS: "what goes beyond targets, squared",
+}
+KINDS = {PNorm: NORM, MeanAndMax: MIXED, TailMean: TAIL, SquaredExcess: EXCESS}
+
+
+def aim_of(loss: Loss) -> str:
+    if isinstance(loss, SumOfVariances):
+        return SUM
+    if isinstance(loss, MaxVariance):
+        return TARGET if loss.relative_to == "target" else LARGEST
+    if isinstance(loss, MustsThenAverage | MustsThenTargets):
+        return MUSTS
+    return BOUNDED if isinstance(loss, BoundedAverage) else OTHER
+
+
+def aim(place: str) -> None:
+    """The kind of aim, and below it what else it needs to know."""
+    loss = current().loss
+
+    def take(chosen: Loss) -> None:
+        change(place, lambda: current().replaced(loss=chosen))
+
+    def set_aim() -> None:
+        take(_first_of(st.session_state["aim"], loss))
+
+    st.radio(
+        "The plan should give",
+        list(NAMES),
+        format_func=NAMES.__getitem__,
+        captions=[CAPTIONS[each] for each in NAMES],
+        key=bind("aim", aim_of(loss)),
+        on_change=set_aim,
+    )
+    if isinstance(loss, SumOfVariances):
+        _weighting(loss.weighting, lambda weighting: take(SumOfVariances(weighting)))
+    elif isinstance(loss, MustsThenAverage | MustsThenTargets):
+        _then(loss, take)
+    elif isinstance(loss, BoundedAverage):
+        excess = loss.excess
+        _weighting(loss.weighting, lambda weighting: take(BoundedAverage(weighting, excess)))
+        _bound(loss, take)
+    elif aim_of(loss) == OTHER:
+        _measure(loss, take)
+
+
+def _first_of(chosen: str, loss: Loss) -> Loss:
+    """The loss of an aim that was just chosen; how tables count is kept."""
+    weighting = getattr(loss, "weighting", "equal")  # of those that are averages
+    return {
+        SUM: SumOfVariances(weighting),
+        LARGEST: MaxVariance(),
+        TARGET: MaxVariance(relative_to="target"),
+        MUSTS: MustsThenAverage(weighting),
+        BOUNDED: BoundedAverage(weighting),
+        OTHER: PNorm(),
+    }[chosen]
+
+
+def _weighting(present: str, take: Any) -> None:
+    st.selectbox(
+        "How tables count in the sum",
+        list(WEIGHTINGS),
+        format_func=weighting_in_words,
+        key=bind("weighting", present),
+        on_change=lambda: take(st.session_state["weighting"]),
+        help="On top of each table's importance, which is set on the Workload page.",
+    )
+
+
+def _then(loss: MustsThenAverage | MustsThenTargets, take: Any) -> None:
+    def set_then() -> None:
+        chosen = st.session_state["after musts"]
+        take(MustsThenAverage() if chosen == AVERAGE else MustsThenTargets())
+
+    st.radio(
+        "Once the musts are met",
+        list(THEN),
+        format_func=THEN.__getitem__,
+        key=bind("after musts", AVERAGE if isinstance(loss, MustsThenAverage) else TARGETS),
+        on_change=set_then,
+    )
+    if isinstance(loss, MustsThenAverage):
+        _weighting(loss.weighting, lambda weighting: take(MustsThenAverage(weighting)))
+
+
+def _bound(loss: BoundedAverage, take: Any) -> None:
+    def set_bound() -> None:
+        take(BoundedAverage(loss.weighting, st.session_state["excess"] / 100))
+
+    st.number_input(
+        "Largest standard error above the smallest possible, at most, in %",
+        min_value=0.01,
+        max_value=10_000.0,
+        step=5.0,
+        format="%.4g",
+        key=bind("excess", 100 * loss.excess),
+        on_change=set_bound,
+        help="0 would be the plan with the smallest largest error; the more is allowed, the nearer "
+        "the plan comes to the one with the smallest errors on average.",
+    )
+
+
+def _measure(loss: Loss, take: Any) -> None:
+    def set_measure() -> None:
+        chosen = st.session_state["measure"]
+        take({each: kind for kind, each in KINDS.items()}[chosen]())
+
+    st.selectbox(
+        "What is made small",
+        list(MEASURES),
+        format_func=MEASURES.__getitem__,
+        key=bind("measure", KINDS[type(loss)]),
+        on_change=set_measure,
+    )
+    if isinstance(loss, PNorm):
+        _number(
+            "Power p: 1 is the sum, and the larger it is, the more the largest variances count",
+            loss.p,
+            (1.0, 1000.0, 1.0),
+            lambda p: take(PNorm(p, loss.relative_to)),
+        )
+    elif isinstance(loss, MeanAndMax):
+        _number(
+            "Share of the largest variance, in %",
+            100 * loss.share,
+            (0.01, 99.99, 10.0),
+            lambda percent: take(MeanAndMax(percent / 100, loss.relative_to)),
+        )
+    elif isinstance(loss, TailMean):
+        _number(
+            "The worst tables, in % of all tables",
+            100 * loss.worst,
+            (0.01, 100.0, 5.0),
+            lambda percent: take(TailMean(percent / 100, loss.relative_to)),
+        )
+
+
+def _number(label: str, present: float, limits: tuple[float, float, float], take: Any) -> None:
+    least, most, step = limits
+
+    st.number_input(
+        label,
+        min_value=least,
+        max_value=most,
+        step=step,
+        format="%.4g",
+        key=bind("parameter", float(present)),
+        on_change=lambda: take(st.session_state["parameter"]),
+    )

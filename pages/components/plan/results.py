@@ -1,0 +1,116 @@
+"""The results part of the Plan page: what a plan guarantees and how accurate its tables are."""
+
+import streamlit as st
+
+from pages.components.fairness.cells import CELLS_VIEW
+from pages.components.shared.charts import MOST_ROWS
+from pages.components.shared.session import current, escaped, kept
+from rpexplore.analysis import accuracy as standard_errors
+from rpexplore.analysis import budget_units as budgets
+from rpexplore.analysis import targets_met
+from rpexplore.common.formatting import capitalised, column_format, rounded
+from rpexplore.planning.plan import Plan
+
+
+def headline(planned: Plan) -> None:
+    """Typical and worst accuracy, privacy, targets, and the certificate in words."""
+    top, counted = standard_errors.headline(planned), escaped(current().counted)
+    typical, worst, privacy = (column.container(gap="xxsmall") for column in st.columns(3))
+    typical.metric(capitalised(top.typical_in_words), f"±{rounded(top.median_margin)} {counted}")
+    typical.caption(f"95 % of the time (standard error σ = {rounded(top.median_error, 3)})")
+    worst.metric(capitalised(top.worst_in_words), f"±{rounded(top.worst_margin)} {counted}")
+    worst.caption(
+        f"95 % of the time (σ = {rounded(top.worst_error, 3)}): {escaped(top.worst_table)}"
+    )
+    epsilon, further = budgets.epsilon_in_words(planned)
+    privacy.metric("Privacy", epsilon)
+    privacy.caption(
+        f"{further}; ρ = {rounded(planned.rho, 4, 'up')}; protects {planned.budget.unit}"
+    )
+    # Measured through strategies, a plan is proven best among those that measure as it does.
+    strategies = planned.closure.strategies
+    proven = "Noise proven best for what is measured." if strategies else "Accuracy proven best."
+    st.markdown(f":material/verified: **{proven}** {escaped(planned.proven)}")
+
+
+def table_list(planned: Plan) -> None:
+    """All tables, the least accurate first."""
+    st.subheader("All tables, the least accurate first")
+    containing = st.multiselect(
+        "Only tables with all of these attributes",
+        planned.workload.domain.names,
+        key="tables containing",
+    )
+    frame = kept(
+        "listed tables",
+        (planned, tuple(containing), current().request),
+        lambda: targets_met.of_tables(planned, containing, current().request),
+    )
+    if frame.empty:
+        st.info("No table of the workload has all of these attributes.")
+        return
+    errors = [name for name in frame if str(name).endswith("standard_error")]
+    digits = column_format(frame[errors].min())
+    columns = list(frame.columns)
+    if not any(frame["outcome"]):
+        columns = columns[:-3]
+    st.dataframe(
+        frame,
+        hide_index=True,
+        lazy=len(frame) > MOST_ROWS,
+        placeholder="",
+        alt="All tables with their standard errors",
+        column_order=columns,
+        column_config={
+            "table": st.column_config.TextColumn("Table", width="medium"),
+            "order": st.column_config.NumberColumn("Attributes"),
+            "cells": st.column_config.NumberColumn("Cells", format="localized"),
+            "standard_error": st.column_config.NumberColumn("Standard error σ", format=digits),
+            "best_standard_error": st.column_config.NumberColumn(
+                "Most accurate cell σ", format=digits
+            ),
+            "worst_standard_error": st.column_config.NumberColumn(
+                "Least accurate cell σ", format=digits
+            ),
+            "margin_95": st.column_config.NumberColumn("± 95 % of the time", format=digits),
+            "weight": st.column_config.NumberColumn("Importance", format="%.4g"),
+            "wanted": st.column_config.TextColumn("Target"),
+            "must": st.column_config.TextColumn("Must"),
+            "outcome": st.column_config.TextColumn("Met or short by"),
+        },
+    )
+    if len(errors) > 1:
+        st.caption(
+            "Standard error σ and ± 95 % are those of a typical cell: the root of the mean of all "
+            "cells' variances. A target is met when the least accurate cell meets it."
+        )
+        st.page_link(
+            "pages/fairness.py",
+            label="Which cells of a table are the accurate ones",
+            icon=":material/grid_on:",
+            query_params={"fairness": CELLS_VIEW},
+        )
+
+
+def downloads(planned: Plan) -> None:
+    """The plan file and the tables, made when asked for."""
+    buttons = st.container(horizontal=True)
+    buttons.download_button(
+        "Download plan.json",
+        lambda: planned.text,
+        "plan.json",
+        "application/json",
+        type="primary",
+        on_click="ignore",
+    )
+    buttons.download_button(
+        "Download tables.csv",
+        lambda: standard_errors.csv_of_tables(planned),
+        "tables.csv",
+        "text/csv",
+        on_click="ignore",
+    )
+    st.caption(
+        "The plan file holds everything a release needs, and no records: `rpexplore verify "
+        "plan.json` checks it, `rpexplore release` runs it where the data lives."
+    )

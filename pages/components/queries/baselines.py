@@ -1,0 +1,51 @@
+"""What plainer ways of asking the same queries would cost, on the Queries page."""
+
+import streamlit as st
+
+from pages.components.shared.background import Note, worked_out
+from pages.components.shared.charts import exhibit, number, numbers
+from pages.components.shared.session import current
+from rpexplore.analysis.query_baselines import query_baselines
+from rpexplore.analysis.query_comparison import budgets_in_words, budgets_needed
+from rpexplore.figures.queries import budgets_of_ways
+from rpexplore.queries.planner import QueryOptimum
+
+WAYS = (
+    "Noise on every cell: each cell is counted with noise and the noisy cells are added up. A tree "
+    "of subtotals: halves, quarters and so on are counted as well. The best on average: the "
+    "smallest sum of variances, each compared with its target."
+)
+
+
+def compared(solution: QueryOptimum) -> None:
+    """The budget that each way needs for the same targets, drawn and in numbers."""
+    st.subheader("Against plainer ways")
+
+    def work(note: Note):
+        doing = "Working out what plainer ways would need"
+        note(0.0, doing)
+        return query_baselines(solution, note=lambda share: note(share, doing))
+
+    baselines = worked_out("query baselines", (solution,), work)
+    if baselines is None:
+        return
+    budget = current().budget
+    frame = budgets_needed(baselines, budget)
+    exhibit(
+        budgets_of_ways(frame, budget.unit),
+        budgets_in_words(frame),
+        "Budget that each way of asking the queries needs to meet all targets",
+        WAYS,
+    )
+    with st.expander("The numbers of this chart"):
+        columns = {
+            "title": "Way",
+            "measured": st.column_config.NumberColumn("Numbers measured", format="localized"),
+            "rho": number("ρ that meets all targets", frame["rho"]),
+            "largest_ratio": number(
+                "Largest variance over its target's, at this plan's ρ", frame["largest_ratio"]
+            ),
+            "mean_ratio": number("The same on average", frame["mean_ratio"]),
+            "saved": st.column_config.NumberColumn("Saved by this plan", format="percent"),
+        }
+        numbers(frame, columns, "query_budgets.csv", "Budget needed by each way")

@@ -1,0 +1,58 @@
+"""The budget on the Queries page: as much as the targets need, or the scenario's own."""
+
+import streamlit as st
+
+from pages.components.plan.budget import budget_inputs, unit_inputs
+from pages.components.shared.session import change, current, escaped, show_messages
+from rpexplore.analysis.query_budgets import smallest_query_budget
+from rpexplore.errors import RpexploreError
+from rpexplore.privacy.budget import Budget
+from rpexplore.queries.planner import QueryOptimum
+
+HERE = "budget of queries"
+ENOUGH, OWN = "As much as the targets need", "The scenario's budget"
+
+
+def budget(solution: QueryOptimum) -> Budget | None:
+    """The budget to plan the list with; None, and the page says why, where there is none."""
+    unit_inputs(HERE)
+    chosen = st.radio(
+        "How much budget?",
+        [ENOUGH, OWN],
+        captions=[
+            "The smallest with which every query is as accurate as wanted.",
+            "All queries get better, or worse, by one common factor.",
+        ],
+        key="query budget",
+        persist_state="session",
+    )
+    own = current().budget
+    try:
+        enough = smallest_query_budget(solution, own)
+    except RpexploreError as error:
+        st.error(escaped(str(error)))
+        enough = None
+    if enough is not None:
+        st.markdown(
+            f"The smallest budget that meets all targets is {escaped(enough.words)}: "
+            f"{escaped(enough.compared)} of the scenario."
+            if enough.budget != own
+            else f"The scenario's budget, {escaped(enough.words)}, is the smallest that meets all "
+            "targets."
+        )
+        st.button(
+            "Make it the scenario's budget",
+            on_click=_use,
+            args=(enough.budget,),
+            disabled=enough.budget == own,
+            help="The budget of the Plan page is then this one, too.",
+        )
+    if chosen == OWN:
+        budget_inputs(HERE)
+        return own
+    show_messages(HERE)
+    return None if enough is None else enough.budget
+
+
+def _use(enough: Budget) -> None:
+    change(HERE, lambda: current().replaced(budget=enough))

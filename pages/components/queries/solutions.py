@@ -1,0 +1,81 @@
+"""What is planned for the list of queries: solved once for a list, outside the script thread."""
+
+import streamlit as st
+
+from pages.components.shared.background import Note, Task, has_ended
+from pages.components.shared.session import current, escaped, kept
+from rpexplore.analysis.query_outcomes import queries_in_words
+from rpexplore.common.formatting import rounded
+from rpexplore.errors import RpexploreError
+from rpexplore.planning.solvers.solution import share_done
+from rpexplore.privacy.budget import Budget
+from rpexplore.queries.plan import QueryPlan
+from rpexplore.queries.planner import QueryOptimum, query_optimum
+from rpexplore.queries.query_list import QueryList
+
+MOST_KEPT = 6  # lists whose solutions stay with the session
+Held = list[tuple[QueryList, Task[QueryOptimum]]]
+
+
+def optimum() -> QueryOptimum | None:
+    """The best measurement for the open scenario's list.
+
+    None while it is being worked out (its progress is then on the page), and where there is none
+    (the page then says why).
+    """
+    stated = current().query_list
+    if stated is None:
+        return None
+    task = _task(stated.queries)
+    if not has_ended(task, "planning queries", f"Planning {queries_in_words(len(stated))}"):
+        return None
+    if task.result is None:
+        st.error(escaped(f"There is no plan: {task.error}"))
+        if task.was_cancelled:
+            st.button("Plan again", key="plan queries again", on_click=_forget, args=(task,))
+    return task.result
+
+
+def plan(solution: QueryOptimum, budget: Budget) -> QueryPlan | None:
+    """The plan of a budget, which is a division; None, and the page says why, where there is none.
+
+    A budget can be so small that its noise cannot be drawn.
+    """
+    try:
+        return kept("query plan", (solution, budget), lambda: solution.at(budget))
+    except RpexploreError as error:
+        st.error(escaped(f"There is no plan: {error}"))
+        return None
+
+
+def _task(queries: QueryList) -> Task[QueryOptimum]:
+    """The task that solves for a list, begun when it is first asked for."""
+    held: Held = st.session_state.setdefault("query optima", [])
+    found = next((each for each in held if each[0] is queries), None)
+    if found is None:
+        for _, task in held:
+            task.cancel()
+        # Asked for again, what was not finished starts anew.
+        held[:] = [each for each in held if each[1].result is not None]
+        found = queries, Task(lambda note: _solved(queries, note)).start()
+    else:
+        held.remove(found)
+    held.append(found)
+    del held[:-MOST_KEPT]
+    return found[1]
+
+
+def _solved(queries: QueryList, note: Note) -> QueryOptimum:
+    doing = f"Planning {queries_in_words(len(queries))}"
+
+    def tell(gap: float) -> None:
+        percent = rounded(100 * gap, 2, "up")
+        note(share_done(gap), f"{doing}: within {percent} % of the best possible")
+
+    note(0.0, doing)
+    return query_optimum(queries, note=tell)
+
+
+def _forget(task: Task[QueryOptimum]) -> None:
+    held: Held = st.session_state["query optima"]
+    held[:] = [each for each in held if each[1] is not task]

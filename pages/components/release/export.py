@@ -1,0 +1,144 @@
+"""The export part of the Export and release page: everything one takes away with a plan."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.components.schema.provenance_notice import found_warning
+from pages.components.shared.background import Note, worked_out
+from pages.components.shared.session import current, escaped, kept
+from rpexplore.analysis.accuracy import csv_of_tables
+from rpexplore.domain.provenance import except_found
+from rpexplore.export import bundle
+from rpexplore.export.report import pdf
+from rpexplore.planning.plan import Plan
+
+MANY = 10_000  # tables, whose report takes seconds
+
+
+def export_section(planned: Plan) -> None:
+    """One button for all of it, and one for each piece. All are made when they are asked for."""
+    scenario, domain = current(), planned.workload.domain
+    st.subheader("Take the plan with you")
+    st.markdown(
+        "Everything that somebody else needs to check the plan, to approve it, and to run it where "
+        f"the records are. Nothing of it was made from records{escaped(except_found(domain))}."
+    )
+    found_warning(domain)
+    many = len(planned.workload) > MANY
+    _piece(
+        bundle.FILENAME,
+        "",
+        lambda: bundle.bundle(planned, scenario),
+        "application/zip",
+        label="Download everything (.zip)",
+        slow=(planned, scenario) if many else None,
+    )
+    st.caption(
+        "Holds report.html, plan.json, tables.csv, plan.py, codebook.json, the scenario as a file "
+        "this app can open, and commands.txt."
+    )
+    missing = pdf.what_is_missing()
+    left, middle, right = st.columns(3)
+    with left:
+        _piece(
+            "report.html",
+            "The report for whoever has to approve the plan: what it promises and to whom, how "
+            "accurate each table is, who is worst off, what is proven, and what is left to do. One "
+            "file for a browser; it needs no network.",
+            lambda: bundle.report_of(planned, scenario),
+            "text/html",
+            slow=(planned, scenario) if many else None,
+        )
+        _piece(
+            "report.pdf",
+            f"The same to print or to file. {missing}{'.' if missing else ''}",
+            lambda: pdf.pdf(bundle.contents_of(planned, scenario)),
+            "application/pdf",
+            disabled=bool(missing),
+            slow=(planned, scenario),
+        )
+    with middle:
+        _piece(
+            "plan.json",
+            "The plan itself: all that a release needs. “rpexplore verify plan.json” checks it, "
+            "“rpexplore release” runs it.",
+            lambda: planned.text,
+            "application/json",
+        )
+        _piece(
+            "tables.csv",
+            "Every table with its cells, standard error, importance and target.",
+            lambda: csv_of_tables(planned),
+            "text/csv",
+        )
+    with right:
+        _piece(
+            "plan.py",
+            "A Python script that makes the plan again, checks that it is this one, and can run "
+            "the release.",
+            lambda: bundle.script_of(planned, scenario),
+            "text/x-python",
+        )
+        _piece(
+            "codebook.json",
+            "The attributes and their values, for the command line.",
+            lambda: domain.text("codebook.json"),
+            "application/json",
+        )
+    shown = st.expander("The same from the command line", key="commands", on_change="rerun")
+    if shown.open:
+        with shown:
+            st.caption("In a folder with the files from the button above.")
+            commands = kept(
+                "commands", (planned, scenario), lambda: bundle.commands_of(planned, scenario)
+            )
+            st.code(commands, language="bash", wrap_lines=True)
+
+
+def _piece(
+    name: str,
+    what_for: str,
+    make: Callable[[], str | bytes],
+    kind: str,
+    *,
+    label: str = "",
+    disabled: bool = False,
+    slow: tuple | None = None,
+) -> None:
+    """A button for one file. A slow one (its key is given) is made beforehand, with progress."""
+    label, most = label or f"Download {name}", name == bundle.FILENAME
+    content: Callable[[], str | bytes] | str | bytes | None = make
+    if slow is not None:
+        content = _made(name, slow, make, disabled)
+    if content is not None:
+        st.download_button(
+            label,
+            content,
+            name,
+            kind,
+            type="primary" if most else "secondary",
+            icon=":material/folder_zip:" if most else None,
+            on_click="ignore",
+            disabled=disabled,
+        )
+    if what_for:
+        st.caption(what_for)
+
+
+def _made(
+    name: str, key: tuple, make: Callable[[], str | bytes], disabled: bool
+) -> str | bytes | None:
+    """What `make` returns, once it was asked for; until then a button to ask."""
+
+    def work(note: Note) -> str | bytes:
+        note(0.1, f"Making {name}")
+        return make()
+
+    def ask() -> None:
+        st.session_state[f"asked for {name}"] = key
+
+    if st.session_state.get(f"asked for {name}") != key:
+        st.button(f"Make {name}", on_click=ask, disabled=disabled)
+        return None
+    return worked_out(f"made {name}", key, work)

@@ -1,0 +1,49 @@
+"""Finishing a run that was stopped after its noise had been drawn: it costs nothing more."""
+
+import streamlit as st
+
+from pages.components.results.source import open_folder
+from pages.components.shared.background import Note, Task, has_ended
+from pages.components.shared.session import escaped
+from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.ledger import Run as Entry
+from rpexplore.releases.table_release import Release, resume
+
+TASK = "finishing"
+
+
+def finish_button(entry: Entry, ledger: Ledger) -> None:
+    """A button to finish the run of a ledger's entry."""
+    st.button(
+        "Finish it without further cost",
+        key=f"finish {entry.output}",
+        on_click=_begin,
+        args=(entry.output, ledger),
+    )
+
+
+def finishing() -> bool:
+    """How far the finishing of a run is, or what came of it; whether it goes on."""
+    task: Task[Release] | None = st.session_state.get(TASK)
+    if task is None:
+        return False
+    if not has_ended(task, TASK, "Finishing"):
+        return True
+    del st.session_state[TASK]
+    if task.result is None:
+        st.error(escaped(task.error))
+        return False
+    # The failure that it had is mended, and its folder is not for another run.
+    st.session_state.pop("run", None)
+    st.session_state["output"] = ""
+    open_folder(task.result.folder)
+    st.success(escaped(f"Finished: the tables are in {task.result.folder}."))
+    st.page_link("pages/released.py", label="Look at them")
+    return False
+
+
+def _begin(output: str, ledger: Ledger) -> None:
+    def work(note: Note) -> Release:
+        return resume(output, ledger=ledger.path, progress=lambda doing, share: note(share, doing))
+
+    st.session_state[TASK] = Task(work, keep_on=True).start()

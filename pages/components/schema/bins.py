@@ -1,0 +1,138 @@
+"""The bins of a numeric attribute on the Schema page, with a preview before they are used."""
+
+import streamlit as st
+
+from pages.components.shared.session import change_domain, current, escaped, revision, show_messages
+from rpexplore.domain.attribute import Bins, Integers
+from rpexplore.errors import DomainError
+from rpexplore.scenarios import bins
+from rpexplore.scenarios.schema_grid import domain_with_values
+
+HERE = "bins"
+EQUAL, EDGES, MERGE, SPLIT = "Equal widths", "Own edges", "Merge neighbours", "Split one"
+WHOLE, REAL = "whole numbers", "numbers with decimals"
+MOST_SHOWN = 1000
+
+
+def use(grid: str, name: str, values: bins.Numeric) -> None:
+    if change_domain(HERE, lambda: domain_with_values(current().domain, name, values)):
+        revision(grid, step=True)  # typed limits of this attribute would come on top
+
+
+def key_of(widget: str, name: str, present: bins.Numeric | None) -> str:
+    """A widget's key: another one for other bins, whose numbers are not those typed before."""
+    return f"{widget} of {name} {hash(present)}"
+
+
+def bin_editor(name: str, grid: str) -> None:
+    """Other bins for the attribute, which take effect with a click; what is typed stays."""
+    values = current().domain[name].values
+    present = values if isinstance(values, Integers | Bins) else None
+    show_messages(HERE)
+    how = st.segmented_control(
+        "Change the bins",
+        [EQUAL, EDGES] + [MERGE, SPLIT] * (present is not None),
+        required=True,
+        default=EQUAL,
+        key=f"how to bin {name}",
+    )
+    try:
+        if how == EQUAL:
+            changed = _equal(name, present)
+        elif how == EDGES:
+            changed = _edges(name, present)
+        elif present is not None:
+            changed = _merged(name, present) if how == MERGE else _split(name, present)
+        else:
+            changed = None
+    except DomainError as error:
+        st.error(escaped(str(error)))
+        return
+    if changed is None:
+        return
+    if changed == present:
+        st.caption(f"As it is: {escaped(bins.in_words(changed))}")
+        return
+    st.markdown(f"This would give **{escaped(bins.in_words(changed))}**")
+    if present is not None and (more := bins.widened(present, changed)):
+        st.caption(more)
+    st.button("Use these bins", on_click=use, args=(grid, name, changed))
+    st.dataframe(
+        bins.numbered(changed, MOST_SHOWN),
+        hide_index=True,
+        width=360,
+        height=min(36 * (changed.size + 1), 260),
+        alt=f"Bins that {name} would have",
+        column_config={"bin": "Bin", "label": "Values"},
+    )
+
+
+def _equal(name: str, present: bins.Numeric | None) -> bins.Numeric | None:
+    lowest, highest, width = bins.limits(present) if present else (None, None, None)
+    kind, *columns = st.columns([2, 1, 1, 1], vertical_alignment="bottom")
+    whole = kind.segmented_control(
+        "Its values are",
+        [WHOLE, REAL],
+        required=True,
+        default=REAL if isinstance(present, Bins) else WHOLE,
+        key=key_of("numbers", name, present),
+    )
+    given = [
+        column.number_input(
+            label,
+            value=None if value is None else float(value),
+            key=key_of(label, name, present),
+            format="%g",
+        )
+        for column, label, value in zip(
+            columns,
+            ("From", "To", "Width of a bin"),
+            (lowest, highest, width),
+            strict=True,
+        )
+    ]
+    if None in given:
+        st.caption("Give the lowest and highest value and the width, from public knowledge.")
+        return None
+    return bins.equal_bins(*given, whole=whole == WHOLE)
+
+
+def _edges(name: str, present: bins.Numeric | None) -> bins.Numeric | None:
+    text = st.text_area(
+        "Edges in ascending order: each bin goes from one edge to under the next, the last one "
+        "includes its upper edge",
+        value=", ".join(bins.edge_texts(bins.as_bins(present))) if present else "",
+        key=key_of("edges", name, present),
+        height=100,
+        placeholder="0, 500, 1000, 2500, 10000",
+    )
+    return bins.bins_from_text(text) if text.strip() else None
+
+
+def _merged(name: str, present: bins.Numeric) -> bins.Numeric:
+    first, last = _bin_numbers(name, present, ("From bin", 1), ("to bin", min(2, present.size)))
+    return bins.merged(present, first, last)
+
+
+def _split(name: str, present: bins.Numeric) -> bins.Numeric:
+    left, right = st.columns(2)
+    number = left.number_input("Bin", 1, present.size, key=key_of("bin to split", name, present))
+    left.caption(escaped(present.label(number - 1)))
+    at = right.number_input(
+        "The upper part begins at",
+        value=bins.middle(present, number),
+        key=key_of(f"split {number}", name, present),
+        format="%g",
+    )
+    return bins.split(present, number, at)
+
+
+def _bin_numbers(name: str, present: bins.Numeric, *wanted: tuple[str, int]) -> list[int]:
+    numbers = []
+    for column, (label, value) in zip(st.columns(len(wanted)), wanted, strict=True):
+        number = column.number_input(
+            label, 1, present.size, value, key=key_of(label, name, present)
+        )
+        column.caption(escaped(present.label(number - 1)))
+        numbers.append(number)
+    return numbers

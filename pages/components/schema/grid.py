@@ -1,0 +1,101 @@
+"""The attributes as a grid on the Schema page, and what is still missing of them."""
+
+import streamlit as st
+
+from pages.components.schema.provenance_notice import found_warning
+from pages.components.shared.session import (
+    change_domain,
+    current,
+    escaped,
+    revision,
+    show_messages,
+    tell_refused,
+    typed,
+)
+from rpexplore.domain.unfinished import unfinished
+from rpexplore.scenarios import schema_grid as grids
+from rpexplore.scenarios import schema_import as schema_sources
+
+HERE = "schema"
+GRID = "schema grid"  # its messages stand below it
+
+
+def add_attribute() -> None:
+    change_domain(HERE, lambda: grids.with_new_attribute(current().domain))
+    revision(GRID, step=True)
+
+
+def apply_typed() -> None:
+    """Take over what was typed into the grid; what cannot be used says why and stays there."""
+    domain, changes = current().domain, typed(GRID)
+    refused = ()
+    if changes:
+        edited = grids.domain_from_grid(domain, changes)
+        change_domain(GRID, lambda: edited.domain, renamed=dict(edited.renamed))
+        refused = edited.refused
+    tell_refused(GRID, GRID, refused)
+    if len(current().domain) != len(domain):
+        revision(GRID, step=True)
+
+
+def grid() -> None:
+    """The attributes, editable, and what is still missing of them."""
+    domain = current().domain
+    st.data_editor(
+        grids.schema_grid(domain),
+        key=revision(GRID),
+        hide_index=True,
+        height="content" if len(domain) <= 15 else 560,
+        placeholder="",
+        alt="Attributes of the schema, editable",
+        column_config={
+            "name": st.column_config.TextColumn("Name in the data", width=130, required=True),
+            "label": st.column_config.TextColumn("Label", width=170),
+            "kind": st.column_config.SelectboxColumn(
+                "Kind", width=125, options=grids.KINDS, required=True
+            ),
+            "size": st.column_config.NumberColumn(
+                "Values", width=65, disabled=True, format="localized"
+            ),
+            "values": st.column_config.ListColumn("Categories, or edges of intervals", width=230),
+            "minimum": st.column_config.NumberColumn("Lowest", width=75, step=1, format="%d"),
+            "maximum": st.column_config.NumberColumn("Highest", width=80, step=1, format="%d"),
+            "step": st.column_config.NumberColumn("In groups of", width=105, step=1, format="%d"),
+            "remove": st.column_config.CheckboxColumn("Remove", width=75),
+        },
+        column_order=[
+            "name",
+            "label",
+            "kind",
+            "size",
+            "values",
+            "minimum",
+            "maximum",
+            "step",
+            "remove",
+        ],
+    )
+    show_messages(GRID)
+    if waiting := unfinished(domain):
+        st.warning(
+            f"No values yet: {escaped(', '.join(waiting))}. Type the categories, or the lowest and "
+            "highest value, into the grid, or use the box below it. Until then each of them counts "
+            "as a single value, and a release would refuse the records."
+        )
+    found_warning(domain)
+
+
+def downloads() -> None:
+    domain = current().domain
+    problem = schema_sources.why_no_csv(domain)
+    buttons = st.container(horizontal=True)
+    buttons.button("Add an attribute", icon=":material/add:", on_click=add_attribute)
+    for ending, disabled in (("json", False), ("csv", bool(problem))):
+        buttons.download_button(
+            f"Download codebook.{ending}",
+            lambda ending=ending: domain.text(f"codebook.{ending}"),
+            f"codebook.{ending}",
+            on_click="ignore",
+            disabled=disabled,
+            help=escaped(problem) or None if disabled else None,
+        )

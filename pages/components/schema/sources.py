@@ -1,0 +1,102 @@
+"""Where a schema comes from: the sample, a codebook file, a data file's header, typed lines, …"""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.components.schema.file_columns import choose_columns
+from pages.components.shared.session import change, change_domain, current, revision, say
+from rpexplore.common.formatting import plural
+from rpexplore.common.webapp_files import sample_data_folder
+from rpexplore.domain.domain import Domain
+from rpexplore.scenarios import schema_import as schema_sources
+
+SAMPLE, FILE, HEADER = "Sample survey", "Codebook file", "Header of a data file"
+TYPED, PLAN, EMPTY = "Typed in", "Plan file", "Empty"
+EXAMPLE = "age 0..99\nsex: Female, Male\nregion 12\nincome 0..9999 step 500"
+
+
+def sample() -> Domain:
+    """The schema of the sample data, whose records are people."""
+    return Domain.load(sample_data_folder() / "household.json")
+
+
+def choose_source(place: str, grid: str) -> None:
+    """Widgets to replace the schema; messages go to `place`, the editor `grid` starts afresh."""
+
+    def load(make: Callable[[], Domain], what: str, counted: str = "records") -> None:
+        if not change_domain(place, make, from_elsewhere=True, counted=counted):
+            return
+        revision(grid, step=True)
+        say(place, "success", schema_sources.loaded_in_words(current(), what))
+
+    def load_file() -> None:
+        file = st.session_state["codebook"]
+        if file is not None:
+            load(lambda: schema_sources.domain_from_bytes(file.getvalue(), file.name), file.name)
+
+    def load_typed() -> None:
+        text = st.session_state["typed"]
+        load(lambda: schema_sources.domain_from_lines(text), "the typed lines")
+
+    def load_nothing() -> None:
+        if change_domain(place, lambda: Domain(()), from_elsewhere=True, counted="records"):
+            revision(grid, step=True)
+
+    def load_plan() -> None:
+        file = st.session_state["plan file"]
+        if file is None or not change(
+            place,
+            lambda: schema_sources.scenario_from_bytes(file.getvalue(), file.name, current()),
+        ):
+            return
+        revision(grid, step=True)
+        st.session_state["typed list"] = None  # of the tables before this plan
+        tables = plural(len(current().workload), "table")
+        attributes = plural(len(current().domain), "attribute")
+        say(
+            place,
+            "success",
+            f"Opened {file.name}: {attributes}, {tables}. Its schema, tables, importances, "
+            "targets, aim and budget are now those of the app.",
+        )
+
+    source = st.segmented_control(
+        "Start from", [SAMPLE, FILE, HEADER, TYPED, PLAN, EMPTY], key="schema source"
+    )
+    if source == SAMPLE:
+        st.markdown("A made-up household survey of about 50,000 people with 11 attributes.")
+        st.button(
+            "Use the sample survey", on_click=load, args=(sample, "the sample survey", "people")
+        )
+    elif source == FILE:
+        st.file_uploader(
+            "Codebook: Frictionless Table Schema (.json), or CSV with the columns attribute, "
+            "value and, if wanted, label and group",
+            type=["json", "csv"],
+            key="codebook",
+            on_change=load_file,
+        )
+    elif source == HEADER:
+        choose_columns(place, grid)
+    elif source == TYPED:
+        st.text_area(
+            "One attribute a line: a name with its number of values, its range, or its categories",
+            placeholder=EXAMPLE,
+            key="typed",
+            height=140,
+        )
+        st.button("Use this schema", on_click=load_typed)
+    elif source == PLAN:
+        st.file_uploader(
+            "A plan saved by this app or by the command line: replaces schema, tables, aim and "
+            "budget",
+            type=["json"],
+            key="plan file",
+            on_change=load_plan,
+        )
+    elif source == EMPTY:
+        st.markdown("No attributes at all: add them one by one in the grid below.")
+        st.button("Start with an empty schema", on_click=load_nothing)
+    else:
+        st.caption("Choose a source to replace the attributes below, or change them in the grid.")

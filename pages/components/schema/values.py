@@ -1,0 +1,126 @@
+"""The values of one attribute on the Schema page: what they are called, and their groups."""
+
+import pandas as pd
+import streamlit as st
+
+from pages.components.schema.bins import bin_editor
+from pages.components.shared.session import (
+    change_domain,
+    current,
+    escaped,
+    revision,
+    show_messages,
+    tell_refused,
+    typed,
+)
+from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.unfinished import is_unfinished
+from rpexplore.scenarios import schema_grid as grids
+from rpexplore.scenarios.bins import numbered
+
+HERE = "labels"
+LISTED, NUMBERS = "categories", "numbers"
+GROUP_HELP = (
+    "Group: what several values belong to, such as the part of the country that a region lies in. "
+    "Groups within groups are written from the largest on: South \\> East."
+)
+
+
+def grid_of(attribute: Attribute) -> str:
+    """The editor's name: another one for other values, whose rows are not those typed into."""
+    values = attribute.values
+    told = values.values if isinstance(values, Categories) else values  # not by its labels
+    return f"labels of {attribute.name} {hash(told)}"
+
+
+def apply_labels() -> None:
+    """Take over typed labels and groups; call it before anything is drawn."""
+    domain = current().domain
+    name = st.session_state.get("attribute shown", next(iter(domain.names), None))
+    if name not in domain or is_unfinished(domain[name]):
+        return
+    grid, refused = grid_of(domain[name]), ()
+    changes = typed(grid)
+    if changes:
+        edited = grids.domain_with_labels(domain, name, changes)
+        change_domain(HERE, lambda: edited.domain)
+        refused = edited.refused
+    tell_refused(grid, HERE, refused)
+
+
+def use_categories(name: str, grid: str) -> None:
+    text = st.session_state[f"categories of {name}"]
+    if change_domain(
+        HERE,
+        lambda: grids.domain_with_values(current().domain, name, grids.categories_from_text(text)),
+    ):
+        revision(grid, step=True)
+
+
+def first_values(name: str, grid: str) -> None:
+    """Widgets to give an attribute the values that it waits for."""
+    kind = st.segmented_control(
+        f"{escaped(name)} has no values yet. They are",
+        [LISTED, NUMBERS],
+        required=True,
+        default=LISTED,
+        key=f"first values of {name}",
+    )
+    if kind == NUMBERS:
+        bin_editor(name, grid)
+        return
+    st.text_area(
+        "Categories as they stand in the data, one a line",
+        key=f"categories of {name}",
+        height=140,
+        placeholder="Female\nMale",
+    )
+    st.button("Use these categories", on_click=use_categories, args=(name, grid))
+    show_messages(HERE)
+
+
+def values_and_labels(grid: str) -> None:
+    """One attribute's values: labels of categories and bins of numbers can be changed."""
+    domain = current().domain
+    name = st.selectbox("Attribute", domain.names, key="attribute shown")
+    if name not in domain:
+        return
+    attribute = domain[name]
+    if is_unfinished(attribute):
+        first_values(name, grid)
+        return
+    values = grids.values_of(attribute)
+    if attribute.size > len(values):
+        st.caption(f"The first {len(values):,} of {attribute.size:,} values.")
+    if isinstance(attribute.values, Categories):
+        _editor(attribute, values)
+        return
+    left, right = st.columns([1, 2], gap="large")
+    with left:
+        _editor(attribute, numbered(attribute.values, grids.MAX_LISTED).assign(group=values.group))
+    with right:
+        bin_editor(name, grid)
+
+
+def _editor(attribute: Attribute, frame: pd.DataFrame) -> None:
+    """Values, one a row: labels of categories can be typed, and the groups of any values."""
+    st.data_editor(
+        frame,
+        key=revision(grid_of(attribute)),
+        hide_index=True,
+        width=640,
+        height="auto" if isinstance(attribute.values, Categories) else 300,
+        alt=f"Values of {attribute.name}, editable",
+        placeholder="",
+        column_config={
+            "value": st.column_config.TextColumn("Value in the data", disabled=True),
+            "bin": st.column_config.NumberColumn("Bin", disabled=True, width=50),
+            "label": st.column_config.TextColumn(
+                "Label" if isinstance(attribute.values, Categories) else "Values",
+                disabled=not isinstance(attribute.values, Categories),
+            ),
+            "group": st.column_config.TextColumn("Group", help=GROUP_HELP),
+        },
+    )
+    show_messages(HERE)
+    st.caption(f"{GROUP_HELP} On the Workload page the attribute can then be asked by its groups.")

@@ -1,0 +1,53 @@
+"""How a chart and its numbers are shown: in words, as a picture, as a table, as CSV."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from pages.components.shared.session import escaped
+from rpexplore.common.formatting import column_format
+
+MOST_ROWS = 2000  # of a table that travels whole
+
+
+def exhibit(figure: go.Figure, sentence: str, alt: str, more: str = "") -> None:
+    """A chart with a sentence as its caption and alternative text; `more` is Markdown."""
+    st.plotly_chart(figure, alt=f"{alt}. {sentence}", config={"displayModeBar": False})
+    st.caption(f"{escaped(sentence)} {more}".strip())
+
+
+def numbers(frame: pd.DataFrame, columns: Mapping[str, Any], file: str, alt: str) -> None:
+    """A frame as a table and as CSV; columns: what to call those that are shown, or how to show."""
+    listing(frame, columns, alt)
+    download(frame, file)
+
+
+def listing(frame: pd.DataFrame, columns: Mapping[str, Any], alt: str) -> None:
+    """A frame as a table; a long one is served as it is scrolled."""
+    st.dataframe(
+        frame,
+        hide_index=True,
+        lazy=len(frame) > MOST_ROWS,
+        placeholder="–",
+        alt=alt,
+        column_order=list(columns),
+        column_config=dict(columns),
+    )
+
+
+def download(frame: pd.DataFrame, file: str) -> None:
+    """A button for the frame as CSV, made when asked for."""
+    st.download_button(
+        f"Download {file}", lambda: frame.to_csv(index=False), file, on_click="ignore"
+    )
+
+
+def number(words: str, values: Iterable[float], digits: int = 3) -> Any:
+    """A column of numbers that shows so many digits of the smallest."""
+    known = [value for value in values if value > 0]  # NaN is not
+    return st.column_config.NumberColumn(
+        words, format=column_format(known, digits) if known else None
+    )

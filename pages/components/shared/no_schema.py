@@ -1,0 +1,35 @@
+"""What every page but the Schema page says as long as there is nothing to plan for."""
+
+import streamlit as st
+
+from pages.components.shared.session import current, escaped
+from rpexplore.domain.unfinished import unfinished
+
+WITHOUT = ("Schema", "Scenarios", "Results")  # the pages that need no attributes
+
+
+def lacks_attributes(page: str) -> bool:
+    """Whether the page of this title must wait for attributes; then it says so.
+
+    Attributes without values are named as well, for they make tables look smaller than they are.
+    """
+    if page in WITHOUT:
+        return False
+    domain = current().domain
+    waiting = unfinished(domain)
+    if len(domain) > 0:
+        if waiting:
+            shown = ", ".join(waiting[:5]) + (", …" if len(waiting) > 5 else "")
+            st.warning(
+                f"No values yet for {escaped(shown)}: counted as a single value each, so that the "
+                "tables with them look smaller and more accurate than they will be."
+            )
+            st.page_link("pages/schema.py", label="To the schema")
+        return False
+    st.title(page)
+    st.info(
+        "No attributes yet: tables are made of attributes, such as age or region. Name at least "
+        "one on the Schema page, or start there from a codebook or from the sample survey."
+    )
+    st.page_link("pages/schema.py", label="To the schema")
+    return True

@@ -1,0 +1,215 @@
+"""What is planned for the open scenario: solved once for each loss, outside the script thread."""
+
+import threading
+from collections.abc import Callable
+from functools import partial
+
+import streamlit as st
+
+from pages.components.shared.background import Note, Task, has_ended
+from pages.components.shared.session import current, escaped, kept, study
+from rpexplore.common.formatting import plural, rounded, share_in_words
+from rpexplore.errors import RpexploreError
+from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.minimum_budget import Reach, reach
+from rpexplore.planning.optimum import Optimum
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import optimum as solved
+from rpexplore.planning.solvers.solution import share_done
+from rpexplore.privacy.budget import Budget
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.workload.workload import Workload
+
+MOST_KEPT = 12  # workloads whose solutions stay with the session
+SEARCH = 0.8  # share of the bar that the search for what to measure takes
+
+
+MOST_BUDGETS = 6  # for which an aim that depends on the budget stays solved
+Key = tuple[Loss, bool, Budget | None]
+
+
+class Optima:
+    """The solutions for one workload; all of them share its closure.
+
+    tasks    by the loss, whether totals are spread evenly, and the budget where it matters
+    reaches  what it takes to meet targets: by whether only those that must be met, and the spread
+    """
+
+    def __init__(self, workload: Workload, closure: Closure | None = None) -> None:
+        self.workload = workload
+        self.tasks: dict[Key, Task[Optimum]] = {}
+        self.reaches: dict[tuple[bool, bool], Task[Reach]] = {}
+        self._closure = closure
+        self._lock = threading.Lock()
+
+    def key(self, loss: Loss, even_totals: bool, budget: Budget) -> Key:
+        """What a solution is kept under; where nothing is spread, how is no difference."""
+        spread = even_totals and not self.workload.is_pure
+        return loss, spread, None if loss.is_homogeneous else budget
+
+    def task(self, loss: Loss, even_totals: bool, budget: Budget) -> Task[Optimum]:
+        """The task that solves for this loss, begun when first asked for."""
+        key = self.key(loss, even_totals, budget)
+        if key not in self.tasks:
+            self._make_room(key)
+            self.tasks[key] = Task(partial(self._solve, *key)).start()
+        return self.tasks[key]
+
+    def reach(self, musts_only: bool, even_totals: bool) -> Task[Reach]:
+        """The task that finds what the targets take, begun when first asked for."""
+        key = musts_only, even_totals and not self.workload.is_pure
+        if key not in self.reaches:
+            self.reaches[key] = Task(partial(self._reach, *key)).start()
+        return self.reaches[key]
+
+    def forget(self, loss: Loss, even_totals: bool, budget: Budget) -> None:
+        """Solve anew when it is asked for again."""
+        self.tasks.pop(self.key(loss, even_totals, budget), None)
+
+    def forget_reach(self, musts_only: bool, even_totals: bool) -> None:
+        """Find anew what the targets take when it is asked for again."""
+        self.reaches.pop((musts_only, even_totals and not self.workload.is_pure), None)
+
+    def _make_room(self, key: Key) -> None:
+        """Drop what was solved for the budgets of long ago, while a slider goes over many."""
+        others = [other for other in self.tasks if other[:2] == key[:2] and other[2] is not None]
+        for other in others[: max(len(others) - MOST_BUDGETS + 1, 0)]:
+            self.tasks.pop(other).cancel()
+
+    def closure_of(self, workload: Workload) -> Closure | None:
+        """The closure, if it is there already and the workload has the same tables."""
+        return self._closure if self.workload.has_tables_of(workload) else None
+
+    def give_up(self) -> None:
+        """Ask what is not finished to stop, and forget it: asked for again, it starts anew."""
+        for task in (*self.tasks.values(), *self.reaches.values()):
+            task.cancel()
+        self.tasks = {key: task for key, task in self.tasks.items() if task.result is not None}
+        self.reaches = {key: task for key, task in self.reaches.items() if task.result is not None}
+
+    def _solve(self, loss: Loss, even_totals: bool, budget: Budget | None, note: Note) -> Optimum:
+        tell_search, tell = self._telling(note)
+        return solved(
+            self.workload,
+            loss=loss,
+            budget=budget,
+            even_totals=even_totals,
+            closure=self._listed(note),
+            note=tell,
+            note_strategies=tell_search,
+        )
+
+    def _reach(self, musts_only: bool, even_totals: bool, note: Note) -> Reach:
+        tell_search, tell = self._telling(note)
+        return reach(
+            self.workload,
+            musts_only=musts_only,
+            closure=self._listed(note) if self.workload.is_pure else None,
+            even_totals=even_totals,
+            note=tell,
+            note_strategies=tell_search,
+        )
+
+    def _listed(self, note: Note) -> Closure:
+        with self._lock:
+            note(0.0, f"Listing what {plural(len(self.workload), 'table')} contain")
+            if self._closure is None:
+                self._closure = Closure.of(self.workload)
+        return self._closure
+
+    def _telling(self, note: Note) -> tuple[Callable[[float], None], Callable[[float], None]]:
+        """What a solver tells of its search for strategies, and of its gap, in words."""
+        tables = plural(len(self.workload), "table")
+        # The search for strategies, where there is one, takes most of the time.
+        searched = 0.0 if self.workload.is_pure else SEARCH
+
+        def tell_search(share: float) -> None:
+            note(searched * share, f"Looking for what to measure best: {share_in_words(share)}")
+
+        def tell(gap: float) -> None:
+            percent = rounded(100 * gap, 2, "up")
+            note(
+                searched + (1 - searched) * share_done(gap),
+                f"Planning {tables}: within {percent} % of the best possible",
+            )
+
+        note(0.0, f"Planning {tables}")
+        return tell_search, tell
+
+
+def optimum(
+    loss: Loss | None = None, scenario: Scenario | None = None, workload: Workload | None = None
+) -> Optimum | None:
+    """The solution of a scenario (the open one), for its own loss and tables or other ones.
+
+    None while it is being worked out (its progress is then on the page), and where there is none
+    (the page then says why).
+    """
+    scenario = current() if scenario is None else scenario
+    loss = scenario.loss if loss is None else loss
+    try:
+        optima = _optima_of(scenario.workload if workload is None else workload)
+    except RpexploreError as error:
+        st.error(escaped(f"There is no plan: {error}"))
+        return None
+    kept_under = loss, scenario.even_totals, scenario.budget
+    task = optima.task(*kept_under)
+    if not has_ended(task, f"planning {scenario.name} {loss}", "Planning"):
+        return None
+    if task.result is None:
+        st.error(escaped(f"There is no plan: {task.error}"))
+        if task.was_cancelled:
+            again = f"plan again {scenario.name} {loss}"
+            st.button("Plan again", key=again, on_click=optima.forget, args=kept_under)
+        return None
+    return task.result
+
+
+def targets_reach(musts_only: bool) -> Reach | None:
+    """What it takes to meet the open scenario's targets, or those that must be met.
+
+    None while it is being worked out, and where there is no answer (the page then says why).
+    """
+    optima = _optima_of(current().workload)
+    kept_under = musts_only, current().even_totals
+    task = optima.reach(*kept_under)
+    if not has_ended(task, f"reach {kept_under}", "Working out what the targets take"):
+        return None
+    if task.result is None:
+        st.error(escaped(f"What the targets take is not known: {task.error}"))
+        if task.was_cancelled:
+            st.button("Try again", key="reach again", on_click=optima.forget_reach, args=kept_under)
+    return task.result
+
+
+def plan(scenario: Scenario | None = None) -> Plan | None:
+    """The plan of a scenario (the open one); None, which the page explains, where there is none."""
+    scenario = current() if scenario is None else scenario
+    solution = optimum(scenario=scenario)
+    if solution is None:
+        return None
+    budget = scenario.budget
+    try:
+        return kept(f"plan of {scenario.name}", (solution, budget), lambda: solution.at(budget))
+    except RpexploreError as error:
+        st.error(escaped(f"There is no plan: {error}"))
+        return None
+
+
+def _optima_of(workload: Workload) -> Optima:
+    """The solutions for a workload: those of the workloads used last are kept for this session."""
+    held: list[Optima] = st.session_state.setdefault("optima", [])
+    found = next((optima for optima in held if optima.workload is workload), None)
+    if found is None:
+        closures = (optima.closure_of(workload) for optima in held)
+        found = Optima(workload, next((each for each in closures if each is not None), None))
+        wanted = [vars(scenario).get("workload") for scenario in study().scenarios]
+        for optima in held:
+            if not any(optima.workload is each for each in wanted):
+                optima.give_up()
+    else:
+        held.remove(found)
+    held.append(found)
+    del held[:-MOST_KEPT]
+    return found

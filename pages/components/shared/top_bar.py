@@ -1,0 +1,55 @@
+"""The line above every page: which scenario is open, undo, and whether all is saved."""
+
+import streamlit as st
+
+from pages.components.shared.autosave import is_saved, saving_problem
+from pages.components.shared.session import (
+    EVERYWHERE,
+    bind,
+    can_step,
+    change_study,
+    escaped,
+    say,
+    show_messages,
+    step,
+    study,
+)
+
+
+def open_scenario() -> None:
+    place = study().names.index(st.session_state["open scenario"])
+    change_study(EVERYWHERE, lambda: study().opened(place))
+
+
+def bar(problem: str) -> None:
+    """Draw it; problem: what went wrong when the session's study was opened, if anything."""
+    if problem:
+        say(EVERYWHERE, "error", problem)
+    line = st.container(horizontal=True, vertical_alignment="center", gap="small")
+    line.selectbox(
+        "Open scenario",
+        study().names,
+        key=bind("open scenario", study().current.name),
+        on_change=open_scenario,
+        label_visibility="collapsed",
+        width=260,
+        help="Scenarios are kept and compared on the Scenarios page.",
+    )
+    for back, word, icon in ((True, "Undo", "undo"), (False, "Redo", "redo")):
+        line.button(
+            word,
+            icon=f":material/{icon}:",
+            key=f"{word} step",
+            on_click=step,
+            args=(back,),
+            disabled=not can_step(back),
+            type="tertiary",
+        )
+    if problem := saving_problem():
+        st.error(
+            f"Changes are not saved: nothing can be written to {escaped(problem)}. Save the study "
+            "as a file on the Scenarios page before you close the browser."
+        )
+    elif is_saved():
+        line.caption("All changes are saved on this computer.")
+    show_messages(EVERYWHERE)

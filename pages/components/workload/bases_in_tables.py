@@ -1,0 +1,104 @@
+"""Another way to ask an attribute in some of its tables, on top of the general way."""
+
+import streamlit as st
+
+from pages.components.shared.session import change, current, escaped, say, show_messages
+from pages.components.workload.basis_input import forget_file, way_input
+from rpexplore.analysis.accuracy import titles
+from rpexplore.domain.attribute import Attribute
+from rpexplore.errors import RpexploreError
+from rpexplore.scenarios import basis_options as asking_words
+from rpexplore.workload.bases import Basis, Identity
+from rpexplore.workload.table_text import Table, title, titles_in_words
+
+MOST_OFFERED = 2000
+
+
+def some_tables(attribute: Attribute, general: Basis) -> None:
+    """The ways in single tables, and widgets for another one, drawn when they are unfolded.
+
+    general: how it is asked in all other tables
+    """
+    name = attribute.name
+    for number, each in enumerate(current().request.asking):
+        if each.attribute == name and each.tables:
+            line = st.container(horizontal=True, vertical_alignment="center", gap="small")
+            line.markdown(
+                f"In {escaped(titles_in_words(each.tables))}: "
+                f"**{escaped(each.basis.words(attribute))}**. "
+                f"{escaped(asking_words.questions_in_words(each.basis, attribute))}",
+                width="content",
+            )
+            line.button(
+                "Remove",
+                key=f"remove way {number} of {name}",
+                on_click=_drop,
+                args=(number,),
+                type="tertiary",
+            )
+    shown = st.expander(
+        "Another way in some tables", key=f"some {name}", type="compact", on_change="rerun"
+    )
+    if shown.open:
+        with shown:
+            _another_way(attribute, general)
+
+
+def _another_way(attribute: Attribute, general: Basis) -> None:
+    name, workload = attribute.name, current().workload
+    place, key = f"asking {attribute.name} in some", f"other {attribute.name}"
+    rows = workload.containing([name])
+    offered = rows[:MOST_OFFERED]
+    tables = [workload.tables[row] for row in offered.tolist()]
+    if not tables:
+        st.caption(f"No table has {escaped(name)} now.")
+        return
+    called: dict[Table, str] = dict(zip(tables, titles(workload, offered), strict=True))
+    picked = st.multiselect(
+        f"Only in these tables with {escaped(name)}",
+        tables,
+        format_func=lambda table: called.get(table, title(table)),
+        key=f"tables {key}",
+        placeholder="Choose tables",
+        help="Elsewhere it is asked as above.",
+    )
+    if len(rows) > len(offered):
+        st.caption(
+            f"The first {len(offered):,} of {len(rows):,} tables; for others, narrow the workload "
+            "above for the time being."
+        )
+    present: Basis = st.session_state.get(f"basis {key}", Identity())
+
+    def choose(basis: Basis) -> None:
+        try:
+            basis.check(attribute)
+        except RpexploreError as error:
+            say(place, "error", f"{error} Nothing was changed.")
+            return
+        st.session_state[f"basis {key}"] = basis
+
+    way, more, last = st.columns([4, 4, 3], vertical_alignment="bottom")
+    way_input(
+        way, more, st.container(), attribute, present, choose, place=place, key=key, there=" there"
+    )
+    last.button(
+        "Ask it so in these tables",
+        key=f"ask {key}",
+        on_click=_ask,
+        args=(place, name, present, tuple(picked), key),
+        disabled=not picked or present == general,
+    )
+    show_messages(place)
+
+
+def _ask(place: str, name: str, basis: Basis, tables: tuple[Table, ...], key: str) -> None:
+    if change(place, lambda: current().with_asking(name, basis, tables)):
+        st.session_state[f"tables {key}"] = []
+        st.session_state.pop(f"basis {key}", None)
+        forget_file(key)
+
+
+def _drop(number: int) -> None:
+    asking = current().request.asking
+    kept = (*asking[:number], *asking[number + 1 :])
+    change("asking", lambda: current().with_request(asking=kept))

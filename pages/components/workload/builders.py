@@ -1,0 +1,96 @@
+"""Which tables are asked for: the quick builders and what narrows them, or a list."""
+
+from typing import Any
+
+import streamlit as st
+
+from pages.components.shared.session import bind, change, current
+from pages.components.workload.table_list import HERE, MOST_LISTED, own_list
+from rpexplore.analysis import workload_grid as workload_grids
+
+NAMES = {
+    "up_to": "Up to so many attributes",
+    "of_order": "Exactly so many attributes",
+    "at_most_cells": "Up to so many cells",
+    "listed": "My own list",
+}
+
+
+def set_kind() -> None:
+    kind = st.session_state["kind"]
+    listed = current().request.listed
+    if kind == "listed" and not listed:
+        listed = workload_grids.first_list(current(), MOST_LISTED)
+    change(HERE, lambda: current().with_request(kind=kind, listed=listed))
+
+
+def set_number(field: str) -> None:
+    value = st.session_state[field]
+    change(HERE, lambda: current().with_request(**{field: None if value is None else int(value)}))
+
+
+def set_attributes(field: str) -> None:
+    chosen, domain = st.session_state[field], current().domain
+    names = tuple(domain.names[place] for place in domain.positions(chosen))
+    change(HERE, lambda: current().with_request(**{field: names}))
+
+
+def builders() -> None:
+    """The kind of question, and its numbers or its list."""
+    request, domain = current().request, current().domain
+    st.segmented_control(
+        "Which tables?",
+        list(NAMES),
+        required=True,
+        format_func=NAMES.__getitem__,
+        key=bind("kind", request.kind),
+        on_change=set_kind,
+    )
+    if request.kind == "listed":
+        own_list()
+        return
+    size, only, containing, cells = st.columns([2, 3, 3, 2], vertical_alignment="bottom")
+    if request.kind == "at_most_cells":
+        number(size, "Cells in a table, at most", "cells", request.cells, min_value=1)
+    else:
+        exactly = request.kind == "of_order"
+        number(
+            size,
+            "Attributes in a table" + (", at most" * (not exactly)),
+            "order",
+            min(request.order, len(domain)),
+            min_value=0,
+            max_value=len(domain),
+        )
+        number(
+            cells,
+            "Cells in a table, at most",
+            "most_cells",
+            request.most_cells,
+            min_value=1,
+            value=None,  # it can be emptied
+            placeholder="any number",
+        )
+    for place, label, field, nothing in (
+        (only, "Made of these attributes only", "only", "all attributes"),
+        (containing, "With all of these attributes", "containing", "none in particular"),
+    ):
+        place.multiselect(
+            label,
+            domain.names,
+            key=bind(field, list(getattr(request, field))),
+            on_change=set_attributes,
+            args=(field,),
+            placeholder=nothing,
+        )
+
+
+def number(place: Any, label: str, field: str, present: int | None, **more: Any) -> None:
+    place.number_input(
+        label,
+        step=1,
+        key=bind(field, present),
+        on_change=set_number,
+        args=(field,),
+        **more,
+    )

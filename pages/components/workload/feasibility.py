@@ -1,0 +1,66 @@
+"""How large the tables asked for are, and whether they can be planned and released here."""
+
+import shutil
+
+import streamlit as st
+
+from pages.components.shared.paths import RELEASES
+from pages.components.shared.session import change, current, escaped
+from rpexplore.analysis import workload_grid as workload_grids
+from rpexplore.common.formatting import count_in_words, plural
+from rpexplore.planning.plan import Plan
+from rpexplore.releases.feasibility import Fit, ReleaseSize, Remedy, computer_memory
+
+HERE = "workload"
+
+
+def fit() -> Fit:
+    """Whether the tables asked for fit this computer."""
+    folder = next(parent for parent in RELEASES.absolute().parents if parent.exists())
+    return Fit.of(
+        current().workload, free_disk=shutil.disk_usage(folder).free, memory=computer_memory()
+    )
+
+
+def sizes(planned: Plan | None) -> None:
+    """Tables, cells, largest table, and what will be measured."""
+    workload = current().workload
+    totals = workload_grids.totals(workload)
+    columns = [column.container(gap="xxsmall") for column in st.columns(4)]
+    columns[0].metric("Tables", f"{totals.tables:,}")
+    columns[1].metric("Cells in all tables", count_in_words(totals.cells))
+    columns[2].metric("Cells of the largest table", count_in_words(totals.largest_cells))
+    columns[2].caption(escaped(totals.largest_table))
+    if planned is not None:
+        columns[3].metric(
+            "Tables to measure",
+            f"{len(planned.closure):,}",
+            help="The tables asked for and everything they contain (the closure). Each "
+            "contributes one noisy measurement (its residual), and all tables are computed from "
+            "these.",
+        )
+
+
+def narrow(remedy: Remedy) -> None:
+    request = current().request.within(most_cells=remedy.most_cells, most_order=remedy.most_order)
+    change(HERE, lambda: current().replaced(request=request))
+
+
+def obstacles(found: Fit) -> None:
+    """What is in the way, and a button that clears it where one limit can; else what it takes."""
+    for words in found.obstacles:
+        (st.warning if found.can_be_planned else st.error)(escaped(words))
+    if found.remedy is not None:
+        limit = f"tables of at most {found.remedy.limit}"
+        drops = f"drops {found.remedy.dropped:,} of {plural(len(current().workload), 'table')}"
+        if current().request.kind == "listed":
+            st.markdown(f"Everything would fit with {limit} ({drops}).")
+        else:
+            st.button(f"Ask for {limit} ({drops})", on_click=narrow, args=(found.remedy,))
+    if found.obstacles:
+        st.caption(
+            "Tables of fewer attributes are smaller, and so are those of attributes with fewer "
+            "values: the Schema page can group them."
+        )
+    else:
+        st.caption(f"{ReleaseSize.of(current().workload).words} Reading the records comes on top.")

@@ -1,0 +1,108 @@
+"""The lower part of the Workload page: importance and target of each table, or of many."""
+
+import streamlit as st
+
+from pages.components.shared.session import (
+    change,
+    current,
+    revision,
+    show_messages,
+    tell_refused,
+    typed,
+)
+from pages.components.workload.group_settings import GRID, HERE, groups_in_effect, many_at_once
+from rpexplore.analysis import workload_grid as workload_grids
+from rpexplore.analysis.accuracy import csv_of_tables
+from rpexplore.common.formatting import column_format
+from rpexplore.planning.plan import Plan
+from rpexplore.workload.table_text import Table
+from rpexplore.workload.targets import NOTATIONS
+
+MOST_ROWS = 2000
+
+
+def apply_typed() -> None:
+    """Take over what was typed into the grid; call it before anything is drawn."""
+    changes, refused = typed(GRID), ()
+    if changes:
+        edited = workload_grids.scenario_from_grid(
+            current(), st.session_state["rows of grid"], changes
+        )
+        change(HERE, lambda: edited.scenario)
+        refused = edited.refused
+    tell_refused(GRID, HERE, refused)
+
+
+def show_rows(tables: list[Table]) -> None:
+    """Remember the table of each row; for other tables than before the grid starts afresh.
+
+    As long as their number stays the same, Streamlit would put what was typed into a row of the
+    former tables into the same row of these.
+    """
+    if tables != st.session_state.get("rows of grid"):
+        revision(GRID, step=True)
+    st.session_state["rows of grid"] = tables
+
+
+def settings(planned: Plan | None) -> None:
+    """Filter, the editable grid, the same for many tables at once, and all tables as CSV.
+
+    Without a plan there are no standard errors yet, but targets may be what it waits for.
+    """
+    workload = current().workload
+    st.subheader("Importance and targets")
+    st.markdown(
+        "**Importance**: a table with 2 counts as if it were there twice; it becomes more "
+        "accurate, at the others' expense. **Target**: how accurate you want its cells, which "
+        f"the plan is compared with; type {NOTATIONS}. **Must**: a target that has to be met, not "
+        "only as well as the others."
+    )
+    groups_in_effect()
+    containing = st.multiselect(
+        "Only tables with all of these attributes",
+        workload.domain.names,
+        key="tables with",
+        placeholder="all tables",
+    )
+    grid, found = workload_grids.workload_grid(current(), planned, containing, MOST_ROWS)
+    if found == 0:
+        st.info("No table of the workload has all of these attributes.")
+        return
+    many_at_once(containing, found)
+    if found > len(grid):
+        st.info(
+            f"These are the first {len(grid):,} of {found:,} tables. Choose attributes above to "
+            "see others; the CSV file below has all of them."
+        )
+    show_rows(workload_grids.tables_of_rows(workload, grid))
+    digits = column_format(grid["standard_error"]) if planned is not None else None
+    whose = "Standard error in the plan"
+    if not workload.is_pure:
+        whose = "Standard error of a typical cell"
+    st.data_editor(
+        grid,
+        key=revision(GRID),
+        hide_index=True,
+        placeholder="",
+        alt="Importance and target of each table, editable",
+        column_config={
+            "table": st.column_config.TextColumn("Table", disabled=True, width="medium"),
+            "cells": st.column_config.NumberColumn("Cells", disabled=True, format="localized"),
+            "weight": st.column_config.NumberColumn("Importance", min_value=0.0),
+            "target": st.column_config.TextColumn("Target", help=NOTATIONS),
+            "must": st.column_config.CheckboxColumn("Must"),
+            "outcome": st.column_config.TextColumn(
+                "Met or short by", disabled=True, help="By the least accurate cell of the table."
+            ),
+            "standard_error": st.column_config.NumberColumn(whose, disabled=True, format=digits),
+        },
+    )
+    show_messages(HERE)
+    if planned is not None:
+        st.download_button(
+            "Download tables.csv",
+            lambda: csv_of_tables(planned),
+            "tables.csv",
+            "text/csv",
+            on_click="ignore",
+        )
