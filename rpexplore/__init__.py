@@ -8,7 +8,7 @@ from rpexplore.errors import RpexploreError
 from rpexplore.planning.losses.base import MaxVariance, SumOfVariances
 from rpexplore.planning.losses.constrained import BoundedAverage, MustsThenAverage, MustsThenTargets
 from rpexplore.planning.losses.custom import ConvexLoss
-from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SquaredExcess, TailMean
+from rpexplore.planning.losses.p_norm import PNorm
 from rpexplore.planning.minimum_budget import Reach, reach
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
@@ -38,7 +38,6 @@ __all__ = [
     "Identity",
     "Integers",
     "MaxVariance",
-    "MeanAndMax",
     "MustsThenAverage",
     "MustsThenTargets",
     "Own",
@@ -50,9 +49,7 @@ __all__ = [
     "Ranges",
     "Reach",
     "RpexploreError",
-    "SquaredExcess",
     "SumOfVariances",
-    "TailMean",
     "Target",
     "Windows",
     "Workload",

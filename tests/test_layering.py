@@ -212,7 +212,7 @@ def test_the_checker_tells_a_violation(module, text, told):
         ),
         ("planning.plan", "import numpy as np\nnp.linalg.norm([1])"),
         (
-            "planning.solvers.convex",
+            "planning.solvers.p_norm",
             "from ..losses import base\nfrom rpexplore.errors import PlanError",
         ),
         ("releases.ledger", "from rpexplore.data import source"),

@@ -35,18 +35,16 @@ _LOSS = (
     "error, or with --relative-to target: targets met as well as can be. musts: the targets that "
     "must be met are, then small errors of the other tables on average; musts-then-targets: then "
     "their targets met as well as can be. bounded:0.1: small errors on average, the largest one at "
-    "most 10 % above the smallest possible. Between average and largest: p-norm:3 (the larger the "
-    "number, the more large errors count), mean-and-max:0.5 (half the average, half the largest), "
-    "tail-mean:0.1 (a small average of the worst 10 % of tables). squared-excess: little beyond "
-    "the targets."
+    "most 10 % above the smallest possible. p-norm:3: between average and largest; the larger the "
+    "number, the more large errors count."
 )
 _WEIGHTING = (
     "Of averages (--loss sum, musts, bounded): every table counts alike (equal, the default), "
     "every cell does (cells), or between the two (sqrt)."
 )
 _RELATIVE_TO = (
-    "With --loss max, p-norm, mean-and-max, tail-mean: variances count by importance (the "
-    "default), or relative to each table's target."
+    "With --loss max, p-norm: variances count by importance (the default), or relative to each "
+    "table's target."
 )
 _ENOUGH_FOR = (
     "Instead of a budget: the smallest one that meets all targets (targets), or those that must be "

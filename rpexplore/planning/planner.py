@@ -15,7 +15,7 @@ from rpexplore.planning.losses.constrained import (
 )
 from rpexplore.planning.losses.custom import ConvexLoss
 from rpexplore.planning.losses.named_loss import NamedLoss
-from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SquaredExcess, TailMean
+from rpexplore.planning.losses.p_norm import PNorm
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.optimum import Optimum, record_cost
@@ -34,9 +34,6 @@ _LOSSES = (
     MustsThenTargets,
     BoundedAverage,
     PNorm,
-    MeanAndMax,
-    TailMean,
-    SquaredExcess,
     ConvexLoss,
     NamedLoss,  # which tells what is missing
 )

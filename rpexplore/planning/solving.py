@@ -1,9 +1,9 @@
 """Solutions: the noise that is best for a loss, by the solver that the loss takes.
 
-Sums and largest variances have solvers of their own; losses within limits take the capped one, and
-other convex losses a conic one (math.md §2). Where attributes are measured through strategies and a
-loss has no search for them of its own, they are the best for a weighted sum, first with the loss's
-own weights and then with the dual weights of what came of it.
+Sums, largest variances and p-norms have solvers of their own; losses within limits take the capped
+one, and custom losses a conic one (math.md §2). Where attributes are measured through strategies
+and a loss has no search for them of its own, they are the best for a weighted sum, first with the
+loss's own weights and then with the dual weights of what came of it.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,6 +23,8 @@ from rpexplore.planning.losses.constrained import (
     MustsThenAverage,
     MustsThenTargets,
 )
+from rpexplore.planning.losses.custom import ConvexLoss
+from rpexplore.planning.losses.p_norm import PNorm
 from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy
@@ -30,8 +32,9 @@ from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.optimal_strategies import best_strategies
 from rpexplore.planning.solvers.capped_max import minimise_factor
 from rpexplore.planning.solvers.capped_sum import Within, minimise_capped, within
-from rpexplore.planning.solvers.convex import AnyConvexLoss, minimise_convex
+from rpexplore.planning.solvers.conic_program import minimise_conic
 from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell, worst_of
+from rpexplore.planning.solvers.p_norm import minimise_p_norm
 from rpexplore.planning.solvers.solution import Solution, rounding_allowance
 from rpexplore.planning.solvers.weighted_sum import minimise_sum
 from rpexplore.workload.workload import Workload
@@ -96,8 +99,10 @@ def solution(
             return _with_musts(Cells(workload, closure), loss, cost, tolerance, note), None
         if isinstance(loss, BoundedAverage):
             return _bounded(Cells(workload, closure), loss, cost, tolerance, note)
-        assert isinstance(loss, AnyConvexLoss)
-        return minimise_convex(closure, workload, loss, cost, tolerance, note=note), None
+        if isinstance(loss, PNorm):
+            return minimise_p_norm(closure, weights, loss.p, cost, tolerance, note=note), None
+        assert isinstance(loss, ConvexLoss)
+        return minimise_conic(closure, workload, loss, cost, tolerance, note=note), None
 
 
 def measured_solution(

@@ -1,7 +1,7 @@
 """Speed of planning for convex losses other than sums and largest variances.
 
-Cases of `tests.benchmarks.run`. Own losses are solved, and bounded, by the conic solver with every
-table in the expression; the others are merged, or take their own algorithm.
+Cases of `tests.benchmarks.run`. Custom losses are solved, and bounded, by the conic solver; p-norms
+take their own algorithm.
 """
 
 from collections.abc import Callable
@@ -11,14 +11,15 @@ import numpy as np
 
 import rpexplore as rp
 from rpexplore.planning.losses.custom import ConvexLoss
-from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SquaredExcess, TailMean
+from rpexplore.planning.losses.p_norm import PNorm
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.solvers.convex import AnyConvexLoss, minimise_convex
+from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.planning.solvers.symmetry import symmetric_classes
+from rpexplore.planning.solving import solution
 from tests.benchmarks.measure import Row, best_of_three
 from tests.published import figures
 
-_READY_MADE = (PNorm(2), PNorm(20), MeanAndMax(0.3), TailMean(0.05), SquaredExcess())
+_NORMS = (PNorm(2), PNorm(20))
 _OWN = (
     ConvexLoss(lambda V: cp.norm(V, 2), "norm"),
     ConvexLoss(lambda V: cp.sum_squares(cp.pos(V - 100)) + 1e-3 * cp.sum(V), "excess"),
@@ -43,13 +44,13 @@ def a_hundred() -> rp.Workload:
 
 
 def solved(
-    name: str, workload: rp.Workload, losses: tuple[AnyConvexLoss, ...], limit: float
+    name: str, workload: rp.Workload, losses: tuple[PNorm | ConvexLoss, ...], limit: float
 ) -> list[Row]:
     rows: list[Row] = []
     for loss in losses:
 
-        def solve(closure: Closure, loss: AnyConvexLoss = loss) -> float:
-            found = minimise_convex(closure, workload, loss, 1.0)
+        def solve(closure: Closure, loss: PNorm | ConvexLoss = loss) -> float:
+            found, _ = solution(workload, closure, loss, 1.0, TOLERANCE)
             value = loss.value(closure.variances(found.sigma_squared), workload)
             return value / found.lower_bound - 1
 
@@ -63,22 +64,22 @@ def solved(
 
 def adult() -> list[Row]:
     workload = with_targets(figures.workload("Adult", "<=3"))
-    return solved("Adult, at most 3-way", workload, (*_READY_MADE, *_OWN), 1)
+    return solved("Adult, at most 3-way", workload, (*_NORMS, *_OWN), 1)
 
 
 def thirty_one_alike() -> list[Row]:
     workload = thirty_one(unlike=False)
-    return solved("31 attributes of one size, 3-way", workload, (*_READY_MADE, *_OWN), 2)
+    return solved("31 attributes of one size, 3-way", workload, (*_NORMS, *_OWN), 2)
 
 
 def thirty_one_unlike() -> list[Row]:
     workload = thirty_one(unlike=True)
-    return solved("31 attributes of 31 sizes, 3-way", workload, (*_READY_MADE, *_OWN), 10)
+    return solved("31 attributes of 31 sizes, 3-way", workload, (*_NORMS, *_OWN), 10)
 
 
 def a_hundred_of_ten_sizes() -> list[Row]:
     name = "100 attributes of ten sizes, at most 3-way"
-    return solved(name, a_hundred(), _READY_MADE, 10)
+    return solved(name, a_hundred(), _NORMS, 10)
 
 
 def a_hundred_of_random_importance() -> list[Row]:
@@ -86,7 +87,7 @@ def a_hundred_of_random_importance() -> list[Row]:
     weights = np.random.default_rng(0).uniform(1, 100, len(plain))
     workload = with_targets(plain, weights)
     name = "166,751 tables, importance 1 to 100"
-    return solved(name, workload, (PNorm(2), PNorm(20), MeanAndMax(0.3), TailMean(0.05)), 10)
+    return solved(name, workload, _NORMS, 10)
 
 
 def merging() -> list[Row]:

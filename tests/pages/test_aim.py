@@ -28,7 +28,7 @@ def test_every_aim_gives_a_plan(app, with_musts):
         ("target", rp.MaxVariance("target")),
         ("musts", rp.MustsThenAverage()),
         ("bounded", rp.BoundedAverage()),
-        ("more", rp.PNorm()),
+        ("norm", rp.PNorm()),
         ("sum", rp.SumOfVariances()),
     ):
         session.radio(key="aim").set_value(aim).run()
@@ -66,32 +66,12 @@ def test_the_bound_of_the_largest_error(app, small):
     assert session.planned.worst_standard_errors.max() > near
 
 
-@pytest.mark.parametrize(
-    ("measure", "typed", "loss"),
-    [
-        ("norm", 4.0, rp.PNorm(4.0)),
-        ("mixed", 25.0, rp.MeanAndMax(0.25)),
-        ("tail", 20.0, rp.TailMean(0.2)),
-    ],
-)
-def test_measures_in_between(app, small, measure, typed, loss):
+def test_the_power_of_the_norm(app, small):
     session = app("plan", small)
-    session.radio(key="aim").set_value("more").run()
-    session.selectbox(key="measure").set_value(measure).run()
-    session.number_input(key="parameter").set_value(typed).run()
-    assert session.scenario.loss == loss
+    session.radio(key="aim").set_value("norm").run()
+    session.number_input(key="power").set_value(4.0).run()
+    assert session.scenario.loss == rp.PNorm(4.0)
     assert session.planned.certificate.gap < 1e-6
-
-
-def test_squared_excess_needs_targets(app, small, with_musts):
-    session = app("plan", small)
-    session.radio(key="aim").set_value("more").run()
-    session.selectbox(key="measure").set_value("excess").run()
-    assert "has no target" in plain(session.texts("error"))
-    session = app("plan", with_musts)
-    session.radio(key="aim").set_value("more").run()
-    session.selectbox(key="measure").set_value("excess").run()
-    assert session.planned.loss == rp.SquaredExcess()
 
 
 def test_without_a_must_the_page_says_where_to_set_one(app, small):

@@ -11,8 +11,6 @@ AIMS = [
     rp.MustsThenTargets(),
     rp.BoundedAverage(),
     rp.PNorm(3.0),
-    rp.TailMean(0.2, "target"),
-    rp.SquaredExcess(),
 ]
 
 

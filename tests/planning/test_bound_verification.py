@@ -146,9 +146,6 @@ OTHERS = [
     {"kind": "musts_then_targets"},
     {"kind": "p_norm", "p": 2, "relative_to": "importance"},
     {"kind": "p_norm", "p": 3, "relative_to": "importance"},
-    {"kind": "mean_and_max", "share": 0.5, "relative_to": "importance"},
-    {"kind": "tail_mean", "worst": 0.25, "relative_to": "importance"},
-    {"kind": "squared_excess"},
     {"kind": "sum_of_variances", "weighting": "sqrt"},
     {"kind": "bounded_average", "weighting": "sqrt", "excess": 0.5},
 ]

@@ -77,7 +77,7 @@ def held_to_targets() -> rp.Workload:
     )
 
 
-UNLIKE = [rp.MustsThenAverage(), rp.MustsThenTargets(), rp.SquaredExcess()]
+UNLIKE = [rp.MustsThenAverage(), rp.MustsThenTargets()]
 
 
 @pytest.mark.parametrize("loss", UNLIKE, ids=repr)

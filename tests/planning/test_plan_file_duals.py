@@ -48,9 +48,6 @@ LOSSES = [
     rp.MustsThenTargets(),
     rp.BoundedAverage("cells", 0.125),
     rp.PNorm(3, "target"),
-    rp.MeanAndMax(0.25),
-    rp.TailMean(0.5),
-    rp.SquaredExcess(),
     OWN,
     rp.SumOfVariances("cells"),
     rp.MaxVariance("target"),
@@ -181,7 +178,6 @@ UNUSABLE = [
     (AVERAGE, ("loss",), {"kind": "own", "name": " "}, "named by a text", True),
     (AVERAGE, ("loss",), {"kind": "own", "name": 3}, "named by a text", True),
     (PLANS["PNorm"], ("loss", "p"), 0.5, "p must be a number from 1", True),
-    (PLANS["TailMean"], ("loss", "worst"), 0, "worst must be a number above 0", True),
     (AVERAGE, ("tables", 1, "worst_variance"), lambda v: 2 * v, "one variance", False),
     (AVERAGE, ("tables", 1, "best_variance"), lambda v: v / 2, "one variance", False),
     (

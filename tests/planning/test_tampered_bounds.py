@@ -26,7 +26,7 @@ def tampered(plan, change):
     return rp.Plan.parse(json.dumps(content))
 
 
-@pytest.mark.parametrize("loss", [rp.PNorm(2), rp.MeanAndMax(0.5), rp.TailMean(0.5)])
+@pytest.mark.parametrize("loss", [rp.PNorm(1), rp.PNorm(2)])
 @pytest.mark.parametrize("weight", [1e-320, 1e-250, 1e250])
 def test_weights_that_cannot_be_computed_with_prove_nothing(loss, weight):
     def change(content):

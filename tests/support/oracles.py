@@ -9,8 +9,12 @@ from itertools import combinations
 
 import cvxpy as cp
 import numpy as np
+import pytest
+from scipy.optimize import minimize
 
 import rpexplore as rp
+from rpexplore.planning.dual_bounds import minorant_of
+from rpexplore.planning.solvers.solution import dual_bound
 
 
 def sub(n: int) -> np.ndarray:
@@ -121,3 +125,37 @@ def convex_optimum(workload, weights: np.ndarray, privacy_cost: float, *, larges
     assert problem.status == cp.OPTIMAL
     found = (b * unit) @ scaled.value
     return (np.max if largest else np.sum)(weights * found), found
+
+
+def smallest_loss_by_brute_force(loss, workload, privacy_cost: float) -> float:
+    """The smallest loss that Nelder-Mead finds over log σ², from three random starts."""
+    b, p = variance_matrix(workload)
+
+    def loss_at(log_sigma_squared: np.ndarray) -> float:
+        sigma_squared = np.exp(log_sigma_squared)
+        sigma_squared *= np.sum(p / sigma_squared) / privacy_cost
+        return loss.value(b @ sigma_squared, workload)
+
+    rng = np.random.default_rng(0)
+    options = {"maxiter": 4000, "maxfev": 4000, "xatol": 1e-10, "fatol": 1e-14}
+    starts = rng.normal(0, 1, (3, len(p)))
+    return min(
+        minimize(loss_at, start, method="Nelder-Mead", options=options).fun for start in starts
+    )
+
+
+def check_dual_certificate(solution, loss, workload, closure, privacy_cost, gap=1e-6) -> None:
+    """The bound is that of the dual weights, the gap is closed, nothing is overspent."""
+    variances = closure.variances(solution.sigma_squared)
+    value = loss.value(variances, workload)
+    assert 0 < solution.lower_bound <= value <= solution.lower_bound * (1 + gap)
+    spent = np.sum(closure.privacy_cost_factor / solution.sigma_squared)
+    assert spent == pytest.approx(privacy_cost, rel=1e-12)
+    prices = solution.dual_weights * variances
+    np.testing.assert_allclose(solution.shadow_prices, prices, atol=1e-12)
+    assert np.sum(solution.shadow_prices) == pytest.approx(1, rel=1e-12)
+    dual = solution.dual_weights
+    factor, offset = minorant_of(loss, workload, dual, limit=None, variances=variances)
+    in_sum = closure.residual_weights(solution.dual_weights)
+    bound = factor * dual_bound(closure.privacy_cost_factor, in_sum, privacy_cost) - offset
+    assert solution.lower_bound == pytest.approx(bound, rel=5e-7)

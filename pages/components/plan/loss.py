@@ -14,14 +14,14 @@ from rpexplore.planning.losses.base import (
     weighting_in_words,
 )
 from rpexplore.planning.losses.constrained import BoundedAverage, MustsThenAverage, MustsThenTargets
-from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SquaredExcess, TailMean
+from rpexplore.planning.losses.p_norm import PNorm
 
-SUM, LARGEST, TARGET, MUSTS, BOUNDED, OTHER = "sum", "largest", "target", "musts", "bounded", "more"
+SUM, LARGEST, TARGET, MUSTS, BOUNDED, NORM = "sum", "largest", "target", "musts", "bounded", "norm"
 NAMES = {
     **{aim: AIMS[aim].capitalize() for aim in (SUM, LARGEST, TARGET)},
     MUSTS: "The musts met, then the others",
     BOUNDED: AIMS[BOUNDED].capitalize(),
-    OTHER: "Something in between",
+    NORM: "Large errors count more (p-norm)",
 }
 CAPTIONS = {
     SUM: "The weighted sum of all tables' variances.",
@@ -30,21 +30,13 @@ CAPTIONS = {
     MUSTS: "Targets marked “must” are met, and just met; what is left of the budget serves the "
     "other tables.",
     BOUNDED: "As the first, but no table much worse than it has to be.",
-    OTHER: "Large errors count more, without counting alone.",
+    NORM: "Between the average and the largest.",
 }
 AVERAGE, TARGETS = "average", "targets"
 THEN = {
     AVERAGE: "small errors of the others on average",
     TARGETS: "the others' targets met as well as can be",
 }
-NORM, MIXED, TAIL, EXCESS = "norm", "mixed", "tail", "excess"
-MEASURES = {
-    NORM: "large errors count more (p-norm)",
-    MIXED: "a mixture of the average and the largest",
-    TAIL: "the average of the worst tables",
-    EXCESS: "what goes beyond targets, squared",
-}
-KINDS = {PNorm: NORM, MeanAndMax: MIXED, TailMean: TAIL, SquaredExcess: EXCESS}
 
 
 def aim_of(loss: Loss) -> str:
@@ -54,7 +46,7 @@ def aim_of(loss: Loss) -> str:
         return TARGET if loss.relative_to == "target" else LARGEST
     if isinstance(loss, MustsThenAverage | MustsThenTargets):
         return MUSTS
-    return BOUNDED if isinstance(loss, BoundedAverage) else OTHER
+    return BOUNDED if isinstance(loss, BoundedAverage) else NORM
 
 
 def aim(place: str) -> None:
@@ -83,8 +75,8 @@ def aim(place: str) -> None:
         excess = loss.excess
         _weighting(loss.weighting, lambda weighting: take(BoundedAverage(weighting, excess)))
         _bound(loss, take)
-    elif aim_of(loss) == OTHER:
-        _measure(loss, take)
+    elif isinstance(loss, PNorm):
+        _power(loss, take)
 
 
 def _first_of(chosen: str, loss: Loss) -> Loss:
@@ -96,7 +88,7 @@ def _first_of(chosen: str, loss: Loss) -> Loss:
         TARGET: MaxVariance(relative_to="target"),
         MUSTS: MustsThenAverage(weighting),
         BOUNDED: BoundedAverage(weighting),
-        OTHER: PNorm(),
+        NORM: PNorm(),
     }[chosen]
 
 
@@ -144,50 +136,13 @@ def _bound(loss: BoundedAverage, take: Any) -> None:
     )
 
 
-def _measure(loss: Loss, take: Any) -> None:
-    def set_measure() -> None:
-        chosen = st.session_state["measure"]
-        take({each: kind for kind, each in KINDS.items()}[chosen]())
-
-    st.selectbox(
-        "What is made small",
-        list(MEASURES),
-        format_func=MEASURES.__getitem__,
-        key=bind("measure", KINDS[type(loss)]),
-        on_change=set_measure,
-    )
-    if isinstance(loss, PNorm):
-        _number(
-            "Power p: 1 is the sum, and the larger it is, the more the largest variances count",
-            loss.p,
-            (1.0, 1000.0, 1.0),
-            lambda p: take(PNorm(p, loss.relative_to)),
-        )
-    elif isinstance(loss, MeanAndMax):
-        _number(
-            "Share of the largest variance, in %",
-            100 * loss.share,
-            (0.01, 99.99, 10.0),
-            lambda percent: take(MeanAndMax(percent / 100, loss.relative_to)),
-        )
-    elif isinstance(loss, TailMean):
-        _number(
-            "The worst tables, in % of all tables",
-            100 * loss.worst,
-            (0.01, 100.0, 5.0),
-            lambda percent: take(TailMean(percent / 100, loss.relative_to)),
-        )
-
-
-def _number(label: str, present: float, limits: tuple[float, float, float], take: Any) -> None:
-    least, most, step = limits
-
+def _power(loss: PNorm, take: Any) -> None:
     st.number_input(
-        label,
-        min_value=least,
-        max_value=most,
-        step=step,
+        "Power p: 1 is the sum, and the larger it is, the more the largest variances count",
+        min_value=1.0,
+        max_value=1000.0,
+        step=1.0,
         format="%.4g",
-        key=bind("parameter", float(present)),
-        on_change=lambda: take(st.session_state["parameter"]),
+        key=bind("power", float(loss.p)),
+        on_change=lambda: take(PNorm(st.session_state["power"], loss.relative_to)),
     )

@@ -53,7 +53,6 @@ class ConvexLoss:
 
     looks_at_worst_cells: ClassVar[bool] = False
     is_homogeneous: ClassVar[bool] = False  # not known
-    is_symmetric: ClassVar[bool] = False  # not known
 
     def __post_init__(self) -> None:
         if not callable(self.expression_of):
@@ -81,7 +80,7 @@ class ConvexLoss:
         import cvxpy
 
         n_tables = len(workload)
-        self._refuse_unless_convex(self._of(cvxpy.square(cvxpy.Variable(n_tables))))
+        self._refuse_unless_convex(self.expression(cvxpy.square(cvxpy.Variable(n_tables))))
         nothing = self._value(np.zeros(n_tables))
         for value, words in ((nothing, "0"), (self._value(np.ones(n_tables)), "1")):
             if not np.isfinite(value):
@@ -146,7 +145,7 @@ class ConvexLoss:
 
         variable = cvxpy.Variable(len(variances), nonneg=True)
         variable.value = variances
-        found: Any = self._of(variable).grad.get(variable)
+        found: Any = self.expression(variable).grad.get(variable)
         if found is None:
             return None
         found = np.asarray(found.todense() if sparse.issparse(found) else found).ravel()
@@ -171,17 +170,13 @@ class ConvexLoss:
 
         variances = cvxpy.Variable(len(unit), nonneg=True)
         enough: Any = (dual_weights * unit) @ variances >= 1
-        loss = self._of(cvxpy.multiply(unit, variances)) / scale
+        loss = self.expression(cvxpy.multiply(unit, variances)) / scale
         problem = cvxpy.Problem(cvxpy.Minimize(loss), [enough])
         least = smallest_value(problem, within=_ACCURACY)
         if least is None:
             return None
         where = unit * np.maximum(np.asarray(variances.value), 0)
         return scale * least, scale * max(float(enough.dual_value), 0.0), where
-
-    def expression(self, weighted: "cvxpy.Expression", counts: np.ndarray) -> "cvxpy.Expression":
-        """The loss of all tables one by one; counts [n_tables] are 1."""
-        return self._of(weighted)
 
     def left_out(self, variances: np.ndarray, tables: np.ndarray) -> int | None:
         """The first of these tables whose variance, even a billion times as large, changes nothing.
@@ -220,7 +215,7 @@ class ConvexLoss:
         import cvxpy
 
         variances = cvxpy.Variable(n_tables, nonneg=True)
-        loss = self._of(variances)
+        loss = self.expression(variances)
 
         def value(at: np.ndarray) -> float:
             variances.value = at
@@ -228,7 +223,8 @@ class ConvexLoss:
 
         return value
 
-    def _of(self, variances: "cvxpy.Expression") -> "cvxpy.Expression":
+    def expression(self, variances: "cvxpy.Expression") -> "cvxpy.Expression":
+        """The loss of these variances [n_tables], checked to be one real number."""
         import cvxpy
 
         try:
@@ -250,7 +246,7 @@ class ConvexLoss:
     def _value(self, variances: np.ndarray) -> float:
         import cvxpy
 
-        return _number(self._of(cvxpy.Constant(variances)).value)
+        return _number(self.expression(cvxpy.Constant(variances)).value)
 
     def _refuse_unless_convex(self, of_squares: "cvxpy.Expression") -> None:
         if not of_squares.is_convex():

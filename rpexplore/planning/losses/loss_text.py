@@ -5,7 +5,7 @@ from typing import Any
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.losses.constrained import BoundedAverage, MustsThenAverage, MustsThenTargets
-from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SquaredExcess, TailMean
+from rpexplore.planning.losses.p_norm import PNorm
 
 # name -> (class, the field that a number behind a colon is, the option that goes with it)
 _WEIGHTING, _RELATIVE_TO = "weighting", "relative_to"
@@ -16,9 +16,6 @@ _KINDS: dict[str, tuple[Any, str, str]] = {
     "musts-then-targets": (MustsThenTargets, "", ""),
     "bounded": (BoundedAverage, "excess", _WEIGHTING),
     "p-norm": (PNorm, "p", _RELATIVE_TO),
-    "mean-and-max": (MeanAndMax, "share", _RELATIVE_TO),
-    "tail-mean": (TailMean, "worst", _RELATIVE_TO),
-    "squared-excess": (SquaredExcess, "", ""),
 }
 FORMS = ", ".join(f"{name}:NUMBER" if field else name for name, (_, field, _) in _KINDS.items())
 

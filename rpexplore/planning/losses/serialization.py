@@ -8,7 +8,7 @@ from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.losses.constrained import BoundedAverage, MustsThenAverage, MustsThenTargets
 from rpexplore.planning.losses.custom import ConvexLoss
 from rpexplore.planning.losses.named_loss import NamedLoss
-from rpexplore.planning.losses.p_norm import MeanAndMax, PNorm, SquaredExcess, TailMean
+from rpexplore.planning.losses.p_norm import PNorm
 
 _LOSS_KINDS: dict[str, Any] = {
     "sum_of_variances": SumOfVariances,
@@ -17,9 +17,6 @@ _LOSS_KINDS: dict[str, Any] = {
     "musts_then_targets": MustsThenTargets,
     "bounded_average": BoundedAverage,
     "p_norm": PNorm,
-    "mean_and_max": MeanAndMax,
-    "tail_mean": TailMean,
-    "squared_excess": SquaredExcess,
     "own": (ConvexLoss, NamedLoss),
 }
 

@@ -19,7 +19,6 @@ from scipy import sparse
 from rpexplore.common.conic import smallest_value
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.custom import ConvexLoss
-from rpexplore.planning.losses.p_norm import SymmetricLoss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.max_variance import minimise_maximum
 from rpexplore.planning.solvers.solution import (
@@ -42,7 +41,7 @@ _RUN_AWAY = 1e3  # a table this much noisier than in the best average may be one
 def minimise_conic(
     closure: Closure,
     workload: Workload,
-    loss: SymmetricLoss | ConvexLoss,
+    loss: ConvexLoss,
     privacy_cost: float,
     tolerance: float = TOLERANCE,
     *,
@@ -50,8 +49,8 @@ def minimise_conic(
 ) -> Solution:
     """The σ² with the smallest loss at this privacy cost.
 
-    Tries again, in other units and, for a loss whose symmetry was only tried out, without merging,
-    until value/lower bound − 1 ≤ tolerance; returns the best with its true bound. `note` is told
+    Tries again, in other units and, because symmetry was only tried out, without merging, until
+    value/lower bound − 1 ≤ tolerance; returns the best with its true bound. `note` is told
     the gap after every try.
 
     Raises `WorkloadError` if the loss cannot be used with the workload, and `PlanError` if the best
@@ -94,7 +93,7 @@ class _Problem:
 
     closure: Closure
     workload: Workload
-    loss: SymmetricLoss | ConvexLoss
+    loss: ConvexLoss
     weights: np.ndarray
     privacy_cost: float
 
@@ -118,16 +117,13 @@ class _Problem:
     # ---- what to try
 
     def classes(self) -> Iterator[Classes]:
-        """Merged as far as the loss allows; then single, if that was only tried out."""
-        if isinstance(self.loss, ConvexLoss):
-            apart = (self.workload.weights, self.workload.targets)
-            merged = symmetric_classes(self.closure, self.weights, apart)
-            variances = self.closure.variances(self.average)
-            if not merged.are_single and self.loss.is_same_when_swapped(variances, merged.tables):
-                yield merged
-            yield single_classes(self.closure, self.weights)
-        else:
-            yield symmetric_classes(self.closure, self.weights)
+        """Merged, where the loss was not seen to tell tables apart; then single."""
+        apart = (self.workload.weights, self.workload.targets)
+        merged = symmetric_classes(self.closure, self.weights, apart)
+        variances = self.closure.variances(self.average)
+        if not merged.are_single and self.loss.is_same_when_swapped(variances, merged.tables):
+            yield merged
+        yield single_classes(self.closure, self.weights)
 
     def unit(self, best: Solution | None, number: int) -> np.ndarray:
         """σ² near those of the solution, float64[n_residuals], for a try of this number."""
@@ -157,11 +153,10 @@ class _Problem:
         response, _ = best_response(costs, in_sum, self.privacy_cost)
         sigma_squared = min(proposed, response, key=self.value)
         found = None
-        if isinstance(self.loss, ConvexLoss):
-            # Where the loss is smooth, its gradient is more exact than the solver's dual variables.
-            gradient = self.loss.gradient(self.closure.variances(sigma_squared))
-            if gradient is not None and np.any(gradient > 0):
-                found = self._certified(sigma_squared, gradient)
+        # Where the loss is smooth, its gradient is more exact than the solver's dual variables.
+        gradient = self.loss.gradient(self.closure.variances(sigma_squared))
+        if gradient is not None and np.any(gradient > 0):
+            found = self._certified(sigma_squared, gradient)
         if found is None or self.gap(found) > TOLERANCE:
             other = self._certified(sigma_squared, dual_weights)
             if found is None or (other is not None and self.gap(other) < self.gap(found)):
@@ -176,7 +171,7 @@ class _Problem:
         prices /= np.sum(prices)
         dual_weights = prices / variances
         try:
-            factor, offset = self._minorant(dual_weights, variances)
+            factor, offset = self.loss.minorant(dual_weights, self.workload, near=variances)
         except PlanError:  # another try may have better dual weights
             return None
         costs = self.closure.privacy_cost_factor
@@ -188,11 +183,6 @@ class _Problem:
             shadow_prices=prices,
             dual_weights=dual_weights,
         )
-
-    def _minorant(self, dual_weights: np.ndarray, variances: np.ndarray) -> tuple[float, float]:
-        if isinstance(self.loss, ConvexLoss):
-            return self.loss.minorant(dual_weights, self.workload, near=variances)
-        return self.loss.minorant(dual_weights, self.workload)
 
     def _proposal(self, classes: Classes, unit: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """σ² [n_residuals] and dual weights [n_tables] by the conic solver; None if it fails."""
@@ -207,10 +197,7 @@ class _Problem:
         noise = cvxpy.Variable(len(unit))
         variances = cvxpy.Variable(len(table_unit), nonneg=True)
         weighted = cvxpy.multiply(table_unit, variances)
-        if self.loss.is_symmetric:
-            loss = self.loss.expression(weighted, classes.table_counts)
-        else:
-            loss = self.loss.expression(weighted[classes.tables], np.ones(len(self.workload)))
+        loss = self.loss.expression(weighted[classes.tables])
         reached: Any = variances >= sparse.csr_array(relative) @ noise
         within: Any = (classes.costs / unit / self.privacy_cost) @ cvxpy.inv_pos(noise) <= 1
         problem = cvxpy.Problem(cvxpy.Minimize(loss / scale), [reached, within])
@@ -222,15 +209,13 @@ class _Problem:
             return None
         return (found * unit)[classes.residuals], dual[classes.tables] * self.weights
 
-    # ---- what an own loss may do wrong
+    # ---- what a loss may do wrong
 
     def refuse_faults(self, found: Solution | None) -> None:
-        """Raise if an own loss takes no notice of a table, whose noise would then be without limit.
+        """Raise if the loss takes no notice of a table, whose noise would then be without limit.
 
         found: where it is to be looked for; None: everywhere.
         """
-        if not isinstance(self.loss, ConvexLoss):
-            return
         average = self.closure.variances(self.average)
         tables = np.arange(len(average))
         if found is not None:

@@ -15,9 +15,6 @@ LOSSES = [
     rp.MustsThenTargets(),
     rp.BoundedAverage("equal", 0.25),
     rp.PNorm(3.5, "target"),
-    rp.MeanAndMax(1 / 3),
-    rp.TailMean(0.05),
-    rp.SquaredExcess(),
 ]
 
 
