@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.test_cli import CODEBOOK, Program
 
 from rpexplore import Budget
 from rpexplore.cli.any_plan import says_queries
@@ -19,6 +18,7 @@ from rpexplore.queries.planner import query_optimum
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import Release
+from tests.cli.test_main import CODEBOOK, Program
 
 QUERY = ("--query", 'women: sex = "Female" @ 5', "--query", 'old: age = "old" ± 20')
 LIST = ("queries", "plan", "--codebook", "codebook.csv")

@@ -6,12 +6,12 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 import pytest
-from tests.test_cli import BUDGET, Program
-from tests.test_cli import planned as planned
-from tests.test_cli import run as run
 
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.table_release import Release
+from tests.cli.test_main import BUDGET, Program
+from tests.cli.test_main import planned as planned
+from tests.cli.test_main import run as run
 from tests.support.stopped_runs import killed
 
 TABLE = "rpexplore.releases.table_folder.FolderWriter.table"

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.test_cli import CODEBOOK, Program
 
 import rpexplore as rp
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.verification import verify
+from tests.cli.test_main import CODEBOOK, Program
 
 EACH = ("--table", "age", "--table", "sex,region")
 BOTH = ("--target", "age=±20", "--target", "sex,region=12")

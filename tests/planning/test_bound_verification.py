@@ -5,11 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.test_plan_file_duals import LOSSES, OWN, PLANS
-from tests.test_verification import change_sigma_squared, claim, failed, scaled
 
 import rpexplore as rp
 from rpexplore.planning.losses.named_loss import NamedLoss
+from tests.planning.test_plan_file_duals import LOSSES, OWN, PLANS
+from tests.planning.test_verification import change_sigma_squared, claim, failed, scaled
 
 DUAL = {
     name: plan

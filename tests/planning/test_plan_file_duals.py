@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from tests.test_plan_file_asked import changed
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.named_loss import NamedLoss
 from rpexplore.planning.minimum_budget import reach
+from tests.planning.test_plan_file_asked import changed
 from tests.support.capped_optimum import workloads_with_musts
 from tests.support.strategies import budgets
 

@@ -7,7 +7,7 @@ import pytest
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.data.files.file_source import FileSource
 from rpexplore.errors import LedgerError
-from rpexplore.planning import plan
+from rpexplore.planning.planner import plan
 from rpexplore.releases.charged_run import Charge
 from rpexplore.releases.ledger import Ledger
 

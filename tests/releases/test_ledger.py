@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import LedgerError
-from rpexplore.planning import plan
 from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import plan
 from rpexplore.releases.ledger import FILENAME, Account, Ledger
 from rpexplore.releases.ledger_frames import datasets, runs
 

@@ -5,7 +5,7 @@ import pytest
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.data.files.file_source import FileSource
 from rpexplore.errors import LedgerError
-from rpexplore.planning import plan
+from rpexplore.planning.planner import plan
 from rpexplore.releases.ledger import FILENAME, Ledger
 from rpexplore.releases.ledger_overlaps import refuse_overlaps
 from rpexplore.releases.table_release import release

@@ -14,9 +14,9 @@ from rpexplore import Budget, Domain, Prefix, Ranges, SumOfVariances, Workload
 from rpexplore.common.decimals import Decimals
 from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
-from rpexplore.planning import plan
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import plan
 from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA
 from rpexplore.releases.measurement import check_countable, check_measurable, measured
 from tests.support.exact_counts import counts_of

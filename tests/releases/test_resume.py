@@ -11,7 +11,7 @@ import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import ReleaseError
-from rpexplore.planning import plan
+from rpexplore.planning.planner import plan
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.table_release import Release, can_be_resumed, release, resume
 from tests.support.stopped_runs import REFUSED, killed, limited, started

@@ -28,8 +28,8 @@ from rpexplore import (
     Workload,
 )
 from rpexplore.errors import ReleaseError
-from rpexplore.planning import plan
 from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import plan
 from rpexplore.releases.atomic_folder import check_new, new_folder
 from rpexplore.releases.table_folder import table_path
 from rpexplore.releases.table_release import Release, release

@@ -48,8 +48,8 @@ from rpexplore.errors import (
     ReleaseError,
     WorkloadError,
 )
-from rpexplore.planning import plan
 from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import plan
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.table_release import Release, release, resume
 from tests.support.exact_counts import counts_of

@@ -13,6 +13,7 @@ from rpexplore.scenarios.basis_choices import Asking, askings_of
 from rpexplore.scenarios.scenario import Scenario, has_even_totals
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.workload.bases import Basis
 from tests.support.strategies import asked_workloads, bases
 
 REGION = rp.Attribute(
@@ -22,7 +23,7 @@ DOMAIN = rp.Domain((*rp.Domain.from_sizes({"age": 10, "sex": 2}), REGION))
 SCENARIO = Scenario(DOMAIN)
 
 
-def ways(workload: rp.Workload) -> dict[tuple[str, ...], list[rp.basis.Basis]]:
+def ways(workload: rp.Workload) -> dict[tuple[str, ...], list[Basis]]:
     return {
         table: [workload.basis_of(row, place) for place in workload.places(row)]
         for row, table in enumerate(workload.tables)

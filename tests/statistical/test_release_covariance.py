@@ -23,8 +23,8 @@ import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.data.counts import Counts
-from rpexplore.planning import plan
 from rpexplore.planning.plan import Plan
+from rpexplore.planning.planner import plan
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.measurement import measured

@@ -6,13 +6,13 @@ import sys
 import zlib
 
 import pytest
-from tests.export.test_report import Page
 
 from rpexplore.errors import ExportError
 from rpexplore.export.report import pdf as pdf_module
 from rpexplore.export.report.pdf import pdf, what_is_missing
 from rpexplore.export.report.report import report, still_html
 from tests.export.needs import needs_pdf
+from tests.export.report.test_report import Page
 from tests.export.scenarios import SCENARIOS
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.solvers.test_worst_cell import all_cells, cells_of
 
 import rpexplore as rp
 from rpexplore.planning.mechanism.cell_variances import Cells
@@ -12,6 +11,7 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.capped_max import minimise_factor
 from rpexplore.planning.solvers.capped_sum import CAP_ROUNDING, within
 from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell
+from tests.planning.solvers.test_max_cell_variance import all_cells, cells_of
 from tests.support.capped_optimum import (
     SOLVER,
     bound_of,

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.solvers.test_worst_cell import all_cells, cells_of
 
 import rpexplore as rp
 from rpexplore.planning.mechanism.cell_variances import Cells
@@ -13,6 +12,7 @@ from rpexplore.planning.minimum_budget import reach
 from rpexplore.planning.solvers.capped_sum import CAP_ROUNDING, minimise_capped, with_room, within
 from rpexplore.planning.solvers.interior_point import central_cap_prices
 from rpexplore.planning.solvers.solution import best_response
+from tests.planning.solvers.test_max_cell_variance import all_cells, cells_of
 from tests.support.capped_optimum import (
     SOLVER,
     bound_of,
