@@ -11,6 +11,7 @@ import sys
 import urllib.request
 from contextlib import contextmanager
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
 from statistics import NormalDist
 
@@ -19,7 +20,6 @@ from typer.testing import CliRunner
 
 from rpexplore.cli import cli
 from rpexplore.cli import console as output
-from rpexplore.cli import main as verbs
 from rpexplore.cli import plan_options as options
 from rpexplore.common import webapp_files as webapp_location
 from rpexplore.domain.domain import Domain
@@ -618,7 +618,8 @@ def test_the_search_for_what_to_measure_shows_how_far_it_is(run, monkeypatch):
     def progress(doing):
         yield lambda doing, share: told.append((doing, share))
 
-    monkeypatch.setattr(verbs, "progress", progress)
+    # The package has a function of this module's name.
+    monkeypatch.setattr(import_module("rpexplore.cli.main"), "progress", progress)
     ways = ["--ask", "age=prefix", "--ask", "region=ranges"]
     run.done("plan", "codebook.csv", "--up-to", "2", *ways, *BUDGET, "--out", "plan.json")
     shares = [share for doing, share in told if doing == "Looking for what to measure"]
