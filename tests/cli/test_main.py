@@ -674,7 +674,7 @@ def test_unexpected_errors_tell_where_but_not_what(run, monkeypatch):
 
     monkeypatch.setattr(Domain, "load", broken)
     told = run.refused("schema", "codebook.csv")
-    assert "This is a bug in rpexplore (KeyError in test_cli.py, line" in told
+    assert "This is a bug in rpexplore (KeyError in test_main.py, line" in told
     assert "a value" not in told
     monkeypatch.setenv("RPEXPLORE_DEBUG", "1")
     assert "Traceback" in run("schema", "codebook.csv").stderr
