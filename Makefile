@@ -44,7 +44,7 @@ pictures: $(VENV)/.installed-dev  ## take the screenshots of the README again
 # the optional extras as well; Spark, some 430 MB, is locked apart, for who wants its tests.
 lock: $(VENV)/.python  ## choose the newest allowed versions and lock them
 	@$(PIP) uv
-	@$(LOCK) --upgrade --extra pdf --extra databases --group dev --output-file requirements-dev.lock
+	@$(LOCK) --upgrade --extra databases --group dev --output-file requirements-dev.lock
 	@$(LOCK) --upgrade --group build --constraints requirements-dev.lock --output-file requirements.lock
 	@$(LOCK) --upgrade --extra spark --constraints requirements-dev.lock \
 		--output-file requirements-spark.lock

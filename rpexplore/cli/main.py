@@ -264,10 +264,11 @@ def report(
     """Write a report on a plan, for whoever has to approve it.
 
     What it promises, how accurate each table is, what is proven, and what is left to do: one HTML
-    file that needs nothing else, or a PDF. No records are needed.
+    file that needs nothing else, or a PDF that a browser on this machine prints. No records are
+    needed.
     """
     from rpexplore.cli.any_plan import says_queries
-    from rpexplore.export.report.pdf import pdf, what_is_missing
+    from rpexplore.export.report import pdf as printing
     from rpexplore.export.report.report import html
     from rpexplore.export.report.report import report as contents_of
     from rpexplore.planning.plan import Plan
@@ -281,12 +282,12 @@ def report(
             "`rpexplore show` tells what it promises."
         )
     refuse_existing(out, force)
-    if ending == ".pdf" and (missing := what_is_missing()):
-        raise RpexploreError(f"{missing}.")
+    if ending == ".pdf" and printing.find_browser() is None:
+        raise RpexploreError(f"{printing.NO_BROWSER}.")
     with progress("Writing the report"):
         loaded = Plan.load(plan_file)
         made = contents_of(loaded, name=name, note=note, counted=counted)
-        write_new(out, html(made) if ending == ".html" else pdf(made), force)
+        write_new(out, html(made) if ending == ".html" else printing.pdf(made), force)
     if as_json:
         say_json({"report": str(out), "sha256": loaded.sha256})
         return

@@ -133,7 +133,8 @@ HowMany = Annotated[
 CsvOut = Annotated[Path | None, _option("FILE", "Write all of them to a CSV file.")]
 
 ReportOut = Annotated[
-    Path, _option("FILE", "Where the report goes: .html, or .pdf (with the extra rpexplore[pdf]).")
+    Path,
+    _option("FILE", "Where the report goes: .html, or .pdf (printed by Chromium, Chrome or Edge)."),
 ]
 ReportName = Annotated[str, _option("TEXT", "What to call the plan in the report.")]
 ReportNote = Annotated[str, _option("TEXT", "A remark to print in the report.")]

@@ -1,7 +1,6 @@
 """A running app, and a real browser that must not ask anybody else for anything."""
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -16,8 +15,9 @@ from urllib.parse import urlparse
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from rpexplore.export.report.pdf import find_browser
+
 ROOT = Path(__file__).parents[2]
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 LOCAL = ("data:", "blob:", "file:")  # addresses that no request leaves the machine for
 PATIENCE = 30  # seconds, also for a slow machine
 expect.set_options(timeout=1000 * PATIENCE)
@@ -93,7 +93,7 @@ def settled(page: Page) -> None:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """The system's Chromium. Without one the tests are skipped, or fail where one is required."""
-    path = next((found for name in NAMES if (found := shutil.which(name))), None)
+    path = find_browser()
     if path is None:
         message = "no Chromium found; on Debian: apt-get install chromium"
         if os.environ.get("RPEXPLORE_REQUIRE_BROWSER") == "1":

@@ -81,8 +81,23 @@ def test_it_prints_with_everything_open(opened):
     opened.evaluate("dispatchEvent(new Event('beforeprint'))")
     closed = "[...document.querySelectorAll('details')].filter(each => !each.open).length"
     assert opened.evaluate(closed) == 0
+    for selector in ("summary", ".on-screen"):
+        for interactive in opened.locator(selector).all():
+            expect(interactive).to_be_hidden()
+    for sentence in opened.locator(".on-paper").all():
+        expect(sentence).to_be_visible()
     opened.evaluate("dispatchEvent(new Event('afterprint'))")
     assert opened.evaluate(closed) > 0
+
+
+@pytest.mark.parametrize("opened", ["dark"], indirect=True)
+def test_charts_are_printed_dark_on_white_also_from_a_dark_screen(opened):
+    # Browsers announce the print before they change the media.
+    opened.evaluate("dispatchEvent(new Event('beforeprint'))")
+    text = opened.locator(".chart text").first
+    assert text.evaluate("node => getComputedStyle(node).fill") == "rgb(27, 31, 36)"
+    opened.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert text.evaluate("node => getComputedStyle(node).fill") == "rgb(230, 233, 238)"
 
 
 def test_the_list_of_tables_can_be_downloaded(opened):

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from rpexplore.cli import cli
 from rpexplore.export.report import pdf
 from rpexplore.export.report.report import html, report
-from tests.export.needs import needs_pdf
 from tests.export.scenarios import SCENARIOS
+from tests.support.browser import needs_browser
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_html_is_the_report_of_the_app(plan):
     assert Path("report.html").read_bytes() == wanted.encode()
 
 
-@needs_pdf
+@needs_browser
 def test_pdf(plan):
     done = run("--out", "report.PDF", "--json")
     assert done.exit_code == 0, done.output
@@ -61,11 +61,11 @@ def test_what_is_there_is_kept_unless_forced():
 
 
 @pytest.mark.usefixtures("plan")
-def test_a_missing_extra_is_one_line_with_the_remedy(monkeypatch):
-    monkeypatch.setattr(pdf, "what_is_missing", lambda: f"PDF reports need it: {pdf.REMEDY}")
+def test_a_missing_browser_is_one_line_with_the_remedy(monkeypatch):
+    monkeypatch.setattr(pdf, "find_browser", lambda: None)
     done = run("--out", "report.pdf")
     assert done.exit_code == 2
-    assert done.stderr == f"error: PDF reports need it: {pdf.REMEDY}.\n"
+    assert done.stderr == f"error: {pdf.NO_BROWSER}.\n"
     assert not Path("report.pdf").exists()
 
 

@@ -3,6 +3,7 @@
 import zipfile
 from collections.abc import Callable
 from io import BytesIO
+from pathlib import Path
 
 import pytest
 import streamlit as st
@@ -14,7 +15,6 @@ from rpexplore.errors import ExportError
 from rpexplore.export.report import pdf
 from rpexplore.scenarios.project import Study
 from rpexplore.scenarios.scenario import Scenario
-from tests.export.needs import needs_pdf
 
 
 def page() -> None:
@@ -77,12 +77,6 @@ def test_each_piece_can_be_taken_by_itself(made, small):
     assert rp.Domain.parse(made["codebook.json"](), "codebook.json") == small.domain
 
 
-@needs_pdf
-def test_the_report_is_made_as_pdf_and_can_be_taken(made, small):
-    session, _ = opened(small)
-    assert asked_for(session, "report.pdf", made).startswith(b"%PDF-")
-
-
 def asked_for(session, name, made):
     """What is made of a slow piece, once its button was pressed and the work is done."""
     next(each for each in session.button if each.label == f"Make {name}").click().run()
@@ -107,7 +101,7 @@ def test_what_cannot_be_made_says_why_and_can_be_tried_again(made, small, monkey
     def fail(*_):
         raise ExportError("The disk of fonts is gone; put it back.")
 
-    monkeypatch.setattr(pdf, "what_is_missing", lambda: "")
+    monkeypatch.setattr(pdf, "find_browser", lambda: Path("chromium"))
     monkeypatch.setattr(pdf, "pdf", fail)
     session, _ = opened(small)
     with pytest.raises(AssertionError, match="never made"):
@@ -125,12 +119,12 @@ def test_every_piece_says_what_it_is_for(small):
     assert len(session.caption) == len(session.download_button) + len(makers)
 
 
-def test_without_the_extra_the_pdf_is_off_and_says_what_to_do(monkeypatch, small):
-    monkeypatch.setattr(pdf, "what_is_missing", lambda: "PDF reports need that: do this")
+def test_without_a_browser_the_pdf_is_off_and_says_what_to_do(monkeypatch, small):
+    monkeypatch.setattr(pdf, "find_browser", lambda: None)
     session, _ = opened(small)
     (button,) = (each for each in session.button if "pdf" in each.label)
     assert button.proto.disabled
-    assert any("PDF reports need that: do this." in caption.value for caption in session.caption)
+    assert any(f"{pdf.NO_BROWSER}." in caption.value for caption in session.caption)
 
 
 def test_the_commands_are_shown_when_asked_for(small):

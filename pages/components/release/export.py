@@ -38,7 +38,7 @@ def export_section(planned: Plan) -> None:
         "Holds report.html, plan.json, tables.csv, plan.py, codebook.json, the scenario as a file "
         "this app can open, and commands.txt."
     )
-    missing = pdf.what_is_missing()
+    no_browser = pdf.find_browser() is None
     left, middle, right = st.columns(3)
     with left:
         _piece(
@@ -52,10 +52,10 @@ def export_section(planned: Plan) -> None:
         )
         _piece(
             "report.pdf",
-            f"The same to print or to file. {missing}{'.' if missing else ''}",
+            f"{pdf.NO_BROWSER}." if no_browser else "The same to print or to file.",
             lambda: pdf.pdf(bundle.contents_of(planned, scenario)),
             "application/pdf",
-            disabled=bool(missing),
+            disabled=no_browser,
             slow=(planned, scenario),
         )
     with middle:

@@ -1,102 +1,138 @@
-"""The report as PDF: the same template, with drawn charts, rendered by WeasyPrint.
+"""The report as PDF, printed by a Chromium, Chrome or Edge that is on the machine.
 
-Both libraries are optional (`rpexplore[pdf]`); neither needs a browser. Nothing is fetched from
-anywhere: the document holds all it shows, and the renderer is given nothing else.
+The browser gets a profile of its own, which is deleted afterwards, and can resolve no host name:
+the report holds all it shows, and nothing else is fetched either. The file says nothing of the
+machine or of the time: the same plan, printed by the same browser, gives the same file.
 """
 
-import base64
-import contextlib
-import ctypes
-import importlib
-from datetime import UTC, datetime
-from functools import cache
-from importlib.util import find_spec
-from typing import Any
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
 
 from rpexplore.errors import ExportError
-from rpexplore.export.report.report import MOST_ROWS_STILL, Report, still_html
+from rpexplore.export.report.report import Report, html
 
-_MOMENT = datetime(1980, 1, 1, tzinfo=UTC)  # of attached files: the same plan, the same report
+NO_BROWSER = (
+    "A PDF report is printed by Chromium, Chrome or Edge, and none of them was found; install one "
+    "(on Debian and Ubuntu: apt-get install chromium), or write the report as .html and print it "
+    "from any browser"
+)
 
-REMEDY = 'pip install "rpexplore[pdf]" (in a checkout: .venv/bin/pip install ".[pdf]")'
+_COMMANDS = (
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "microsoft-edge",
+    "microsoft-edge-stable",
+    "msedge",
+    "chromium",
+    "chromium-browser",
+)
+_MAC_APPLICATIONS = ("Google Chrome", "Microsoft Edge", "Chromium")
+_WINDOWS_PROGRAMS = (
+    "Google/Chrome/Application/chrome.exe",
+    "Microsoft/Edge/Application/msedge.exe",
+    "Chromium/Application/chrome.exe",
+)
+_OPTIONS = (
+    "--headless",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",  # which is tiny in containers
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-extensions",
+    "--disable-sync",
+    "--no-default-browser-check",
+    "--no-first-run",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--user-agent=rpexplore",  # stands in the file as its creator
+    "--virtual-time-budget=60000",  # ms that the charts have, as many as they need of them
+    "--no-pdf-header-footer",
+)
+_TIMEOUT = 300  # seconds; a report takes about 3
+_DATE = re.compile(rb"\(D:\d{14}[+-]\d\d'\d\d'\)")
+_NO_DATE = b"(D:19800101000000+00'00')"  # of the same length, so that the file's offsets hold
 
 
-@cache
-def what_is_missing() -> str:
-    """Why no PDF can be made here, as a sentence with the remedy; "" if one can."""
-    for library in ("weasyprint", "matplotlib"):
-        if find_spec(library) is None:
-            return f"PDF reports need {library}, which is not installed: {REMEDY}"
-    if not _has_pango():
-        return (
-            "PDF reports need Pango, a library of the operating system that is not installed: on "
-            "Debian and Ubuntu, apt-get install libpango-1.0-0 libpangoft2-1.0-0 "
-            "libharfbuzz-subset0; on macOS, brew install pango"
-        )
-    return ""
+def find_browser() -> Path | None:
+    """The browser that prints reports: by its command, or where its installer puts it."""
+    for command in _COMMANDS:
+        if path := shutil.which(command):
+            return Path(path)
+    return next((path for path in _installed_paths() if path.is_file()), None)
 
 
-def _has_pango() -> bool:
-    """Whether WeasyPrint will find Pango; asked in the usual places first, which takes no time."""
-    for name in ("libpango-1.0.so.0", "libpango-1.0.0.dylib", "libpango-1.0-0.dll"):
-        with contextlib.suppress(OSError):
-            ctypes.CDLL(name)
-            return True
-    try:
-        importlib.import_module("weasyprint")
-    except OSError:
-        return False
-    return True
+def _installed_paths() -> list[Path]:
+    """Where installers of macOS and Windows put browsers, beside the search path."""
+    applications = [
+        Path(folder, f"{name}.app", "Contents", "MacOS", name)
+        for folder in ("/Applications", os.path.expanduser("~/Applications"))
+        for name in _MAC_APPLICATIONS
+    ]
+    folders = [
+        os.environ[name]
+        for name in ("PROGRAMFILES", "PROGRAMFILES(X86)", "LOCALAPPDATA")
+        if os.environ.get(name)
+    ]
+    programs = [Path(folder, program) for folder in folders for program in _WINDOWS_PROGRAMS]
+    return applications + programs
 
 
 def pdf(made: Report) -> bytes:
-    """The report as a PDF file, with its list of tables attached.
+    """The report as a PDF file.
 
-    Raises `ExportError` if a library is missing.
+    Raises `ExportError` if there is no browser, or if it prints nothing.
     """
-    missing = what_is_missing()
-    if missing:
-        raise ExportError(f"{missing}.")
-    import weasyprint
+    browser = find_browser()
+    if browser is None:
+        raise ExportError(f"{NO_BROWSER}.")
+    with tempfile.TemporaryDirectory(
+        dir=_scratch_parent(browser), ignore_cleanup_errors=True
+    ) as folder:
+        source, target = Path(folder, "report.html"), Path(folder, "report.pdf")
+        source.write_text(html(made), encoding="utf-8")
+        _print_page(browser, source, target)
+        return _DATE.sub(_NO_DATE, target.read_bytes())
 
-    from rpexplore.export.report.static_charts import svg
 
-    images = {chart: _data_uri(svg(chart.figure)) for chart in made.charts}
-    document = weasyprint.HTML(
-        string=still_html(made, images), base_url=None, url_fetcher=_only_embedded()
-    )
-    attachments = [
-        weasyprint.Attachment(
-            string=file.text,
-            name=file.name,
-            description=file.sentence,
-            created=_MOMENT,
-            modified=_MOMENT,
-            url_fetcher=_only_embedded(),
-        )
-        for file in made.attachments(MOST_ROWS_STILL)
+def _scratch_parent(browser: Path) -> Path | None:
+    """The folder for temporary files; Chromium from a snap sees only its own."""
+    snap = Path.home() / "snap" / "chromium" / "common"
+    return snap if browser.name.startswith("chromium") and snap.is_dir() else None
+
+
+def _print_page(browser: Path, source: Path, target: Path) -> None:
+    command = [
+        str(browser),
+        *_OPTIONS,
+        f"--user-data-dir={source.with_name('profile')}",
+        f"--print-to-pdf={target}",
     ]
-    file = document.write_pdf(
-        attachments=attachments, pdf_variant="pdf/ua-1", pdf_identifier=made.sha256.encode()
-    )
-    assert file is not None  # without a target, it is returned
-    return file
-
-
-def _only_embedded() -> Any:
-    """A fetcher that knows data: addresses only, and fails loudly on any other."""
-    from weasyprint.urls import FatalURLFetchingError, URLFetcher
-
-    class OnlyEmbedded(URLFetcher):
-        def fetch(self, url: str, headers: Any = None) -> Any:
-            if not url.startswith("data:"):
-                raise FatalURLFetchingError(
-                    f"The report must hold all it shows, but asks for {url}"
-                )
-            return super().fetch(url, headers)
-
-    return OnlyEmbedded(allowed_protocols=["data"])
-
-
-def _data_uri(svg_text: str) -> str:
-    return "data:image/svg+xml;base64," + base64.b64encode(svg_text.encode()).decode()
+    # Chromium's sandbox does not work for root, as whom containers often run.
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        command.append("--no-sandbox")
+    remedy = "write the report as .html and print it from a browser"
+    try:
+        finished = subprocess.run(
+            [*command, source.as_uri()],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIMEOUT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise ExportError(
+            f"{browser} did not print the report within {_TIMEOUT} seconds; {remedy}."
+        ) from None
+    except OSError as error:
+        raise ExportError(f"{browser} cannot be started ({error.strerror}); {remedy}.") from error
+    if not target.is_file() or not target.read_bytes().startswith(b"%PDF-"):
+        lines = finished.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
+        raise ExportError(
+            f"{browser} did not print the report (exit code {finished.returncode}: "
+            f"{lines[-1]}); {remedy}."
+        )

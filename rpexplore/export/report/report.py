@@ -29,20 +29,20 @@ from rpexplore.export.report.privacy_label import label
 from rpexplore.export.report.proof import proof, versions
 from rpexplore.export.report.relative_errors import relative_errors_section
 from rpexplore.export.report.schema import all_values, asked, schema
-from rpexplore.export.report.section import Attachment, Chart, Part, Section
+from rpexplore.export.report.section import Chart, Part, Section
 from rpexplore.export.report.targets import targets
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.verification import verify
 from rpexplore.scenarios.workload_request import WorkloadRequest
 
-# Numbers of a chart with more rows than this are a file of their own.
-MOST_ROWS, MOST_ROWS_STILL = 300, 40
+MOST_ROWS = 300  # of a chart's numbers on screen; more are a file of their own
+MOST_PRINTED_ROWS = 40  # of a chart's numbers on paper; more are left out
 FONT_SIZE = 13  # px, in charts
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """The contents of a report, in order, before they become HTML or PDF."""
+    """The contents of a report, in order, before they become HTML."""
 
     title: str
     subtitle: str
@@ -54,15 +54,6 @@ class Report:
     @property
     def charts(self) -> list[Chart]:
         return [part for part in self._parts if isinstance(part, Chart)]
-
-    def attachments(self, most_rows: int) -> list[Attachment]:
-        """The files it hands out, where numbers may have so many rows in the document itself."""
-        found = []
-        for part in self._parts:
-            file = part.long_numbers(most_rows) if isinstance(part, Chart) else part
-            if isinstance(file, Attachment) and file.text is not None:
-                found.append(file)
-        return found
 
     @property
     def _parts(self) -> list[Part]:
@@ -129,20 +120,26 @@ def html(made: Report) -> str:
 
     plotly, script = get_plotlyjs(), _text_of("report.js")
     figures = json_for_script([plain_figure(chart) for chart in made.charts])
-    return _rendered(
-        made,
-        still=False,
-        policy=_policy([plotly, script]),
-        plotly=Markup(plotly),
-        figures=Markup(figures),
-        script=Markup(script),
-        images={},
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            title=made.title,
+            subtitle=made.subtitle,
+            note=made.note,
+            label=made.label,
+            sections=made.sections,
+            sha256=made.sha256,
+            charts=made.charts,
+            css=Markup(_text_of("report.css")),
+            policy=_policy([plotly, script]),
+            plotly=Markup(plotly),
+            figures=Markup(figures),
+            script=Markup(script),
+            most_rows=MOST_ROWS,
+            most_printed_rows=MOST_PRINTED_ROWS,
+        )
     )
-
-
-def still_html(made: Report, images: dict[Chart, str]) -> str:
-    """The report as HTML for paper: no program, every chart a picture (a data: address)."""
-    return _rendered(made, still=True, policy="", plotly="", figures="", script="", images=images)
 
 
 def plain_figure(chart: Chart) -> dict[str, Any]:
@@ -184,26 +181,6 @@ def _policy(scripts: Sequence[str]) -> str:
     )
 
 
-def _rendered(made: Report, *, still: bool, **more: Any) -> str:
-    return (
-        _environment()
-        .get_template("report.html.j2")
-        .render(
-            title=made.title,
-            subtitle=made.subtitle,
-            note=made.note,
-            label=made.label,
-            sections=made.sections,
-            sha256=made.sha256,
-            charts=made.charts,
-            css=Markup(_text_of("report.css")),
-            most_rows=MOST_ROWS_STILL if still else MOST_ROWS,
-            still=still,
-            **more,
-        )
-    )
-
-
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
@@ -216,6 +193,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["kind"] = lambda part: type(part).__name__
     environment.filters["data_uri"] = _data_uri
     environment.filters["breakable"] = _breakable
+    environment.filters["css_string"] = _css_string
     return environment
 
 
@@ -223,6 +201,12 @@ def _breakable(text: str) -> Markup:
     """A text whose very long words may be broken, so that they do not widen a column."""
     words = re.split(r"(\S{24})(?=\S)", text)
     return Markup("<wbr>").join(word for word in words if word)
+
+
+def _css_string(text: str) -> Markup:
+    """A text as a CSS string, in which nothing but letters, digits and blanks stands as it is."""
+    escaped = (char if char == " " or char.isalnum() else f"\\{ord(char):06x}" for char in text)
+    return Markup('"' + "".join(escaped) + '"')
 
 
 def _data_uri(text: str) -> str:

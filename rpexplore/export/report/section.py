@@ -1,8 +1,7 @@
 """Sections: what a report says, before anybody decides how it looks.
 
-A section is a heading, sentences, and parts: facts, numbers, charts, a checklist. The same
-sections become HTML with interactive charts and PDF with drawn ones. All texts are plain: whoever
-renders them escapes them.
+A section is a heading, sentences, and parts: facts, numbers, charts, a checklist. All texts are
+plain: whoever renders them escapes them.
 """
 
 import math

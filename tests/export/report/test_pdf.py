@@ -1,28 +1,37 @@
-"""The report as PDF: complete, without a browser, and without asking anybody for anything."""
+"""The report as PDF: complete, printed by a browser of this machine that can ask nobody."""
 
-import ctypes
 import re
-import sys
+import stat
 import zlib
+from pathlib import Path
 
 import pytest
 
 from rpexplore.errors import ExportError
 from rpexplore.export.report import pdf as pdf_module
-from rpexplore.export.report.pdf import pdf, what_is_missing
-from rpexplore.export.report.report import report, still_html
-from tests.export.needs import needs_pdf
-from tests.export.report.test_report import Page
+from rpexplore.export.report.pdf import find_browser, pdf
+from rpexplore.export.report.report import Report, report
 from tests.export.scenarios import SCENARIOS
+from tests.support.browser import needs_browser
 
 
-def contents(name: str):
+def contents(name: str) -> Report:
     scenario = SCENARIOS[name]
     return report(scenario.plan(), name=scenario.name, note=scenario.note, counted=scenario.counted)
 
 
-def inside(file: bytes) -> bytes:
-    """All objects of a PDF, unpacked."""
+@pytest.fixture(scope="module")
+def groups() -> Report:
+    return contents("groups")
+
+
+@pytest.fixture(scope="module")
+def file(groups) -> bytes:
+    return pdf(groups)
+
+
+def unpacked(file: bytes) -> bytes:
+    """All objects of a PDF, its compressed streams unpacked."""
     parts = [file]
     for stream in re.findall(rb"stream\r?\n(.*?)\r?\nendstream", file, re.DOTALL):
         try:
@@ -32,104 +41,126 @@ def inside(file: bytes) -> bytes:
     return b"\n".join(parts)
 
 
-@pytest.fixture(scope="module")
-def file() -> bytes:
-    return pdf(contents("groups"))
-
-
-@needs_pdf
-def test_it_is_a_pdf_of_several_pages_with_title_and_language(file):
+@needs_browser
+def test_it_is_a_pdf_of_several_a4_pages_with_title_and_language(file):
     assert file.startswith(b"%PDF-")
-    objects = inside(file)
-    assert len(re.findall(rb"/Type /Page\b", objects)) >= 5
-    assert b"/Title (Scenario 1)" in objects
-    assert b"en-GB" in objects
+    assert len(re.findall(rb"/Type /Page\b", file)) >= 5
+    sizes = set(re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", file))
+    # 210 mm × 297 mm = 595.3 pt × 841.9 pt
+    assert [tuple(round(float(length)) for length in size) for size in sizes] == [(595, 842)]
+    assert b"/Title (Scenario 1)" in file
+    assert b"/Lang (en-GB)" in file
 
 
-@needs_pdf
-def test_charts_have_alternative_texts(file):
-    objects = inside(file)
-    assert len(re.findall(rb"/S /Figure\b", objects)) >= len(contents("groups").charts)
-    assert len(re.findall(rb"/Alt ", objects)) >= len(contents("groups").charts)
+@needs_browser
+def test_charts_are_drawn_and_have_alternative_texts(file, groups):
+    assert len(re.findall(rb"/Alt [(<]", file)) == len(groups.charts) >= 5
+    # Texts beyond Latin-1 are written as UTF-16 with a byte order mark.
+    texts = re.findall(rb"/Alt <([0-9A-F]+)>", file)
+    decoded = {bytes.fromhex(text.decode()).decode("utf-16") for text in texts}
+    assert decoded
+    assert decoded <= {chart.alt for chart in groups.charts}
+    # Pages with charts draw hundreds of lines and curves; pages without none.
+    assert len(re.findall(rb"(?m) [lc]$", unpacked(file))) > 300
 
 
-@needs_pdf
-def test_the_list_of_tables_is_attached(file):
-    objects = inside(file)
-    assert b"tables.csv" in objects
-    assert b"attributes,order,cells,mean_variance" in objects
+@needs_browser
+def test_the_same_plan_gives_the_same_file_that_says_no_time(file, groups):
+    assert pdf(groups) == file
+    assert not re.search(rb"D:20[2-9]\d", unpacked(file))
 
 
-@needs_pdf
-def test_the_same_plan_gives_the_same_file(file):
-    assert pdf(contents("groups")) == file
-
-
-@needs_pdf
-def test_it_says_no_time(file):
-    objects = inside(file)
-    assert not re.search(rb"D:20[2-9]\d", objects)
-
-
-@needs_pdf
+@needs_browser
 def test_hostile_names_make_a_file_like_any_other():
     assert pdf(contents("hostile")).startswith(b"%PDF-")
 
 
-@pytest.mark.parametrize("name", ["groups", "hostile"])
-def test_its_html_runs_nothing_and_loads_nothing(name):
-    made = contents(name)
-    page = Page(still_html(made, dict.fromkeys(made.charts, "data:image/svg+xml;base64,AA==")))
-    assert not page.all("script")
-    assert not page.all("details")
-    images = [attrs for attrs, _ in page.all("img")]
-    assert [image["alt"] for image in images] == [chart.alt for chart in made.charts]
-    for tag, attrs, _ in page.elements:
-        assert tag not in ("link", "iframe", "object", "embed", "base", "form")
-        for key in ("src", "href"):
-            assert attrs.get(key, "#").startswith(("#", "data:"))
+@pytest.fixture
+def no_browser(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(pdf_module, "_installed_paths", list)
 
 
-@needs_pdf
+@pytest.mark.usefixtures("no_browser")
+def test_a_missing_browser_is_told_with_the_remedy(groups):
+    assert find_browser() is None
+    with pytest.raises(ExportError, match=r"Chromium, Chrome or Edge.*apt-get.*as \.html"):
+        pdf(groups)
+
+
+def script(path: Path, lines: str) -> Path:
+    path.write_text(f"#!/bin/sh\n{lines}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def test_a_browser_is_found_by_its_command_and_where_installers_put_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
+    for name in ("PROGRAMFILES", "PROGRAMFILES(X86)"):
+        monkeypatch.delenv(name, raising=False)
+    program = tmp_path / "Microsoft/Edge/Application/msedge.exe"
+    program.parent.mkdir(parents=True)
+    program.touch()
+    script(tmp_path / "firefox", "")
+    assert find_browser() == program
+    command = script(tmp_path / "chromium", "")
+    assert find_browser() == command
+
+
+def test_the_browser_gets_a_profile_of_its_own_and_no_network(tmp_path, monkeypatch, groups):
+    log = tmp_path / "arguments"
+    printing = f"""
+        for argument; do
+            echo "$argument" >> '{log}'
+            case $argument in --print-to-pdf=*) printf '%%PDF-1.4 D:' > "${{argument#*=}}";; esac
+        done
+    """
+    monkeypatch.setattr(pdf_module, "find_browser", lambda: script(tmp_path / "chrome", printing))
+    monkeypatch.setattr(pdf_module.os, "geteuid", lambda: 1000)
+    assert pdf(groups) == b"%PDF-1.4 D:"
+    arguments = log.read_text().splitlines()
+    assert {
+        "--headless",
+        "--disable-background-networking",
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+        "--no-pdf-header-footer",
+    } < set(arguments)
+    assert "--no-sandbox" not in arguments
+    (profile,) = (text for text in arguments if text.startswith("--user-data-dir="))
+    assert not Path(profile.partition("=")[2]).parent.exists()
+    assert re.fullmatch(r"file://.*/report\.html", arguments[-1])
+    monkeypatch.setattr(pdf_module.os, "geteuid", lambda: 0)
+    pdf(groups)
+    assert "--no-sandbox" in log.read_text().splitlines()
+
+
 @pytest.mark.parametrize(
-    "address", ["http://example.com/a.png", "file:///etc/hostname", "ftp://a/b"]
+    ("lines", "message"),
+    [
+        ("echo first >&2; echo 'no display' >&2; exit 3", r"\(exit code 3: no display\)"),
+        ("exit 0", r"\(exit code 0: no message\)"),
+        ("exec /bin/sleep 60", "within 0.2 seconds"),
+    ],
 )
-def test_the_renderer_refuses_every_other_address(address):
-    import weasyprint
-    from weasyprint.urls import FatalURLFetchingError
-
-    fetcher = pdf_module._only_embedded()
-    document = weasyprint.HTML(string=f'<img src="{address}">', url_fetcher=fetcher)
-    with pytest.raises(FatalURLFetchingError, match="must hold all it shows"):
-        document.write_pdf()
-
-
-def test_a_missing_library_is_told_with_the_remedy(monkeypatch):
-    what_is_missing.cache_clear()
-    monkeypatch.setattr(pdf_module, "find_spec", lambda name: None)
-    try:
-        with pytest.raises(ExportError, match=r'weasyprint, which is not.*"rpexplore\[pdf\]"'):
-            pdf(contents("up to"))
-    finally:
-        what_is_missing.cache_clear()
+def test_a_browser_that_prints_nothing_is_told_with_the_remedy(
+    lines, message, tmp_path, monkeypatch, groups
+):
+    monkeypatch.setattr(pdf_module, "_TIMEOUT", 0.2 if "sleep" in lines else 60)
+    monkeypatch.setattr(pdf_module, "find_browser", lambda: script(tmp_path / "chrome", lines))
+    with pytest.raises(ExportError, match=rf"{message}.*; write the report as \.html"):
+        pdf(groups)
 
 
-def test_a_missing_pango_is_told_with_the_remedy(monkeypatch):
-    what_is_missing.cache_clear()
+def test_a_browser_that_cannot_be_started_is_told_with_the_remedy(tmp_path, monkeypatch, groups):
+    monkeypatch.setattr(pdf_module, "find_browser", lambda: tmp_path)
+    with pytest.raises(ExportError, match=r"cannot be started \(.*; write the report as \.html"):
+        pdf(groups)
 
-    def refuse(*_):
-        raise OSError("cannot load library")
 
-    class Unloadable:
-        find_spec = staticmethod(lambda name, *_: refuse() if name == "weasyprint" else None)
-
-    monkeypatch.setattr(ctypes, "CDLL", refuse)
-    monkeypatch.setattr(sys, "meta_path", [Unloadable, *sys.meta_path])
-    for name in [name for name in sys.modules if name.partition(".")[0] == "weasyprint"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(pdf_module, "find_spec", lambda name: name)
-    try:
-        with pytest.raises(ExportError, match=r"need Pango.*apt-get install libpango"):
-            pdf(contents("up to"))
-    finally:
-        what_is_missing.cache_clear()
+def test_chromium_from_a_snap_gets_files_where_it_sees_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    common = tmp_path / "snap/chromium/common"
+    common.mkdir(parents=True)
+    assert pdf_module._scratch_parent(Path("/snap/bin/chromium")) == common
+    assert pdf_module._scratch_parent(Path("/usr/bin/google-chrome")) is None

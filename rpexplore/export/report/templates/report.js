@@ -2,7 +2,7 @@
 "use strict";
 (() => {
   const FONT_SIZE = 13;
-  const PRINTED_WIDTH = 660; // pixels between the margins of an A4 page
+  const PRINTED_WIDTH = 825; // pixels between the margins of an A4 page, zoomed to 80 %
   const figures = JSON.parse(document.getElementById("charts").textContent);
   const places = [...document.querySelectorAll("[data-chart]")];
   const config = { displayModeBar: false, displaylogo: false, responsive: true };
@@ -23,10 +23,12 @@
   addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll("details:not([open])")];
     for (const each of opened) each.open = true;
+    document.documentElement.classList.add("printed");
     draw(PRINTED_WIDTH);
   });
   addEventListener("afterprint", () => {
     for (const each of opened) each.open = false;
+    document.documentElement.classList.remove("printed");
     draw();
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw());
