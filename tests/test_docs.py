@@ -1,0 +1,62 @@
+"""What the code cites of docs/ is there, and so is what docs/ cites of itself."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+# "docs/mathematics.md §5.1, §5.2", also over the end of a line of a comment.
+CITATION = re.compile(r"docs/([\w-]+\.md)((?:[\s#,;]|and|to)*§\d+(?:\.\d+)*)+")
+SECTION = re.compile(r"§(\d+(?:\.\d+)*)")
+HEADING = re.compile(r"^#+ (\d+(?:\.\d+)*)\.? ", re.MULTILINE)
+
+
+def citations(text: str) -> set[tuple[str, str]]:
+    """(document, section) of every citation in a text."""
+    return {
+        (match[1], section)
+        for match in CITATION.finditer(text)
+        for section in SECTION.findall(match[0])
+    }
+
+
+def test_citations_are_read_with_all_their_sections():
+    text = "x (docs/mathematics.md §5.1, §5.2) and docs/a-b.md\n    # §7; RP §3; docs/c.md: no"
+    assert citations(text) == {
+        ("mathematics.md", "5.1"),
+        ("mathematics.md", "5.2"),
+        ("a-b.md", "7"),
+    }
+
+
+def test_every_section_that_is_cited_is_a_heading():
+    sections = {path.name: set(HEADING.findall(path.read_text())) for path in DOCS}
+    files = [
+        *(path for room in ("rpexplore", "pages", "tests") for path in (ROOT / room).rglob("*.py")),
+        *DOCS,
+        ROOT / "README.md",
+    ]
+    cited = {
+        (path.relative_to(ROOT), *citation)
+        for path in files
+        if path.name != Path(__file__).name
+        for citation in citations(path.read_text(encoding="utf-8"))
+    }
+    assert len(cited) > 40
+    assert not {
+        (str(path), name, section)
+        for path, name, section in cited
+        if section not in sections.get(name, ())
+    }
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
+def test_a_document_numbers_its_sections_once_and_cites_those_it_has(path: Path):
+    text = path.read_text(encoding="utf-8")
+    sections = HEADING.findall(text)
+    assert len(sections) == len(set(sections))
+    # A section with a paper's short name before it is the paper's: "ReM §3.2, App. F".
+    own = re.sub(r"\b(RP\+?|FFU|ReM|HDMM|PGM|CKS|BW|BV|VR|KOV) §[\d.]+", "", text)
+    assert set(SECTION.findall(own)) <= set(sections)
