@@ -1,4 +1,4 @@
-"""Standard errors against the budget: exact curves, from one solution (math.md §2.4).
+"""Standard errors against the budget: exact curves, from one solution (docs/mathematics.md §6.2).
 
 With a budget k times as large every standard error is divided by √k: on log axes all curves are
 parallel lines. What they tell is which budget goes with which error.

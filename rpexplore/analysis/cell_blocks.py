@@ -1,7 +1,7 @@
 """The least accurate cell of each block of a table's cells, without going through the cells.
 
-The variance of a cell is multilinear in the pairs (N, T) of its rows, with nonnegative
-coefficients (math.md §4). So of the rows of a block only those can hold its least accurate cell
+The variance of a cell is multilinear in the pairs (N, T) of its rows, with nonnegative coefficients
+(docs/mathematics.md §4.3). So of the rows of a block only those can hold its least accurate cell
 whose pair is on the upper right hull of all pairs (`cells.hull`): a handful of hundreds.
 """
 

@@ -1,7 +1,7 @@
 """What a wish would cost: the smallest budget at which tables become as accurate as wanted.
 
-Variances fall as 1/budget (math.md §2.4), so each answer is one division. Answers are rounded up
-to numbers a person can type, and the plan made with such a number keeps the promise.
+Variances fall as 1/budget (docs/mathematics.md §6.2), so each answer is one division. Answers are
+rounded up to numbers a person can type, and the plan made with such a number keeps the promise.
 """
 
 from dataclasses import dataclass

@@ -53,7 +53,7 @@ def moves(before: Optimum, after: Optimum, wish: Wish) -> Moves:
     """How the tables move from one optimum to that of the workload changed as wished.
 
     A table that was left out, or is yet to be added, has a standard error as well if it can be
-    computed from what is measured (math.md §2): a table within a larger one.
+    computed from what is measured (docs/mathematics.md §3.2): a table within a larger one.
     """
     larger = after if wish.action == ADD else before
     workload = larger.workload

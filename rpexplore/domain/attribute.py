@@ -251,7 +251,7 @@ class Attribute:
 
     @property
     def size(self) -> int:
-        """Number of values, n_i in math.md."""
+        """Number of values."""
         return self.values.size
 
     @property

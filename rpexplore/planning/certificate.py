@@ -14,7 +14,7 @@ class Certificate:
     """Loss of a plan, and a bound that no plan within the same budget can go below.
 
     The bound is the Lagrangian dual (Σ √(p · Bᵀy))² / c at the table weights y that the shadow
-    prices give, so anybody can recompute it from the plan file (math.md §2.1, §2.2).
+    prices give, so anybody can recompute it from the plan file (docs/mathematics.md §6.9).
 
     shadow_prices  float64[n_tables], sum 1: by how many per cent the smallest possible loss grows
                    when a table's importance grows by one per cent; 0: the table costs nothing

@@ -1,9 +1,9 @@
-"""Dual bounds: the smallest loss that dual weights leave possible (math.md §2.3).
+"""Dual bounds: the smallest loss that dual weights leave possible (docs/mathematics.md §6.9).
 
 Whatever the weights d ≥ 0 on the tables' variances are, no plan's Σ d · Var is below the closed
-form of §2.1, and a loss bounds itself from below by such a sum (`Loss.minorant`). Together they
-bound the loss of every plan. Planner and verification both compute the bound here, from the dual
-weights as a plan file holds them, so that the one proves what the other states.
+form of RP+ Lemma 2, and a loss bounds itself from below by such a sum (`Loss.minorant`). Together
+they bound the loss of every plan. Planner and verification both compute the bound here, from the
+dual weights as a plan file holds them, so that the one proves what the other states.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
 """Reach: the smallest budget that meets hard targets, and what holds it up.
 
 Variances fall as 1/budget, so the smallest budget is the one at which the smallest possible largest
-ratio of variance to target is 1 (math.md §2.3, §2.4). Its shadow prices tell which targets hold it
-up, and what each would save if it were wider.
+ratio of variance to target is 1 (docs/mathematics.md §6.2). Its shadow prices tell which targets
+hold it up, and what each would save if it were wider.
 """
 
 from dataclasses import dataclass

@@ -1,9 +1,9 @@
 """Best strategies: those with which a loss can be smallest, and how far others could go.
 
 For a sum of variances the search is that of `strategy_search`. For the largest variance the weights
-on the cells are themselves looked for (math.md §4.3): they are a product of one for each table and
-one for each row of each question, and rows (and tables) whose variance is above the mean get more.
-For tables of one attribute that is every weighting there is.
+on the cells are themselves looked for (docs/mathematics.md §5.4): they are a product of one for
+each table and one for each row of each question, and rows (and tables) whose variance is above the
+mean get more. For tables of one attribute that is every weighting there is.
 """
 
 import hashlib
@@ -80,9 +80,9 @@ def strategy_bound(
     """Below it is no weighted loss at privacy cost 1, whatever is measured of each attribute.
 
     Of all plans with the reference distributions of the closure's strategies: with other matrices R
-    and other noise scales. Each √(βτ) is at least the bound of `best_matrix` (math.md §4.1), and
-    the loss grows with every one of them. A largest variance is at least every mean of variances;
-    the weights of that mean are looked for.
+    and other noise scales. Each √(βτ) is at least the bound of `best_matrix` (docs/mathematics.md
+    §5.1), and the loss grows with every one of them. A largest variance is at least every mean of
+    variances; the weights of that mean are looked for.
     """
     search = StrategySearch(workload, closure, table_weights, keep_references=True)
     search.start({place: each.reference for place, each in closure.strategies.items()})

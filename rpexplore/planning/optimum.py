@@ -1,8 +1,8 @@
 """Optimum: the best noise for a workload and a loss, whatever the budget.
 
 Most losses are homogeneous in the variances, so the best noise scales of one budget are those of
-another times the ratio of the two (math.md §2.4). Solving is done once, at privacy cost 1; a plan
-for a budget, or the whole curve of errors against budgets, is a division.
+another times the ratio of the two (docs/mathematics.md §6.2). Solving is done once, at privacy cost
+1; a plan for a budget, or the whole curve of errors against budgets, is a division.
 
 Others, such as sums with caps, are solved for one budget, and their plan is for that budget alone.
 Scaled to another one it is still a plan, and its errors are still right, but it is not the best.

@@ -57,7 +57,8 @@ def plan(
     tolerance: how far (relative) a plan may be from the optimum; a larger one is faster for
     MaxVariance on very many tables, and means nothing for SumOfVariances, which is exact.
     even_totals: measure attributes that are asked in ranges, groups and the like as
-    ResidualPlanner+ does, instead of optimising the reference distribution (math.md §4.2) as well
+    ResidualPlanner+ does, instead of optimising the reference distribution (docs/mathematics.md
+    §5.2) as well
 
     Raises `PlanError` if the workload is too large to plan, `OutOfReachError` if targets that must
     be met cannot be, `WorkloadError` if the loss needs targets that are missing.

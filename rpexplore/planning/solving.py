@@ -1,9 +1,9 @@
 """Solutions: the noise that is best for a loss, by the solver that the loss takes.
 
 Sums, largest variances and p-norms have solvers of their own; losses within limits take the capped
-one, and custom losses a conic one (math.md §2). Where attributes are measured through strategies
-and a loss has no search for them of its own, they are the best for a weighted sum, first with the
-loss's own weights and then with the dual weights of what came of it.
+one, and custom losses a conic one (docs/mathematics.md §6). Where attributes are measured through
+strategies and a loss has no search for them of its own, they are the best for a weighted sum, first
+with the loss's own weights and then with the dual weights of what came of it.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,11 +1,11 @@
 """Strategy search: what to measure for attributes that are asked other than by single values.
 
 For fixed weights on the cells, the smallest sum of variances at privacy cost 1 is
-(Σ_{A'} √(p v))² (math.md §2.1) with p = ∏ β_i and v a sum over tables of products of the
+(Σ_{A'} √(p v))² (RP+ Lemma 2) with p = ∏ β_i and v a sum over tables of products of the
 attributes' τ and η (weighted by rows). In one attribute it depends on its R through √(βτ) alone,
 where all tables ask it alike, and through η on the reference distribution z; so attributes are
 improved in turn, each by `best_reference`, which sees the sum over residuals without the attribute
-exactly (math.md §4.2). Every step lowers the sum.
+exactly (docs/mathematics.md §5.3). Every step lowers the sum.
 """
 
 import hashlib

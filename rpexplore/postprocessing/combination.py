@@ -2,7 +2,7 @@
 
 Where several sources measured one residual, each has the truth plus independent noise of
 covariance σ²_k times one and the same matrix; so the best linear unbiased estimate is their mean
-weighted by 1/σ²_k, with 1/σ² = Σ 1/σ²_k (math.md §6; GReM-MLE, ReM §3.2). What one source alone
+weighted by 1/σ²_k, with 1/σ² = Σ 1/σ²_k (GReM-MLE, ReM §3.2). What one source alone
 measured is kept. As no residual follows from others, this is generalised least squares on
 everything at once.
 """

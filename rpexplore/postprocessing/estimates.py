@@ -2,9 +2,9 @@
 
 Of every residual A there is one contribution to its own marginal: the truth, centred along every
 axis, plus noise of covariance σ²_A ⊗_{i∈A} (I − 11ᵀ/n_i) (D Dᵀ in the place of an attribute with a
-strategy), independent of the noise of all others. That is what one release measures (math.md §2,
-§3), and what several give that are combined by inverse variance (math.md §6); so the formulas for
-variances are the same.
+strategy), independent of the noise of all others. That is what one release measures
+(docs/mathematics.md §9), and what several give that are combined by inverse variance (§10 there);
+so the formulas for variances are the same.
 """
 
 from collections.abc import Mapping, Sequence

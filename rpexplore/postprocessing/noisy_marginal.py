@@ -3,7 +3,7 @@
 Its cells are the true counts plus independent noise of mean 0 and variance v. Summed over the
 attributes that a residual A' does not have and centred along those that it has, they are an
 unbiased contribution to that residual with σ² = v ∏_{j∈A∖A'} n_j, independent of those to all
-others (math.md §6; ReM §3.2), so that nothing of what the table tells is lost.
+others (docs/mathematics.md §10; ReM §3.2), so that nothing of what the table tells is lost.
 """
 
 import csv

@@ -58,7 +58,7 @@ def range_queries(
 def table_queries(
     domain: Domain, tables: Sequence[Mapping[str, Basis]], target: float = USUAL_TARGET
 ) -> QueryList:
-    """Every cell of tables whose attributes are asked in given ways (math.md §4: ⊗ W_i ⊗ 1ᵀ).
+    """Every cell of tables whose attributes are asked in given ways (⊗ W_i ⊗ 1ᵀ).
 
     tables: for each the way in which each of its attributes is asked, {name: basis}
 

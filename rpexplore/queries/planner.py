@@ -78,7 +78,7 @@ def query_optimum(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QueryOptimum:
-    """The best measurement for a list of queries, whatever the budget (math.md §2.4).
+    """The best measurement for a list of queries, whatever the budget (docs/mathematics.md §6.2).
 
     lower_bound    of the privacy cost of one record at which any mechanism meets all targets
     shadow_prices  float64[n_queries]; cell_weights: float64[n_cells]; both sum to 1

@@ -121,8 +121,8 @@ def cumulative_ages() -> QueryList:
 def identity_plus_sum(n: int = 64) -> QueryList:
     """Each of n values, and their sum, all to a standard error of 1.
 
-    The smallest privacy cost is 2n/(n + 1) (math.md §5). Raises `WorkloadError` for another number
-    of values than 1 to `MAX_CELLS`.
+    The smallest privacy cost is 2n/(n + 1) (docs/mathematics.md §8). Raises `WorkloadError` for
+    another number of values than 1 to `MAX_CELLS`.
     """
     size = whole_number(n)
     if size is None or not 1 <= size <= MAX_CELLS:

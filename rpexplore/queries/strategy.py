@@ -1,4 +1,4 @@
-"""Query strategy: what is measured to answer a list of linear queries (math.md §4.4, §5).
+"""Query strategy: what is measured for a query list (docs/mathematics.md §7.5, §8).
 
 Measured is R x, x the counts of the cells and R an integer matrix, with independent noise of one
 variance γ². The answers are W x = D (R x), so that query i has the variance γ² ‖D_i‖².

@@ -1,4 +1,4 @@
-"""Measurement: a residual's exact counts with discrete Gaussian noise (math.md §3 and §4.4)."""
+"""Measurement: a residual's exact counts with discrete Gaussian noise (docs/mathematics.md §7)."""
 
 from collections.abc import Generator, Iterator, Sequence
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Query bases: the ways in which an attribute can be asked (math.md §4).
+"""Query bases: the ways in which an attribute can be asked (docs/mathematics.md §4.1).
 
 A basis says which sums of an attribute's values a table answers: each value, all values up to each
 one, every range, … It is a plain value without matrices; `rpexplore.questions` computes with it.

@@ -21,7 +21,7 @@ def test_a_budget_shows_as_it_was_stated():
 
 
 def test_published_conversion():
-    # math.md §1: rho = 0.5, delta = 1e-6 gives epsilon = 5.2215.
+    # docs/mathematics.md §2.2: rho = 0.5, delta = 1e-6 gives epsilon = 5.2215.
     frame = budgets.equivalents(rp.Budget(rho="0.5")).set_index("measure")
     assert frame.loc["ε at δ = 1e-6", "value"] == "5.222"
     assert frame.loc["μ", "value"] == "1"
@@ -81,7 +81,7 @@ def test_epsilon_of_a_plan_in_words():
         plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(**budget))
         return budgets.epsilon_in_words(plan)
 
-    # math.md §1: rho = 0.5, delta = 1e-6 gives epsilon = 5.2215.
+    # docs/mathematics.md §2.2: rho = 0.5, delta = 1e-6 gives epsilon = 5.2215.
     assert words(rho="0.5")[0] == "ε = 5.23"
     assert words(rho="0.5")[1].startswith("at δ = 1e-6 (ε = ")
     first, further = words(epsilon=1, delta="1e-6")

@@ -2,8 +2,9 @@
 
 Everything that was measured is stacked as y = B x + noise of covariance Σ; the best linear unbiased
 answers to queries Q that B determines are Q (Bᵀ Σ⁻¹ B)⁺ Bᵀ Σ⁻¹ y. Residuals are measured by Sub
-matrices (or a strategy's own), as math.md §2 and §4 define them, and turned into contributions by
-their dense inverses; nothing of `rpexplore.reconstruct` or `rpexplore.postprocess` is used for it.
+matrices (or a strategy's own), as docs/mathematics.md §3 and §4 define them, and turned into
+contributions by their dense inverses; nothing of `rpexplore.reconstruct` or `rpexplore.postprocess`
+is used for it.
 """
 
 from dataclasses import dataclass

@@ -40,7 +40,7 @@ def test_epsilon_and_delta_become_the_largest_rho():
     budget = Budget(epsilon=1, delta=1e-6)
     assert privacy.epsilon_from_rho(budget.rho, "1e-6") <= 1
     assert privacy.epsilon_from_rho(budget.rho * Fraction(10**6 + 1, 10**6), "1e-6") > 1
-    # math.md §1: rho = 0.5 at delta = 1e-6 gives epsilon = 5.2215.
+    # docs/mathematics.md §2.2: rho = 0.5 at delta = 1e-6 gives epsilon = 5.2215.
     assert float(Budget(epsilon=5.2215, delta=1e-6).rho) == pytest.approx(0.5, rel=1e-4)
 
 

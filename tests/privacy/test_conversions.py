@@ -232,7 +232,7 @@ def test_mu_is_the_next_float_above_the_square_root(cost):
 
 
 def test_figures_of_the_design():
-    """math.md §1: rho = 0.5 at delta = 1e-6, and what continuous noise would give."""
+    """docs/mathematics.md §2.2: rho = 0.5 at delta = 1e-6, and what continuous noise would give."""
     assert epsilon_from_rho(Fraction(1, 2), 1e-6) == pytest.approx(5.2215, abs=5e-5)
     assert continuous_epsilon(1.0, 1e-6) == pytest.approx(4.8866, abs=5e-5)
     assert continuous_delta(1.0, 1.0) == pytest.approx(0.1269, abs=5e-5)

@@ -113,7 +113,7 @@ def all_cells(tables) -> np.ndarray:
 
 
 def dense_covariance(found: Plan) -> np.ndarray:
-    """Of all cells of all tables, from math.md §2 with dense matrices: [cells, cells].
+    """Of all cells of all tables, from the definitions of RP with dense matrices: [cells, cells].
 
     The best linear unbiased estimate of all marginals from M_A(x) = R_A x + N(0, σ²_A Σ_A) has
     covariance Q (Σ_A R_Aᵀ Σ_A⁻¹ R_A / σ²_A)⁺ Qᵀ; nothing of the reconstruction is used.

@@ -1,6 +1,6 @@
 """The exact optimum of all Gaussian mechanisms for explicit queries on a small domain.
 
-An independent judge (math.md §5, with fixed weights on the queries): the smallest weighted sum of
+An independent judge (docs/mathematics.md §8, y fixed): the smallest weighted sum of
 variances at privacy cost 1 is the largest tr (Λ^½ V Λ^½)^½, squared, over weights λ on the cells,
 V = Wᵀ diag(w) W. Any λ gives a lower bound.
 """

@@ -42,7 +42,8 @@ class Loss(Protocol):
 
     # Whether Var_A is the variance of table A's least accurate cell, and not the mean one.
     looks_at_worst_cells: ClassVar[bool]
-    # Whether the best plan of one budget, scaled, is that of every other (math.md §2.4).
+    # Whether the best plan of one budget, scaled, is that of every other (docs/mathematics.md
+    # §6.2).
     is_homogeneous: ClassVar[bool]
 
     @property
@@ -66,7 +67,7 @@ class Loss(Protocol):
     def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
         """(factor, offset): for all variances, L(Var) ≥ factor · Σ dual_weights · Var − offset.
 
-        With it the smallest weighted sum, which math.md §2.1 gives, bounds L from below.
+        With it the smallest weighted sum, which RP+ Lemma 2 gives, bounds L from below.
         """
         ...
 
@@ -118,7 +119,7 @@ class SumOfVariances:
 
 @dataclass(frozen=True)
 class MaxVariance:
-    """Largest weighted variance: max_A Var_A / t_A (math.md §2.2), Var_A that of A's worst cell.
+    """Largest weighted variance: max_A Var_A / t_A, Var_A that of A's worst cell.
 
     relative_to="importance": t_A = 1 / the table's importance weight. relative_to="target":
     t_A = the square of the table's target standard error, so the loss is at most 1 exactly when

@@ -23,8 +23,8 @@ class MustsFirst:
     """The targets that must be met are; what is left of the budget serves the other tables.
 
     Where every table must meet its target there are no others, and all count as if they were.
-    A must is met when the least accurate cell of its table meets it. (math.md §2.3: a sum of
-    variances with caps.)
+    A must is met when the least accurate cell of its table meets it. (docs/mathematics.md
+    §6.5, §6.6.)
     """
 
     is_homogeneous: ClassVar[bool] = False  # caps do not fall as the budget rises

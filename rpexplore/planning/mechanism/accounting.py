@@ -15,7 +15,7 @@ _GUARD_DIGITS = 30
 
 
 def privacy_cost_upper_bound(closure: Closure, sigma_squared: Decimals) -> Fraction:
-    """Σ_A p_A / σ²_A over the closure, never below the true sum (RP, math.md §2 and §4).
+    """Σ_A p_A / σ²_A over the closure, never below the true sum (docs/mathematics.md §2.4).
 
     p_A is ∏ (n_i − 1)/n_i, or for attributes with a strategy ∏ β_i.
 

@@ -1,7 +1,7 @@
 """Closure: every subset of the workload's tables, and the linear map from noise to variances.
 
-The residuals of the closure are what is measured (math.md §2, §4). With β, τ and η of each
-attribute (`moments`), a residual costs p_A = ∏_{i∈A} β_i / σ²_A, and the mean variance of the
+The residuals of the closure are what is measured (docs/mathematics.md §3, §4). With β, τ and η of
+each attribute (`moments`), a residual costs p_A = ∏_{i∈A} β_i / σ²_A, and the mean variance of the
 cells of a table is
     Var_A = ( Σ_{A'⊆A} pairs(A') σ²_{A'} ) · ∏_{i∈A} η_i / cells(A),    pairs(A) = ∏_{i∈A} τ_i/η_i,
 so all there is to store is which residual lies in which table: a 0/1 matrix. For attributes asked

@@ -1,6 +1,7 @@
 """Accuracy: what a plan's noise does to cells, pairs of cells and queries on a marginal.
 
-The formulas of math.md §2; all for the exact noise scales of a plan, without any records.
+The formulas of docs/mathematics.md §3.2; all for the exact noise scales of a plan, without any
+records.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,8 +44,8 @@ def query_covariance(
     left, right: a vector q_i float64[n_i] for each attribute place of A. With l, r the two
     vectors of attribute i, a residual A' contributes
         σ²_{A'} ∏_{i∈A'} (l·r − (1ᵀl)(1ᵀr)/n_i) ∏_{j∈A∖A'} (1ᵀl)(1ᵀr)/n_j²,
-    the fourth and fifth row of math.md §2's table in one (cells: q_i a unit vector). For an
-    attribute with a strategy the factors are (lᵀD)·(rᵀD) and (lᵀz)(rᵀz), math.md §4.
+    the last row of docs/mathematics.md §3.2 (cells: q_i a unit vector). For an
+    attribute with a strategy the factors are (lᵀD)·(rᵀD) and (lᵀz)(rᵀz), §4.2 there.
     """
     inside, outside = {}, {}
     for place in attributes:

@@ -2,12 +2,12 @@
 
 Table answers are linear in x, the counts of an attribute's n values. Measured are the total 1ᵀx and
 R x, with R of n − 1 rows and [1ᵀ; R] invertible; with [z, D] its inverse, x = z·1ᵀx + D·R x, so
-that questions W are answered as ν·1ᵀx + V·R x, ν = W z and V = W D (math.md §4). z, the vector
-with R z = 0 and 1ᵀz = 1, says how the total is spread where nothing else is known; it is even in
-ResidualPlanner+, and may be any here (math.md §4.2).
+that questions W are answered as ν·1ᵀx + V·R x, ν = W z and V = W D (docs/mathematics.md §4.1). z,
+the vector with R z = 0 and 1ᵀz = 1, says how the total is spread where nothing else is known; it is
+even in ResidualPlanner+, and may be any here (docs/mathematics.md §5.2).
 
 R is an integer matrix over a power of two: its sensitivity is exact, and the noise it is measured
-with is discrete (math.md §4.4).
+with is discrete (docs/mathematics.md §7.3).
 """
 
 from collections.abc import Mapping
@@ -171,7 +171,7 @@ class Moments:
 
     @classmethod
     def of_single_values(cls, size: int) -> "Moments":
-        """Those of all n single values, measured as in math.md §2; costs nothing to hold."""
+        """Those of all n single values, measured as in RP; costs nothing to hold."""
         spread, total = (np.broadcast_to(each, size) for each in ((size - 1) / size, 1 / size**2))
         return cls(spread, total, size - 1.0, 1 / size)
 

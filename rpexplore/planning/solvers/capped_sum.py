@@ -1,7 +1,7 @@
 """A weighted sum of variances as small as hard targets allow: all variances within caps.
 
-Minimised is Σ v₀ σ², with Var_B ≤ u_B for some tables, at a privacy cost c (fitness for use on
-marginals, math.md §2.3). For prices z ≥ 0 on the caps,
+Minimised is Σ v₀ σ², with Var_B ≤ u_B for some tables, at a privacy cost c (docs/mathematics.md
+§6.5). For prices z ≥ 0 on the caps,
     F(z) = (Σ_j √(p_j v_j))² / c − Σ_B z_B,     v = v₀ + Bᵀ(z/u),
 is a lower bound. The step z ← z·g², with g = Var/u under the best response to v, raises F every
 time: by the reasoning of `max_variance` the root of the first term is minorised by

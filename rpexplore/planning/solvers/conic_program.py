@@ -1,4 +1,4 @@
-"""Any convex, nondecreasing loss of the table variances, by a conic solver (math.md §2.3).
+"""Any convex, nondecreasing loss, by a conic solver (docs/mathematics.md §6.8).
 
 Tables that the loss cannot tell apart are merged first (`symmetry`). The conic problem has one σ²
 for each class of residuals and one variance for each class of tables, both in units that make them

@@ -1,8 +1,8 @@
 """Fitness for use: the smallest privacy cost at which each query is as accurate as wanted (FFU).
 
-Minimise max diag(X) over X ⪰ 0 with w_i X⁺ w_iᵀ ≤ target_i² for every query w_i (math.md §5): the
-best correlated Gaussian noise for a list of linear queries. For weights λ on the cells and y on
-the queries, T² is a lower bound (`query_root`), and
+Minimise max diag(X) over X ⪰ 0 with w_i X⁺ w_iᵀ ≤ target_i² for every query w_i
+(docs/mathematics.md §8): the best correlated Gaussian noise for a list of linear queries. For
+weights λ on the cells and y on the queries, T² is a lower bound (`query_root`), and
 
     λ_j ← λ_j X_jj / T,   y_i ← y_i q_i / T        (q_i over the squared target)
 

@@ -1,4 +1,4 @@
-"""The root S = (Λ^½ V Λ^½)^½ that bounds an attribute's accuracy for weights λ (math.md §4.1)."""
+"""The root S = (Λ^½ V Λ^½)^½ that bounds an attribute's accuracy (docs/mathematics.md §5.1)."""
 
 import numpy as np
 

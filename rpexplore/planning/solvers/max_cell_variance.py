@@ -1,4 +1,4 @@
-"""Largest weighted variance of any cell, where the cells of a table differ (math.md §4.3).
+"""Largest weighted variance of any cell, where cells of a table differ (docs/mathematics.md §6.4).
 
 The certified algorithm of `max_variance` on single cells: those that can be worst are few, but
 their combinations over a table's attributes may be many. So the search begins with the worst cell

@@ -1,4 +1,4 @@
-"""Largest weighted variance: a certified multiplicative algorithm (math.md §2.2), accelerated.
+"""Largest weighted variance by certified multiplicative steps (docs/mathematics.md §6.3).
 
 For any y on the simplex over tables, the best response s(y) to the weights y·w is a feasible
 plan, and its weighted value f(y) is a lower bound on the smallest possible maximum (Lagrangian

@@ -1,4 +1,4 @@
-"""Measurements of query lists in integers, at almost no loss (math.md §4.4).
+"""Measurements of query lists in integers, at almost no loss (docs/mathematics.md §7.5).
 
 An integer matrix answers all queries without bias as long as they are combinations of its rows:
 what is decoded starts from the integers as they are. Where every kind of cell can be told apart, a

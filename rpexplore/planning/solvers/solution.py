@@ -11,7 +11,7 @@ TOLERANCE = 5e-7
 
 
 class VarianceMap(Protocol):
-    """What a solver needs to know of a workload: math.md's p and B."""
+    """What a solver needs to know of a workload: p and B of docs/mathematics.md §3.2."""
 
     @property
     def privacy_cost_factor(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The search for an attribute's reference distribution and its measurement at once (math.md §4.2).
+"""Joint search for an attribute's reference distribution and strategy (docs/mathematics.md §5.2).
 
 To be minimised over z, which sums to 1, is √τ(z) + f(η), η = zᵀHz (or several of them). At the
 best z, (Λ^½ V Λ^½)^½ may be replaced by the root S of Λ^½ (G + p1ᵀ + 1pᵀ + μ11ᵀ) Λ^½, from which z

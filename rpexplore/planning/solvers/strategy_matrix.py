@@ -1,4 +1,4 @@
-"""The best measurements of one attribute's questions, with a certificate (math.md §4.1, §4.2).
+"""The best strategy of one attribute, with a certificate (docs/mathematics.md §5.1, §5.2).
 
 An attribute with n values is measured through a matrix R, (n−1) × n, and decoded with a reference
 distribution z: R z = 0, 1ᵀz = 1. Its questions W enter through their gram G = WᵀW only. With

@@ -1,4 +1,4 @@
-"""Measurements in integers: R over a power of two, at almost no loss (math.md §4.4).
+"""Measurements in integers: R over a power of two, at almost no loss (docs/mathematics.md §7.3).
 
 Any integer matrix R with [1ᵀ; R] invertible answers without bias, since decoding starts from R as
 it is. What rounding costs is accuracy alone, chiefly through the largest column norm, which sets

@@ -1,4 +1,4 @@
-"""Weighted sum of variances: a closed form (math.md §2.1, RP+ Lemma 2)."""
+"""Weighted sum of variances: a closed form (RP+ Lemma 2)."""
 
 from collections.abc import Callable
 

@@ -29,7 +29,7 @@ def exact_cost(closure, sigma_squared):
 
 
 def exact_variance(closure, table, places, sigma_squared):
-    """math.md §2, third row, in Fractions."""
+    """docs/mathematics.md §3.2, third row, in Fractions."""
     sizes = closure.sizes.tolist()
     total = Fraction(0)
     for residual in closure.subsets(table).tolist():

@@ -1,4 +1,4 @@
-"""Reconstruction against dense matrices: Sub and its pseudo-inverse as in math.md §2 (RP)."""
+"""Reconstruction against dense matrices: Sub and its pseudo-inverse as in RP."""
 
 from functools import reduce
 from itertools import chain, combinations

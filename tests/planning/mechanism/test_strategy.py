@@ -89,7 +89,7 @@ def test_moments_against_dense_matrices(workload, seed):
         if place in strategies:
             stacked = np.vstack([np.ones(n), strategies[place].integers / 2.0**10])
             inverse = np.linalg.inv(stacked)
-        else:  # math.md §2, with noise as if n − 1 orthonormal rows were measured
+        else:  # docs/mathematics.md §4.1: as if n − 1 orthonormal rows were measured
             inverse = np.column_stack([np.full(n, 1 / n), np.eye(n)[:, 1:]])
         nu = w @ inverse[:, 0]
         spread = np.sum((w @ inverse[:, 1:]) ** 2, axis=1)

@@ -104,7 +104,7 @@ def test_identity_and_sum_has_a_closed_form(n):
 
 
 def test_the_root_is_the_one_of_the_definition():
-    """T, X and q of math.md §5, with dense matrix roots, for weights that are not optimal."""
+    """T, X and q of docs/mathematics.md §8, with dense roots, for weights not optimal."""
     rng = np.random.default_rng(5)
     queries, targets = marginals((2, 3), 1), rng.uniform(1, 3, 6)
     factored = FactoredQueries.of(queries, targets)
