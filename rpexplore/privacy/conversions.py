@@ -11,8 +11,8 @@ Every a gives a valid bound. So the best a is looked for in floats, and the boun
 evaluated in decimal arithmetic, with an allowance for its rounding errors, and rounded against us:
 an inexact search costs tightness, never validity.
 
-Continuous Gaussian noise also has mu = sqrt(c) and a smaller delta (the functions `continuous_*`).
-Discrete noise does not satisfy that curve: show it as what it is, never as the claim.
+Continuous Gaussian noise would also be mu-GDP, mu = sqrt(c), and so have a smaller epsilon, which
+discrete noise exceeds. A budget may be stated as mu; nothing is claimed by it.
 
 Every function raises BudgetError when a parameter is out of range.
 """
@@ -21,9 +21,6 @@ import math
 from collections.abc import Callable
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
-
-import numpy as np
-from scipy.special import erfcx, exprel
 
 from rpexplore.common.exact_numbers import Exact, exact_fraction, float_at_least, shown
 from rpexplore.common.formatting import rounded, small
@@ -111,11 +108,6 @@ def delta_from_rho(rho: Exact, epsilon: Exact) -> float:
     return min(float_at_least(delta), 1.0)
 
 
-def log_delta_from_rho(rho: Exact, epsilon: Exact) -> float:
-    """Natural logarithm of the least delta, rounded up; does not underflow (-inf for rho = 0)."""
-    return float_at_least(_log_delta(_parameter("rho", rho), _parameter("epsilon", epsilon)))
-
-
 def _log_delta(rho: Fraction, epsilon: Fraction) -> Decimal:
     """min over a of rho a (1 + a) - epsilon a + a log(a) - (1 + a) log(1 + a), at least."""
     if rho == 0:
@@ -176,95 +168,6 @@ def rho_from_epsilon_delta(epsilon: Exact, delta: Exact) -> Fraction:
         return Fraction(+rho)
 
 
-# --- continuous Gaussian noise only: for information
-
-
-def continuous_delta(mu: Exact, epsilon: Exact) -> float:
-    """The delta of *continuous* Gaussian noise that is mu-GDP, to nearest; 0.0 if it underflows.
-
-    Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu) (Balle, Wang: Improving the
-    Gaussian Mechanism for Differential Privacy, ICML 2018). Discrete noise of the same variance
-    has a greater delta: the claim is `delta_from_rho`.
-    """
-    return math.exp(log_continuous_delta(mu, epsilon))
-
-
-def log_continuous_delta(mu: Exact, epsilon: Exact) -> float:
-    """Natural logarithm of `continuous_delta`; does not underflow."""
-    return _log_continuous(float(_parameter("mu", mu)), float(_parameter("epsilon", epsilon)))[0]
-
-
-def continuous_epsilon(mu: Exact, delta: Exact) -> float:
-    """The least epsilon >= 0 at which `continuous_delta` is at most delta, to nearest."""
-    m, exact_delta = float(_parameter("mu", mu)), _parameter("delta", delta)
-    excess = _excess_over(exact_delta)
-    if excess(m, 0.0) <= 0:
-        return 0.0
-    zcdp_epsilon = m * (m / 2 + math.sqrt(-2 * _log(exact_delta)))
-    return _root(lambda epsilon: excess(m, epsilon), 0.0, zcdp_epsilon)
-
-
-def continuous_mu(epsilon: Exact, delta: Exact) -> float:
-    """The greatest mu at which `continuous_delta` is at most delta, to nearest."""
-    target, exact_delta = (
-        float(_parameter("budget epsilon", epsilon)),
-        _parameter("delta", delta),
-    )
-    excess, surprise = _excess_over(exact_delta), -_log(exact_delta)
-    # Two lower bounds: by zCDP, epsilon = rho + 2 sqrt(rho log(1/delta)), and, from epsilon = 0,
-    # delta = mu / sqrt(2 pi).
-    zcdp_mu = math.sqrt(2) * target / (math.sqrt(surprise + target) + math.sqrt(surprise))
-    low = 0.99 * max(zcdp_mu, math.sqrt(2 * math.pi) * float(exact_delta))
-    high = 2 * low
-    while excess(high, target) < 0:
-        high *= 2
-    return _root(lambda mu: excess(mu, target), low, high)
-
-
-def _excess_over(delta: Fraction) -> Callable[[float, float], float]:
-    """(mu, epsilon) -> how far the curve is above delta, in log odds: precise next to 0 and 1."""
-    log_odds = _log(delta) - _log(1 - delta)
-
-    def excess(mu: float, epsilon: float) -> float:
-        log_delta, log_complement = _log_continuous(mu, epsilon)
-        return log_delta - log_complement - log_odds
-
-    return excess
-
-
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)  # [40] each, on [-1, 1]
-
-
-def _log_continuous(mu: float, epsilon: float) -> tuple[float, float]:
-    """(log(delta), log(1 - delta)) of the continuous curve, neither by a cancelling difference.
-
-    With x = epsilon/mu - mu/2, y = x + mu and the Mills ratio M = (1 - Phi) / phi it is
-    delta = phi(x) (M(x) - M(y)), because exp(epsilon) phi(y) = phi(x).
-    """
-    x, y = epsilon / mu - mu / 2, epsilon / mu + mu / 2
-    if x > 1e150:
-        return -math.inf, 0.0
-    log_phi = -x * x / 2 - math.log(2 * math.pi) / 2
-    # M(x) - M(y) is the integral of exp(-s^2/2 - x s) (1 - exp(-mu s)) over s > 0, here up to a
-    # reach where the first exponent is -40 (for x > 0): precise for small mu, where M(x) ~ M(y).
-    half_chord = math.hypot(x, math.sqrt(80))
-    reach = 80 / (half_chord + x) if x > 0 else half_chord - x
-    if mu * reach < 20:
-        s = reach * (1 + _NODES) / 2
-        mean = float(_WEIGHTS @ (s * np.exp(-s * (s / 2 + x)) * exprel(-mu * s))) / 2
-        log_delta = log_phi + math.log(mu) + math.log(reach) + math.log(mean)
-    elif x >= 0:
-        log_delta = log_phi + math.log(_mills(x) - _mills(y))
-    else:  # delta is over 1/3: start from the complement
-        log_complement = log_phi + math.log(_mills(-x) + _mills(y))
-        return math.log1p(-math.exp(log_complement)), log_complement
-    return log_delta, math.log1p(-math.exp(log_delta))
-
-
-def _mills(x: float) -> float:
-    return math.sqrt(math.pi / 2) * float(erfcx(x / math.sqrt(2)))
-
-
 # --- numbers
 
 
@@ -294,13 +197,6 @@ def _crossing(rising: Callable[[float], float], low: float, high: float) -> floa
         middle = (low + high) / 2
         low, high = (middle, high) if rising(middle) < 0 else (low, middle)
     return low
-
-
-def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    """A root to full relative precision, however small it is."""
-    from scipy.optimize import root_scalar  # slow to import, and rarely needed
-
-    return float(root_scalar(function, bracket=(low, high), xtol=1e-300, rtol=1e-15).root)
 
 
 def _arithmetic(log_a: float) -> tuple[Context, Decimal]:

@@ -11,7 +11,6 @@ from rpexplore.domain.provenance import found_in_words
 from rpexplore.export.report.section import Beside, Facts, Numbers, Points, Section
 from rpexplore.planning.mechanism.alike import cells_differ
 from rpexplore.planning.plan import Plan
-from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.detection import most_detected
 
 DELTAS = (Fraction(1, 10**5), Fraction(1, 10**6), Fraction(1, 10**9), Fraction(1, 10**12))
@@ -41,16 +40,14 @@ def label(plan: Plan) -> Section:
 
 
 def epsilons(plan: Plan) -> Numbers:
-    """ε at several δ, with what it means and what continuous noise would give."""
+    """ε at several δ, with what it means."""
     stated = plan.budget.stated_delta
     deltas = sorted({*DELTAS} if stated is None else {*DELTAS, stated}, reverse=True)
-    mu = privacy.mu_from_privacy_cost(plan.exact_privacy_cost)
     rows = [
         {
             "delta": small(delta),
             "epsilon": rounded(plan.epsilon(delta), 4, "up", zeros=True),
             "factor": _factor(plan.epsilon(delta)),
-            "continuous": rounded(privacy.continuous_epsilon(mu, delta), 4, "up", zeros=True),
         }
         for delta in deltas
     ]
@@ -60,14 +57,12 @@ def epsilons(plan: Plan) -> Numbers:
             "delta": "δ",
             "epsilon": "ε, proven",
             "factor": "a result is at most … times as likely, plus δ",
-            "continuous": "not claimed: ε of continuous noise",
         },
         title="The promise as (ε, δ)",
         note=(
             "The promise is ρ; every ε follows from it, is rounded up, and holds for the noise as "
-            "it is drawn. The last column is for comparison with documents that quote it: "
-            f"continuous Gaussian noise would have μ = {rounded(mu, 4, 'up')} and these ε. The "
-            "noise drawn here is discrete, so neither μ nor that column is promised."
+            "it is drawn, which is discrete. The smaller ε that are quoted for continuous Gaussian "
+            "noise do not hold for it."
         ),
     )
 
