@@ -5,7 +5,7 @@ Minimised is Σ v₀ σ², with Var_B ≤ u_B for some tables, at a privacy cost
     F(z) = (Σ_j √(p_j v_j))² / c − Σ_B z_B,     v = v₀ + Bᵀ(z/u),
 is a lower bound. The step z ← z·g², with g = Var/u under the best response to v, raises F every
 time: by the reasoning of `max_variance` the root of the first term is minorised by
-const + Σ √(z z₀)·g/…, and the square of that is above its tangent. It is accelerated as there.
+const + Σ √(z z₀)·g/…, and the square of that is above its tangent. It is accelerated by SQUAREM.
 Where caps take nearly all of the budget, the response hardly changes when all prices rise alike,
 and the steps would crawl: so the best common multiple of the prices is looked for at each of them.
 
@@ -34,6 +34,7 @@ from rpexplore.planning.solvers.solution import (
     best_response,
     rounding_allowance,
 )
+from rpexplore.planning.solvers.squarem import extrapolated
 
 # Plans keep caps that are lower by this much, so that they keep the caps themselves when their
 # noise scales have been rounded up to 12 digits.
@@ -212,8 +213,21 @@ def _first_cells(
     return np.append(capped, capped[other]), np.concatenate([worst, reached[other]])
 
 
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Prices z of caps, their logarithms, the plain step in these, and the bound of z.
+
+    log_prices are the logarithms up to rounding
+    """
+
+    prices: np.ndarray
+    log_prices: np.ndarray
+    step: np.ndarray
+    bound: float
+
+
 class _Search:
-    """The prices visited so far: the last ones, and the best plan and bound among all."""
+    """The best plan and the best bound among all prices visited so far."""
 
     def __init__(
         self,
@@ -231,25 +245,21 @@ class _Search:
 
     def run(self, start: np.ndarray, tolerance: float, note: Callable[[float], None]) -> np.ndarray:
         """Visit prices from `start` on until the gap is small enough; returns the last ones."""
-        log_z = self.visit(np.log(np.maximum(start, 1e-250)))
+        at = self.visit(np.log(np.maximum(start, 1e-250)))
         most = _ROUNDS if len(start) <= MOST_CELLS else _ROUNDS_OF_MANY
         while self.gap > tolerance and self.rounds < most:
             note(self.gap)
-            start, prices = log_z, self.prices
-            log_z1 = self.visit(start + self.step)
+            plain = self.visit(at.log_prices + at.step)
             if self.gap <= tolerance:
-                break
-            bound1 = self.bound
-            move = log_z1 - start
-            slowing = self.step - move
-            ratio = np.sum(prices * move**2) / max(float(np.sum(prices * slowing**2)), 1e-300)
-            length = max(float(np.sqrt(ratio)), 1.0)
-            while True:
-                log_z = self.visit(start + 2 * length * move + length**2 * slowing)
-                if self.bound >= bound1 or length == 1:
-                    break
-                length = (length + 1) / 2 if length > 1.02 else 1.0
-        return self.prices
+                return plain.prices
+            at = extrapolated(
+                self.visit,
+                at.log_prices,
+                (plain.log_prices - at.log_prices, plain.step),
+                metric=at.prices,
+                least_bound=plain.bound,
+            )
+        return at.prices
 
     def centred(self, start: np.ndarray, tolerance: float) -> np.ndarray:
         """Visit the prices that Newton's method finds from `start`; returns them."""
@@ -268,11 +278,8 @@ class _Search:
         self._evaluate(prices, self._map.residual_weights(prices * self._inverse))
         return prices
 
-    def visit(self, log_z: np.ndarray) -> np.ndarray:
-        """Go to the best multiple of these prices and evaluate it; returns its logarithms.
-
-        Leaves its bound, and in `step` the plain step in log z from there.
-        """
+    def visit(self, log_z: np.ndarray) -> _Point:
+        """Evaluate the best multiple of these prices."""
         # Extrapolation can go astray; far off, the bound is lower and the step is taken back. That
         # all prices are small is for the multiple to say.
         log_z = log_z - min(np.max(log_z) + 100.0, 0.0)
@@ -283,27 +290,30 @@ class _Search:
         log_k = _best_multiple(
             self._map.privacy_cost_factor, self._held, priced, float(np.sum(prices)), self._cost
         )
-        self._evaluate(prices * np.exp(log_k), np.exp(log_k) * priced)
-        return log_z + log_k
+        prices = prices * np.exp(log_k)
+        step, bound = self._evaluate(prices, np.exp(log_k) * priced)
+        return _Point(prices, log_z + log_k, step, bound)
 
-    def _evaluate(self, prices: np.ndarray, priced: np.ndarray) -> None:
-        """Bound, step and plan of these prices; priced: their part of the weights of σ²."""
-        self.prices = prices
+    def _evaluate(self, prices: np.ndarray, priced: np.ndarray) -> tuple[np.ndarray, float]:
+        """The plain step from these prices, and their bound.
+
+        priced: their part of the weights of σ²
+        """
         costs = self._map.privacy_cost_factor
         sigma_squared, minimum = best_response(costs, self._held + priced, self._cost)
         # The prices pay for the caps themselves, not for what is left of them for rounding.
-        self.bound = minimum - float(np.sum(prices)) / (1 - CAP_ROUNDING)
+        bound = minimum - float(np.sum(prices)) / (1 - CAP_ROUNDING)
         relative = self._inverse * self._map.variances(sigma_squared)
-        self.step = 2 * np.log(relative)
         self.rounds += 1
         broken = float(np.max(relative))
         if broken > 1:
             sigma_squared = self.mixed(sigma_squared, broken, float(np.max(self._of_room)))
         value = float(self._held @ sigma_squared)
-        if self.bound > self.best_bound:
-            self.best_bound, self.best_prices = self.bound, prices
+        if bound > self.best_bound:
+            self.best_bound, self.best_prices = bound, prices
         if value < self.best_value:
             self.best_value, self.best_sigma_squared = value, sigma_squared
+        return 2 * np.log(relative), bound
 
     def mixed(self, sigma_squared: np.ndarray, broken: float, inner: float) -> np.ndarray:
         """With just enough of the plan inside the caps, all of the budget used.

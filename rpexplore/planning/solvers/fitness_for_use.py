@@ -6,7 +6,7 @@ weights λ on the cells and y on the queries, T² is a lower bound (`query_root`
 
     λ_j ← λ_j X_jj / T,   y_i ← y_i q_i / T        (q_i over the squared target)
 
-converges to the optimum. Two such steps are extrapolated as in `max_variance`. Where targets
+converges to the optimum, faster when extrapolated by SQUAREM. Where targets
 differ, most queries have no weight at the optimum and these steps crawl; then the central path of
 T's logarithmic barrier is followed by Newton's method. At the maximum of
 
@@ -28,6 +28,7 @@ from scipy.linalg import cho_factor, cho_solve, qr, solve_triangular
 
 from rpexplore.common.concurrency import in_one_thread
 from rpexplore.planning.solvers.query_root import FactoredQueries, QueryRoot
+from rpexplore.planning.solvers.squarem import extrapolated
 
 TOLERANCE = 1e-4
 
@@ -179,22 +180,19 @@ class _Search:
         return found
 
     def multiply(self) -> None:
-        """Multiplicative steps, extrapolated by SQUAREM (see `max_variance`)."""
+        """Multiplicative steps, extrapolated by SQUAREM."""
         while not self.done and self.visits < _MULTIPLICATIVE:
             first = self.at
             second = self._visit(first.following)
-            move = first.following - first.state
-            slowing = second.following - second.state - move
-            # Norms by weight: what has no influence may drift however it likes.
-            ratio = np.sum(first.weights * move**2) / max(
-                float(np.sum(first.weights * slowing**2)), 1e-300
+            if self.done:
+                return
+            self.at = extrapolated(
+                self._visit,
+                first.state,
+                (first.following - first.state, second.following - second.state),
+                metric=first.weights,
+                least_bound=second.bound,
             )
-            length = max(float(np.sqrt(ratio)), 1.0)
-            while not self.done:
-                self.at = self._visit(first.state + 2 * length * move + length**2 * slowing)
-                if self.at.root >= second.root or length == 1:
-                    break
-                length = (length + 1) / 2 if length > 1.02 else 1.0
 
     def follow_the_central_path(self) -> None:
         """Newton's steps, with barriers that are made smaller whenever they have come near."""

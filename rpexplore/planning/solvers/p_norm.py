@@ -6,8 +6,7 @@ in this set, the best response s(u) to the weights u·w is a feasible plan, and 
 f(u) is a lower bound. With x the weighted variances under s(u), f's root is minorised, with
 equality at present, by const + Σ_A √u_A · √(u_A at present) · x_A / 2 (Cauchy and Schwarz). That is
 largest on the set at u^(q − 1/2) ∝ √(u at present) · x, so that step never lowers f. It is
-extrapolated by SQUAREM (Varadhan and Roland 2008, scheme S3), and taken back towards the plain step
-while it does not raise f.
+extrapolated by SQUAREM.
 """
 
 from collections.abc import Callable
@@ -23,17 +22,7 @@ from rpexplore.planning.solvers.solution import (
     best_response,
     rounding_allowance,
 )
-
-
-@dataclass(frozen=True, eq=False)
-class _Point:
-    """A log u on the set, its best response, that one's loss and bound, and the plain step."""
-
-    log_u: np.ndarray
-    sigma_squared: np.ndarray
-    value: float
-    bound: float
-    step: np.ndarray
+from rpexplore.planning.solvers.squarem import extrapolated
 
 
 def minimise_p_norm(
@@ -64,45 +53,66 @@ def minimise_p_norm(
         sigma_squared, bound = best_response(costs, in_sum, privacy_cost)
         note(0.0)
         return _solution(variance_map, sigma_squared, bound, table_weights)
-    q = p / (p - 1)
+    search = _Search(variance_map, table_weights, p, privacy_cost)
+    at = search.visit(np.zeros(len(table_weights)))
+    while search.gap > tolerance and search.rounds < max_rounds:
+        note(search.gap)
+        plain = search.visit(at.log_u + at.step)
+        at = extrapolated(
+            search.visit,
+            at.log_u,
+            (plain.log_u - at.log_u, plain.step),
+            metric=np.exp(2 * plain.log_u - np.max(plain.log_u)),
+            least_bound=plain.bound,
+        )
+    dual_weights = np.exp(search.best_log_u) * table_weights
+    return _solution(variance_map, search.best_sigma_squared, search.best_bound, dual_weights)
 
-    def onto_set(log_u: np.ndarray) -> np.ndarray:
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """A log u on the set, the plain step from there, and its bound."""
+
+    log_u: np.ndarray
+    step: np.ndarray
+    bound: float
+
+
+class _Search:
+    """The best plan and the best bound among all points visited so far."""
+
+    def __init__(
+        self, variance_map: VarianceMap, table_weights: np.ndarray, p: float, privacy_cost: float
+    ) -> None:
+        self._map, self._weights, self._cost = variance_map, table_weights, privacy_cost
+        self._p, self._q = p, p / (p - 1)
+        self.rounds = 0
+        self.best_value, self.best_bound = np.inf, 0.0
+
+    def visit(self, log_u: np.ndarray) -> _Point:
+        """Evaluate the best response to u, brought onto the set."""
+        log_u = self._onto_set(log_u)
+        in_sum = self._map.residual_weights(np.exp(log_u) * self._weights)
+        sigma_squared, bound = best_response(self._map.privacy_cost_factor, in_sum, self._cost)
+        weighted = self._weights * self._map.variances(sigma_squared)
+        value = p_norm(weighted, self._p)
+        self.rounds += 1
+        if bound > self.best_bound:
+            self.best_bound, self.best_log_u = bound, log_u
+        if value < self.best_value:
+            self.best_value, self.best_sigma_squared = value, sigma_squared
+        following = (log_u / 2 + np.log(weighted / value)) / (self._q - 0.5)
+        return _Point(log_u, self._onto_set(following) - log_u, bound)
+
+    def _onto_set(self, log_u: np.ndarray) -> np.ndarray:
         # Less than e^-600 of the largest is nothing to the bound; this keeps every v positive.
         log_u = np.maximum(log_u - np.max(log_u), -600.0)
-        return log_u - np.log(np.sum(np.exp(q * log_u))) / q
+        return log_u - np.log(np.sum(np.exp(self._q * log_u))) / self._q
 
-    def visit(log_u: np.ndarray) -> _Point:
-        log_u = onto_set(log_u)
-        in_sum = variance_map.residual_weights(np.exp(log_u) * table_weights)
-        sigma_squared, bound = best_response(costs, in_sum, privacy_cost)
-        weighted = table_weights * variance_map.variances(sigma_squared)
-        value = p_norm(weighted, p)
-        step = onto_set((log_u / 2 + np.log(weighted / value)) / (q - 0.5)) - log_u
-        return _Point(log_u, sigma_squared, value, bound, step)
-
-    at = best_plan = best_bound = visit(np.zeros(len(table_weights)))
-    rounds = 1
-    while best_plan.value > best_bound.bound * (1 + tolerance) and rounds < max_rounds:
-        note(best_plan.value / best_bound.bound - 1)
-        plain = visit(at.log_u + at.step)
-        move = plain.log_u - at.log_u
-        slowing = plain.step - move
-        # Tables without influence may drift however they like.
-        influence = np.exp(2 * plain.log_u - np.max(plain.log_u))
-        ratio = np.sum(influence * move**2) / max(float(np.sum(influence * slowing**2)), 1e-300)
-        length = max(float(np.sqrt(ratio)), 1.0)  # 1 is exactly two plain steps
-        visited = [plain]
-        while True:
-            visited.append(visit(at.log_u + 2 * length * move + length**2 * slowing))
-            if visited[-1].bound >= plain.bound or length == 1:
-                break
-            length = (length + 1) / 2 if length > 1.02 else 1.0
-        at = visited[-1]
-        rounds += len(visited)
-        best_plan = min(best_plan, *visited, key=lambda point: point.value)
-        best_bound = max(best_bound, *visited, key=lambda point: point.bound)
-    dual_weights = np.exp(best_bound.log_u) * table_weights
-    return _solution(variance_map, best_plan.sigma_squared, best_bound.bound, dual_weights)
+    @property
+    def gap(self) -> float:
+        """How far the best plan so far can be from the optimum, relative."""
+        return self.best_value / self.best_bound - 1
 
 
 def _solution(

@@ -97,6 +97,11 @@ class QueryRoot:
         self.error = float(self.ratios[:n].max() * self.ratios[n:].max() - 1)
 
     @property
+    def bound(self) -> float:
+        """T, which multiplicative steps never lower."""
+        return self.root
+
+    @property
     def following(self) -> np.ndarray:
         """Logarithms of the weights that follow: λ_j X_jj / T and y_i q_i / T."""
         return self.state + np.log(self.ratios)
