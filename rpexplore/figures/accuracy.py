@@ -5,6 +5,7 @@ import math
 import pandas as pd
 import plotly.graph_objects as go
 
+from rpexplore.analysis import accuracy
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.figures.axes import (
     BLUE,
@@ -14,6 +15,25 @@ from rpexplore.figures.axes import (
     plotly_text,
     style,
 )
+from rpexplore.figures.chart import Chart
+from rpexplore.figures.columns import columns_of
+
+
+def chart_by_order(frame: pd.DataFrame, record_noun: str, *, cells_differ: bool) -> Chart:
+    """The standard error by number of attributes.
+
+    frame: of `analysis.accuracy.by_order`. cells_differ: whether some table's cells differ in
+    accuracy.
+    """
+    return Chart(
+        standard_errors_by_order(frame, record_noun),
+        subject="Standard error of a cell by number of attributes",
+        sentence=accuracy.by_order_in_words(frame, record_noun, cells_differ=cells_differ),
+        frame=frame,
+        columns=columns_of(frame),
+        file="standard_errors_by_order.csv",
+        remark=accuracy.boxes_in_words(frame, cells_differ=cells_differ),
+    )
 
 
 def standard_errors_by_order(frame: pd.DataFrame, counted: str) -> go.Figure:

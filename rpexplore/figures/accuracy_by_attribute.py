@@ -3,10 +3,41 @@
 import pandas as pd
 import plotly.graph_objects as go
 
+from rpexplore.analysis import accuracy_by_attribute, fairness
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.figures.axes import BLUE, finished, log_axis, log_range, plotly_text, style
+from rpexplore.figures.chart import Chart
+from rpexplore.figures.columns import columns_of
 from rpexplore.figures.labels import shortened
 from rpexplore.figures.marks import marked_line
+
+_MOST_LINES = 40  # of attributes, before only the ends are drawn
+
+
+def chart(frame: pd.DataFrame, forecast: Forecast, record_noun: str) -> Chart:
+    """How accurate the tables are that contain each attribute.
+
+    frame: of `analysis.accuracy_by_attribute.by_attribute`, with a row at least
+    """
+    drawn, left_out = accuracy_by_attribute.ends(frame, _MOST_LINES)
+    remark = (
+        "Dots are medians, thick lines hold the middle half of the tables, thin lines reach the "
+        "best and the worst."
+    )
+    if left_out:
+        remark += f" {plural(left_out, 'attribute')} in between left out; the numbers have all."
+    median = fairness.unevenness(forecast).median
+    return Chart(
+        standard_errors_by_attribute(drawn, median, record_noun),
+        subject="Standard errors of the tables that contain each attribute",
+        sentence=accuracy_by_attribute.in_words(frame, forecast, record_noun),
+        frame=frame,
+        columns=columns_of(frame),
+        file="standard_errors_by_attribute.csv",
+        remark=remark,
+        title="By attribute",
+    )
 
 
 def standard_errors_by_attribute(frame: pd.DataFrame, middle: float, counted: str) -> go.Figure:

@@ -1,11 +1,65 @@
 """Curves of a share between 0 and 1: how many tables, or cells, reach what."""
 
+from collections.abc import Sequence
+
 import pandas as pd
 import plotly.graph_objects as go
 
+from rpexplore.analysis import distributions, relative_errors
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded
 from rpexplore.figures.axes import GRID, finished, log_axis, log_range, plotly_text, style
+from rpexplore.figures.chart import Chart
+from rpexplore.figures.columns import Column, columns_of
 from rpexplore.figures.marks import marked_line
+
+
+def chart_by_order(forecast: Forecast, record_noun: str) -> Chart:
+    """How many tables are how accurate, by number of attributes."""
+    frame = distributions.quantiles_by_order(forecast)
+    return Chart(
+        shares_of_tables(distributions.curves_by_order(forecast), record_noun),
+        subject="Share of tables with at most so large a standard error, by number of attributes",
+        sentence=distributions.by_order_in_words(frame, record_noun),
+        frame=frame,
+        columns=columns_of(frame) | {"series": Column("tables of", "text")},
+        file="distribution_by_order.csv",
+        remark="The further left a curve, the more accurate its tables; the steeper, the more "
+        "alike.",
+        title="How many tables are how accurate",
+    )
+
+
+def chart_by_plan(forecasts: Sequence[Forecast], record_noun: str) -> Chart:
+    """How many tables are how accurate, by plan."""
+    frame = distributions.quantiles_by_plan(forecasts)
+    return Chart(
+        shares_of_tables(distributions.curves_by_plan(forecasts), record_noun),
+        subject="Share of tables with at most so large a standard error, by plan",
+        sentence=distributions.by_plan_in_words(frame, record_noun),
+        frame=frame,
+        columns=columns_of(frame) | {"series": Column("plan", "text")},
+        file="distribution_by_plan.csv",
+        title="How many would be under another rule",
+    )
+
+
+def chart_of_publishable_cells(
+    curves: pd.DataFrame, frame: pd.DataFrame, coefficient: float
+) -> Chart:
+    """How many cells are publishable, by number of attributes.
+
+    curves, frame: of `analysis.relative_errors.curves` and `.by_order`. coefficient: the largest
+    coefficient of variation of a publishable cell.
+    """
+    return Chart(
+        shares_of_cells(curves, coefficient),
+        subject="Share of publishable cells against the wanted coefficient of variation",
+        sentence=relative_errors.by_order_in_words(frame, coefficient),
+        frame=frame,
+        columns=columns_of(frame),
+        file="publishable_cells_by_order.csv",
+    )
 
 
 def shares_of_tables(frame: pd.DataFrame, counted: str) -> go.Figure:

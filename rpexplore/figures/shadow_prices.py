@@ -3,9 +3,38 @@
 import pandas as pd
 import plotly.graph_objects as go
 
+from rpexplore.analysis import shadow_prices
 from rpexplore.common.formatting import share_in_words
 from rpexplore.figures.axes import GREY, finished, plotly_text, style
+from rpexplore.figures.chart import Chart
+from rpexplore.figures.columns import Column, columns_of
 from rpexplore.figures.labels import shortened
+
+_MOST_BARS = 15
+
+
+def chart(frame: pd.DataFrame, names: str, what: str) -> Chart:
+    """The largest shadow prices.
+
+    frame: of `analysis.shadow_prices`, names: the column that names its rows, what: the loss that
+    they are shares of
+    """
+    rows = "number of attributes" if names == "attributes" else names
+    remarks = []
+    if names == "attribute":
+        remarks.append("A table counts with each of its attributes.")
+    if len(frame) > _MOST_BARS:
+        remarks.append(f"The first {_MOST_BARS} of {len(frame):,}.")
+    return Chart(
+        bars(frame.head(_MOST_BARS), names, what),
+        subject=f"Share of {what} by {rows}",
+        sentence=shadow_prices.first_in_words(frame, names, what),
+        frame=frame,
+        columns=columns_of(frame) | {"share": Column("shadow price", "share")},
+        file=f"shadow_prices_by_{rows.replace(' ', '_')}.csv",
+        remark=" ".join(remarks),
+        title="Which tables decide",
+    )
 
 
 def bars(frame: pd.DataFrame, names: str, what: str) -> go.Figure:

@@ -1,16 +1,40 @@
 """Variance of a cell against the number of cells of its table, one panel a plan, log–log."""
 
 import math
+from collections.abc import Sequence
 
 import pandas as pd
 import plotly.graph_objects as go
 
+from rpexplore.analysis import variance_by_size
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded
 from rpexplore.figures.axes import finished, log_axis, log_range, plotly_text, style
+from rpexplore.figures.chart import Chart
+from rpexplore.figures.columns import columns_of
 
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LARGEST_BUBBLE = 14  # px
 _GAP = 0.02  # between panels
+
+
+def chart_by_plan(forecasts: Sequence[Forecast], record_noun: str, own: str = "") -> Chart:
+    """Cell variance against cell count for all plans; own: the one that is marked."""
+    binned = len(forecasts[0].workload) > variance_by_size.MOST_POINTS
+    frame = (variance_by_size.bins if binned else variance_by_size.points)(forecasts)
+    return Chart(
+        by_plan(frame, record_noun, own),
+        subject="Variance of a cell against the number of cells of its table, by plan",
+        sentence=variance_by_size.in_words(forecasts, record_noun),
+        frame=frame,
+        columns=columns_of(frame),
+        file="cell_variances.csv",
+        remark="Each mark stands for the tables of nearly that size and variance; the larger, the "
+        "more tables."
+        if binned
+        else "Each mark is a table.",
+        title="Accuracy by size of the table",
+    )
 
 
 def by_plan(frame: pd.DataFrame, counted: str, own: str = "") -> go.Figure:

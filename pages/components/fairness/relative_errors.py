@@ -2,15 +2,15 @@
 
 import streamlit as st
 
-from pages.components.fairness.charts import columns_of, exhibit_with_numbers
 from pages.components.fairness.tables import names_of
-from pages.components.shared.charts import listing, numbers
+from pages.components.shared.charts import chart_with_numbers, column_config, listing, numbers
 from pages.components.shared.session import bind, change, current, escaped, kept, show_messages
 from rpexplore.analysis import relative_errors as relative
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.figures import distributions as curves
+from rpexplore.figures.columns import columns_of
 
 HERE = "expected"
 
@@ -122,27 +122,25 @@ def publishable(
     frame = relative.by_order(chosen, cells, coefficient)
     left, right = st.columns([3, 2])
     with left:
-        exhibit_with_numbers(
-            curves.shares_of_cells(
-                kept("fairness coefficients", key[:2], lambda: relative.curves(chosen, cells)),
-                coefficient,
-            ),
-            relative.by_order_in_words(frame, coefficient),
+        chart = curves.chart_of_publishable_cells(
+            kept("fairness coefficients", key[:2], lambda: relative.curves(chosen, cells)),
             frame,
-            "publishable_cells_by_order.csv",
-            more=f"Under “{escaped(chosen.name)}”; the error is that of the privacy noise alone.",
-            alt="Share of publishable cells against the wanted coefficient of variation",
+            coefficient,
+        )
+        chart_with_numbers(
+            chart,
+            f"Under “{escaped(chosen.name)}”; the error is that of the privacy noise alone.",
         )
     with right:
         st.markdown("**Under each plan**")
         shares = relative.by_plan(compared, cells, coefficient)[["plan", "share", "whole"]]
-        listing(shares, columns_of(shares), "Publishable cells by plan")
+        listing(shares, column_config(shares, columns_of(shares)), "Publishable cells by plan")
     st.subheader("Table by table, the most publishable first")
     names = names_of(chosen)
     listed = kept("fairness publishable", key, lambda: relative.of_tables(*key, names))
     numbers(
         listed,
-        columns_of(listed),
+        column_config(listed, columns_of(listed)),
         "publishable_cells_by_table.csv",
         "Publishable cells by table",
     )
@@ -164,10 +162,11 @@ def one_table(chosen: Forecast, cells: relative.ExpectedCells, coefficient: floa
         st.info(escaped(str(error)))
         return
     st.caption(escaped(relative.of_cells_in_words(frame, coefficient)))
-    values = [name for name in frame.columns if name not in relative.OF_CELLS]
+    attributes = [name for name in frame.columns if name not in relative.OF_CELLS]
+    of_cells = column_config(frame, columns_of(frame[list(relative.OF_CELLS)]))
     numbers(
         frame,
-        dict(zip(values, values, strict=True)) | columns_of(frame[list(relative.OF_CELLS)]),
+        dict(zip(attributes, attributes, strict=True)) | of_cells,
         "publishable_cells.csv",
         "The cells of the table, with their expected counts",
     )

@@ -2,16 +2,16 @@
 
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
-from pages.components.fairness.charts import columns_of, exhibit_with_numbers, with_cell
-from pages.components.shared.charts import listing, numbers
+from pages.components.fairness.charts import chart_with_cell, with_cell
+from pages.components.shared.charts import chart_with_numbers, column_config, listing, numbers
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import fairness, rankings, shadow_prices
 from rpexplore.analysis.forecast import SCHEMES, Forecast
 from rpexplore.figures import shadow_prices as shares
-
-MOST_BARS = 15
+from rpexplore.figures.columns import columns_of
 
 
 def all_tables(chosen: Forecast) -> None:
@@ -27,13 +27,17 @@ def all_tables(chosen: Forecast) -> None:
         with column:
             st.subheader(title)
             shown = frame.drop(columns="margin_95")
-            listing(shown, columns_of(shown), f"The tables that are {title.lower()}")
+            listing(
+                shown,
+                column_config(shown, columns_of(shown)),
+                f"The tables that are {title.lower()}",
+            )
     st.subheader("All tables, the worst off first")
     frame = kept("fairness ranking", (chosen,), lambda: rankings.ranking(chosen, names_of(chosen)))
     frame = with_cell(frame, chosen)
     numbers(
         frame,
-        columns_of(frame),
+        column_config(frame, columns_of(frame)),
         "tables_by_standard_error.csv",
         "All tables, the worst off first",
     )
@@ -59,36 +63,15 @@ def tables_that_decide(chosen: Forecast) -> None:
     left, right = st.columns(2)
     with left:
         st.subheader("Tables")
-        frame = shadow_prices.by_table(chosen)
-        exhibit_with_numbers(
-            shares.bars(frame, "table", what),
-            shadow_prices.first_in_words(frame, "table", what),
-            frame,
-            "shares_of_tables.csv",
-            seen=chosen,
-            alt=f"Share of {what} by table",
-        )
+        _shadow_prices(chosen, shadow_prices.by_table(chosen), "table", what)
     with right:
         st.subheader("By number of attributes")
-        frame = shadow_prices.by_order(chosen)
-        exhibit_with_numbers(
-            shares.bars(frame, "attributes", what),
-            shadow_prices.first_in_words(frame, "attributes", what),
-            frame,
-            "shares_by_order.csv",
-            seen=chosen,
-            alt=f"Share of {what} by number of attributes",
-        )
+        _shadow_prices(chosen, shadow_prices.by_order(chosen), "attributes", what)
     frame = shadow_prices.by_attribute(chosen)
     if frame["tables"].any():
         st.subheader("By attribute")
-        exhibit_with_numbers(
-            shares.bars(frame[:MOST_BARS], "attribute", what),
-            shadow_prices.first_in_words(frame, "attribute", what),
-            frame,
-            "shares_by_attribute.csv",
-            seen=chosen,
-            more="A table counts with each of its attributes."
-            + (f" The first {MOST_BARS} of {len(frame):,}." if len(frame) > MOST_BARS else ""),
-            alt=f"Share of {what} by attribute",
-        )
+        _shadow_prices(chosen, frame, "attribute", what)
+
+
+def _shadow_prices(chosen: Forecast, frame: pd.DataFrame, names: str, what: str) -> None:
+    chart_with_numbers(chart_with_cell(shares.chart(frame, names, what), chosen))

@@ -8,9 +8,34 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from pages.components.shared.session import escaped
-from rpexplore.common.formatting import column_format
+from rpexplore.common.formatting import capitalised, column_format
+from rpexplore.figures.chart import Chart
+from rpexplore.figures.columns import Column
 
 MOST_ROWS = 2000  # of a table that travels whole
+
+
+def chart_with_numbers(chart: Chart, more: str = "") -> None:
+    """A chart with its caption and its numbers to look up; `more` is Markdown for the caption."""
+    st.plotly_chart(chart.figure, alt=chart.alternative_text, config={"displayModeBar": False})
+    st.caption(f"{escaped(chart.caption)} {more}".strip())
+    with st.expander("The numbers of this chart"):
+        columns = column_config(chart.frame, chart.columns)
+        numbers(chart.frame, columns, chart.file, chart.subject)
+
+
+def column_config(frame: pd.DataFrame, columns: Mapping[str, Column]) -> dict[str, Any]:
+    """How to show these columns of a frame."""
+    return {name: _shown(frame[name], column) for name, column in columns.items()}
+
+
+def _shown(values: pd.Series, column: Column) -> Any:
+    heading = capitalised(column.heading)
+    if column.kind == "text":
+        return heading
+    formats = {"count": "localized", "share": "percent"}
+    form = formats[column.kind] if column.kind in formats else column_format(values)
+    return st.column_config.NumberColumn(heading, format=form)
 
 
 def exhibit(figure: go.Figure, sentence: str, alt: str, more: str = "") -> None:

@@ -7,8 +7,10 @@ from rpexplore.analysis import accuracy as standard_errors
 from rpexplore.analysis import workload_grid as workload_grids
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.formatting import capitalised, count_in_words, plural, rounded
-from rpexplore.export.report.section import Attachment, Chart, Numbers, Section, counts
-from rpexplore.figures.accuracy import standard_errors_by_order
+from rpexplore.export.report.section import Attachment, Numbers, Section, counts
+from rpexplore.figures.accuracy import chart_by_order
+from rpexplore.figures.chart import Chart
+from rpexplore.figures.columns import headings
 from rpexplore.planning.losses.constrained import compares_with_targets
 from rpexplore.planning.mechanism.alike import cells_differ
 from rpexplore.planning.plan import Plan
@@ -124,43 +126,16 @@ def _worst_in_words(top: standard_errors.Headline) -> str:
 
 def accuracy_chart(plan: Plan, counted: str) -> Chart:
     """The standard error by number of attributes."""
-    frame = standard_errors.by_order(plan)
     differ = cells_differ(plan.table_variances)
-    sentence = standard_errors.by_order_in_words(frame, counted, cells_differ=differ)
-    boxes = standard_errors.boxes_in_words(frame, cells_differ=differ)
-    words = {
-        "order": "attributes",
-        "tables": "tables",
-        "smallest": "best",
-        "lower_quartile": "a quarter at most",
-        "median": "half at most",
-        "upper_quartile": "three quarters at most",
-        "largest": "worst",
-        "best_table": "best table",
-        "worst_table": "worst table",
-    }
-    return Chart(
-        standard_errors_by_order(frame, counted),
-        caption=f"{sentence} {boxes}".strip(),
-        alt=f"Standard error of a cell by number of attributes. {sentence}",
-        numbers=Numbers(frame, words, "Standard error of a cell by number of attributes"),
-        file="standard_errors_by_order.csv",
-    )
+    return chart_by_order(standard_errors.by_order(plan), counted, cells_differ=differ)
 
 
 def _worst(plan: Plan) -> Numbers:
     frame = standard_errors.of_tables(plan).head(WORST)
-    words = {
-        "table": "table",
-        "cells": "cells",
-        "standard_error": "standard error σ",
-        "margin_95": "± 95 % of the time",
-    }
+    names = ["table", "cells", "standard_error", "margin_95"]
     if "worst_standard_error" in frame:
-        words |= {
-            "best_standard_error": "most accurate cell σ",
-            "worst_standard_error": "least accurate cell σ",
-        }
+        names += ["best_standard_error", "worst_standard_error"]
+    words = headings(names)
     if np.any(plan.workload.weights != 1):
         words["weight"] = "importance"
     if not np.all(np.isnan(plan.workload.targets)):

@@ -1,17 +1,19 @@
 """What a report tells about fairness: who gets which accuracy, and what another rule would give."""
 
+from dataclasses import replace
+
 import pandas as pd
 
 from rpexplore.analysis import accuracy_by_attribute as attributes
-from rpexplore.analysis import distributions, fairness, rankings, shadow_prices
-from rpexplore.analysis import variance_by_size as cell_variances
+from rpexplore.analysis import fairness, rankings, shadow_prices
 from rpexplore.analysis.forecast import SCHEMES, Forecast, plain, scheme_of
-from rpexplore.common.formatting import plural, share_in_words
-from rpexplore.export.report.section import Chart, Numbers, Points, Section, counts
+from rpexplore.export.report.section import Numbers, Points, Section, counts
 from rpexplore.figures import accuracy_by_attribute as attribute_figures
 from rpexplore.figures import distributions as curves
 from rpexplore.figures import shadow_prices as shares
 from rpexplore.figures import variance_by_size as size_figures
+from rpexplore.figures.chart import Chart
+from rpexplore.figures.columns import COLUMNS, Column, headings
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.plan import Plan
@@ -20,19 +22,7 @@ from rpexplore.scenarios.scenario import has_even_totals
 from rpexplore.workload.workload import Workload
 
 OWN = "This plan"
-MOST_LINES = 30  # of attributes, before only the ends are drawn
 BEST = 10
-
-_QUANTILES = {
-    "tables": "tables",
-    "best": "best",
-    "lower_tenth": "a tenth at most",
-    "lower_quartile": "a quarter at most",
-    "median": "half at most",
-    "upper_quartile": "three quarters at most",
-    "upper_tenth": "nine tenths at most",
-    "worst": "worst",
-}
 
 
 def fairness_section(plan: Plan, counted: str) -> Section:
@@ -51,8 +41,8 @@ def fairness_section(plan: Plan, counted: str) -> Section:
         (
             _by_size([own, *schemes], counted),
             *_side_by_side([own, *schemes], counted),
-            _by_order(own, counted),
-            _by_plan([own, *schemes], counted),
+            curves.chart_by_order(own, counted),
+            curves.chart_by_plan([own, *schemes], counted),
             *_by_attribute(own, counted),
             _holders(plan, own),
             _best_off(own),
@@ -95,35 +85,16 @@ def _comparison_in_words(plan: Plan) -> str:
 
 
 def _by_size(compared: list[Forecast], counted: str) -> Chart:
-    many = len(compared[0].workload) > cell_variances.MOST_POINTS
-    frame = (cell_variances.bins if many else cell_variances.points)(compared)
-    sentence = cell_variances.in_words(compared, counted)
-    if many:
-        words = {
-            "plan": "plan",
-            "attributes": "attributes",
-            "cells": "cells, about",
-            "tables": "tables",
-            "standard_error": "standard error σ, about",
-        }
-        numbers = frame.assign(cells=counts(frame["cells"]))
-        mark = "Each mark stands for tables of nearly that size and variance."
-    else:
-        numbers = frame.pivot_table(
-            index="table", columns="plan", values="standard_error", sort=False
-        ).reset_index()
-        numbers.insert(1, "cells", counts(frame["cells"].iloc[: len(numbers)]))
-        words = {"table": "table", "cells": "cells"}
-        words |= {each.name: f"σ, {each.name}" for each in compared}
-        mark = "Each mark is a table."
-    return Chart(
-        size_figures.by_plan(frame, counted),
-        caption=f"{sentence} {mark}",
-        alt=f"Variance of a cell against the number of cells of its table, by plan. {sentence}",
-        numbers=Numbers(numbers, words, "Standard error of a cell by table and plan"),
-        file="cell_variances.csv",
-        title="Accuracy by size of the table",
-    )
+    chart = size_figures.chart_by_plan(compared, counted)
+    if "table" not in chart.frame:
+        return chart
+    # A row a table, with its standard error under each plan.
+    rows = chart.frame.pivot_table(
+        index=["table", "cells"], columns="plan", values="standard_error", sort=False
+    ).reset_index()
+    errors = {forecast.name: Column(f"σ, {forecast.name}") for forecast in compared}
+    columns = {"table": COLUMNS["table"], "cells": COLUMNS["cells"]} | errors
+    return replace(chart, frame=rows, columns=columns)
 
 
 def _side_by_side(compared: list[Forecast], counted: str) -> tuple[Numbers, Points]:
@@ -140,118 +111,22 @@ def _side_by_side(compared: list[Forecast], counted: str) -> tuple[Numbers, Poin
     )
 
 
-def _by_order(own: Forecast, counted: str) -> Chart:
-    frame = distributions.quantiles_by_order(own)
-    sentence = distributions.by_order_in_words(frame, counted)
-    return Chart(
-        curves.shares_of_tables(distributions.curves_by_order(own), counted),
-        caption=sentence,
-        alt="Share of tables with at most so large a standard error, by number of attributes. "
-        f"{sentence}",
-        numbers=Numbers(
-            frame,
-            {"series": "tables of", **_QUANTILES},
-            "Standard error of a cell, by number of attributes",
-        ),
-        file="distribution_by_order.csv",
-        title="How many tables are how accurate",
-    )
-
-
-def _by_plan(compared: list[Forecast], counted: str) -> Chart:
-    frame = distributions.quantiles_by_plan(compared)
-    sentence = distributions.by_plan_in_words(frame, counted)
-    return Chart(
-        curves.shares_of_tables(distributions.curves_by_plan(compared), counted),
-        caption=sentence,
-        alt=f"Share of tables with at most so large a standard error, by plan. {sentence}",
-        numbers=Numbers(
-            frame, {"series": "plan", **_QUANTILES}, "Standard error of a cell, by plan"
-        ),
-        file="distribution_by_plan.csv",
-        title="How many would be under another rule",
-    )
-
-
 def _by_attribute(own: Forecast, counted: str) -> list[Chart]:
     frame = attributes.by_attribute(own)
-    if frame.empty:
-        return []
-    sentence = attributes.in_words(frame, own, counted)
-    drawn, left_out = attributes.ends(frame, MOST_LINES)
-    more = (
-        "Dots are medians, thick lines hold the middle half of the tables, thin lines reach the "
-        "best and the worst."
-    )
-    if left_out:
-        more += f" {plural(left_out, 'attribute')} in between left out; the numbers have all."
-    words = {
-        "attribute": "attribute",
-        "values": "values",
-        "tables": "tables",
-        "smallest": "best",
-        "median": "half at most",
-        "largest": "worst",
-        "worst_table": "worst table",
-    }
-    middle = fairness.unevenness(own).median
-    return [
-        Chart(
-            attribute_figures.standard_errors_by_attribute(drawn, middle, counted),
-            caption=f"{sentence} {more}",
-            alt=f"Standard errors of the tables that contain each attribute. {sentence}",
-            numbers=Numbers(frame, words, "Standard error of a cell, by attribute of the table"),
-            file="standard_errors_by_attribute.csv",
-            title="By attribute",
-        )
-    ]
+    return [] if frame.empty else [attribute_figures.chart(frame, own, counted)]
 
 
 def _holders(plan: Plan, own: Forecast) -> Chart:
     what = shadow_prices.what_is_held(plan.loss, plan.workload)
-    frame = shadow_prices.by_table(own)
-    sentence = shadow_prices.in_words(shadow_prices.holders(own), what)
-    percent = frame.assign(
-        cells=counts(frame["cells"]),
-        share=[share_in_words(share, 3) for share in frame["share"].tolist()],
-    )
-    words = {
-        "table": "table",
-        "cells": "cells",
-        "share": "shadow price",
-        "standard_error": "standard error σ",
-    }
-    words |= _extremes(own)
-    return Chart(
-        shares.bars(frame, "table", what),
-        caption=sentence,
-        alt=f"Share of {what} that tables hold up. {sentence}",
-        numbers=Numbers(percent, words, "Tables with the largest shadow prices"),
-        file="shadow_prices.csv",
-        title="Which tables decide",
-    )
-
-
-def _extremes(own: Forecast) -> dict[str, str]:
-    """The columns of the most and the least accurate cell, where cells differ."""
-    if not own.cells_differ:
-        return {}
-    return {
-        "best_standard_error": "most accurate cell σ",
-        "worst_standard_error": "least accurate cell σ",
-    }
+    chart = shares.chart(shadow_prices.by_table(own), "table", what)
+    return replace(chart, sentence=shadow_prices.in_words(shadow_prices.holders(own), what))
 
 
 def _best_off(own: Forecast) -> Numbers:
     _, best = rankings.worst_and_best(own, BEST)
     frame = pd.DataFrame(best).assign(cells=counts(best["cells"]))
-    words = {
-        "table": "table",
-        "cells": "cells",
-        "standard_error": "standard error σ",
-        "margin_95": "± 95 % of the time",
-        "times_median": "times the median σ",
-    }
-    words |= _extremes(own)
+    names = ["table", "cells", "standard_error", "margin_95", "times_median"]
+    if own.cells_differ:
+        names += ["best_standard_error", "worst_standard_error"]
     note = "The least accurate tables are listed under Accuracy."
-    return Numbers(frame, words, "The most accurate tables", note)
+    return Numbers(frame, headings(names), "The most accurate tables", note)

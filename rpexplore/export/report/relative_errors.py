@@ -2,11 +2,10 @@
 
 from rpexplore.analysis import relative_errors as relative
 from rpexplore.analysis.forecast import Forecast
-from rpexplore.common.formatting import share_in_words
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
-from rpexplore.export.report.section import Chart, Numbers, Section, counts
-from rpexplore.figures.distributions import shares_of_cells
+from rpexplore.export.report.section import Section
+from rpexplore.figures.distributions import chart_of_publishable_cells
 from rpexplore.planning.plan import Plan
 
 WANTED = 0.2  # the coefficient of variation that the chart marks; the curve has all the others
@@ -23,20 +22,6 @@ def relative_errors_section(plan: Plan, expected: ExpectedCounts) -> Section:
     if not cells.held.any():
         return Section(title, (cells.left_out_in_words,))
     frame = relative.by_order(forecast, cells, WANTED)
-    numbers = frame.assign(
-        cells=counts(frame["cells"]),
-        publishable=counts(frame["publishable"]),
-        share=[share_in_words(share, 3) for share in frame["share"].tolist()],
-    )
-    words = {
-        "attributes": "attributes",
-        "tables": "tables",
-        "whole": "tables in full",
-        "none": "tables not at all",
-        "cells": "cells",
-        "publishable": "publishable",
-        "share": "share",
-    }
     return Section(
         title,
         (
@@ -46,13 +31,5 @@ def relative_errors_section(plan: Plan, expected: ExpectedCounts) -> Section:
             "alone, divided by its expected count.",
             *([cells.left_out_in_words] if cells.left_out else []),
         ),
-        (
-            Chart(
-                shares_of_cells(relative.curves(forecast, cells), WANTED),
-                relative.by_order_in_words(frame, WANTED),
-                "Share of publishable cells against the wanted coefficient of variation",
-                Numbers(numbers, words),
-                "publishable_cells_by_order.csv",
-            ),
-        ),
+        (chart_of_publishable_cells(relative.curves(forecast, cells), frame, WANTED),),
     )

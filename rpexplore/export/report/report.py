@@ -29,8 +29,9 @@ from rpexplore.export.report.privacy_label import label
 from rpexplore.export.report.proof import proof, versions
 from rpexplore.export.report.relative_errors import relative_errors_section
 from rpexplore.export.report.schema import all_values, asked, schema
-from rpexplore.export.report.section import Chart, Part, Section
+from rpexplore.export.report.section import Part, Section, numbers_file, numbers_of
 from rpexplore.export.report.targets import targets
+from rpexplore.figures.chart import Chart
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.verification import verify
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -193,6 +194,8 @@ def _environment() -> jinja2.Environment:
     environment.filters["kind"] = lambda part: type(part).__name__
     environment.filters["data_uri"] = _data_uri
     environment.filters["breakable"] = _breakable
+    environment.filters["numbers_of"] = numbers_of
+    environment.filters["numbers_file"] = numbers_file
     environment.filters["css_string"] = _css_string
     return environment
 

@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
-from rpexplore.common.formatting import rounded
+from rpexplore.common.formatting import rounded, share_in_words
+from rpexplore.figures.chart import Chart
 
 _NUMBER = re.compile(r"[-±0-9.,e^% ]*|over 10\^300")
 
@@ -76,30 +76,6 @@ class Numbers:
         return [list(row) for row in zip(*columns, strict=True)]
 
 
-@dataclass(frozen=True, eq=False)
-class Chart:
-    """A figure with what must stand beside every figure: caption, alternative text, numbers.
-
-    title: where the section shows several charts
-    file: of its numbers as CSV, where they are too many rows for a document
-    """
-
-    figure: go.Figure
-    caption: str
-    alt: str
-    numbers: Numbers
-    file: str
-    title: str = ""
-
-    def long_numbers(self, most: int) -> "Attachment | None":
-        """The numbers as a file if they have more rows than `most`."""
-        if len(self.numbers.frame) <= most:
-            return None
-        shown = self.numbers.frame[list(self.numbers.words)]
-        text = shown.to_csv(index=False, lineterminator="\n")
-        return Attachment(self.file, f"The numbers of this chart, {len(shown):,} rows", text)
-
-
 @dataclass(frozen=True)
 class Attachment:
     """A file that the document can hand out, or the sentence on where else to get it."""
@@ -129,8 +105,29 @@ class Section:
     folded: bool = False
 
 
+def numbers_of(chart: Chart) -> Numbers:
+    """The numbers of a chart as a table."""
+    frame = chart.frame.copy()
+    for name, column in chart.columns.items():
+        if column.kind == "count":
+            frame[name] = counts(frame[name].tolist())
+        elif column.kind == "share":
+            frame[name] = [share_in_words(share, 3) for share in frame[name].tolist()]
+    headings = {name: column.heading for name, column in chart.columns.items()}
+    return Numbers(frame, headings, chart.subject)
+
+
+def numbers_file(chart: Chart, most: int) -> Attachment | None:
+    """The numbers of a chart as a file, if they have more rows than `most`."""
+    if len(chart.frame) <= most:
+        return None
+    shown = chart.frame[list(chart.columns)]
+    text = shown.to_csv(index=False, lineterminator="\n")
+    return Attachment(chart.file, f"The numbers of this chart, {len(shown):,} rows", text)
+
+
 def counts(values: Iterable[float]) -> list[str]:
-    """Numbers of cells without decimals; from 10^15 on they are rounded."""
+    """Numbers without decimals; from 10^15 on they are rounded."""
     return [f"{value:,.0f}" if value < 1e15 else rounded(value, 3) for value in values]
 
 

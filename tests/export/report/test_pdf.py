@@ -59,7 +59,7 @@ def test_charts_are_drawn_and_have_alternative_texts(file, groups):
     texts = re.findall(rb"/Alt <([0-9A-F]+)>", file)
     decoded = {bytes.fromhex(text.decode()).decode("utf-16") for text in texts}
     assert decoded
-    assert decoded <= {chart.alt for chart in groups.charts}
+    assert decoded <= {chart.alternative_text for chart in groups.charts}
     # Pages with charts draw hundreds of lines and curves; pages without none.
     assert len(re.findall(rb"(?m) [lc]$", unpacked(file))) > 300
 

@@ -265,11 +265,10 @@ def test_every_chart_has_caption_alternative_text_and_numbers(groups):
     assert [int(attrs["data-chart"]) for attrs in charts] == list(range(len(charts)))
     captions = [text for _, text in groups.all("figcaption")]
     for chart, attrs, caption in zip(contents, charts, captions, strict=True):
-        assert attrs["aria-label"] == chart.alt
-        assert len(chart.alt) > 40
+        assert attrs["aria-label"] == chart.alternative_text
+        assert len(chart.alternative_text) > 40
         assert len(caption) > 20
-        title = chart.numbers.title
-        assert any(title in text for _, text in groups.all("table"))
+        assert any(chart.subject in text for _, text in groups.all("table"))
 
 
 def test_all_tables_are_a_download_that_can_be_planned_again(groups):

@@ -4,7 +4,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from rpexplore.export.report.section import Chart, Numbers, cell_text
+from rpexplore.export.report.section import Numbers, cell_text, numbers_file, numbers_of
+from rpexplore.figures.chart import Chart
+from rpexplore.figures.columns import Column
 
 
 @pytest.mark.parametrize(
@@ -48,9 +50,25 @@ def test_no_rows_are_no_reason_to_fail():
 
 
 def test_long_numbers_become_a_file_with_all_rows():
-    chart = Chart(go.Figure(), "caption", "alt", NUMBERS, "numbers.csv")
-    assert chart.long_numbers(2) is None
-    file = chart.long_numbers(1)
+    columns = {"table": Column("table", "text"), "cells": Column("cells", "count")}
+    chart = Chart(go.Figure(), "subject", "sentence", FRAME, columns, "numbers.csv")
+    assert numbers_file(chart, 2) is None
+    file = numbers_file(chart, 1)
     assert file is not None
     assert file.name == "numbers.csv"
-    assert file.text == "table,cells,error\nage,10,1.5\nsex,2,\n"
+    assert file.text == "table,cells\nage,10\nsex,2\n"
+
+
+def test_numbers_of_a_chart_are_written_by_what_they_are():
+    frame = pd.DataFrame({"name": ["a"], "cells": [1.5e6], "share": [0.12345], "error": [2.0]})
+    columns = {
+        "name": Column("who", "text"),
+        "cells": Column("cells", "count"),
+        "share": Column("share", "share"),
+        "error": Column("standard error σ"),
+    }
+    numbers = numbers_of(Chart(go.Figure(), "subject", "sentence", frame, columns, "a.csv"))
+    assert numbers.title == "subject"
+    headings = [heading for heading, _ in numbers.header]
+    assert headings == ["who", "cells", "share", "standard error σ"]
+    assert numbers.rows == [["a", "1,500,000", "12.3 %", "2.00"]]

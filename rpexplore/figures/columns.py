@@ -1,0 +1,70 @@
+"""What the columns of analyses are called, and what kind of number each holds."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import pandas as pd
+
+Kind: TypeAlias = Literal["text", "count", "share", "number"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """The heading of a column, in lower case, and how its values are to be read."""
+
+    heading: str
+    kind: Kind = "number"
+
+
+COLUMNS = {
+    "plan": Column("plan", "text"),
+    "series": Column("series", "text"),
+    "attributes": Column("attributes", "text"),
+    "attribute": Column("attribute", "text"),
+    "table": Column("table", "text"),
+    "order": Column("attributes", "count"),
+    "values": Column("values", "count"),
+    "cells": Column("cells", "count"),
+    "tables": Column("tables", "count"),
+    "variance": Column("variance"),
+    "standard_error": Column("standard error σ"),
+    "margin_95": Column("± 95 % of the time"),
+    "best_standard_error": Column("most accurate cell σ"),
+    "worst_standard_error": Column("least accurate cell σ"),
+    "cell": Column("cell looked at", "text"),
+    "times_median": Column("times the median"),
+    "best": Column("best"),
+    "smallest": Column("best"),
+    "lower_tenth": Column("best tenth up to"),
+    "lower_quartile": Column("best quarter up to"),
+    "median": Column("half up to"),
+    "upper_quartile": Column("three quarters up to"),
+    "upper_tenth": Column("nine tenths up to"),
+    "worst": Column("worst"),
+    "largest": Column("worst"),
+    "best_table": Column("best table", "text"),
+    "worst_table": Column("worst table", "text"),
+    "share": Column("share", "share"),
+    "share_of_tables": Column("share of the tables", "share"),
+    "coefficient": Column("coefficient of variation", "share"),
+    "publishable": Column("publishable cells", "count"),
+    "whole": Column("tables in full", "count"),
+    "none": Column("tables not at all", "count"),
+    "expected": Column("expected count", "count"),
+    "typical_count": Column("expected in a typical cell", "count"),
+    "relative_error": Column("relative error", "share"),
+    "typical_relative_error": Column("relative error there", "share"),
+    "accurate": Column("accurate enough", "text"),
+}
+_HIDDEN = {"group"}  # orders rows and colours, and says nothing by itself
+
+
+def columns_of(frame: pd.DataFrame) -> dict[str, Column]:
+    """The columns of an analysis that are shown, in their order."""
+    return {str(name): COLUMNS[str(name)] for name in frame.columns if name not in _HIDDEN}
+
+
+def headings(names: Iterable[str]) -> dict[str, str]:
+    """What these columns of analyses are called."""
+    return {name: COLUMNS[name].heading for name in names}
