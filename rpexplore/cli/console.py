@@ -16,7 +16,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from rpexplore.common.write import write_whole
+from rpexplore.common.files import write_whole
 from rpexplore.errors import RpexploreError
 
 PROGRAM = "rpexplore"

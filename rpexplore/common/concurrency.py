@@ -1,11 +1,14 @@
-"""Linear algebra in one thread: the same numbers whatever else the computer does.
+"""Concurrency: linear algebra in one thread, and other work on all processors.
 
 Libraries of linear algebra share a sum among threads, and how many these are changes its last
 digits, from which the rounding of a strategy makes another plan. On the matrices of a plan several
 threads are also slower, by far where other programs run beside.
 """
 
-from collections.abc import Callable
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache, wraps
 from typing import ParamSpec, TypeVar
@@ -14,6 +17,10 @@ from threadpoolctl import ThreadpoolController
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_MOST_WORKERS = 4  # each holds what it works on in memory
 
 
 def one_thread() -> AbstractContextManager:
@@ -35,3 +42,32 @@ def in_one_thread(function: Callable[P, T]) -> Callable[P, T]:
 @cache
 def _controller() -> ThreadpoolController:
     return ThreadpoolController()
+
+
+def workers() -> int:
+    """How many threads `in_order` works with: the processors there are for this process, or 4."""
+    return min(len(os.sched_getaffinity(0)), _MOST_WORKERS)
+
+
+def in_order(
+    function: Callable[[Item], Result], items: Iterable[Item]
+) -> Generator[Result, None, None]:
+    """function(item) of each item, in the order of the items, worked out in threads.
+
+    At most two items for each thread are taken ahead of the results. For work that spends its time
+    outside the interpreter: numpy, pyarrow, the operating system. What goes wrong with an item is
+    raised in its place; when the caller stops taking results, nothing more is begun, and what was
+    begun has ended before this ends.
+    """
+    ahead = 2 * workers()
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(workers()) as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) == ahead:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(cancel_futures=True)

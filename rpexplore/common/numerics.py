@@ -1,8 +1,16 @@
-"""The normal distribution: how many standard errors an interval reaches to either side."""
+"""Numerics: the normal quantile, and conic programs by Clarabel, through CVXPY."""
+
+import warnings
+from typing import TYPE_CHECKING, Any
 
 from scipy.special import ndtri
 
 from rpexplore.errors import WorkloadError
+
+if TYPE_CHECKING:
+    import cvxpy
+
+_TOLERANCE = 1e-10  # that the conic solver is asked for, relative
 
 
 def normal_quantile(confidence: float) -> float:
@@ -12,3 +20,29 @@ def normal_quantile(confidence: float) -> float:
             f"The confidence must lie between 0 and 1, got {confidence}; 0.95 is usual."
         )
     return float(-ndtri((1 - confidence) / 2))
+
+
+def smallest_value(problem: "cvxpy.Problem", *, within: float) -> float | None:
+    """The optimal value of a problem, found to a relative accuracy of `within` at least.
+
+    None if the solver did not get there. The values of the variables and of the constraints' dual
+    variables are then in the problem. Its numbers should be near 1.
+    """
+    import cvxpy
+    from cvxpy.error import DCPError
+
+    names = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
+    reduced: dict[str, Any] = {f"reduced_{name}": within for name in names}
+    with warnings.catch_warnings():
+        # "The solution may be inaccurate": by no more than `within`, or it is not taken.
+        warnings.simplefilter("ignore", UserWarning)
+        # Asked for too much it may lose its way; asked for enough, it stops before.
+        for tolerance in (min(_TOLERANCE, within), within):
+            options = dict.fromkeys(names, tolerance) | reduced
+            try:
+                value = problem.solve(solver=cvxpy.CLARABEL, **options)
+            except (DCPError, cvxpy.SolverError, ValueError):
+                continue
+            if problem.status in (cvxpy.OPTIMAL, cvxpy.OPTIMAL_INACCURATE):
+                return float(value)  # pyright: ignore[reportArgumentType]
+    return None

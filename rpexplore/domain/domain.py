@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from rpexplore.common.exact_numbers import whole_number
-from rpexplore.common.write import write_whole
+from rpexplore.common.files import write_whole
 from rpexplore.domain import codebook
 from rpexplore.domain.attribute import Attribute, Integers
 from rpexplore.errors import DomainError

@@ -15,7 +15,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from rpexplore.common.decimals import Decimals
+from rpexplore.common.exact_numbers import Decimals
 from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.losses.base import Loss

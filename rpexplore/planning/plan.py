@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rpexplore.common.decimals import Decimals
-from rpexplore.common.exact_numbers import Exact, float_at_least
+from rpexplore.common.exact_numbers import Decimals, Exact, float_at_least
+from rpexplore.common.files import write_whole
 from rpexplore.common.formatting import plural, rounded
-from rpexplore.common.write import write_whole
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning import plan_file
 from rpexplore.planning.certificate import Certificate

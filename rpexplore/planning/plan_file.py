@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.common.decimals import Decimals
-from rpexplore.common.exact_numbers import exact_fraction, exact_text
+from rpexplore.common.exact_numbers import Decimals, exact_fraction, exact_text
 from rpexplore.common.json_fields import check_keys, columns, dumps, floats, not_negative
 from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rpexplore.common.files import home_folder
-from rpexplore.common.write import write_whole
+from rpexplore.common.files import home_folder, write_whole
 
 MOST_BYTES = 200_000_000  # on disk; and as many in the process
 _KEY = "key"  # the name in a file under which the key itself is kept

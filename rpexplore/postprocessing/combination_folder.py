@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from rpexplore.common.concurrency import in_order
 from rpexplore.common.exact_numbers import exact_text
-from rpexplore.common.parallel import in_order
 from rpexplore.domain.codebook import attributes_from_schema, schema_from_attributes
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError, RpexploreError

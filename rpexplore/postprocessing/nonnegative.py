@@ -24,8 +24,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from rpexplore.common.concurrency import in_one_thread
-from rpexplore.common.parallel import in_order
+from rpexplore.common.concurrency import in_one_thread, in_order
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.solvers.solution import share_done

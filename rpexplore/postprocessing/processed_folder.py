@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from rpexplore.common.parallel import in_order
+from rpexplore.common.concurrency import in_order
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import answers, asked_by, marginal
 from rpexplore.postprocessing.estimates import Estimates

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from rpexplore.common.exact_numbers import Exact, float_at_least
+from rpexplore.common.files import write_whole
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.common.numerics import normal_quantile
-from rpexplore.common.write import write_whole
 from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import Certificate
 from rpexplore.privacy import conversions as privacy

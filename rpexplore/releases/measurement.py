@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from rpexplore.common.parallel import in_order
+from rpexplore.common.concurrency import in_order
 from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure

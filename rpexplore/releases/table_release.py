@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+from rpexplore.common.concurrency import in_order
 from rpexplore.common.exact_numbers import Exact
-from rpexplore.common.parallel import in_order
 from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import PersonRule, Stamp

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rpexplore.common.files import home_folder
-from rpexplore.common.write import write_whole
+from rpexplore.common.files import home_folder, write_whole
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.project import Study
 

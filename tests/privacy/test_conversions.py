@@ -108,54 +108,7 @@ def sixty_digits():
         yield
 
 
-# --- reading numbers
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (0.1, Fraction(1, 10)),
-        (np.float64(0.1), Fraction(1, 10)),
-        (1e-300, Fraction(1, 10**300)),
-        (5e-324, Fraction(5, 10**324)),
-        (-0.0, Fraction(0)),
-        (3, Fraction(3)),
-        (np.int64(3), Fraction(3)),
-        ("0.5", Fraction(1, 2)),
-        (" 1e-9 ", Fraction(1, 10**9)),
-        ("1/3", Fraction(1, 3)),
-        ("-2.50", Fraction(-5, 2)),
-        ("0e-999999999", Fraction(0)),
-        (Decimal("0.10"), Fraction(1, 10)),
-        (Fraction(2, 7), Fraction(2, 7)),
-        (Fraction(1, 10**500), Fraction(1, 10**500)),
-    ],
-)
-def test_a_number_is_read_as_it_is_written(value, expected):
-    assert exact_fraction(value, "rho") == expected
-    assert type(exact_fraction(value, "rho").numerator) is int
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        *(math.nan, math.inf, -math.inf, "nan", "inf", Decimal("NaN"), Decimal("Infinity")),
-        *(True, False, None, [], 1j, b"1", np.float32(0.1), np.bool_(True)),
-        *("", "abc", "0,5", "1/0", "1/3/5", "1e-9/3", "0x10", "9" * 5000 + "/7"),
-        *("1e-999999999", "1e999999999", Decimal("1e-999999999"), "1e-401", "1e99999999999999999"),
-    ],
-)
-def test_what_is_no_finite_number_is_refused(value):
-    with pytest.raises(BudgetError, match=r"^delta must be a finite number, got .*write it like"):
-        exact_fraction(value, "delta")
-
-
-def test_a_refusal_shows_the_value_and_stays_short():
-    with pytest.raises(BudgetError, match=r"got half; "):
-        exact_fraction("half", "rho")
-    with pytest.raises(BudgetError) as caught:
-        exact_fraction("x" * 10_000, "rho")
-    assert len(str(caught.value)) < 200
+# --- what is refused
 
 
 @pytest.mark.parametrize(

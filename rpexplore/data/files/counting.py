@@ -16,7 +16,7 @@ from math import prod
 
 import numpy as np
 
-from rpexplore.common.parallel import in_order
+from rpexplore.common.concurrency import in_order
 from rpexplore.data.blocks import Block, Places, blocks, maximal, summed_tables
 from rpexplore.data.counts import Counts
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from rpexplore.common.conic import smallest_value
+from rpexplore.common.numerics import smallest_value
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.workload.workload import Workload
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from rpexplore.common.decimals import Decimals
+from rpexplore.common.exact_numbers import Decimals
 from rpexplore.planning.mechanism.closure import Closure
 
 _GUARD_DIGITS = 30

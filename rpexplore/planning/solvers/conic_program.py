@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rpexplore.common.conic import smallest_value
+from rpexplore.common.numerics import smallest_value
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.custom import ConvexLoss
 from rpexplore.planning.mechanism.closure import Closure
