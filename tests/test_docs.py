@@ -10,6 +10,7 @@ DOCS = sorted((ROOT / "docs").glob("*.md"))
 # "docs/mathematics.md §5.1, §5.2", also over the end of a line of a comment.
 CITATION = re.compile(r"docs/([\w-]+\.md)((?:[\s#,;]|and|to)*§\d+(?:\.\d+)*)+")
 SECTION = re.compile(r"§(\d+(?:\.\d+)*)")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (\d+(?:\.\d+)*)\.? ", re.MULTILINE)
 
 
@@ -58,5 +59,23 @@ def test_a_document_numbers_its_sections_once_and_cites_those_it_has(path: Path)
     sections = HEADING.findall(text)
     assert len(sections) == len(set(sections))
     # A section with a paper's short name before it is the paper's: "ReM §3.2, App. F".
+    text = CITATION.sub("", text)
     own = re.sub(r"\b(RP\+?|FFU|ReM|HDMM|PGM|CKS|BW|BV|VR|KOV) §[\d.]+", "", text)
     assert set(SECTION.findall(own)) <= set(sections)
+
+
+def anchors(text: str) -> set[str]:
+    """Of the headings of a document, as its readers' sites make them."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", [ROOT / "README.md", *DOCS], ids=lambda path: path.name)
+def test_every_link_to_a_file_or_a_heading_leads_there(path: Path):
+    text = path.read_text(encoding="utf-8")
+    links = [link for link in LINK.findall(text) if not link.startswith("https://")]
+    for link in links:
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name) if name else path
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), link

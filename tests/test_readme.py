@@ -1,15 +1,19 @@
-"""What the README shows runs as it stands there."""
+"""What README and docs/ show runs as it stands there."""
 
 import re
+import runpy
 import shlex
-import subprocess
-import sys
+import shutil
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import rpexplore as rp
+from rpexplore.cli.main import cli
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_release import Release
@@ -17,123 +21,170 @@ from rpexplore.workload.bases import Hierarchy, Prefix, Windows
 from tests.support.stopped_runs import killed
 
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+RECORDS = 4_000  # of the sample's 50,001: the tests wait for them at every release
+FIVE_COMMANDS = "The whole way in five commands"
+AGGREGATION = "Aggregation: ranges, cumulative counts, groups"
+TARGETS = "Accuracy first: targets"
+QUERIES = "Queries: your own list"
+RECORDS_LIE = "Where the records lie"
+# The sections that show something to run: the verbs of their commands, their pieces of Python.
+RUN = {
+    ("README.md", FIVE_COMMANDS): (["schema", "plan", "show", "verify", "release"], 0),
+    ("README.md", "From Python"): ([], 1),
+    ("docs/guide.md", "Codebook: which values are there?"): (["schema"], 0),
+    ("docs/guide.md", AGGREGATION): (["plan", "show", "release", "answer"], 1),
+    ("docs/guide.md", "Plan: how private, how accurate?"): ([], 1),
+    ("docs/guide.md", TARGETS): (["plan", "show"], 1),
+    ("docs/guide.md", QUERIES): (["queries", "verify", "release"], 1),
+    ("docs/guide.md", "Post-processing"): (["release", "combine", "postprocess", "answer"], 0),
+}
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A folder that looks like a clone where the README's commands write."""
-    (tmp_path / "sample_data").mkdir()
-    for name in ("household.json", "household.csv"):
-        (tmp_path / "sample_data" / name).write_bytes((ROOT / "sample_data" / name).read_bytes())
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+@cache
+def sections(document: str) -> dict[str, str]:
+    """The text below each heading of a document, up to the next heading of any level."""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    parts = re.split(r"^#{2,} (.*)\n", text, flags=re.MULTILINE)[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-def section(heading: str) -> str:
-    (text,) = re.findall(rf"^## {heading}\n(.*?)^## ", README, re.MULTILINE | re.DOTALL)
-    return text
+def commands(document: str, heading: str) -> list[list[str]]:
+    """The arguments of each command of a section."""
+    text = sections(document)[heading].replace("\\\n", " ")
+    return [shlex.split(line) for line in re.findall(r"^    rpexplore (.*)$", text, re.MULTILINE)]
 
 
-def commands_of(heading: str) -> list[str]:
-    text = section(heading).replace("\\\n", " ")
-    return re.findall(r"^    (rpexplore .*)$", text, re.MULTILINE)
+def python(document: str, heading: str) -> list[str]:
+    """The pieces of Python of a section."""
+    pattern = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+    return pattern.findall(sections(document)[heading])
 
 
-def run_commands(heading: str) -> list[str]:
-    """Run the commands of a section, in their order; returns their verbs."""
-    commands = commands_of(heading)
-    for command in commands:
-        program, *arguments = shlex.split(command)
-        run = [str(Path(sys.executable).parent / program), *arguments]
-        subprocess.run(run, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-    return [command.split()[1] for command in commands]
+def run(arguments: list[str]) -> str:
+    """What a command prints, which must succeed."""
+    result = CliRunner().invoke(cli, arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout
 
 
-def run_python(heading: str) -> None:
-    """Run every piece of Python of a section, each by itself."""
-    pieces = re.findall(r"^```python\n(.*?)^```", section(heading), re.MULTILINE | re.DOTALL)
-    assert pieces
-    for code in pieces:
-        subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Iterator[Path]:
+    """A folder that looks like a clone, with fewer records, where the commands write."""
+    folder = tmp_path_factory.mktemp("clone")
+    (folder / "sample_data").mkdir()
+    sample = ROOT / "sample_data"
+    (folder / "sample_data" / "household.json").write_bytes(
+        (sample / "household.json").read_bytes()
+    )
+    lines = (sample / "household.csv").read_text("utf-8").splitlines(keepends=True)
+    text = "".join(lines[: RECORDS + 1])
+    (folder / "sample_data" / "household.csv").write_text(text, "utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield folder
 
 
-def test_the_five_commands(folder):
-    verbs = run_commands("The whole way in five commands")
-    assert verbs == ["schema", "plan", "show", "verify", "release"]
-    release = Release.load(folder / "household-release")
+@pytest.fixture(scope="module")
+def shown(folder) -> Callable[[str, str], Path]:
+    """Runs what a section shows, once, after the five commands; returns the folder."""
+
+    @cache
+    def run_section(document: str, heading: str) -> Path:
+        if heading != FIVE_COMMANDS:
+            run_section("README.md", FIVE_COMMANDS)
+        for arguments in commands(document, heading):
+            run(arguments)
+        for code in python(document, heading):
+            Path("shown.py").write_text(code, "utf-8")
+            runpy.run_path("shown.py", run_name="__main__")
+        return folder
+
+    return run_section
+
+
+def test_every_section_that_shows_something_to_run_is_run():
+    documents = ["README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+    found = {
+        (document, heading): (
+            [arguments[0] for arguments in commands(document, heading)],
+            len(python(document, heading)),
+        )
+        for document in documents
+        for heading in sections(document)
+    }
+    runnable = {section: what for section, what in found.items() if what != ([], 0)}
+    assert runnable.pop(("docs/guide.md", RECORDS_LIE)) == (["release", "release"], 0)
+    assert runnable == RUN
+
+
+@pytest.mark.parametrize(("document", "heading"), RUN)
+def test_a_section_runs(shown, document, heading):
+    shown(document, heading)
+
+
+def test_the_five_commands(shown):
+    release = Release.load(shown("README.md", FIVE_COMMANDS) / "household-release")
     people = release.table(())
     assert len(people) == 1
-    assert abs(people["value"][0] - 50_001) < 7 * people["standard_error"][0]
+    assert abs(float(people["value"].iloc[0]) - RECORDS) < 7 * float(
+        people["standard_error"].iloc[0]
+    )
 
 
-def test_the_python_code(folder):
-    run_python("From Python")
-    assert (folder / "all-three-way.json").exists()
+def test_the_python_code(shown):
+    assert (shown("README.md", "From Python") / "all-three-way.json").exists()
 
 
-def test_ranges_and_groups(folder):
-    verbs = run_commands("Ranges, running totals and groups")
-    assert verbs == ["plan", "show", "release", "answer"]
-    released = Release.load(folder / "asked-release")
+def test_ranges_and_groups(shown):
+    released = Release.load(shown("docs/guide.md", AGGREGATION) / "asked-release")
     bases = dict(
         zip(released.plan.workload.domain.names, released.plan.workload.bases, strict=True)
     )
     assert bases["age"] == (Prefix(), Windows(5))
     assert bases["region"] == (Hierarchy(),)
     everybody = released.table("region").iloc[0]  # the first node of a hierarchy
-    assert abs(everybody["value"] - 50_001) < 7 * everybody["standard_error"]
-    run_python("Ranges, running totals and groups")
+    assert abs(everybody["value"] - RECORDS) < 7 * everybody["standard_error"]
 
 
-def test_after_the_noise(folder):
-    run_commands("The whole way in five commands")
-    verbs = run_commands("After the noise")
-    assert verbs == ["release", "combine", "postprocess", "answer"]
-    assert (folder / "published" / "manifest.json").exists()
+def test_postprocessing(shown):
+    assert (shown("docs/guide.md", "Post-processing") / "published" / "manifest.json").exists()
 
 
-def test_where_the_records_lie(folder):
+def test_targets(shown):
+    plan = rp.Plan.load(shown("docs/guide.md", TARGETS) / "accurate.json")
+    musts = plan.workload.musts
+    assert np.count_nonzero(musts) == 2
+    assert np.all(plan.worst_standard_errors[musts] <= plan.workload.targets[musts] * (1 + 1e-9))
+
+
+def test_lists_of_queries(shown):
+    folder = shown("docs/guide.md", QUERIES)
+    assert np.all(QueryPlan.load(folder / "queries.json").met)
+    answers = QueryRelease.load(folder / "queries-release").answers
+    assert answers["name"].tolist() == ["adults", "young women", "everybody"]
+
+
+def test_where_the_records_lie(folder, tmp_path, monkeypatch):
     """The dry run as it stands there; what resumes is shown on a run that was stopped."""
+    shutil.copytree(folder / "sample_data", tmp_path / "sample_data")
+    monkeypatch.chdir(tmp_path)
     plan = rp.plan(
         rp.Workload.all_up_to(rp.Domain.load("sample_data/household.json"), 1),
         loss=rp.SumOfVariances(),
         budget=rp.Budget(rho=1),
     )
     plan.save("plan.json")
-    dry, finish = commands_of("Where the records lie")
-    program = str(Path(sys.executable).parent / "rpexplore")
-    found = subprocess.run(
-        [program, *shlex.split(dry)[1:]], check=True, capture_output=True, text=True
-    )
-    assert "nothing was charged" in found.stdout
+    dry, finish = commands("docs/guide.md", RECORDS_LIE)
+    assert "nothing was charged" in run(dry)
     assert not Path("checked").exists()
-    output = shlex.split(finish)[-1]
+    output = finish[-1]
     table = "rpexplore.releases.table_folder.FolderWriter.table"
     killed(table, 3, "plan.json", "sample_data/household.csv", output)
-    subprocess.run([program, *shlex.split(finish)[1:]], check=True, stdout=subprocess.DEVNULL)
+    run(finish)
     assert Release.load(output).plan.sha256 == plan.sha256
 
 
-def test_the_codebook_is_one(folder):
-    from rpexplore import Domain
-
-    (text,) = re.findall(r"^```json\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-    assert Domain.parse(text, "codebook.json").sizes.tolist() == [2, 20, 3]
-
-
-def test_targets(folder):
-    assert run_commands("Accuracy first: targets") == ["plan", "show"]
-    plan = rp.Plan.load(folder / "accurate.json")
-    musts = plan.workload.musts
-    assert np.count_nonzero(musts) == 2
-    assert np.all(plan.worst_standard_errors[musts] <= plan.workload.targets[musts] * (1 + 1e-9))
-    run_python("Accuracy first: targets")
-
-
-def test_lists_of_queries(folder):
-    verbs = run_commands("Your own list of queries")
-    assert verbs == ["queries", "verify", "release"]
-    assert np.all(QueryPlan.load(folder / "queries.json").met)
-    answers = QueryRelease.load(folder / "queries-release").answers
-    assert answers["name"].tolist() == ["adults", "young women", "everybody"]
+def test_the_codebook_is_one():
+    text = sections("docs/formats.md")["Codebooks"]
+    (codebook,) = re.findall(r"^```json\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert rp.Domain.parse(codebook, "codebook.json").sizes.tolist() == [2, 20, 3]
