@@ -16,7 +16,7 @@ from rpexplore.analysis.cell_blocks import Blocks, TableNoise
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
-from rpexplore.planning.mechanism.alike import are_same
+from rpexplore.planning.mechanism.table_variances import are_same
 from rpexplore.workload.bases import Hierarchy, Own, Ranges
 from rpexplore.workload.query_matrix import Questions, questions
 from rpexplore.workload.table_titles import name_as_asked, titles

@@ -9,9 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from rpexplore.planning.losses.base import WEIGHTINGS, Loss, MaxVariance, SumOfVariances
-from rpexplore.planning.mechanism.alike import cells_differ
 from rpexplore.planning.mechanism.cell_variances import Cells
-from rpexplore.planning.mechanism.table_variances import CELLS, TableVariances
+from rpexplore.planning.mechanism.table_variances import CELLS, TableVariances, cells_differ
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget

@@ -10,7 +10,7 @@ import pandas as pd
 from rpexplore.analysis.accuracy import headline
 from rpexplore.analysis.budget_units import DELTAS, in_unit, stated_delta
 from rpexplore.common.formatting import capitalised, count_in_words, plural, rounded
-from rpexplore.planning.mechanism.alike import SAME, cells_differ
+from rpexplore.planning.mechanism.table_variances import SAME, cells_differ
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.table_titles import in_short, titles

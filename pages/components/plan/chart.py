@@ -6,7 +6,7 @@ from pages.components.shared.charts import chart_with_numbers
 from pages.components.shared.session import current, escaped
 from rpexplore.analysis import accuracy
 from rpexplore.figures.accuracy import chart_by_order
-from rpexplore.planning.mechanism.alike import cells_differ
+from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.verification import guarantee
 

@@ -10,7 +10,7 @@ from rpexplore.analysis import target_curves as targets
 from rpexplore.analysis.budget_units import stated_delta
 from rpexplore.errors import RpexploreError
 from rpexplore.figures import budget_curves as figures
-from rpexplore.planning.mechanism.alike import cells_differ
+from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.optimum import Optimum
 
 HERE = "target curves"

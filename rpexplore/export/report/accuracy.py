@@ -12,7 +12,7 @@ from rpexplore.figures.accuracy import chart_by_order
 from rpexplore.figures.chart import Chart
 from rpexplore.figures.columns import headings
 from rpexplore.planning.losses.constrained import compares_with_targets
-from rpexplore.planning.mechanism.alike import cells_differ
+from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.plan import Plan
 
 WORST = 20

@@ -9,7 +9,7 @@ from rpexplore.analysis.budget_units import plain
 from rpexplore.common.formatting import plural, rounded, small
 from rpexplore.domain.provenance import found_in_words
 from rpexplore.export.report.section import Beside, Facts, Numbers, Points, Section
-from rpexplore.planning.mechanism.alike import cells_differ
+from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.detection import most_detected
 

@@ -11,7 +11,7 @@ from rpexplore.errors import BudgetError
 from rpexplore.export.report.section import Numbers, Section
 from rpexplore.planning.losses.base import MaxVariance
 from rpexplore.planning.losses.constrained import MustsFirst
-from rpexplore.planning.mechanism.alike import cells_differ
+from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.minimum_budget import reach
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.workload_request import WorkloadRequest

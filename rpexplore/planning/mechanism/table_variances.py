@@ -9,6 +9,8 @@ from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.workload.workload import Workload
 
+# Standard errors that differ by no more than this factor are the same, as far as anybody notices.
+SAME = 1.005
 # Which cell of a table is looked at, in words.
 CELLS = {
     "mean": "a typical cell",
@@ -62,3 +64,15 @@ class TableVariances:
         errors = np.sqrt(self.at(cell))
         errors.setflags(write=False)
         return errors
+
+
+def are_same(low: float, high: float) -> bool:
+    """Whether nobody would notice how much larger the second standard error is."""
+    return high <= low * SAME
+
+
+def cells_differ(variances: TableVariances) -> bool:
+    """Whether some table's cells differ noticeably in accuracy."""
+    if variances.worst is variances.best:  # marginals
+        return False
+    return bool(np.any(variances.worst > variances.best * SAME**2))
