@@ -22,6 +22,8 @@ from collections.abc import Callable
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 
+import numpy as np
+
 from rpexplore.common.exact_numbers import Exact, exact_fraction, float_at_least, shown
 from rpexplore.common.formatting import rounded, small
 from rpexplore.errors import BudgetError
@@ -168,6 +170,39 @@ def rho_from_epsilon_delta(epsilon: Exact, delta: Exact) -> Fraction:
         return Fraction(+rho)
 
 
+def guarantees(rho: Fraction, stated_delta: Fraction | None) -> list[str]:
+    """The (ε, δ) that follow from ρ, as text, ε rounded up: the stated δ first, if there is one."""
+    deltas = [*([] if stated_delta is None else [stated_delta]), *_USUAL_DELTAS]
+    return [
+        f"ε = {rounded(epsilon_from_rho(rho, delta), 5, 'up')} at δ = {small(delta)}"
+        for delta in dict.fromkeys(deltas)
+    ]
+
+
+# --- what follows for membership inference
+
+_EPSILONS = np.geomspace(1e-4, 100.0, 150).tolist()
+
+
+def max_true_positive_rate(rho: Exact, false_positive_rate: float) -> float:
+    """The largest share of those in the data whom any test of a release could recognise.
+
+    false_positive_rate: the share of those not in the data whom the test takes to be in it
+
+    A release that is (epsilon, delta)-DP allows e^epsilon · false_positive_rate + delta at most,
+    and, with the roles of the two changed, 1 − e^−epsilon (1 − delta − false_positive_rate) at most
+    (Kairouz, Oh, Viswanath: The Composition Theorem for Differential Privacy, ICML 2015, Thm. 2.1).
+    Of rho this holds for every epsilon and its delta(epsilon), so the smallest of some is a bound:
+    a coarse choice costs tightness, never validity.
+    """
+    rate = 1.0
+    for epsilon in _EPSILONS:
+        delta, factor = delta_from_rho(rho, epsilon), math.exp(epsilon)
+        swapped = 1 - (1 - delta - false_positive_rate) / factor
+        rate = min(rate, factor * false_positive_rate + delta, swapped)
+    return float(rate)
+
+
 # --- numbers
 
 
@@ -215,12 +250,3 @@ def _slack(terms: list[Decimal], allowance: Decimal) -> Decimal:
 
 def _decimal(value: Fraction) -> Decimal:
     return Decimal(value.numerator) / Decimal(value.denominator)
-
-
-def guarantees(rho: Fraction, stated_delta: Fraction | None) -> list[str]:
-    """The (ε, δ) that follow from ρ, as text, ε rounded up: the stated δ first, if there is one."""
-    deltas = [*([] if stated_delta is None else [stated_delta]), *_USUAL_DELTAS]
-    return [
-        f"ε = {rounded(epsilon_from_rho(rho, delta), 5, 'up')} at δ = {small(delta)}"
-        for delta in dict.fromkeys(deltas)
-    ]

@@ -13,6 +13,7 @@ import opendp.prelude as dp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from rpexplore.errors import BudgetError
 from rpexplore.privacy import conversions as privacy
@@ -20,6 +21,7 @@ from rpexplore.privacy.conversions import (
     delta_from_rho,
     epsilon_from_rho,
     exact_fraction,
+    max_true_positive_rate,
     mu_from_privacy_cost,
     privacy_cost_from_mu,
     privacy_cost_from_rho,
@@ -305,3 +307,30 @@ def test_the_claim_is_never_below_the_continuous_curve(mu, delta):
     rho = rho_from_privacy_cost(privacy_cost_from_mu(mu))
     claim = epsilon_from_rho(rho, delta)
     assert continuous_delta(mu, claim) <= delta
+
+
+# --- membership inference
+
+
+@pytest.mark.parametrize("rho", ["0.0001", "0.01", "0.1", "0.5", "2"])
+@pytest.mark.parametrize("false_positive_rate", [0.001, 0.05, 0.3])
+def test_no_test_of_continuous_noise_does_better(rho, false_positive_rate):
+    """Continuous Gaussian noise is ρ-zCDP: the best test against it keeps within the bound."""
+    mu = mu_from_privacy_cost(privacy_cost_from_rho(rho))
+    best_test = norm.cdf(norm.ppf(false_positive_rate) + mu)
+    bound = max_true_positive_rate(rho, false_positive_rate)
+    assert best_test <= bound <= 1
+    # The conversion from ρ is not tight, but far from empty while there is privacy left.
+    assert bound <= max(2.5 * best_test, 1.5 * false_positive_rate)
+
+
+def test_without_privacy_loss_guessing_is_all():
+    assert max_true_positive_rate("1e-12", 0.05) == pytest.approx(0.05, rel=1e-3)
+
+
+def test_more_budget_can_only_give_away_more():
+    bounds = [
+        max_true_positive_rate(rho, 0.05) for rho in ("0.001", "0.01", "0.1", "1", "10", "100")
+    ]
+    assert bounds == sorted(bounds)
+    assert bounds[-1] == pytest.approx(1)

@@ -11,7 +11,7 @@ from rpexplore.domain.provenance import found_in_words
 from rpexplore.export.report.section import Beside, Facts, Numbers, Points, Section
 from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.plan import Plan
-from rpexplore.privacy.detection import most_detected
+from rpexplore.privacy.conversions import max_true_positive_rate
 
 DELTAS = (Fraction(1, 10**5), Fraction(1, 10**6), Fraction(1, 10**9), Fraction(1, 10**12))
 FALSE_ALARMS = Fraction(1, 20)
@@ -155,7 +155,7 @@ def _factor(epsilon: float) -> str:
 def _in_plain_words(plan: Plan) -> list[str]:
     delta = plan.budget.stated_delta or DELTAS[1]
     one = "one record" if plan.budget.max_records_per_person is None else "one person"
-    detected = most_detected(plan.rho, float(FALSE_ALARMS))
+    detected = max_true_positive_rate(plan.rho, float(FALSE_ALARMS))
     return [
         f"Whatever the tables show, the chance of it with {one} in the data is at most "
         f"{_factor(plan.epsilon(delta))} times the chance without, plus {small(delta)}; and the "
