@@ -7,24 +7,21 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from rpexplore.export.bundle import report_of
-from tests.export.scenarios import SCENARIOS
+from tests.export.reports import html_of
 
 
-@pytest.fixture(scope="module", params=["groups", "hostile"])
-def report(request, tmp_path_factory) -> Path:
-    scenario = SCENARIOS[request.param]
-    path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(report_of(scenario.plan(), scenario), encoding="utf-8")
-    return path
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("report")
 
 
 @pytest.fixture
-def opened(browser: Browser, report: Path, request) -> Iterator[Page]:
+def opened(browser: Browser, folder: Path, request) -> Iterator[Page]:
     """The report, open; at the end nothing may have been asked of anybody, or gone wrong."""
-    context = browser.new_context(
-        viewport={"width": 1000, "height": 900}, color_scheme=getattr(request, "param", "light")
-    )
+    name, scheme = getattr(request, "param", ("groups", "light"))
+    report = folder / f"{name}.html"
+    report.write_text(html_of(name), encoding="utf-8")
+    context = browser.new_context(viewport={"width": 1000, "height": 900}, color_scheme=scheme)
     page = context.new_page()
     asked: list[str] = []
     told: list[str] = []
@@ -40,6 +37,7 @@ def opened(browser: Browser, report: Path, request) -> Iterator[Page]:
     assert not told
 
 
+@pytest.mark.parametrize("opened", [("groups", "light"), ("hostile", "light")], indirect=True)
 def test_every_chart_is_drawn_within_its_column(opened):
     charts = opened.locator("[data-chart]")
     assert charts.count() >= 4
@@ -48,7 +46,7 @@ def test_every_chart_is_drawn_within_its_column(opened):
     assert opened.evaluate("document.documentElement.scrollWidth") <= 1000
 
 
-@pytest.mark.parametrize("opened", ["light", "dark"], indirect=True)
+@pytest.mark.parametrize("opened", [("groups", "light"), ("groups", "dark")], indirect=True)
 def test_charts_have_the_colours_of_the_page(opened):
     text = opened.locator(".chart text").first
     colours = text.evaluate(
@@ -57,7 +55,7 @@ def test_charts_have_the_colours_of_the_page(opened):
     assert colours[0] == colours[1]
 
 
-@pytest.mark.parametrize("opened", ["light", "dark"], indirect=True)
+@pytest.mark.parametrize("opened", [("hostile", "light"), ("groups", "dark")], indirect=True)
 def test_no_serious_accessibility_finding(opened):
     for details in opened.locator("details").all():
         details.evaluate("node => { node.open = true }")
@@ -70,6 +68,7 @@ def test_no_serious_accessibility_finding(opened):
     assert not serious, "\n".join(serious)
 
 
+@pytest.mark.parametrize("opened", [("hostile", "light")], indirect=True)
 def test_it_fits_a_telephone(opened):
     opened.set_viewport_size({"width": 390, "height": 800})
     opened.wait_for_timeout(500)
@@ -90,7 +89,7 @@ def test_it_prints_with_everything_open(opened):
     assert opened.evaluate(closed) > 0
 
 
-@pytest.mark.parametrize("opened", ["dark"], indirect=True)
+@pytest.mark.parametrize("opened", [("groups", "dark")], indirect=True)
 def test_charts_are_printed_dark_on_white_also_from_a_dark_screen(opened):
     # Browsers announce the print before they change the media.
     opened.evaluate("dispatchEvent(new Event('beforeprint'))")

@@ -2,10 +2,22 @@
 
 import pytest
 
+import rpexplore as rp
 from rpexplore.scenarios.scenario import Scenario
+from tests.export.reports import plan_of
 from tests.export.scenarios import SCENARIOS
 
 
 @pytest.fixture(params=SCENARIOS, ids=str)
-def scenario(request) -> Scenario:
-    return SCENARIOS[request.param]
+def name(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def scenario(name) -> Scenario:
+    return SCENARIOS[name]
+
+
+@pytest.fixture
+def plan(name) -> rp.Plan:
+    return plan_of(name)

@@ -9,7 +9,6 @@ import re
 import socket
 import time
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -19,58 +18,13 @@ import pytest
 import rpexplore as rp
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import PlanError
-from rpexplore.export.report.report import Report, html, report
+from rpexplore.export.bundle import contents_of
+from rpexplore.export.report.report import html, report
 from rpexplore.export.report.section import Facts, Numbers
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.workload.table_text import workload_from_csv
+from tests.export.reports import Page, html_of, page_of, plan_of, report_of
 from tests.export.scenarios import HOSTILE, SCENARIOS, survey
-
-VOID = {"meta", "link", "img", "br", "wbr", "hr", "input"}
-
-
-class Page(HTMLParser):
-    """A document as a list of (tag, attributes, text inside), which must be well nested."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.elements: list[tuple[str, dict[str, str], list[str]]] = []
-        self._open: list[int] = []
-        self.feed(text)
-        self.close()
-        assert not self._open
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, {key: value or "" for key, value in attrs}, []))
-        if tag not in VOID:
-            self._open.append(len(self.elements) - 1)
-
-    def handle_endtag(self, tag):
-        assert self.elements[self._open.pop()][0] == tag
-
-    def handle_data(self, data):
-        for place in self._open:
-            self.elements[place][2].append(data)
-
-    def all(self, tag: str) -> list[tuple[dict[str, str], str]]:
-        return [(attrs, "".join(text)) for each, attrs, text in self.elements if each == tag]
-
-    @property
-    def text(self) -> str:
-        """What a reader sees: everything but scripts and styles."""
-        hidden = {text for tag in ("script", "style") for _, text in self.all(tag)}
-        body = next(text for tag, _, text in self.elements if tag == "body")
-        return " ".join(" ".join(part for part in body if part not in hidden).split())
-
-
-def page_of(name: str) -> Page:
-    scenario = SCENARIOS[name]
-    return Page(
-        html(
-            report(
-                scenario.plan(), name=scenario.name, note=scenario.note, counted=scenario.counted
-            )
-        )
-    )
 
 
 @pytest.fixture(scope="module")
@@ -83,27 +37,21 @@ def groups() -> Page:
     return page_of("groups")
 
 
-def made(name: str) -> Report:
-    scenario = SCENARIOS[name]
-    return report(scenario.plan(), name=scenario.name, note=scenario.note)
-
-
 # ---- what it says
 
 
-def test_every_scenario_has_a_report_that_reads_well(scenario):
-    page = Page(html(report(scenario.plan(), counted=scenario.counted)))
-    assert "nan" not in page.text
-    assert "None" not in re.sub(r"None( is added|, as long)", "", page.text)
-    assert not re.search(
-        r"[{}]\s|\bTrue\b|\bFalse\b|\bFraction\b|\bnp\.", page.text.split("Appendix")[0]
-    )
+def test_every_scenario_has_a_report_that_reads_well(name):
+    # Without the braces that are in names and values themselves.
+    text = re.sub(r"\{(braces|x)\}", "", page_of(name).text)
+    assert "nan" not in text
+    assert "None" not in re.sub(r"None( is added|, as long)", "", text)
+    assert not re.search(r"[{}]\s|\bTrue\b|\bFalse\b|\bFraction\b|\bnp\.", text)
 
 
 def test_the_first_thing_is_the_label(groups):
     headings = [text for tag in ("h1", "h2") for _, text in groups.all(tag)]
     assert headings[:2] == ["Scenario 1", "Privacy label"]
-    plan = SCENARIOS["groups"].plan()
+    plan = plan_of("groups")
     assert plan.sha256 in groups.text
     assert "ρ = 0.1 of zero-concentrated differential privacy" in groups.text
 
@@ -117,10 +65,10 @@ def test_sections_are_listed_and_numbered(groups):
 
 
 def test_the_numbers_are_those_of_the_plan():
-    plan = SCENARIOS["groups"].plan()
+    plan = plan_of("groups")
     (worst,) = (
         part
-        for section in report(plan).sections
+        for section in report_of("groups").sections
         for part in section.parts
         if isinstance(part, Numbers) and "least accurate first" in part.title
     )
@@ -131,7 +79,7 @@ def test_the_numbers_are_those_of_the_plan():
 
 def test_targets_that_are_missed_are_told_with_what_they_would_take():
     scenario = SCENARIOS["targets"]
-    plan = scenario.plan()
+    plan = plan_of("targets")
     text = page_of("targets").text
     met = int(np.sum(plan.standard_errors <= plan.workload.targets))
     assert f"{met} of {len(plan.workload)} targets are met." in text
@@ -148,12 +96,12 @@ def test_without_targets_it_says_so():
 
 
 def test_what_verify_finds_is_in_it(groups):
-    for check in rp.verify(SCENARIOS["groups"].plan()).checks:
+    for check in rp.verify(plan_of("groups")).checks:
         assert check.finding in groups.text
 
 
 def test_a_plan_that_does_not_hold_is_not_reported_on():
-    plan = SCENARIOS["up to"].plan()
+    plan = plan_of("up to")
     half = plan.variances * 0.5
     wrong = replace(plan, table_variances=TableVariances(half, half, half))
     with pytest.raises(PlanError, match="does not hold what it claims"):
@@ -161,7 +109,7 @@ def test_a_plan_that_does_not_hold_is_not_reported_on():
 
 
 def test_every_value_of_every_attribute_is_listed():
-    appendix = made("up to").sections[-1].parts[0]
+    appendix = report_of("up to").sections[-1].parts[0]
     assert isinstance(appendix, Facts)
     texts = {name: sentences[0] for name, sentences in appendix.rows}
     assert texts["region"] == "; ".join(f"R{i:02}" for i in range(12))
@@ -208,8 +156,8 @@ def test_the_checklist_has_every_point_of_the_guidelines(groups):
 
 
 def test_the_same_plan_gives_the_same_report():
-    plan = SCENARIOS["groups"].plan()
-    assert html(report(plan)) == html(report(rp.Plan.parse(plan.text)))
+    scenario, again = SCENARIOS["groups"], rp.Plan.parse(plan_of("groups").text)
+    assert html(contents_of(again, scenario)) == html_of("groups")
 
 
 def test_it_names_nothing_of_this_machine(groups):
@@ -255,12 +203,12 @@ def test_hostile_names_are_shown_and_do_nothing(hostile):
         assert " ".join(name.split()) in hostile.text
     (figures,) = (text for attrs, text in hostile.all("script") if "type" in attrs)
     assert "<" not in figures
-    assert len(json.loads(figures)) == len(made("hostile").charts)
+    assert len(json.loads(figures)) == len(report_of("hostile").charts)
 
 
 def test_every_chart_has_caption_alternative_text_and_numbers(groups):
     charts = [attrs for attrs, _ in groups.all("div") if attrs.get("role") == "img"]
-    contents = made("groups").charts
+    contents = report_of("groups").charts
     assert len(charts) == len(contents) >= 5
     assert [int(attrs["data-chart"]) for attrs in charts] == list(range(len(charts)))
     captions = [text for _, text in groups.all("figcaption")]
@@ -274,7 +222,7 @@ def test_every_chart_has_caption_alternative_text_and_numbers(groups):
 def test_all_tables_are_a_download_that_can_be_planned_again(groups):
     (link,) = (attrs for attrs, _ in groups.all("a") if attrs.get("download") == "tables.csv")
     text = base64.b64decode(link["href"].partition("base64,")[2]).decode()
-    plan = SCENARIOS["groups"].plan()
+    plan = plan_of("groups")
     read = workload_from_csv(plan.workload.domain, text, "tables.csv")
     assert np.array_equal(read.weights, plan.workload.weights)
     frame = pd.read_csv(io.StringIO(text))
@@ -300,7 +248,7 @@ def test_a_table_of_very_many_cells_has_a_report():
 
 
 def test_very_many_tables_fit_into_one_report():
-    domain = rp.Domain.from_sizes({f"a{i:02}": 10 for i in range(100)})
+    domain = rp.Domain.from_sizes({f"a{i:02}": 10 for i in range(60)})
     workload = rp.Workload.all_up_to(domain, 3).with_weights({("a00", "a01"): 3.0})
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
     start = time.perf_counter()
@@ -308,7 +256,7 @@ def test_very_many_tables_fit_into_one_report():
     assert time.perf_counter() - start < 60  # a few seconds where nothing else is running
     assert len(text.encode()) < 8_000_000
     page = Page(text)
-    assert "The list of all 166,751 tables is too long for this document" in page.text
+    assert "The list of all 36,051 tables is too long for this document" in page.text
     assert not [attrs for attrs, _ in page.all("a") if attrs.get("download") == "tables.csv"]
 
 

@@ -12,7 +12,7 @@ from rpexplore.export.report.schema import asked
 from rpexplore.export.report.section import Numbers
 from rpexplore.scenarios.table_settings import TableSetting
 from tests.analysis import bases
-from tests.export.scenarios import SCENARIOS
+from tests.export.reports import html_of, report_of
 
 SCENARIO = bases.scenario().with_settings([TableSetting(("age",), target=0.01)])
 
@@ -46,10 +46,11 @@ def test_it_says_how_each_attribute_is_asked_and_measured(plan, made):
 
 
 def test_marginals_have_no_such_section():
-    made = report(SCENARIOS["up to"].plan())
-    assert "How attributes are asked" not in [each.heading for each in made.sections]
-    assert "ResidualPlanner+" not in html(made)
-    assert "least accurate cell" not in html(made)
+    assert "How attributes are asked" not in [
+        section.heading for section in report_of("up to").sections
+    ]
+    assert "ResidualPlanner+" not in html_of("up to")
+    assert "least accurate cell" not in html_of("up to")
 
 
 def test_the_label_and_the_checklist_do_not_tell_what_holds_of_marginals_only(made):

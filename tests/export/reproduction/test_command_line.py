@@ -1,11 +1,8 @@
 """The command lines: run by a shell, they make the very plan, and a report of it."""
 
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
 from typer.testing import CliRunner
 
 import rpexplore as rp
@@ -15,6 +12,7 @@ from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.custom_basis_files import own_files
 from rpexplore.releases.table_release import Release
 from rpexplore.scenarios.scenario import Scenario
+from tests.export.reports import plan_of
 from tests.export.scenarios import SCENARIOS
 
 
@@ -56,43 +54,17 @@ def test_targets_are_written_as_typed():
     ]
 
 
-def test_the_plan_is_made_again_to_the_byte(scenario, tmp_path, monkeypatch):
+def test_the_plan_is_made_again_to_the_byte(scenario, plan, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    plan = scenario.plan()
     export_to(tmp_path, plan)
     done = CliRunner().invoke(cli, verb(lines_of(plan, scenario), "plan"))
     assert done.exit_code == 0, done.output
     assert Path("made.json").read_bytes() == plan.text.encode()
 
 
-@pytest.mark.parametrize("name", ["hostile", "at most cells", "hostile askings"])
-def test_a_shell_runs_them_all(name, tmp_path):
-    scenario = SCENARIOS[name]
-    plan = scenario.plan()
-    export_to(tmp_path, plan)
-    text = lines_of(plan, scenario)
-    script, _, release = text.partition("# Run the release")
-    bin_folder = Path(sys.executable).parent
-    done = subprocess.run(
-        ["sh", "-eu", "-c", script],
-        cwd=tmp_path,
-        env={"PATH": f"{bin_folder}:/usr/bin:/bin", "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "made.json").read_bytes() == plan.text.encode()
-    assert scenario.counted.replace("<", "&lt;").replace(">", "&gt;") in (
-        tmp_path / "made.html"
-    ).read_text("utf-8")
-    assert "PATH/TO/records.csv" in release
-
-
 def test_the_release_line_runs_the_release(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    scenario = SCENARIOS["listed"]
-    plan = scenario.plan()
+    scenario, plan = SCENARIOS["listed"], plan_of("listed")
     export_to(tmp_path, plan)
     rows = [f"{5 * i % 100},{'FM'[i % 2]},R{i % 12:02},{10 * i},only" for i in range(60)]
     Path("my records.csv").write_text("\n".join(["age,sex,region,income,one", *rows]))
@@ -104,8 +76,7 @@ def test_the_release_line_runs_the_release(tmp_path, monkeypatch):
 
 def test_short_wishes_are_options_and_long_ones_a_file():
     def plan_line(name: str) -> list[str]:
-        scenario = SCENARIOS[name]
-        return verb(lines_of(scenario.plan(), scenario), "plan")
+        return verb(lines_of(plan_of(name), SCENARIOS[name]), "plan")
 
     assert plan_line("up to")[2:4] == ["--up-to", "2"]
     assert plan_line("of order")[2:4] == ["--of-order", "2"]
@@ -138,5 +109,5 @@ def test_short_wishes_are_options_and_long_ones_a_file():
 
 
 def test_the_lines_name_the_plan_they_make():
-    plan = SCENARIOS["up to"].plan()
+    plan = plan_of("up to")
     assert plan.sha256 in command_lines(plan)

@@ -10,17 +10,17 @@ from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.scenarios.basis_choices import Asking
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import table_from_text, texts_of_tables, workload_from_csv
+from tests.export.reports import plan_of
 from tests.export.scenarios import HOSTILE, SCENARIOS, hostile_domain
 from tests.support import strategies
 
 
-def test_every_request_gives_its_own_plan(scenario):
-    plan = scenario.plan()
+def test_every_request_gives_its_own_plan(scenario, plan):
     assert Recipe.of(plan, scenario.request).request is scenario.request
 
 
 def test_a_request_for_another_workload_is_not_believed():
-    plan = SCENARIOS["up to"].plan()
+    plan = plan_of("up to")
     for other in ("of order", "groups", "hostile", "narrowed", "prefix"):
         recipe = Recipe.of(plan, SCENARIOS[other].request)
         assert recipe.request == WorkloadRequest("up_to", order=2)
@@ -47,8 +47,7 @@ def test_askings_of_tables_that_are_not_asked_for_are_left_out():
     assert recipe.asking == [Asking("age", rp.Prefix(), (("age",),))]
 
 
-def test_the_csv_of_tables_is_read_back_exactly(scenario):
-    plan = scenario.plan()
+def test_the_csv_of_tables_is_read_back_exactly(plan):
     read = workload_from_csv(plan.workload.domain, csv_of_tables(plan), "tables.csv")
     for name in ("members", "weights", "targets"):
         assert np.array_equal(
