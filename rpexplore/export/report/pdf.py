@@ -101,7 +101,7 @@ def pdf(made: Report) -> bytes:
 
 def _scratch_parent(browser: Path) -> Path | None:
     """The folder for temporary files; Chromium from a snap sees only its own."""
-    snap = Path.home() / "snap" / "chromium" / "common"
+    snap = Path(os.path.expanduser("~/snap/chromium/common"))
     return snap if browser.name.startswith("chromium") and snap.is_dir() else None
 
 
