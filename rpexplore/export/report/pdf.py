@@ -82,7 +82,7 @@ def _installed_paths() -> list[Path]:
     return applications + programs
 
 
-def pdf(made: Report) -> bytes:
+def pdf(report: Report) -> bytes:
     """The report as a PDF file.
 
     Raises `ExportError` if there is no browser, or if it prints nothing.
@@ -94,7 +94,7 @@ def pdf(made: Report) -> bytes:
         dir=_scratch_parent(browser), ignore_cleanup_errors=True
     ) as folder:
         source, target = Path(folder, "report.html"), Path(folder, "report.pdf")
-        source.write_text(html(made), encoding="utf-8")
+        source.write_text(html(report), encoding="utf-8")
         _print_page(browser, source, target)
         return _DATE.sub(_NO_DATE, target.read_bytes())
 

@@ -29,7 +29,7 @@ from rpexplore.export.report.privacy_label import label
 from rpexplore.export.report.proof import proof, versions
 from rpexplore.export.report.relative_errors import relative_errors_section
 from rpexplore.export.report.schema import all_values, asked, schema
-from rpexplore.export.report.section import Part, Section, numbers_file, numbers_of
+from rpexplore.export.report.section import Section, numbers_file, numbers_of
 from rpexplore.export.report.targets import targets
 from rpexplore.figures.chart import Chart
 from rpexplore.planning.plan import Plan
@@ -54,11 +54,9 @@ class Report:
 
     @property
     def charts(self) -> list[Chart]:
-        return [part for part in self._parts if isinstance(part, Chart)]
-
-    @property
-    def _parts(self) -> list[Part]:
-        return [part for section in (self.label, *self.sections) for part in section.parts]
+        """All charts, in the order of the document."""
+        parts = [part for section in (self.label, *self.sections) for part in section.parts]
+        return [part for part in parts if isinstance(part, Chart)]
 
 
 def report(
@@ -72,13 +70,15 @@ def report(
 ) -> Report:
     """The contents of the report on a plan.
 
-    name      what to call it: the scenario's name, say
-    note      a remark of its author
-    counted   what one record stands for, in the plural
-    expected  public counts to judge relative errors by
-    request   what the plan was asked for, which has the targets as they were typed
+    Args:
+        name: What to call the plan: the scenario's name, say.
+        note: A remark of its author.
+        counted: What one record stands for, in the plural.
+        expected: Public counts to judge relative errors by.
+        request: What the plan was asked for, which has the targets as they were typed.
 
-    Raises `PlanError` for a plan that does not hold what it claims: there is nothing to report.
+    Raises:
+        PlanError: If the plan does not hold what it claims: there is nothing to report.
     """
     verified = verify(plan)
     if not verified.holds:
@@ -115,23 +115,23 @@ def report(
     )
 
 
-def html(made: Report) -> str:
+def html(report: Report) -> str:
     """The report as one HTML file that needs nothing else."""
     from plotly.offline import get_plotlyjs
 
     plotly, script = get_plotlyjs(), _text_of("report.js")
-    figures = json_for_script([plain_figure(chart) for chart in made.charts])
+    figures = json_for_script([plain_figure(chart) for chart in report.charts])
     return (
         _environment()
         .get_template("report.html.j2")
         .render(
-            title=made.title,
-            subtitle=made.subtitle,
-            note=made.note,
-            label=made.label,
-            sections=made.sections,
-            sha256=made.sha256,
-            charts=made.charts,
+            title=report.title,
+            subtitle=report.subtitle,
+            note=report.note,
+            label=report.label,
+            sections=report.sections,
+            sha256=report.sha256,
+            charts=report.charts,
             css=Markup(_text_of("report.css")),
             policy=_policy([plotly, script]),
             plotly=Markup(plotly),
@@ -202,8 +202,8 @@ def _environment() -> jinja2.Environment:
 
 def _breakable(text: str) -> Markup:
     """A text whose very long words may be broken, so that they do not widen a column."""
-    words = re.split(r"(\S{24})(?=\S)", text)
-    return Markup("<wbr>").join(word for word in words if word)
+    pieces = re.split(r"(\S{24})(?=\S)", text)
+    return Markup("<wbr>").join(piece for piece in pieces if piece)
 
 
 def _css_string(text: str) -> Markup:

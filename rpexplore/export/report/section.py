@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"[-±0-9.,e^% ]*|over 10\^300")
 
 @dataclass(frozen=True)
 class Facts:
-    """Pairs of a term and what there is to say of it, one sentence or more each."""
+    """Terms, and beside each what there is to say of it: “Noise: Discrete Gaussian noise …”."""
 
     rows: Sequence[tuple[str, Sequence[str]]]
     title: str = ""
@@ -30,7 +30,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Points:
-    """A list of sentences that belong together."""
+    """Sentences one below the other, each with a bullet."""
 
     sentences: Sequence[str]
     title: str = ""
@@ -38,20 +38,21 @@ class Points:
 
 @dataclass(frozen=True)
 class Beside:
-    """Lists to be read against each other."""
+    """Several bullet lists side by side, each a column: “Exact”, “Approximate”, “Not covered”."""
 
     lists: Sequence[Points]
 
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """A DataFrame to show: the columns that `words` names, under the headings it gives.
+    """A DataFrame as a table.
 
-    digits: significant digits of its floats
+    headings  of the columns that are shown, by name and in their order
+    digits    significant digits of floats
     """
 
     frame: pd.DataFrame
-    words: Mapping[str, str]
+    headings: Mapping[str, str]
     title: str = ""
     note: str = ""
     digits: int = 3
@@ -59,26 +60,24 @@ class Numbers:
     @cached_property
     def header(self) -> list[tuple[str, bool]]:
         """(heading, whether its column is set right) of each column: numbers, but not in front."""
-        columns = zip(*self.rows, strict=True) if self.rows else ([] for _ in self.words)
+        columns = zip(*self.rows, strict=True) if self.rows else ([] for _ in self.headings)
         numeric = [all(_NUMBER.fullmatch(text) for text in column) for column in columns]
-        return [
-            (word, right and place > 0)
-            for place, (word, right) in enumerate(zip(self.words.values(), numeric, strict=True))
-        ]
+        numeric[0] = False
+        return list(zip(self.headings.values(), numeric, strict=True))
 
     @cached_property
     def rows(self) -> list[list[str]]:
         """The cells as people read them, [n_rows][n_columns]."""
         columns = [
             [cell_text(value, self.digits) for value in self.frame[name].tolist()]
-            for name in self.words
+            for name in self.headings
         ]
         return [list(row) for row in zip(*columns, strict=True)]
 
 
 @dataclass(frozen=True)
 class Attachment:
-    """A file that the document can hand out, or the sentence on where else to get it."""
+    """A file that the document holds, to be downloaded; without text, where else to get it."""
 
     name: str
     sentence: str

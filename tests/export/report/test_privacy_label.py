@@ -66,7 +66,7 @@ def test_every_epsilon_is_proven_and_only_a_little_above_the_exact_one():
         exact = made.epsilon(row["delta"])
         assert exact <= float(row["epsilon"]) <= exact * 1.001
         assert math.exp(exact) <= float(row["factor"].replace(",", "")) <= math.exp(exact) * 1.01
-    assert epsilons(made).words["factor"].endswith("times as likely, plus δ")
+    assert epsilons(made).headings["factor"].endswith("times as likely, plus δ")
 
 
 def test_the_delta_that_was_asked_for_is_among_them():
