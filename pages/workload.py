@@ -5,7 +5,7 @@ import streamlit as st
 from pages.components.shared.session import current, escaped, show_messages
 from pages.components.shared.solutions import plan
 from pages.components.workload import feasibility as _fit
-from pages.components.workload.bases import asking
+from pages.components.workload.bases import basis_choices
 from pages.components.workload.builders import builders
 from pages.components.workload.settings import apply_typed, settings
 from pages.components.workload.table_list import HERE, take_list
@@ -31,7 +31,7 @@ st.title("Workload")
 st.markdown("Which tables you want to publish, and how much each of them matters.")
 builders()
 show_messages(HERE)
-asking()
+basis_choices()
 scenario, fit = current(), _fit.fit()
 st.subheader("What comes of it")
 st.markdown(f"**{escaped(scenario.request.words)}**")

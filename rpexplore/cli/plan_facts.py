@@ -17,7 +17,7 @@ from rpexplore.common.formatting import rounded, text_of_path
 from rpexplore.domain.domain import Domain
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger import Account, AnyPlan, Run
-from rpexplore.scenarios.basis_choices import askings_of
+from rpexplore.scenarios.basis_choices import basis_choices_of
 from rpexplore.scenarios.scenario import has_even_totals
 from rpexplore.workload.table_text import texts_of_tables, titles_in_words
 from rpexplore.workload.table_titles import titles
@@ -80,12 +80,12 @@ def asked_facts(workload: Workload) -> list[dict[str, Any]]:
     """
     return [
         {
-            "attribute": asking.attribute,
-            "way": asking.basis.kind,
-            "words": asking.basis.words(workload.domain[asking.attribute]),
-            "tables": [list(table) for table in asking.tables] or None,
+            "attribute": basis_choice.attribute,
+            "way": basis_choice.basis.kind,
+            "words": basis_choice.basis.words(workload.domain[basis_choice.attribute]),
+            "tables": [list(table) for table in basis_choice.tables] or None,
         }
-        for asking in askings_of(workload)
+        for basis_choice in basis_choices_of(workload)
     ]
 
 

@@ -219,8 +219,11 @@ def workload_from_options(
     target: Sequence[str],
     ask: Sequence[str],
 ) -> "Workload":
-    """The union of all tables that are asked for in any way, with weights, targets and askings."""
-    from rpexplore.scenarios.basis_choice_text import asked_as_listed, asking_from_text
+    """The union of all tables that are asked for in any way, with weights, targets and bases."""
+    from rpexplore.scenarios.basis_choice_text import (
+        basis_choice_from_text,
+        with_basis_choices_as_listed,
+    )
     from rpexplore.workload.table_text import number_from_text, table_from_text, workload_from_csv
     from rpexplore.workload.targets import parse_target
     from rpexplore.workload.workload import Workload
@@ -253,7 +256,9 @@ def workload_from_options(
         {table: number_from_text(text, "weight") for table, text in weights.items()}
     )
     united = united.with_targets({table: parse_target(text) for table, text in targets.items()})
-    return asked_as_listed(united, [asking_from_text(domain, text, _own_of) for text in ask])
+    return with_basis_choices_as_listed(
+        united, [basis_choice_from_text(domain, text, _own_of) for text in ask]
+    )
 
 
 def chosen_from_options(domain: "Domain", options: Sequence[str]) -> "dict[str, list[float]]":

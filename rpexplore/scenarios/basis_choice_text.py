@@ -7,7 +7,7 @@ from pathlib import Path
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.scenarios.basis_choices import Asking, asked, askings_with
+from rpexplore.scenarios.basis_choices import BasisChoice, asked, changed_basis_choices
 from rpexplore.workload.bases import Basis, Hierarchy, Identity, Prefix, Ranges, Windows
 from rpexplore.workload.custom_basis import Own
 from rpexplore.workload.table_text import table_from_text, title
@@ -21,7 +21,7 @@ _WITH_WIDTHS = re.compile(r"(windows|hierarchy):([0-9 ,]+)")
 ReadOwn = Callable[[Path, Attribute], Own]
 
 
-def asking_from_text(domain: Domain, text: str, read_own: ReadOwn) -> Asking:
+def basis_choice_from_text(domain: Domain, text: str, read_own: ReadOwn) -> BasisChoice:
     """The asking of a line: an attribute, =, how it is asked, and maybe @ and a table.
 
     read_own: reads a file of own questions about an attribute
@@ -32,7 +32,7 @@ def asking_from_text(domain: Domain, text: str, read_own: ReadOwn) -> Asking:
     splits = (("=".join(parts[:i]), "=".join(parts[i:])) for i in range(len(parts) - 1, 0, -1))
     for name, way in splits:
         if name in domain:
-            return _asking(domain, domain[name], way, text, read_own)
+            return _basis_choices(domain, domain[name], way, text, read_own)
     if len(parts) == 2 and parts[0].strip():
         domain.position(parts[0])  # names what it has, or what may be meant
     raise WorkloadError(
@@ -40,22 +40,26 @@ def asking_from_text(domain: Domain, text: str, read_own: ReadOwn) -> Asking:
     )
 
 
-def text_of_asking(asking: Asking, tables: Sequence[str], file: str = "") -> list[str]:
-    """The asking as lines, one for each table; `asking_from_text` undoes it.
+def text_of_basis_choice(
+    basis_choice: BasisChoice, tables: Sequence[str], file: str = ""
+) -> list[str]:
+    """The asking as lines, one for each table; `basis_choice_from_text` undoes it.
 
     tables: the text of each of its tables. file: the name of the file with its own questions.
     """
-    start = f"{asking.attribute}={_text_of_basis(asking.basis, file)}"
+    start = f"{basis_choice.attribute}={_text_of_basis(basis_choice.basis, file)}"
     return [f"{start}@{table}" for table in tables] or [start]
 
 
-def asked_as_listed(workload: Workload, askings: Sequence[Asking]) -> Workload:
+def with_basis_choices_as_listed(
+    workload: Workload, basis_choices: Sequence[BasisChoice]
+) -> Workload:
     """The workload asked in these ways; a later one takes the place of an earlier one.
 
     Raises `WorkloadError` for one that has nothing to change, since no table is there for it.
     """
-    merged: tuple[Asking, ...] = ()
-    for each in askings:
+    merged: tuple[BasisChoice, ...] = ()
+    for each in basis_choices:
         place = workload.domain.position(each.attribute)
         if not each.tables and place not in workload.used:
             raise WorkloadError(
@@ -64,11 +68,13 @@ def asked_as_listed(workload: Workload, askings: Sequence[Asking]) -> Workload:
             )
         for table in each.tables:
             workload.position(table)
-        merged = askings_with(merged, each.attribute, each.basis, each.tables)
+        merged = changed_basis_choices(merged, each.attribute, each.basis, each.tables)
     return asked(workload, merged)
 
 
-def _asking(domain: Domain, attribute: Attribute, way: str, text: str, read_own: ReadOwn) -> Asking:
+def _basis_choices(
+    domain: Domain, attribute: Attribute, way: str, text: str, read_own: ReadOwn
+) -> BasisChoice:
     for given, table in _with_table(way):
         basis = _basis(given, attribute, read_own, certain=table is None)
         if basis is not None:
@@ -79,7 +85,7 @@ def _asking(domain: Domain, attribute: Attribute, way: str, text: str, read_own:
                     f"The table {title(tables[0])} does not have the attribute "
                     f"{attribute.name!r} that {text!r} asks in it; name it for a table that does."
                 )
-            return Asking(attribute.name, basis, tables)
+            return BasisChoice(attribute.name, basis, tables)
     raise WorkloadError(f"{text!r} must say how {attribute.name!r} is asked: {WAYS}.")
 
 

@@ -1,4 +1,4 @@
-"""Asking: how an attribute is asked, in all tables or in some, so that it outlives a schema."""
+"""Query bases of attributes, in all tables or in some, kept apart from a codebook."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from rpexplore.workload.workload import Workload
 
 
 @dataclass(frozen=True)
-class Asking:
+class BasisChoice:
     """A way in which a curator asks an attribute: cumulatively, in ranges, in groups, …
 
     tables  those in which it is asked so, on top of how it is asked elsewhere; (): all tables that
@@ -46,7 +46,7 @@ class Asking:
         return {"attribute": self.attribute, "basis": to_json(self.basis), **some}
 
     @classmethod
-    def from_json(cls, content: dict[str, Any]) -> "Asking":
+    def from_json(cls, content: dict[str, Any]) -> "BasisChoice":
         """Raises KeyError, TypeError or `WorkloadError` for what it cannot be."""
         (name,) = names_of([content["attribute"]])
         tables = tuple(names_of(names) for names in content.get("tables", ()))
@@ -58,28 +58,28 @@ class Asking:
         return cls(name, from_json(content["basis"]), tables)
 
 
-def check_askings(askings: Iterable[Asking]) -> None:
+def check_basis_choices(basis_choices: Iterable[BasisChoice]) -> None:
     """Raise `WorkloadError` for an attribute that is asked in two ways in the same place."""
     seen: set[tuple[str, Table | None]] = set()
-    for asking in askings:
-        for table in asking.tables or (None,):
-            if (asking.attribute, table) in seen:
+    for basis_choice in basis_choices:
+        for table in basis_choice.tables or (None,):
+            if (basis_choice.attribute, table) in seen:
                 where = "all tables" if table is None else f"the table {title(table)}"
                 raise WorkloadError(
-                    f"The attribute {asking.attribute!r} is asked twice in {where}; keep one way."
+                    f"The attribute {basis_choice.attribute!r} has two bases in {where}; keep one."
                 )
-            seen.add((asking.attribute, table))
+            seen.add((basis_choice.attribute, table))
 
 
-def askings_with(
-    askings: Iterable[Asking], attribute: str, basis: Basis, tables: Sequence[Table] = ()
-) -> tuple[Asking, ...]:
+def changed_basis_choices(
+    basis_choices: Iterable[BasisChoice], attribute: str, basis: Basis, tables: Sequence[Table] = ()
+) -> tuple[BasisChoice, ...]:
     """Askings after an attribute was asked in this way, in all tables or in these.
 
     Ways of single tables stay where all are asked. None is kept that changes nothing.
     """
-    kept: list[Asking] = []
-    for each in askings:
+    kept: list[BasisChoice] = []
+    for each in basis_choices:
         if each.attribute != attribute:
             kept.append(each)
         elif tables and each.tables:
@@ -90,50 +90,50 @@ def askings_with(
                 kept.append(replace(each, tables=left))
         elif bool(tables) != bool(each.tables):
             kept.append(each)
-    return without_needless([*kept, Asking(attribute, basis, tuple(tables))])
+    return without_needless([*kept, BasisChoice(attribute, basis, tuple(tables))])
 
 
-def without_needless(askings: Iterable[Asking]) -> tuple[Asking, ...]:
+def without_needless(basis_choices: Iterable[BasisChoice]) -> tuple[BasisChoice, ...]:
     """Those that change how something is asked: not to single values, or to what all tables do."""
-    askings = tuple(askings)
-    general = {each.attribute: each.basis for each in askings if not each.tables}
+    basis_choices = tuple(basis_choices)
+    general = {each.attribute: each.basis for each in basis_choices if not each.tables}
     return tuple(
         each
-        for each in askings
+        for each in basis_choices
         if each.basis != (general.get(each.attribute, Identity()) if each.tables else Identity())
     )
 
 
-def asked(workload: Workload, askings: Sequence[Asking]) -> Workload:
+def asked(workload: Workload, basis_choices: Sequence[BasisChoice]) -> Workload:
     """These tables, asked in these ways and in no others; tables that are not there count for none.
 
     Raises `WorkloadError` or `DomainError` for a way in which an attribute cannot be asked.
     """
     if not workload.is_pure:
         workload = replace(workload, bases=(), ways=np.empty((0, 0), dtype=np.int32))
-    general = {each.attribute: each.basis for each in askings if not each.tables}
+    general = {each.attribute: each.basis for each in basis_choices if not each.tables}
     if general:
         workload = workload.asked(general)
     positions = workload.domain.positions
-    for each in askings:
+    for each in basis_choices:
         there = [table for table in each.tables if workload.find(positions(table)) is not None]
         if there:
             workload = workload.asked({each.attribute: each.basis}, tables=there)
     return workload
 
 
-def askings_of(workload: Workload) -> tuple[Asking, ...]:
-    """The askings with which `asked` gives these tables their ways."""
-    found: list[Asking] = []
+def basis_choices_of(workload: Workload) -> tuple[BasisChoice, ...]:
+    """The basis_choices with which `asked` gives these tables their ways."""
+    found: list[BasisChoice] = []
     for place, listed in enumerate(workload.bases):
         if all(basis.is_identity for basis in listed):
             continue
         name, where = workload.domain.names[place], workload.members == place
         counts = np.bincount(workload.ways[where], minlength=len(listed))
         general = int(np.argmax(counts))
-        found.append(Asking(name, listed[general]))
+        found.append(BasisChoice(name, listed[general]))
         for way, basis in enumerate(listed):
             if way != general:
                 rows = np.flatnonzero(np.any(where & (workload.ways == way), axis=1)).tolist()
-                found.append(Asking(name, basis, tuple(workload.tables[row] for row in rows)))
+                found.append(BasisChoice(name, basis, tuple(workload.tables[row] for row in rows)))
     return without_needless(found)

@@ -150,7 +150,7 @@ class Scenario:
         changed = replace(self, request=replace(self.request, **changes))
         if changes.keys() <= {"settings", "groups"} and "workload" in vars(self):
             vars(changed)["workload"] = changed.request.settled(self.workload)
-        elif changes.keys() <= {"asking"} and "workload" in vars(self):
+        elif changes.keys() <= {"basis_choices"} and "workload" in vars(self):
             vars(changed)["workload"] = changed.request.asked(self.workload)
         _ = changed.workload
         return changed
@@ -169,7 +169,7 @@ class Scenario:
         changed = self.request.with_group(group)
         return self.with_request(groups=changed.groups, settings=changed.settings)
 
-    def with_asking(
+    def with_basis(
         self, attribute: str, basis: Basis, tables: Iterable[Iterable[str]] = ()
     ) -> "Scenario":
         """A copy that asks an attribute so, in all tables or in these; refuses what cannot be.
@@ -179,12 +179,12 @@ class Scenario:
         """
         basis.check(self.domain[attribute])
         ordered = [in_order(self.domain, table) for table in tables]
-        request = self.request.with_asking(attribute, basis, ordered)
+        request = self.request.with_basis(attribute, basis, ordered)
         in_order_of_attributes = sorted(
-            request.asking,
+            request.basis_choices,
             key=lambda each: (self.domain.position(each.attribute), bool(each.tables)),
         )
-        return self.with_request(asking=tuple(in_order_of_attributes))
+        return self.with_request(basis_choices=tuple(in_order_of_attributes))
 
     def with_domain(
         self,
@@ -260,8 +260,8 @@ class Scenario:
             request = WorkloadRequest.from_json(content["tables"])
             for table in request.named:  # also those that are not in use now
                 domain.positions(table)
-            for asking in request.asking:
-                asking.basis.check(domain[asking.attribute])
+            for basis_choice in request.basis_choices:
+                basis_choice.basis.check(domain[basis_choice.attribute])
             scenario = cls(
                 domain=domain,
                 request=request,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.scenarios.basis_choices import Asking, without_needless
+from rpexplore.scenarios.basis_choices import BasisChoice, without_needless
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Hierarchy
 from rpexplore.workload.table_text import Table, titles_in_words
@@ -39,17 +39,17 @@ class SchemaChange:
             for group in asked.groups
             if (table := self._settled(group.containing)) is not None
         )
-        asking, asking_notes = self._asking(asked.asking)
+        basis_choices, basis_notes = self._basis_choices(asked.basis_choices)
         request = replace(
             asked,
-            asking=asking,
+            basis_choices=basis_choices,
             listed=listed,
             settings=settings,
             groups=groups,
             only=self._still_there(asked.only),
             containing=self._still_there(asked.containing),
         )
-        notes = self._given_up(asked) + asking_notes
+        notes = self._given_up(asked) + basis_notes
         emptied = request.kind == "listed" and not listed
         if emptied:
             request = replace(request, kind="up_to", order=2)
@@ -88,18 +88,25 @@ class SchemaChange:
         now = map(self._renamed, names)
         return in_order(self.new, [name for name in now if name in self.new])
 
-    def _asking(self, askings: Iterable[Asking]) -> tuple[tuple[Asking, ...], list[str]]:
+    def _basis_choices(
+        self, basis_choices: Iterable[BasisChoice]
+    ) -> tuple[tuple[BasisChoice, ...], list[str]]:
         """How attributes are asked now, and a sentence for every way that had to be given up."""
         kept, notes = [], []
-        for asking in askings:
-            name, why = self._renamed(asking.attribute), self._why_not(asking)
-            tables = [moved for table in asking.tables if (moved := self._moved(table)) is not None]
-            gone = [table for table in asking.tables if self._moved(table) is None]
-            if not why and (tables or not asking.tables):
-                kept.append(Asking(name, asking.basis, tuple(tables)))
-            words, whose = asking.basis.words(self.old[asking.attribute]), repr(asking.attribute)
+        for basis_choice in basis_choices:
+            name, why = self._renamed(basis_choice.attribute), self._why_not(basis_choice)
+            tables = [
+                moved for table in basis_choice.tables if (moved := self._moved(table)) is not None
+            ]
+            gone = [table for table in basis_choice.tables if self._moved(table) is None]
+            if not why and (tables or not basis_choice.tables):
+                kept.append(BasisChoice(name, basis_choice.basis, tuple(tables)))
+            words, whose = (
+                basis_choice.basis.words(self.old[basis_choice.attribute]),
+                repr(basis_choice.attribute),
+            )
             if why:
-                where = f" in {titles_in_words(asking.tables)}" if asking.tables else ""
+                where = f" in {titles_in_words(basis_choice.tables)}" if basis_choice.tables else ""
                 notes.append(
                     f"Dropped, because {why}: how attribute {whose} was asked{where} ({words}). "
                     f"It is asked {'as elsewhere' if where else 'by its single values'} again."
@@ -113,21 +120,21 @@ class SchemaChange:
                 )
         return without_needless(kept), notes
 
-    def _why_not(self, asking: Asking) -> str:
+    def _why_not(self, basis_choice: BasisChoice) -> str:
         """Why an attribute cannot be asked so any more; "" if it can."""
-        old, name = self.old[asking.attribute], self._renamed(asking.attribute)
+        old, name = self.old[basis_choice.attribute], self._renamed(basis_choice.attribute)
         if name not in self.new:
             return "the schema no longer has it"
         new = self.new[name]
-        if asking.basis.is_identity:
+        if basis_choice.basis.is_identity:
             return ""
         if self.from_elsewhere and old.values != new.values:
             return "its values are others in the loaded schema"
-        by_groups = isinstance(asking.basis, Hierarchy) and not asking.basis.widths
+        by_groups = isinstance(basis_choice.basis, Hierarchy) and not basis_choice.basis.widths
         if self.from_elsewhere and by_groups and old.groups != new.groups:
             return "its groups are others in the loaded schema"
         try:
-            asking.basis.check(new)
+            basis_choice.basis.check(new)
         except WorkloadError as error:
             return f"it no longer fits ({str(error).rstrip('.')})"
         return ""

@@ -64,7 +64,9 @@ def loaded_in_words(scenario: Scenario, what: str) -> str:
     values = plural(values_in_all(domain), "value")
     words = f"Loaded {what}: {plural(len(domain), 'attribute')}, {values}."
     kept = [setting.attributes for setting in scenario.request.settings]
-    asked = [(name,) for name in dict.fromkeys(each.attribute for each in scenario.request.asking)]
+    asked = [
+        (name,) for name in dict.fromkeys(each.attribute for each in scenario.request.basis_choices)
+    ]
     words += f" Kept: importance or target of {titles_in_words(kept)}." if kept else ""
     return words + f" Kept: how these are asked: {titles_in_words(asked)}." * bool(asked)
 

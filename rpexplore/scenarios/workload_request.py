@@ -15,7 +15,13 @@ from rpexplore.common.exact_numbers import shown, whole_number
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.scenarios.basis_choices import Asking, asked, askings_of, askings_with, check_askings
+from rpexplore.scenarios.basis_choices import (
+    BasisChoice,
+    asked,
+    basis_choices_of,
+    changed_basis_choices,
+    check_basis_choices,
+)
 from rpexplore.scenarios.table_settings import (
     GroupSetting,
     TableSetting,
@@ -59,7 +65,7 @@ class WorkloadRequest:
     groups      importance and targets of all tables with certain attributes, the later ones on top
     settings    those of single tables, on top of the groups; one whose table is not asked for is
                 kept aside and has no effect
-    asking      attributes that are asked other than by their single values, in all tables or, on
+    basis_choices  attributes that are asked other than by their single values, in all tables or, on
                 top of that, in some; tables that are not asked for are kept aside here, too
     """
 
@@ -72,7 +78,7 @@ class WorkloadRequest:
     containing: Table = ()
     most_cells: int | None = None
     groups: tuple[GroupSetting, ...] = ()
-    asking: tuple[Asking, ...] = ()
+    basis_choices: tuple[BasisChoice, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -85,7 +91,7 @@ class WorkloadRequest:
         for group in self.groups:
             _check_positive("importance", group.weight, group.containing)
             _check_positive("factor", group.factor, group.containing)
-        check_askings(self.asking)
+        check_basis_choices(self.basis_choices)
 
     @classmethod
     def of(cls, workload: Workload) -> "WorkloadRequest":
@@ -101,7 +107,9 @@ class WorkloadRequest:
         else:
             request = cls("listed", listed=tuple(workload.tables))
         groups, settings = settings_of(workload)
-        return replace(request, groups=groups, settings=settings, asking=askings_of(workload))
+        return replace(
+            request, groups=groups, settings=settings, basis_choices=basis_choices_of(workload)
+        )
 
     @property
     def is_narrowed(self) -> bool:
@@ -113,7 +121,7 @@ class WorkloadRequest:
     def words(self) -> str:
         """What is asked for: "All tables of up to 2 attributes that have region"."""
         # How attributes are asked changes the cells of a table, not what a limit counts.
-        counting = " of single values" if self.asking else ""
+        counting = " of single values" if self.basis_choices else ""
         attributes, cells = plural(self.order, "attribute"), plural(self.cells, "cell") + counting
         words = {
             "up_to": f"All tables of up to {attributes}",
@@ -140,7 +148,11 @@ class WorkloadRequest:
 
     def asked(self, workload: Workload) -> Workload:
         """These tables, with their attributes asked as they are here, in no other ways."""
-        return asked(workload, self.asking) if self.asking or not workload.is_pure else workload
+        return (
+            asked(workload, self.basis_choices)
+            if self.basis_choices or not workload.is_pure
+            else workload
+        )
 
     def settled(self, workload: Workload) -> Workload:
         """These tables with the importance and the targets that are asked for here, no others.
@@ -206,8 +218,10 @@ class WorkloadRequest:
         """All tables and groups that it names, in use or not."""
         groups = (group.containing for group in self.groups)
         settings = (setting.attributes for setting in self.settings)
-        asking = (names for each in self.asking for names in ((each.attribute,), *each.tables))
-        return (*self.listed, self.only, self.containing, *groups, *settings, *asking)
+        of_bases = (
+            names for each in self.basis_choices for names in ((each.attribute,), *each.tables)
+        )
+        return (*self.listed, self.only, self.containing, *groups, *settings, *of_bases)
 
     def aside(self, workload: Workload) -> int:
         """How many settings of single tables belong to tables that the workload does not hold."""
@@ -223,14 +237,19 @@ class WorkloadRequest:
         groups, settings = with_group(self.groups, self.settings, group)
         return replace(self, groups=groups, settings=settings)
 
-    def with_asking(
+    def with_basis(
         self, attribute: str, basis: Basis, tables: Iterable[Table] = ()
     ) -> "WorkloadRequest":
         """A copy that asks an attribute so in all tables, or in these (names in domain order).
 
         What is asked in single tables stays where all are asked.
         """
-        return replace(self, asking=askings_with(self.asking, attribute, basis, tuple(tables)))
+        return replace(
+            self,
+            basis_choices=changed_basis_choices(
+                self.basis_choices, attribute, basis, tuple(tables)
+            ),
+        )
 
     def within(
         self, *, most_cells: int | None = None, most_order: int | None = None
@@ -250,7 +269,11 @@ class WorkloadRequest:
 
     def to_json(self) -> dict[str, Any]:
         """The request as JSON values; `from_json` undoes it."""
-        asking = {"asking": [each.to_json() for each in self.asking]} if self.asking else {}
+        bases = (
+            {"basis_choices": [each.to_json() for each in self.basis_choices]}
+            if self.basis_choices
+            else {}
+        )
         return {
             "kind": self.kind,
             "order": self.order,
@@ -261,7 +284,7 @@ class WorkloadRequest:
             "most_cells": self.most_cells,
             "groups": [each.to_json() for each in self.groups],
             "settings": [each.to_json() for each in self.settings],
-            **asking,
+            **bases,
         }
 
     @classmethod
@@ -282,7 +305,7 @@ class WorkloadRequest:
             if content.get("most_cells") is None
             else _bounded(content["most_cells"], "most_cells", 1, MOST_CELLS),
             groups=tuple(map(GroupSetting.from_json, content.get("groups", ()))),
-            asking=tuple(map(Asking.from_json, content.get("asking", ()))),
+            basis_choices=tuple(map(BasisChoice.from_json, content.get("basis_choices", ()))),
         )
 
 

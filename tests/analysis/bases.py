@@ -26,7 +26,7 @@ def scenario(order: int = 2, **changes) -> Scenario:
     """All tables of up to `order` attributes, of which only sex is asked by its values."""
     request = WorkloadRequest(order=order)
     for name, basis in BASES.items():
-        request = request.with_asking(name, basis)
+        request = request.with_basis(name, basis)
     return Scenario(DOMAIN, request, budget=BUDGET, counted="people").replaced(**changes)
 
 

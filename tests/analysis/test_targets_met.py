@@ -112,7 +112,7 @@ def test_the_list_of_tables_has_the_words_instead_of_the_numbers():
 
 
 def test_the_least_accurate_cell_is_what_counts():
-    asked = Scenario(DOMAIN).with_asking("age", rp.Prefix())
+    asked = Scenario(DOMAIN).with_basis("age", rp.Prefix())
     plan = asked.plan()
     row = plan.workload.tables.index(("age",))
     typical, worst = plan.standard_errors[row], plan.worst_standard_errors[row]

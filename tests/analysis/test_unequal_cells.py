@@ -19,7 +19,7 @@ from rpexplore.workload.table_text import workload_from_csv
 from tests.analysis.bases import BUDGET, DOMAIN, dense_cell_variances, scenario
 
 SCENARIO = scenario()
-MARGINALS = scenario().with_request(asking=())
+MARGINALS = scenario().with_request(basis_choices=())
 
 
 @pytest.fixture(scope="module")

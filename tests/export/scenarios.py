@@ -1,7 +1,7 @@
 """Scenarios that ask for their tables in every way, and with every kind of name."""
 
 import rpexplore as rp
-from rpexplore.scenarios.basis_choices import Asking
+from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -155,39 +155,46 @@ def hostile_questions() -> rp.Own:
 def asked() -> dict[str, Scenario]:
     """Scenarios that ask attributes in every way."""
     bands = rp.Own([[1] * 5 + [0] * 5, [0] * 5 + [1] * 5, *map(list, _UNITS)], name="young and old")
-    own = Asking("age", bands), Asking("age", rp.Own(_UNITS, name="tables"), (("age", "income"),))
+    own = (
+        BasisChoice("age", bands),
+        BasisChoice("age", rp.Own(_UNITS, name="tables"), (("age", "income"),)),
+    )
     return {
         "prefix": Scenario(
             grouped(),
             WorkloadRequest(
                 "up_to",
                 order=2,
-                asking=(
-                    Asking("age", rp.Prefix()),
-                    Asking("age", rp.Identity(), (("age", "region"), ("age", "one"))),
-                    Asking("region", rp.Hierarchy()),
-                    Asking("income", rp.Ranges(), (("income",), ("age", "region", "income"))),
-                    Asking("one", rp.Windows(2)),
+                basis_choices=(
+                    BasisChoice("age", rp.Prefix()),
+                    BasisChoice("age", rp.Identity(), (("age", "region"), ("age", "one"))),
+                    BasisChoice("region", rp.Hierarchy()),
+                    BasisChoice("income", rp.Ranges(), (("income",), ("age", "region", "income"))),
+                    BasisChoice("one", rp.Windows(2)),
                 ),
                 settings=(TableSetting(("age",), 2.0, 9.5),),
             ),
         ),
         "even totals": Scenario(
             grouped(),
-            WorkloadRequest("of_order", order=1, asking=(Asking("age", rp.Windows(3)),)),
+            WorkloadRequest(
+                "of_order", order=1, basis_choices=(BasisChoice("age", rp.Windows(3)),)
+            ),
             rp.MaxVariance(),
             even_totals=True,
         ),
-        "own": Scenario(grouped(), WorkloadRequest("up_to", 2, only=("age", "income"), asking=own)),
-        "hostile askings": Scenario(
+        "own": Scenario(
+            grouped(), WorkloadRequest("up_to", 2, only=("age", "income"), basis_choices=own)
+        ),
+        "hostile basis_choices": Scenario(
             hostile_domain(),
             WorkloadRequest(
                 "listed",
                 listed=((), ("total",), ("a", "b"), ("a,b",), (HOSTILE[0], HOSTILE[1])),
-                asking=(
-                    Asking("a,b", rp.Hierarchy((2, 4))),
-                    Asking(HOSTILE[0], rp.Prefix(), ((HOSTILE[0], HOSTILE[1]),)),
-                    Asking("total", hostile_questions()),
+                basis_choices=(
+                    BasisChoice("a,b", rp.Hierarchy((2, 4))),
+                    BasisChoice(HOSTILE[0], rp.Prefix(), ((HOSTILE[0], HOSTILE[1]),)),
+                    BasisChoice("total", hostile_questions()),
                 ),
             ),
         ),
@@ -197,7 +204,7 @@ def asked() -> dict[str, Scenario]:
                 "of_order",
                 3,
                 groups=(GroupSetting(("a01",), target=8.0),),
-                asking=(Asking("a01", rp.Prefix(), (("a00", "a01", "a02"),)),),
+                basis_choices=(BasisChoice("a01", rp.Prefix(), (("a00", "a01", "a02"),)),),
             ),
         ),
     }

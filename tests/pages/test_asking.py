@@ -15,8 +15,8 @@ from rpexplore.common.formatting import rounded
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.planning.planner import optimum as solved
 from rpexplore.releases.table_release import Release
-from rpexplore.scenarios import basis_options as asking_words
-from rpexplore.scenarios.basis_choices import Asking
+from rpexplore.scenarios import basis_options as basis_options
+from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.workload.bases import Hierarchy, Identity, Own, Prefix, Ranges, Windows
 
 
@@ -63,7 +63,7 @@ def test_nothing_is_listed_at_first(app, small):
 )
 def test_an_attribute_is_asked_differently(app, small, way, basis, cells):
     session = ask(app("workload", small), "age", way)
-    assert session.scenario.request.asking == (Asking("age", basis),)
+    assert session.scenario.request.basis_choices == (BasisChoice("age", basis),)
     assert session.metrics()["Cells in all tables"] == cells
     assert not session.error
 
@@ -90,10 +90,10 @@ def test_it_is_asked_by_its_values_again(app, small):
 def test_widths_are_typed(app, small):
     session = ask(app("workload", small), "age", "windows")
     session.number_input(key="width asked age").set_value(3).run()
-    assert session.scenario.request.asking == (Asking("age", Windows(3)),)
+    assert session.scenario.request.basis_choices == (BasisChoice("age", Windows(3)),)
     session.selectbox(key="way asked age").set_value("hierarchy").run()
     session.text_input(key="widths asked age").set_value("2, 4").run()
-    assert session.scenario.request.asking == (Asking("age", Hierarchy((2, 4))),)
+    assert session.scenario.request.basis_choices == (BasisChoice("age", Hierarchy((2, 4))),)
     for text, told in (
         ("2, 3", "multiple"),
         ("two", "whole numbers"),
@@ -102,18 +102,18 @@ def test_widths_are_typed(app, small):
     ):
         session.text_input(key="widths asked age").set_value(text).run()
         assert told in session.error[0].value
-        assert session.scenario.request.asking == (Asking("age", Hierarchy((2, 4))),)
+        assert session.scenario.request.basis_choices == (BasisChoice("age", Hierarchy((2, 4))),)
         assert session.text_input(key="widths asked age").value == "2, 4"
 
 
 def test_the_groups_of_the_schema_come_first(app):
     session = ask(app("workload"), "region", "hierarchy")
-    assert session.scenario.request.asking == (Asking("region", Hierarchy()),)
+    assert session.scenario.request.basis_choices == (BasisChoice("region", Hierarchy()),)
     told = plain(session.texts("caption"))
     assert "17 questions, such as “all”, “North” and “Northshore”" in told
     assert "region (with its groups)" in told
     session.text_input(key="widths asked region").set_value("3").run()
-    assert session.scenario.request.asking == (Asking("region", Hierarchy((3,))),)
+    assert session.scenario.request.basis_choices == (BasisChoice("region", Hierarchy((3,))),)
     assert "Values count in the order of the schema: Northshore" in plain(session.texts("caption"))
 
 
@@ -121,7 +121,7 @@ def test_what_makes_no_sense_is_not_offered_and_says_why(app, small):
     session = begin(app("workload", small), "sex")
     offered = session.selectbox(key="way asked sex").options
     assert len(offered) == 4
-    assert asking_words.WAYS["hierarchy"] not in offered
+    assert basis_options.WAYS["hierarchy"] not in offered
     told = plain(session.texts("caption"))
     assert "groups and single values (at least 3 values needed)" in told
 
@@ -131,9 +131,9 @@ def test_own_questions_come_from_a_file(app, small):
     assert session.scenario == small  # until there is a file
     assert "asked as before: each value" in plain(session.texts("caption"))
     attribute = small.domain["region"]
-    template = asking_words.template_csv(attribute).encode()
+    template = basis_options.template_csv(attribute).encode()
     upload(session, "region", "questions.csv", template)
-    (asked,) = session.scenario.request.asking
+    (asked,) = session.scenario.request.basis_choices
     assert isinstance(asked.basis, Own)
     assert len(asked.basis.rows) == 6
     assert session.metrics()["Cells in all tables"] == str(98 + 1 * 13)
@@ -141,7 +141,7 @@ def test_own_questions_come_from_a_file(app, small):
     matrix = io.BytesIO()
     np.save(matrix, np.eye(5))
     upload(session, "region", "eye.npy", matrix.getvalue())
-    assert session.scenario.request.asking[0].basis.name == "eye"
+    assert session.scenario.request.basis_choices[0].basis.name == "eye"
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_an_unusable_file_changes_nothing(app, small, filename, content, told):
     assert "asked as before: cumulative" in plain(session.texts("error"))
     assert session.scenario == before
     session.selectbox(key="way asked region").set_value("ranges").run()
-    assert session.scenario.request.asking == (Asking("region", Ranges()),)
+    assert session.scenario.request.basis_choices == (BasisChoice("region", Ranges()),)
     assert not session.file_uploader
 
 
@@ -170,17 +170,17 @@ def test_another_way_in_some_tables(app, small):
     session = ask(app("workload", small), "age", "prefix").unfold("some age")
     session.multiselect(key="tables other age").set_value([("age", "sex")]).run()
     session.selectbox(key="way other age").set_value("ranges").run()
-    assert session.scenario.request.asking == (Asking("age", Prefix()),)
+    assert session.scenario.request.basis_choices == (BasisChoice("age", Prefix()),)
     session.press("Ask it so")
-    assert session.scenario.request.asking == (
-        Asking("age", Prefix()),
-        Asking("age", Ranges(), (("age", "sex"),)),
+    assert session.scenario.request.basis_choices == (
+        BasisChoice("age", Prefix()),
+        BasisChoice("age", Ranges(), (("age", "sex"),)),
     )
     assert "In age × sex: **every range of values**" in plain(session.texts("markdown"))
     assert session.metrics()["Cells in all tables"] == str(98 + 2 * 45)
     assert session.multiselect(key="tables other age").value == []
     session.button(key="remove way 1 of age").click().run()
-    assert session.scenario.request.asking == (Asking("age", Prefix()),)
+    assert session.scenario.request.basis_choices == (BasisChoice("age", Prefix()),)
 
 
 def test_the_same_way_as_elsewhere_is_no_other_way(app, small):
@@ -204,7 +204,7 @@ def test_hostile_names(app, hostile):
         ask(session, name, "prefix")
         session.unfold(f"some {name}")
     assert not session.exception
-    assert len(session.scenario.request.asking) == len(hostile.domain)
+    assert len(session.scenario.request.basis_choices) == len(hostile.domain)
 
 
 def test_a_schema_without_attributes(app, small):
@@ -217,7 +217,7 @@ def test_a_schema_without_attributes(app, small):
 
 @pytest.fixture
 def asked(small):
-    return small.with_asking("age", Prefix()).with_asking("region", Ranges())
+    return small.with_basis("age", Prefix()).with_basis("region", Ranges())
 
 
 @pytest.fixture
@@ -341,7 +341,7 @@ def test_the_codebook_has_the_groups(app):
 
 def test_a_way_that_no_longer_fits_is_told(app):
     session = app("schema", None)
-    session.scenario = session.scenario.with_asking("region", Hierarchy())
+    session.scenario = session.scenario.with_basis("region", Hierarchy())
     session.open("schema")
     row = session.scenario.domain.names.index("region")
     session.type_in_grid("schema grid", row, "kind", "whole numbers")
@@ -365,8 +365,8 @@ def records(tmp_path) -> Path:
 def test_a_release_with_running_totals_groups_and_ranges(app, records, tmp_path, even_totals):
     session = app("release")
     scenario = session.scenario.with_request(only=("age", "region", "income", "sex"))
-    scenario = scenario.with_asking("age", Prefix()).with_asking("region", Hierarchy())
-    scenario = scenario.with_asking("income", Ranges()).with_asking(
+    scenario = scenario.with_basis("age", Prefix()).with_basis("region", Hierarchy())
+    scenario = scenario.with_basis("income", Ranges()).with_basis(
         "age", Identity(), [("age", "sex")]
     )
     session.scenario = replace(

@@ -13,7 +13,7 @@ from rpexplore.planning.mechanism.closure import MAX_INCIDENCES, MAX_LARGEST_ORD
 from rpexplore.releases.feasibility import Fit, ReleaseSize, computer_memory
 from rpexplore.releases.measurement import MAX_CELLS, MAX_TABLE_CELLS, check_measurable
 from rpexplore.releases.table_folder import BYTES_PER_CELL
-from rpexplore.scenarios.basis_choices import Asking
+from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.workload import Workload
 from tests.support.generalised import any_plan, asked_workloads
@@ -198,8 +198,8 @@ def test_a_table_of_too_many_answers_is_told_and_refused():
 def test_the_remedy_helps_whatever_is_asked(sizes, in_ranges, free_disk, memory):
     domain = domain_of(*sizes)
     asked = [name for place, name in enumerate(domain.names) if in_ranges >> place & 1]
-    asking = tuple(Asking(name, rp.Ranges()) for name in asked)
-    request = WorkloadRequest("up_to", order=4, asking=asking)
+    basis_choice = tuple(BasisChoice(name, rp.Ranges()) for name in asked)
+    request = WorkloadRequest("up_to", order=4, basis_choices=basis_choice)
     workload = request.workload(domain)
     fit = Fit.of(workload, free_disk=free_disk, memory=memory)
     if fit.remedy is None:

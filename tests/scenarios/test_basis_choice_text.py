@@ -6,8 +6,12 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.scenarios.basis_choice_text import asked_as_listed, asking_from_text, text_of_asking
-from rpexplore.scenarios.basis_choices import Asking, askings_of
+from rpexplore.scenarios.basis_choice_text import (
+    basis_choice_from_text,
+    text_of_basis_choice,
+    with_basis_choices_as_listed,
+)
+from rpexplore.scenarios.basis_choices import BasisChoice, basis_choices_of
 from rpexplore.workload.table_text import texts_of_tables
 from tests.support.strategies import asked_workloads, described_domains, workloads
 
@@ -20,18 +24,18 @@ def no_files(path, attribute):
 
 
 @pytest.mark.parametrize(
-    ("text", "asking"),
+    ("text", "basis_choice"),
     [
-        ("age=prefix", Asking("age", rp.Prefix())),
+        ("age=prefix", BasisChoice("age", rp.Prefix())),
         (" age=prefix", None),
-        ("age= ranges ", Asking("age", rp.Ranges())),
-        ("age=identity@age", Asking("age", rp.Identity(), (("age",),))),
-        ("age=windows:5", Asking("age", rp.Windows(5))),
-        ("age=hierarchy:2,4", Asking("age", rp.Hierarchy((2, 4)))),
-        ("age=prefix@sex,age", Asking("age", rp.Prefix(), (("age", "sex"),))),
-        ("a=b=prefix", Asking("a=b", rp.Prefix())),
-        ("a=prefix", Asking("a", rp.Prefix())),
-        ("age=prefix@age,x@y", Asking("age", rp.Prefix(), (("age", "x@y"),))),
+        ("age= ranges ", BasisChoice("age", rp.Ranges())),
+        ("age=identity@age", BasisChoice("age", rp.Identity(), (("age",),))),
+        ("age=windows:5", BasisChoice("age", rp.Windows(5))),
+        ("age=hierarchy:2,4", BasisChoice("age", rp.Hierarchy((2, 4)))),
+        ("age=prefix@sex,age", BasisChoice("age", rp.Prefix(), (("age", "sex"),))),
+        ("a=b=prefix", BasisChoice("a=b", rp.Prefix())),
+        ("a=prefix", BasisChoice("a", rp.Prefix())),
+        ("age=prefix@age,x@y", BasisChoice("age", rp.Prefix(), (("age", "x@y"),))),
         ("age=hierarchy", None),  # no groups
         ("age=hierarchy:3,4", None),
         ("age=windows", None),
@@ -47,12 +51,12 @@ def no_files(path, attribute):
         ("age=prefix@age,height", None),
     ],
 )
-def test_lines(text, asking):
-    if asking is None:
+def test_lines(text, basis_choice):
+    if basis_choice is None:
         with pytest.raises(RpexploreError):
-            asking_from_text(DOMAIN, text, no_files)
+            basis_choice_from_text(DOMAIN, text, no_files)
     else:
-        assert asking_from_text(DOMAIN, text, no_files) == asking
+        assert basis_choice_from_text(DOMAIN, text, no_files) == basis_choice
 
 
 def test_files_are_read_and_may_hold_an_at_sign(tmp_path, monkeypatch):
@@ -64,9 +68,9 @@ def test_files_are_read_and_may_hold_an_at_sign(tmp_path, monkeypatch):
         read.append((path.name, attribute.name))
         return OWN
 
-    found = asking_from_text(DOMAIN, "a=own:q@z.csv@a,x@y", read_own)
-    assert found == Asking("a", OWN, (("a", "x@y"),))
-    assert asking_from_text(DOMAIN, "a=own:q@z.csv", read_own) == Asking("a", OWN)
+    found = basis_choice_from_text(DOMAIN, "a=own:q@z.csv@a,x@y", read_own)
+    assert found == BasisChoice("a", OWN, (("a", "x@y"),))
+    assert basis_choice_from_text(DOMAIN, "a=own:q@z.csv", read_own) == BasisChoice("a", OWN)
     assert read == [("q@z.csv", "a")] * 2
 
 
@@ -75,22 +79,24 @@ def test_files_are_read_and_may_hold_an_at_sign(tmp_path, monkeypatch):
     st.data(),
 )
 def test_every_asking_has_lines(workload, data):
-    for asking in askings_of(workload):
-        tables = list(texts_of_tables(workload.domain, asking.tables))
-        lines = text_of_asking(asking, tables, __file__)  # any file that is there
+    for basis_choice in basis_choices_of(workload):
+        tables = list(texts_of_tables(workload.domain, basis_choice.tables))
+        lines = text_of_basis_choice(basis_choice, tables, __file__)  # any file that is there
 
-        def own(path, attribute, asking=asking):
-            return asking.basis
+        def own(path, attribute, basis_choice=basis_choice):
+            return basis_choice.basis
 
-        again = [asking_from_text(workload.domain, line, own) for line in lines]
-        assert {each.basis for each in again} == {asking.basis}
-        assert tuple(table for each in again for table in each.tables) == asking.tables
+        again = [basis_choice_from_text(workload.domain, line, own) for line in lines]
+        assert {each.basis for each in again} == {basis_choice.basis}
+        assert tuple(table for each in again for table in each.tables) == basis_choice.tables
 
 
 def test_a_later_line_takes_the_place_of_an_earlier_one():
     workload = rp.Workload.all_up_to(DOMAIN, 2)
     lines = ["age=prefix", "age=ranges@age", "age=windows:3", "age=identity@age,sex"]
-    asked = asked_as_listed(workload, [asking_from_text(DOMAIN, line, no_files) for line in lines])
+    asked = with_basis_choices_as_listed(
+        workload, [basis_choice_from_text(DOMAIN, line, no_files) for line in lines]
+    )
     place = DOMAIN.position("age")
     for table, basis in (
         ("age", rp.Ranges()),
@@ -103,6 +109,6 @@ def test_a_later_line_takes_the_place_of_an_earlier_one():
 def test_what_would_change_nothing_is_refused():
     workload = rp.Workload.of(DOMAIN, ["age"])
     with pytest.raises(WorkloadError, match="No table that is asked for has the attribute 'sex'"):
-        asked_as_listed(workload, [Asking("sex", rp.Prefix())])
+        with_basis_choices_as_listed(workload, [BasisChoice("sex", rp.Prefix())])
     with pytest.raises(WorkloadError, match=r"\(age, sex\) is not in the workload"):
-        asked_as_listed(workload, [Asking("age", rp.Prefix(), (("age", "sex"),))])
+        with_basis_choices_as_listed(workload, [BasisChoice("age", rp.Prefix(), (("age", "sex"),))])

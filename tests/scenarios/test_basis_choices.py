@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import DomainError, WorkloadError
-from rpexplore.scenarios.basis_choices import Asking, askings_of
+from rpexplore.scenarios.basis_choices import BasisChoice, basis_choices_of
 from rpexplore.scenarios.scenario import Scenario, has_even_totals
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -31,11 +31,11 @@ def ways(workload: rp.Workload) -> dict[tuple[str, ...], list[Basis]]:
 
 
 def test_an_attribute_is_asked_everywhere_and_otherwise_in_some_tables():
-    scenario = SCENARIO.with_asking("age", rp.Prefix())
-    scenario = scenario.with_asking("age", rp.Ranges(), [("sex", "age")])
-    assert scenario.request.asking == (
-        Asking("age", rp.Prefix()),
-        Asking("age", rp.Ranges(), (("age", "sex"),)),
+    scenario = SCENARIO.with_basis("age", rp.Prefix())
+    scenario = scenario.with_basis("age", rp.Ranges(), [("sex", "age")])
+    assert scenario.request.basis_choices == (
+        BasisChoice("age", rp.Prefix()),
+        BasisChoice("age", rp.Ranges(), (("age", "sex"),)),
     )
     asked = ways(scenario.workload)
     assert asked["age",] == [rp.Prefix()]
@@ -45,35 +45,35 @@ def test_an_attribute_is_asked_everywhere_and_otherwise_in_some_tables():
 
 
 def test_single_values_take_an_asking_away():
-    scenario = SCENARIO.with_asking("age", rp.Prefix())
-    assert scenario.with_asking("age", rp.Identity()) == SCENARIO
-    some = SCENARIO.with_asking("age", rp.Prefix(), [("age",)])
-    assert some.with_asking("age", rp.Identity(), [("age",)]) == SCENARIO
-    assert scenario.with_asking("age", rp.Ranges()).with_asking("age", rp.Prefix()) == scenario
+    scenario = SCENARIO.with_basis("age", rp.Prefix())
+    assert scenario.with_basis("age", rp.Identity()) == SCENARIO
+    some = SCENARIO.with_basis("age", rp.Prefix(), [("age",)])
+    assert some.with_basis("age", rp.Identity(), [("age",)]) == SCENARIO
+    assert scenario.with_basis("age", rp.Ranges()).with_basis("age", rp.Prefix()) == scenario
 
 
 def test_single_values_in_one_table_stand_on_top_of_another_way_everywhere():
-    scenario = SCENARIO.with_asking("age", rp.Prefix())
-    scenario = scenario.with_asking("age", rp.Identity(), [("age", "sex")])
+    scenario = SCENARIO.with_basis("age", rp.Prefix())
+    scenario = scenario.with_basis("age", rp.Identity(), [("age", "sex")])
     asked = ways(scenario.workload)
     assert (asked["age",], asked["age", "sex"][0]) == ([rp.Prefix()], rp.Identity())
     # Without the general way there is nothing left for it to stand on.
-    assert scenario.with_asking("age", rp.Identity()) == SCENARIO
+    assert scenario.with_basis("age", rp.Identity()) == SCENARIO
 
 
 def test_ways_of_single_tables_stay_when_all_are_asked_otherwise():
-    scenario = SCENARIO.with_asking("age", rp.Ranges(), [("age",), ("age", "sex")])
-    scenario = scenario.with_asking("age", rp.Windows(3), [("age",)])
-    everywhere = scenario.with_asking("age", rp.Ranges())
+    scenario = SCENARIO.with_basis("age", rp.Ranges(), [("age",), ("age", "sex")])
+    scenario = scenario.with_basis("age", rp.Windows(3), [("age",)])
+    everywhere = scenario.with_basis("age", rp.Ranges())
     assert ways(everywhere.workload)["age",] == [rp.Windows(3)]
-    assert everywhere.request.asking == (
-        Asking("age", rp.Ranges()),
-        Asking("age", rp.Windows(3), (("age",),)),
+    assert everywhere.request.basis_choices == (
+        BasisChoice("age", rp.Ranges()),
+        BasisChoice("age", rp.Windows(3), (("age",),)),
     )
 
 
 def test_askings_of_tables_that_are_not_there_are_kept_aside():
-    scenario = SCENARIO.with_asking("age", rp.Prefix(), [("age", "sex"), ("age",)])
+    scenario = SCENARIO.with_basis("age", rp.Prefix(), [("age", "sex"), ("age",)])
     smaller = scenario.with_request(order=1)
     assert ways(smaller.workload)["age",] == [rp.Prefix()]
     assert smaller.with_request(order=2) == scenario
@@ -83,7 +83,9 @@ def test_askings_of_tables_that_are_not_there_are_kept_aside():
 
 
 def test_limits_by_cells_count_single_values():
-    request = WorkloadRequest("at_most_cells", cells=20, asking=(Asking("age", rp.Ranges()),))
+    request = WorkloadRequest(
+        "at_most_cells", cells=20, basis_choices=(BasisChoice("age", rp.Ranges()),)
+    )
     workload = request.workload(DOMAIN)
     assert workload.tables == WorkloadRequest("at_most_cells", cells=20).workload(DOMAIN).tables
     assert workload.cells[workload.position(("age", "sex"))] == 110
@@ -91,16 +93,16 @@ def test_limits_by_cells_count_single_values():
 
 
 def test_what_is_known_of_the_tables_stays_true():
-    """Shortcuts of `with_settings`, `with_group` and `with_asking` end where a new start would."""
+    """Shortcuts of `with_settings`, `with_group` and `with_basis` end where a new start would."""
     scenario = SCENARIO
     _ = scenario.workload
     for change in (
-        lambda s: s.with_asking("age", rp.Prefix()),
+        lambda s: s.with_basis("age", rp.Prefix()),
         lambda s: s.with_settings([TableSetting(("age",), 3.0)]),
         lambda s: s.with_group(GroupSetting(("age",), target=4.0)),
-        lambda s: s.with_asking("region", rp.Hierarchy(), [("region",)]),
+        lambda s: s.with_basis("region", rp.Hierarchy(), [("region",)]),
         lambda s: s.replaced(name="Other"),
-        lambda s: s.with_asking("age", rp.Identity()),
+        lambda s: s.with_basis("age", rp.Identity()),
     ):
         scenario = change(scenario)
         afresh = scenario.request.workload(DOMAIN)
@@ -130,9 +132,9 @@ def test_askings_round_trip_through_json(workload):
 def test_the_general_way_is_the_commonest():
     workload = rp.Workload.all_up_to(DOMAIN, 2).asked({"age": rp.Prefix()})
     workload = workload.asked({"age": rp.Identity()}, tables=[("age",)])
-    assert askings_of(workload) == (
-        Asking("age", rp.Prefix()),
-        Asking("age", rp.Identity(), (("age",),)),
+    assert basis_choices_of(workload) == (
+        BasisChoice("age", rp.Prefix()),
+        BasisChoice("age", rp.Identity(), (("age",),)),
     )
 
 
@@ -141,36 +143,39 @@ def test_the_general_way_is_the_commonest():
 
 def test_bases_that_do_not_fit_are_refused():
     with pytest.raises(WorkloadError, match="'age' must have groups"):
-        SCENARIO.with_asking("age", rp.Hierarchy())
+        SCENARIO.with_basis("age", rp.Hierarchy())
     with pytest.raises(WorkloadError, match="one of the library's"):
-        Asking("age", "prefix")
+        BasisChoice("age", "prefix")
     with pytest.raises(WorkloadError, match="age × sex does not have the attribute 'region'"):
-        Asking("region", rp.Prefix(), (("age", "sex"),))
+        BasisChoice("region", rp.Prefix(), (("age", "sex"),))
     with pytest.raises(DomainError, match="no attribute 'height'"):
-        SCENARIO.with_asking("height", rp.Prefix())
+        SCENARIO.with_basis("height", rp.Prefix())
 
 
 @pytest.mark.parametrize(
-    "asking",
+    "basis_choice",
     [
-        (Asking("age", rp.Prefix()), Asking("age", rp.Ranges())),
-        (Asking("age", rp.Prefix(), (("age",),)), Asking("age", rp.Ranges(), (("age",),))),
-        (Asking("age", rp.Prefix(), (("age",), ("age",))),),
+        (BasisChoice("age", rp.Prefix()), BasisChoice("age", rp.Ranges())),
+        (
+            BasisChoice("age", rp.Prefix(), (("age",),)),
+            BasisChoice("age", rp.Ranges(), (("age",),)),
+        ),
+        (BasisChoice("age", rp.Prefix(), (("age",), ("age",))),),
     ],
 )
-def test_an_attribute_is_asked_in_one_way_in_one_place(asking):
-    with pytest.raises(WorkloadError, match="'age' is asked twice in"):
-        WorkloadRequest(asking=asking)
+def test_an_attribute_is_asked_in_one_way_in_one_place(basis_choice):
+    with pytest.raises(WorkloadError, match="'age' has two bases in"):
+        WorkloadRequest(basis_choices=basis_choice)
 
 
 PREFIX = {"attribute": "age", "basis": {"kind": "prefix"}}
 
 
 @pytest.mark.parametrize(
-    ("asking", "told"),
+    ("basis_choice", "told"),
     [
         ("age", ""),
-        ([PREFIX, PREFIX], "asked twice in all tables"),
+        ([PREFIX, PREFIX], "two bases in all tables"),
         ([{**PREFIX, "tables": []}], "must be a filled list"),
         ([{**PREFIX, "tables": [["sex"]]}], "does not have the attribute 'age'"),
         ([{**PREFIX, "tables": ["age"]}], "list of names"),
@@ -185,16 +190,16 @@ PREFIX = {"attribute": "age", "basis": {"kind": "prefix"}}
         ([{"attribute": "age", "basis": "prefix"}], ""),
     ],
 )
-def test_unusable_askings_of_a_file_are_refused(asking, told):
+def test_unusable_askings_of_a_file_are_refused(basis_choice, told):
     content = json.loads(SCENARIO.text())
-    content["tables"]["asking"] = asking
+    content["tables"]["basis_choices"] = basis_choice
     with pytest.raises(WorkloadError, match=f"not a usable scenario: .*{told}"):
         Scenario.parse(json.dumps(content))
 
 
 def test_an_asking_that_does_not_fit_is_refused_in_a_file_where_no_table_has_it_too():
     content = json.loads(SCENARIO.with_request(only=("sex",)).text())
-    content["tables"]["asking"] = [
+    content["tables"]["basis_choices"] = [
         {"attribute": "age", "basis": {"kind": "hierarchy", "widths": [10]}}
     ]
     with pytest.raises(WorkloadError, match="below the 10 values of attribute 'age'"):
@@ -203,16 +208,16 @@ def test_an_asking_that_does_not_fit_is_refused_in_a_file_where_no_table_has_it_
 
 def test_files_without_askings_are_as_they_were():
     content = SCENARIO.to_json()
-    assert "asking" not in content["tables"]
+    assert "basis_choices" not in content["tables"]
     assert "even_totals" not in content
-    assert Scenario.from_json(content).request.asking == ()
+    assert Scenario.from_json(content).request.basis_choices == ()
 
 
 # ---- even totals
 
 
 def test_even_totals_reach_the_plan():
-    scenario = SCENARIO.with_asking("age", rp.Prefix())
+    scenario = SCENARIO.with_basis("age", rp.Prefix())
     even = scenario.replaced(even_totals=True)
     again = Scenario.parse(even.text())
     assert again == even
@@ -230,7 +235,7 @@ def test_even_totals_are_true_or_false(value):
 
 
 def test_a_plan_tells_whether_totals_are_even():
-    scenario = SCENARIO.with_asking("age", rp.Prefix())
+    scenario = SCENARIO.with_basis("age", rp.Prefix())
     plan = scenario.plan()
     assert not has_even_totals(plan)
     assert not Scenario.of_plan(plan).even_totals
@@ -244,7 +249,7 @@ def test_a_plan_tells_whether_totals_are_even():
 @given(st.data())
 def test_every_basis_fits_its_attribute(data):
     basis = data.draw(bases(REGION))
-    assert SCENARIO.with_asking("region", basis).workload.bases[2] in (
+    assert SCENARIO.with_basis("region", basis).workload.bases[2] in (
         (basis,),
         (rp.Identity(),),
     )

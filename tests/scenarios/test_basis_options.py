@@ -6,7 +6,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
-from rpexplore.scenarios import basis_options as asking_words
+from rpexplore.scenarios import basis_options as basis_options
 from rpexplore.workload.bases import Hierarchy, Identity, Own, Prefix, Ranges, Windows
 from rpexplore.workload.query_matrix import questions
 
@@ -20,19 +20,19 @@ DOMAIN = rp.Domain((AGE, SEX, REGION, INCOME))
 
 
 @pytest.mark.parametrize("attribute", DOMAIN.attributes, ids=DOMAIN.names)
-@pytest.mark.parametrize("way", asking_words.WAYS)
+@pytest.mark.parametrize("way", basis_options.WAYS)
 def test_what_is_offered_can_be_asked_and_nothing_else_is_refused(way, attribute):
-    basis = asking_words.first_basis(way, attribute)
-    if basis is None or asking_words.why_not(way, attribute):
+    basis = basis_options.first_basis(way, attribute)
+    if basis is None or basis_options.why_not(way, attribute):
         return
     basis.check(attribute)
     assert basis.kind == way
     labels = questions(basis, attribute).labels()
-    told = asking_words.examples(basis, attribute)
+    told = basis_options.examples(basis, attribute)
     assert 1 <= len(told) <= 3
     assert set(told) <= set(labels)
     assert len(set(told)) == len(told)
-    assert f"{len(labels):,} questions" in asking_words.questions_in_words(basis, attribute)
+    assert f"{len(labels):,} questions" in basis_options.questions_in_words(basis, attribute)
 
 
 @pytest.mark.parametrize(
@@ -48,28 +48,28 @@ def test_what_is_offered_can_be_asked_and_nothing_else_is_refused(way, attribute
     ],
 )
 def test_why_not(way, size, reason):
-    assert reason in (found := asking_words.why_not(way, Attribute("x", Integers(1, size))))
+    assert reason in (found := basis_options.why_not(way, Attribute("x", Integers(1, size))))
     assert bool(found) == bool(reason)
 
 
 def test_refusals_are_one_sentence():
-    assert asking_words.refusals_in_words(AGE) == ""
-    assert asking_words.refusals_in_words(SEX) == (
+    assert basis_options.refusals_in_words(AGE) == ""
+    assert basis_options.refusals_in_words(SEX) == (
         "Not for these values: rolling sums of … values, groups and single values (at least 3 "
         "values needed)."
     )
 
 
 def test_ranges_are_the_rows_they_are_said_to_be():
-    assert asking_words.examples(Ranges(), AGE) == ["25 to 50", "0 to 33", "50 to 99"]
+    assert basis_options.examples(Ranges(), AGE) == ["25 to 50", "0 to 33", "50 to 99"]
 
 
 def test_widths_are_typed_and_shown():
-    assert asking_words.hierarchy_of_text(" 10, 5 ") == Hierarchy((5, 10))
-    assert asking_words.text_of_hierarchy(Hierarchy((5, 10))) == "5, 10"
-    assert asking_words.hierarchy_of_text("") == Hierarchy()
+    assert basis_options.hierarchy_of_text(" 10, 5 ") == Hierarchy((5, 10))
+    assert basis_options.text_of_hierarchy(Hierarchy((5, 10))) == "5, 10"
+    assert basis_options.hierarchy_of_text("") == Hierarchy()
     with pytest.raises(WorkloadError, match=r"separated by commas, got '2\.5'"):
-        asking_words.hierarchy_of_text("5 2.5")
+        basis_options.hierarchy_of_text("5 2.5")
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_widths_are_typed_and_shown():
     ids=lambda attribute: attribute.name,
 )
 def test_the_template_can_be_used_as_it_is(attribute):
-    text = asking_words.template_csv(attribute)
-    own = asking_words.own_of_file("q.csv", b"\xef\xbb\xbf" + text.encode(), attribute)
+    text = basis_options.template_csv(attribute)
+    own = basis_options.own_of_file("q.csv", b"\xef\xbb\xbf" + text.encode(), attribute)
     n = attribute.size
     assert np.array_equal(own.matrix, np.vstack([np.ones(n), np.eye(n)]))
     assert own.name == "q"
@@ -93,7 +93,7 @@ def test_what_a_table_answers():
     asked = asked.asked({"age": Hierarchy((5, 10))}, tables=[("age",)])
 
     def told(*table):
-        return asking_words.answers_in_words(asked, asked.position(table), "people")
+        return basis_options.answers_in_words(asked, asked.position(table), "people")
 
     assert told() == "people in all"
     assert told("sex") == "people by sex"
@@ -102,14 +102,14 @@ def test_what_a_table_answers():
     assert told("sex", "income") == "people by sex and own questions “poor” on income"
     assert told("income") == "people with income in the 2 values up to a"
     assert told("age") == "people by age (single values and groups of 5 and 10)"
-    assert asking_words.example_table(asked, "income", own) == asked.position(("sex", "income"))
-    assert asking_words.example_table(asked, "income", Identity()) is None
+    assert basis_options.example_table(asked, "income", own) == asked.position(("sex", "income"))
+    assert basis_options.example_table(asked, "income", Identity()) is None
     categories = rp.Workload.of(DOMAIN, [("sex",)]).asked({"sex": Prefix()})
-    assert asking_words.answers_in_words(categories, 0, "people") == "people with sex up to a"
+    assert basis_options.answers_in_words(categories, 0, "people") == "people with sex up to a"
 
 
 def test_categories_say_which_order_counts():
-    assert asking_words.order_in_words(Prefix(), AGE) == ""
-    assert asking_words.order_in_words(Hierarchy(), REGION) == ""
+    assert basis_options.order_in_words(Prefix(), AGE) == ""
+    assert basis_options.order_in_words(Hierarchy(), REGION) == ""
     words = "Values count in the order of the schema: a, b, c, d."
-    assert asking_words.order_in_words(Hierarchy((2,)), REGION) == words
+    assert basis_options.order_in_words(Hierarchy((2,)), REGION) == words

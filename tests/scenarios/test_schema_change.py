@@ -1,7 +1,7 @@
 """What a new schema does to groups and narrowing (test_scenario has tables and single settings)."""
 
 import rpexplore as rp
-from rpexplore.scenarios.basis_choices import Asking
+from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -78,11 +78,11 @@ def test_one_attribute_after_the_other_brings_the_order_back():
 REGION = rp.Attribute("region", rp.Categories(("a", "b", "c")), groups=(("N",), ("N",), ("S",)))
 GROUPED = rp.Domain((*DOMAIN.attributes[:2], REGION))
 ASKING = WorkloadRequest(
-    asking=(
-        Asking("age", rp.Hierarchy((5,))),
-        Asking("age", rp.Identity(), (("age", "sex"),)),
-        Asking("sex", rp.Prefix(), (("sex", "region"),)),
-        Asking("region", rp.Hierarchy()),
+    basis_choices=(
+        BasisChoice("age", rp.Hierarchy((5,))),
+        BasisChoice("age", rp.Identity(), (("age", "sex"),)),
+        BasisChoice("sex", rp.Prefix(), (("sex", "region"),)),
+        BasisChoice("region", rp.Hierarchy()),
     )
 )
 
@@ -92,11 +92,11 @@ def test_a_renamed_attribute_keeps_how_it_is_asked():
     domain = rp.Domain((REGION, years, GROUPED["sex"]))
     changed, notes = Scenario(GROUPED, ASKING).with_domain(domain, renamed={"age": "years"})
     assert notes == []
-    assert changed.request.asking == (
-        Asking("years", rp.Hierarchy((5,))),
-        Asking("years", rp.Identity(), (("years", "sex"),)),
-        Asking("sex", rp.Prefix(), (("region", "sex"),)),
-        Asking("region", rp.Hierarchy()),
+    assert changed.request.basis_choices == (
+        BasisChoice("years", rp.Hierarchy((5,))),
+        BasisChoice("years", rp.Identity(), (("years", "sex"),)),
+        BasisChoice("sex", rp.Prefix(), (("region", "sex"),)),
+        BasisChoice("region", rp.Hierarchy()),
     )
     assert Scenario.parse(changed.text()) == changed
 
@@ -106,7 +106,7 @@ def test_what_no_longer_fits_falls_back_to_single_values_and_is_named():
     domain = rp.Domain((rp.Attribute("age", rp.Integers(0, 3)), GROUPED["sex"], region))
     changed, notes = Scenario(GROUPED, ASKING).with_domain(domain)
     # Single values in one table need no words where all are asked so.
-    assert changed.request.asking == (Asking("sex", rp.Prefix(), (("sex", "region"),)),)
+    assert changed.request.basis_choices == (BasisChoice("sex", rp.Prefix(), (("sex", "region"),)),)
     assert len(notes) == 2
     assert "how attribute 'age' was asked" in notes[0]
     assert "below the 4 values" in notes[0]
@@ -124,7 +124,7 @@ def test_an_edited_attribute_keeps_what_still_fits():
 
 def test_attributes_that_are_gone_are_not_asked():
     changed, notes = Scenario(GROUPED, ASKING).with_domain(rp.Domain(GROUPED.attributes[:2]))
-    assert changed.request.asking == ASKING.asking[:2]
+    assert changed.request.basis_choices == ASKING.basis_choices[:2]
     told = " ".join(notes)
     assert "how attribute 'sex' was asked in sex × region (cumulative: up to each value)" in told
     assert "along with attribute 'region': how it was asked (groups and single values)" in told
@@ -134,11 +134,11 @@ def test_a_loaded_schema_keeps_askings_of_the_same_values_and_groups_only():
     other = rp.Attribute("region", REGION.values, groups=(("N",), ("S",), ("S",)))
     domain = rp.Domain((rp.Attribute("age", rp.Integers(0, 30)), GROUPED["sex"], other))
     changed, notes = Scenario(GROUPED, ASKING).with_domain(domain, from_elsewhere=True)
-    assert changed.request.asking == (Asking("sex", rp.Prefix(), (("sex", "region"),)),)
+    assert changed.request.basis_choices == (BasisChoice("sex", rp.Prefix(), (("sex", "region"),)),)
     assert "its values are others" in notes[0]
     assert "its groups are others" in notes[1]
     edited, notes = Scenario(GROUPED, ASKING).with_domain(domain)
     assert (edited.request, notes) == (ASKING, [])
-    cumulative = Scenario(GROUPED).with_asking("region", rp.Prefix())
+    cumulative = Scenario(GROUPED).with_basis("region", rp.Prefix())
     loaded, notes = cumulative.with_domain(domain, from_elsewhere=True)
     assert (loaded.request, notes) == (cumulative.request, [])

@@ -89,7 +89,7 @@ def test_what_stays_of_the_workload_is_named():
     assert schema_sources.loaded_in_words(scenario, "my.csv").endswith(
         "Kept: importance or target of age × sex."
     )
-    asked = scenario.with_asking("age", rp.Prefix()).with_asking("age", rp.Ranges(), [("age",)])
+    asked = scenario.with_basis("age", rp.Prefix()).with_basis("age", rp.Ranges(), [("age",)])
     assert schema_sources.loaded_in_words(asked, "my.csv").endswith(
         "Kept: importance or target of age × sex. Kept: how these are asked: age."
     )

@@ -10,13 +10,13 @@ from pages.components.workload.bases_in_tables import some_tables
 from pages.components.workload.basis_input import forget_file, way_input
 from rpexplore.common.formatting import plural
 from rpexplore.domain.attribute import Attribute
-from rpexplore.scenarios import basis_options as asking_words
+from rpexplore.scenarios import basis_options as basis_options
 from rpexplore.workload.bases import Basis, Identity
 
-_BEGUN = "asking begun"  # attributes that are listed, although they are asked as usual so far
+_BEGUN = "bases begun"  # attributes that are listed, although they are asked as usual so far
 
 
-def asking() -> None:
+def basis_choices() -> None:
     """What is asked of each attribute, and widgets to ask it differently."""
     st.subheader("How each attribute is asked")
     st.markdown(
@@ -27,7 +27,7 @@ def asking() -> None:
     names = _listed()
     for name in names:
         _attribute(current().domain[name])
-    show_messages("asking")
+    show_messages("bases")
     others = [name for name in current().domain.names if name not in names]
     st.selectbox(
         "Ask an attribute differently",
@@ -42,13 +42,15 @@ def asking() -> None:
 
 def _general(name: str) -> Basis:
     """How an attribute is asked in all tables that are not named one by one."""
-    of_all = {each.attribute: each.basis for each in current().request.asking if not each.tables}
+    of_all = {
+        each.attribute: each.basis for each in current().request.basis_choices if not each.tables
+    }
     return of_all.get(name, Identity())
 
 
 def _listed() -> list[str]:
     begun = st.session_state.get(_BEGUN, [])
-    asked = {each.attribute for each in current().request.asking}
+    asked = {each.attribute for each in current().request.basis_choices}
     return [name for name in current().domain.names if name in asked or name in begun]
 
 
@@ -61,11 +63,11 @@ def _begin() -> None:
 def _attribute(attribute: Attribute) -> None:
     """One attribute: the way in all its tables, what that asks, and other ways in some tables."""
     name, present = attribute.name, _general(attribute.name)
-    place, key = f"asking {name}", f"asked {name}"
+    place, key = f"bases {name}", f"asked {name}"
 
     def ask(basis: Basis) -> None:
         _begin_again(name)
-        change(place, lambda: current().with_asking(name, basis))
+        change(place, lambda: current().with_basis(name, basis))
 
     with st.container(border=True, gap="small"):
         called, way, more, last = st.columns([3, 4, 4, 2], vertical_alignment="bottom")
@@ -82,13 +84,13 @@ def _attribute(attribute: Attribute) -> None:
 
 def _what_it_asks(attribute: Attribute, basis: Basis) -> None:
     """The questions, and what a table answers, in words."""
-    words = [asking_words.questions_in_words(basis, attribute)]
-    table = asking_words.example_table(current().workload, attribute.name, basis)
+    words = [basis_options.questions_in_words(basis, attribute)]
+    table = basis_options.example_table(current().workload, attribute.name, basis)
     if table is not None:
-        answer = asking_words.answers_in_words(current().workload, table, current().counted)
+        answer = basis_options.answers_in_words(current().workload, table, current().counted)
         words.append(f"A table counts {answer}.")
-    words.append(asking_words.order_in_words(basis, attribute))
-    words.append(asking_words.refusals_in_words(attribute))
+    words.append(basis_options.order_in_words(basis, attribute))
+    words.append(basis_options.refusals_in_words(attribute))
     st.caption(escaped(" ".join(filter(None, words))))
 
 
@@ -107,5 +109,5 @@ def _drop(name: str) -> None:
     """Ask an attribute by its single values everywhere."""
     st.session_state[_BEGUN] = [each for each in st.session_state.get(_BEGUN, []) if each != name]
     forget_file(f"asked {name}")
-    kept = tuple(each for each in current().request.asking if each.attribute != name)
-    change("asking", lambda: current().with_request(asking=kept))
+    kept = tuple(each for each in current().request.basis_choices if each.attribute != name)
+    change("bases", lambda: current().with_request(basis_choices=kept))

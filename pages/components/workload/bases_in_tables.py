@@ -7,7 +7,7 @@ from pages.components.workload.basis_input import forget_file, way_input
 from rpexplore.analysis.accuracy import titles
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import RpexploreError
-from rpexplore.scenarios import basis_options as asking_words
+from rpexplore.scenarios import basis_options as basis_options
 from rpexplore.workload.bases import Basis, Identity
 from rpexplore.workload.table_text import Table, title, titles_in_words
 
@@ -20,13 +20,13 @@ def some_tables(attribute: Attribute, general: Basis) -> None:
     general: how it is asked in all other tables
     """
     name = attribute.name
-    for number, each in enumerate(current().request.asking):
+    for number, each in enumerate(current().request.basis_choices):
         if each.attribute == name and each.tables:
             line = st.container(horizontal=True, vertical_alignment="center", gap="small")
             line.markdown(
                 f"In {escaped(titles_in_words(each.tables))}: "
                 f"**{escaped(each.basis.words(attribute))}**. "
-                f"{escaped(asking_words.questions_in_words(each.basis, attribute))}",
+                f"{escaped(basis_options.questions_in_words(each.basis, attribute))}",
                 width="content",
             )
             line.button(
@@ -46,7 +46,7 @@ def some_tables(attribute: Attribute, general: Basis) -> None:
 
 def _another_way(attribute: Attribute, general: Basis) -> None:
     name, workload = attribute.name, current().workload
-    place, key = f"asking {attribute.name} in some", f"other {attribute.name}"
+    place, key = f"bases {attribute.name} in some", f"other {attribute.name}"
     rows = workload.containing([name])
     offered = rows[:MOST_OFFERED]
     tables = [workload.tables[row] for row in offered.tolist()]
@@ -92,13 +92,13 @@ def _another_way(attribute: Attribute, general: Basis) -> None:
 
 
 def _ask(place: str, name: str, basis: Basis, tables: tuple[Table, ...], key: str) -> None:
-    if change(place, lambda: current().with_asking(name, basis, tables)):
+    if change(place, lambda: current().with_basis(name, basis, tables)):
         st.session_state[f"tables {key}"] = []
         st.session_state.pop(f"basis {key}", None)
         forget_file(key)
 
 
 def _drop(number: int) -> None:
-    asking = current().request.asking
-    kept = (*asking[:number], *asking[number + 1 :])
-    change("asking", lambda: current().with_request(asking=kept))
+    choices = current().request.basis_choices
+    kept = (*choices[:number], *choices[number + 1 :])
+    change("bases", lambda: current().with_request(basis_choices=kept))

@@ -8,7 +8,7 @@ import streamlit as st
 from pages.components.shared.session import bind, escaped, revision, say
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import RpexploreError
-from rpexplore.scenarios import basis_options as asking_words
+from rpexplore.scenarios import basis_options as basis_options
 from rpexplore.workload.bases import Basis, Hierarchy, Windows
 from rpexplore.workload.custom_basis import Own
 
@@ -32,12 +32,12 @@ def way_input(
     take: told the basis that was chosen; place: where it says what is wrong; key: of the widgets;
     there: what its label ends with
     """
-    usable = [way for way in asking_words.WAYS if not asking_words.why_not(way, attribute)]
+    usable = [way for way in basis_options.WAYS if not basis_options.why_not(way, attribute)]
     way = "own" if _awaits_file(key) else present.kind
 
     def choose() -> None:
         forget_file(key)
-        basis = asking_words.first_basis(st.session_state[f"way {key}"], attribute)
+        basis = basis_options.first_basis(st.session_state[f"way {key}"], attribute)
         if basis is None:
             st.session_state[f"awaits file {key}"] = True
         elif basis.kind != present.kind:
@@ -46,7 +46,7 @@ def way_input(
     where.selectbox(
         f"How {escaped(attribute.name)} is asked{there}",
         usable if way in usable else [*usable, way],
-        format_func=asking_words.WAYS.__getitem__,
+        format_func=basis_options.WAYS.__getitem__,
         key=bind(f"way {key}", way),
         on_change=choose,
     )
@@ -86,14 +86,14 @@ def _groups(
 ) -> None:
     def change_widths() -> None:
         try:
-            take(asking_words.hierarchy_of_text(st.session_state[f"widths {key}"]))
+            take(basis_options.hierarchy_of_text(st.session_state[f"widths {key}"]))
         except RpexploreError as error:
             say(place, "error", f"{error} Nothing was changed.")
 
     has_groups = isinstance(present, Hierarchy) and bool(attribute.groups)
     beside.text_input(
         "Values in a group, such as 5, 10",
-        key=bind(f"widths {key}", asking_words.text_of_hierarchy(present)),
+        key=bind(f"widths {key}", basis_options.text_of_hierarchy(present)),
         on_change=change_widths,
         placeholder="the groups of the schema" if has_groups else "",
         help="Groups of so many consecutive values; several widths give groups within groups. "
@@ -113,7 +113,7 @@ def _file(
         if file is None:
             return
         try:
-            own = asking_words.own_of_file(file.name, file.getvalue(), attribute)
+            own = basis_options.own_of_file(file.name, file.getvalue(), attribute)
         except RpexploreError as error:
             say(place, "error", f"{error} {_still_in_effect(attribute, present)}")
             return
@@ -131,7 +131,7 @@ def _file(
     )
     right.download_button(
         "Download a template",
-        lambda: asking_words.template_csv(attribute),
+        lambda: basis_options.template_csv(attribute),
         "questions.csv",
         "text/csv",
         key=f"template {key}",

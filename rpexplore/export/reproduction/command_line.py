@@ -9,7 +9,7 @@ from rpexplore.analysis.targets_met import wanted_targets
 from rpexplore.export.reproduction.recipe import Recipe, budget_texts
 from rpexplore.planning.losses.loss_text import options_of_loss
 from rpexplore.planning.plan import Plan
-from rpexplore.scenarios.basis_choice_text import text_of_asking
+from rpexplore.scenarios.basis_choice_text import text_of_basis_choice
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import texts_of_tables
 
@@ -64,7 +64,7 @@ def command_lines(
 def _options(recipe: Recipe) -> list[list[str]]:
     """The options of `rpexplore plan` for this plan, each with its value."""
     plan = recipe.plan
-    options = [*_tables(recipe), *_asking(recipe), *_loss(plan)]
+    options = [*_tables(recipe), *_basis_choices(recipe), *_loss(plan)]
     for name, text in budget_texts(plan.budget).items():
         options.append([f"--{name.replace('_', '-')}", text])
     if plan.budget.max_records_per_person is not None:
@@ -106,12 +106,12 @@ def _tables(recipe: Recipe) -> list[list[str]]:
     ]
 
 
-def _asking(recipe: Recipe) -> list[list[str]]:
+def _basis_choices(recipe: Recipe) -> list[list[str]]:
     """Options that say how attributes are asked."""
     asked = [
         [f"--ask={text}"]
-        for each in recipe.asking
-        for text in text_of_asking(
+        for each in recipe.basis_choices
+        for text in text_of_basis_choice(
             each, list(texts_of_tables(recipe.domain, each.tables)), recipe.file_of(each)
         )
     ]

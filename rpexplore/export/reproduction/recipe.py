@@ -11,7 +11,7 @@ from rpexplore.errors import RpexploreError
 from rpexplore.export.reproduction.custom_basis_files import OwnFiles, own_files
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
-from rpexplore.scenarios.basis_choices import Asking
+from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.scenario import has_even_totals
 from rpexplore.scenarios.table_settings import TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -63,17 +63,17 @@ class Recipe:
         ]
 
     @property
-    def asking(self) -> list[Asking]:
+    def basis_choices(self) -> list[BasisChoice]:
         """How attributes are asked that are in the plan; in some tables: those in the plan."""
         workload, found = self.plan.workload, []
-        for asking in self.request.asking:
+        for basis_choice in self.request.basis_choices:
             there = tuple(
                 table
-                for table in asking.tables
+                for table in basis_choice.tables
                 if workload.find(self.domain.positions(table)) is not None
             )
-            if there or (not asking.tables and self._place(asking) in workload.used):
-                found.append(replace(asking, tables=there))
+            if there or (not basis_choice.tables and self._place(basis_choice) in workload.used):
+                found.append(replace(basis_choice, tables=there))
         return found
 
     @cached_property
@@ -81,12 +81,12 @@ class Recipe:
         """The files that hold own questions."""
         return own_files(self.plan.workload)
 
-    def file_of(self, asking: Asking) -> str:
+    def file_of(self, basis_choice: BasisChoice) -> str:
         """The name of the file with what is asked, if that is own questions; else ""."""
-        return self.own_files.get((self._place(asking), asking.basis), ("", ""))[0]
+        return self.own_files.get((self._place(basis_choice), basis_choice.basis), ("", ""))[0]
 
-    def _place(self, asking: Asking) -> int:
-        return self.domain.position(asking.attribute)
+    def _place(self, basis_choice: BasisChoice) -> int:
+        return self.domain.position(basis_choice.attribute)
 
 
 def _gives(request: WorkloadRequest, workload: Workload) -> bool:

@@ -155,7 +155,7 @@ def python_script(
         loss=_loss(plan.loss),
         budget=_budget(plan),
         even_totals="\n        even_totals=True," if recipe.even_totals else "",
-        asked="how their attributes are asked, " if recipe.asking else "",
+        asked="how their attributes are asked, " if recipe.basis_choices else "",
         workload=textwrap.indent(workload_source(recipe), "    "),
         attributes=textwrap.indent(
             "\n".join(f"{_attribute(each)}," for each in recipe.domain.attributes), " " * 12

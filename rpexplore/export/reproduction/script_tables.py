@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from rpexplore.export.reproduction.literals import call, literal
 from rpexplore.export.reproduction.recipe import Recipe
-from rpexplore.scenarios.basis_choices import Asking
+from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Hierarchy, Windows
 from rpexplore.workload.custom_basis import Own
@@ -30,7 +30,7 @@ def workload_source(recipe: Recipe) -> str:
         ]
     else:
         lines = [*_tables(recipe), *_groups(recipe.request), *_singles(recipe)]
-    return "\n".join([*lines, *_asking(recipe), "return asked"])
+    return "\n".join([*lines, *_basis_choices(recipe), "return asked"])
 
 
 def _tables(recipe: Recipe) -> list[str]:
@@ -104,10 +104,10 @@ def _given(noun: str, sources: Mapping[Table, str]) -> list[str]:
     return [f"asked = asked.with_{noun}(", "    {", *rows, "    }", ")"]
 
 
-def _asking(recipe: Recipe) -> list[str]:
+def _basis_choices(recipe: Recipe) -> list[str]:
     """How attributes are asked other than by single values: everywhere, then in some tables."""
     lines = []
-    for each in sorted(recipe.asking, key=lambda each: bool(each.tables)):
+    for each in sorted(recipe.basis_choices, key=lambda each: bool(each.tables)):
         file = recipe.file_of(each)
         if file:
             lines.append(f"file = Path(__file__).with_name({literal(file)})")
@@ -118,13 +118,13 @@ def _asking(recipe: Recipe) -> list[str]:
     return lines
 
 
-def _basis(asking: Asking, file: str) -> str:
-    match asking.basis:
+def _basis(basis_choice: BasisChoice, file: str) -> str:
+    match basis_choice.basis:
         case Windows():
-            return f"rp.Windows({asking.basis.width})"
-        case Hierarchy() if asking.basis.widths:
-            return f"rp.Hierarchy({literal(asking.basis.widths)})"
+            return f"rp.Windows({basis_choice.basis.width})"
+        case Hierarchy() if basis_choice.basis.widths:
+            return f"rp.Hierarchy({literal(basis_choice.basis.widths)})"
         case Own():
-            attribute = f"domain[{literal(asking.attribute)}]"
+            attribute = f"domain[{literal(basis_choice.attribute)}]"
             return f"rp.own_from_bytes(file.read_bytes(), file.name, {attribute})"
-    return f"rp.{type(asking.basis).__name__}()"
+    return f"rp.{type(basis_choice.basis).__name__}()"

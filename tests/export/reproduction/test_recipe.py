@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.export.reproduction.recipe import Recipe
-from rpexplore.scenarios.basis_choices import Asking
+from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import table_from_text, texts_of_tables, workload_from_csv
 from tests.export.reports import plan_of
@@ -37,14 +37,14 @@ def test_settings_of_tables_that_are_not_asked_for_are_left_out():
 
 
 def test_askings_of_tables_that_are_not_asked_for_are_left_out():
-    asking = (
-        Asking("age", rp.Prefix(), (("age",), ("age", "sex", "region"))),
-        Asking("region", rp.Ranges(), (("sex", "region", "one"),)),
+    basis_choice = (
+        BasisChoice("age", rp.Prefix(), (("age",), ("age", "sex", "region"))),
+        BasisChoice("region", rp.Ranges(), (("sex", "region", "one"),)),
     )
-    scenario = SCENARIOS["up to"].with_request(asking=asking)
+    scenario = SCENARIOS["up to"].with_request(basis_choices=basis_choice)
     recipe = Recipe.of(scenario.plan(), scenario.request)
     assert recipe.request is scenario.request
-    assert recipe.asking == [Asking("age", rp.Prefix(), (("age",),))]
+    assert recipe.basis_choices == [BasisChoice("age", rp.Prefix(), (("age",),))]
 
 
 def test_the_csv_of_tables_is_read_back_exactly(plan):
