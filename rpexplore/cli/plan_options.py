@@ -222,7 +222,7 @@ def workload_from_options(
     """The union of all tables that are asked for in any way, with weights, targets and bases."""
     from rpexplore.scenarios.basis_choice_text import (
         basis_choice_from_text,
-        with_basis_choices_as_listed,
+        with_listed_basis_choices,
     )
     from rpexplore.workload.table_text import number_from_text, table_from_text, workload_from_csv
     from rpexplore.workload.targets import parse_target
@@ -256,7 +256,7 @@ def workload_from_options(
         {table: number_from_text(text, "weight") for table, text in weights.items()}
     )
     united = united.with_targets({table: parse_target(text) for table, text in targets.items()})
-    return with_basis_choices_as_listed(
+    return with_listed_basis_choices(
         united, [basis_choice_from_text(domain, text, _own_of) for text in ask]
     )
 

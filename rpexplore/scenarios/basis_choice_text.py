@@ -7,7 +7,7 @@ from pathlib import Path
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.scenarios.basis_choices import BasisChoice, asked, changed_basis_choices
+from rpexplore.scenarios.basis_choices import BasisChoice, changed_basis_choices, with_basis_choices
 from rpexplore.workload.bases import Basis, Hierarchy, Identity, Prefix, Ranges, Windows
 from rpexplore.workload.custom_basis import Own
 from rpexplore.workload.table_text import table_from_text, title
@@ -51,9 +51,7 @@ def text_of_basis_choice(
     return [f"{start}@{table}" for table in tables] or [start]
 
 
-def with_basis_choices_as_listed(
-    workload: Workload, basis_choices: Sequence[BasisChoice]
-) -> Workload:
+def with_listed_basis_choices(workload: Workload, basis_choices: Sequence[BasisChoice]) -> Workload:
     """The workload asked in these ways; a later one takes the place of an earlier one.
 
     Raises `WorkloadError` for one that has nothing to change, since no table is there for it.
@@ -69,7 +67,7 @@ def with_basis_choices_as_listed(
         for table in each.tables:
             workload.position(table)
         merged = changed_basis_choices(merged, each.attribute, each.basis, each.tables)
-    return asked(workload, merged)
+    return with_basis_choices(workload, merged)
 
 
 def _basis_choices(

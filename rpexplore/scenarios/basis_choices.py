@@ -104,7 +104,7 @@ def without_needless(basis_choices: Iterable[BasisChoice]) -> tuple[BasisChoice,
     )
 
 
-def asked(workload: Workload, basis_choices: Sequence[BasisChoice]) -> Workload:
+def with_basis_choices(workload: Workload, basis_choices: Sequence[BasisChoice]) -> Workload:
     """These tables, asked in these ways and in no others; tables that are not there count for none.
 
     Raises `WorkloadError` or `DomainError` for a way in which an attribute cannot be asked.
@@ -113,17 +113,17 @@ def asked(workload: Workload, basis_choices: Sequence[BasisChoice]) -> Workload:
         workload = replace(workload, bases=(), ways=np.empty((0, 0), dtype=np.int32))
     general = {each.attribute: each.basis for each in basis_choices if not each.tables}
     if general:
-        workload = workload.asked(general)
+        workload = workload.with_bases(general)
     positions = workload.domain.positions
     for each in basis_choices:
         there = [table for table in each.tables if workload.find(positions(table)) is not None]
         if there:
-            workload = workload.asked({each.attribute: each.basis}, tables=there)
+            workload = workload.with_bases({each.attribute: each.basis}, tables=there)
     return workload
 
 
 def basis_choices_of(workload: Workload) -> tuple[BasisChoice, ...]:
-    """The basis_choices with which `asked` gives these tables their ways."""
+    """The choices with which `with_basis_choices` gives these tables their ways."""
     found: list[BasisChoice] = []
     for place, listed in enumerate(workload.bases):
         if all(basis.is_identity for basis in listed):

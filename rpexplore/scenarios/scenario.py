@@ -151,7 +151,7 @@ class Scenario:
         if changes.keys() <= {"settings", "groups"} and "workload" in vars(self):
             vars(changed)["workload"] = changed.request.settled(self.workload)
         elif changes.keys() <= {"basis_choices"} and "workload" in vars(self):
-            vars(changed)["workload"] = changed.request.asked(self.workload)
+            vars(changed)["workload"] = changed.request.with_bases(self.workload)
         _ = changed.workload
         return changed
 

@@ -144,7 +144,7 @@ def _added(scenario: Scenario, wish: Wish) -> Workload:
     if len(members) == 0:
         raise WorkloadError("The workload has all of these tables already.")
     bare = Workload(domain, members, np.ones(len(members)), np.full(len(members), np.nan))
-    return scenario.request.settled(scenario.request.asked(bare))
+    return scenario.request.settled(scenario.request.with_bases(bare))
 
 
 def _boosted(scenario: Scenario, wish: Wish, workload: Workload) -> Scenario:

@@ -17,10 +17,10 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.basis_choices import (
     BasisChoice,
-    asked,
     basis_choices_of,
     changed_basis_choices,
     check_basis_choices,
+    with_basis_choices,
 )
 from rpexplore.scenarios.table_settings import (
     GroupSetting,
@@ -143,13 +143,13 @@ class WorkloadRequest:
 
         Raises `WorkloadError` or `DomainError` where the request does not fit the domain.
         """
-        workload = self.asked(self._tables(domain))
+        workload = self.with_bases(self._tables(domain))
         return self.settled(workload) if self.groups or self.settings else workload
 
-    def asked(self, workload: Workload) -> Workload:
+    def with_bases(self, workload: Workload) -> Workload:
         """These tables, with their attributes asked as they are here, in no other ways."""
         return (
-            asked(workload, self.basis_choices)
+            with_basis_choices(workload, self.basis_choices)
             if self.basis_choices or not workload.is_pure
             else workload
         )

@@ -255,7 +255,7 @@ class Workload:
             np.concatenate([self.musts, other.musts]),
         )
 
-    def asked(
+    def with_bases(
         self, bases: Mapping[str, Basis], *, tables: Iterable[AttributeSet] | None = None
     ) -> "Workload":
         """A copy that asks attributes in other ways: cumulatively, in ranges, in groups, …

@@ -143,7 +143,7 @@ def test_the_attributes_that_differ_most_are_shown_first(plan, forecast):
 
 def single(basis, size=30):
     domain = rp.Domain((rp.Attribute("age", rp.Integers(0, size - 1)),))
-    workload = rp.Workload.all_of_order(domain, 1).asked({"age": basis})
+    workload = rp.Workload.all_of_order(domain, 1).with_bases({"age": basis})
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=BUDGET, even_totals=True)
     return cells.accuracy_of_cells(Forecast.of_plan("this", plan), 0, (0,))
 
@@ -203,8 +203,8 @@ def test_a_value_alone_and_a_table_asked_in_two_ways():
     domain = rp.Domain(
         (rp.Attribute("age", rp.Integers(0, 5)), rp.Attribute("one", rp.Categories(("x",))))
     )
-    workload = rp.Workload.all_up_to(domain, 2).asked({"age": Ranges()})
-    workload = workload.asked({"age": Identity()}, tables=[("age",)])
+    workload = rp.Workload.all_up_to(domain, 2).with_bases({"age": Ranges()})
+    workload = workload.with_bases({"age": Identity()}, tables=[("age",)])
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=BUDGET)
     forecast = Forecast.of_plan("this", plan)
     table = workload.position(("age",))

@@ -25,7 +25,7 @@ def tables(count: int, size: int, basis: rp.Prefix | rp.Ranges) -> rp.Workload:
     """All tables of up to three of so many attributes, all asked alike."""
     domain = rp.Domain.from_sizes({f"a{i}": size for i in range(count)})
     workload = rp.Workload.all_up_to(domain, 3)
-    return workload.asked(dict.fromkeys(domain.names, basis))
+    return workload.with_bases(dict.fromkeys(domain.names, basis))
 
 
 def reconstruction_of_ranges() -> list[Row]:

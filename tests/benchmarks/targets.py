@@ -97,7 +97,7 @@ def targets_of_a_hundred_attributes() -> list[Row]:
 def targets_of_least_accurate_cells() -> list[Row]:
     sizes = dict(zip("abcdef", (8, 6, 5, 4, 3, 2), strict=True))
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes(sizes), 3)
-    workload = workload.asked({"a": rp.Prefix(), "b": rp.Ranges()})
+    workload = workload.with_bases({"a": rp.Prefix(), "b": rp.Ranges()})
     rng = np.random.default_rng(0)
     targets = 10 ** rng.uniform(-0.5, 0.5, len(workload))
     workload = replace(workload, targets=targets, musts=rng.uniform(size=len(workload)) < 0.4)

@@ -513,8 +513,8 @@ def test_attributes_are_asked_in_other_ways(asked):
     loaded = Plan.load("plan.json")
     domain = Domain.load("codebook.csv")
     own = Own([[1, 0, 0], [1, 1, 0], [1, 1, 1]], ["north", "not east", "all"], "mine")
-    workload = Workload.all_up_to(domain, 2).asked({"age": Prefix(), "region": own})
-    workload = workload.asked({"region": Ranges()}, tables=["region"])
+    workload = Workload.all_up_to(domain, 2).with_bases({"age": Prefix(), "region": own})
+    workload = workload.with_bases({"region": Ranges()}, tables=["region"])
     budget = Budget(rho="0.1")
     assert loaded.text == planner.plan(workload, loss=SumOfVariances(), budget=budget).text
     assert "is not a matrix" in asked.refused(
@@ -526,7 +526,7 @@ def test_attributes_are_asked_in_other_ways(asked):
 def test_totals_are_spread_evenly_on_demand(asked):
     ways = ["--ask", "age=prefix", "--even-totals"]
     asked.done("plan", "codebook.csv", "--up-to", "1", *ways, *BUDGET, "--out", "even.json")
-    workload = Workload.all_up_to(Domain.load("codebook.csv"), 1).asked({"age": Prefix()})
+    workload = Workload.all_up_to(Domain.load("codebook.csv"), 1).with_bases({"age": Prefix()})
     even = planner.plan(workload, loss=SumOfVariances(), budget=Budget(rho="0.1"), even_totals=True)
     assert Path("even.json").read_text("utf-8") == even.text
 

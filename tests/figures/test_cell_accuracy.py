@@ -14,7 +14,7 @@ from rpexplore.workload.bases import Prefix, Ranges
 
 def picture(basis, size=12):
     domain = rp.Domain((rp.Attribute("age", rp.Integers(0, size - 1)),))
-    workload = rp.Workload.all_of_order(domain, 1).asked({"age": basis})
+    workload = rp.Workload.all_of_order(domain, 1).with_bases({"age": basis})
     plan = rp.plan(
         workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"), even_totals=True
     )

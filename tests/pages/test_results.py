@@ -25,7 +25,7 @@ DOMAIN = rp.Domain(
 )
 ALL = rp.Workload.all_up_to(DOMAIN, 2)
 ONE = rp.Workload.of(DOMAIN, [["age", "sex", "region"]])
-ASKED = rp.Workload.of(DOMAIN, [["age", "sex"]]).asked({"age": Prefix()})
+ASKED = rp.Workload.of(DOMAIN, [["age", "sex"]]).with_bases({"age": Prefix()})
 
 
 @pytest.fixture(scope="module")

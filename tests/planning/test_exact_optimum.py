@@ -18,7 +18,7 @@ CASES = [
 def asked(sizes, basis, k):
     names = [f"a{i}" for i in range(len(sizes))]
     domain = rp.Domain.from_sizes(dict(zip(names, sizes, strict=True)))
-    return rp.Workload.all_of_order(domain, k).asked(dict.fromkeys(names, basis))
+    return rp.Workload.all_of_order(domain, k).with_bases(dict.fromkeys(names, basis))
 
 
 @pytest.mark.parametrize(("sizes", "basis", "k"), CASES)

@@ -104,7 +104,7 @@ def test_the_smallest_budget_meets_the_targets_and_less_does_not(workload, seed)
 
 def test_where_cells_differ_the_least_accurate_one_counts():
     domain = rp.Domain.from_sizes({"age": 12, "sex": 2, "region": 4})
-    tables = rp.Workload.all_up_to(domain, 2).asked({"age": rp.Prefix()})
+    tables = rp.Workload.all_up_to(domain, 2).with_bases({"age": rp.Prefix()})
     targets = np.where(tables.orders == 2, 4.0, np.nan)
     asked = replace(tables, targets=targets, musts=~np.isnan(targets))
     found = rp.reach(asked, musts_only=True)

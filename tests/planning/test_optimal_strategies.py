@@ -22,7 +22,7 @@ SUM, LARGEST = rp.SumOfVariances("cells"), rp.MaxVariance()
 def workload(sizes, bases, order):
     names = [f"a{i}" for i in range(len(sizes))]
     domain = rp.Domain.from_sizes(dict(zip(names, sizes, strict=True)))
-    return rp.Workload.all_up_to(domain, order).asked(dict(zip(names, bases, strict=True)))
+    return rp.Workload.all_up_to(domain, order).with_bases(dict(zip(names, bases, strict=True)))
 
 
 MIXED = workload([6, 5, 4, 3], [rp.Prefix(), rp.Ranges(), rp.Identity(), rp.Hierarchy((2,))], 2)
@@ -72,14 +72,14 @@ def test_an_optimised_reference_is_better_and_an_even_one_is_even():
 def test_one_strategy_serves_all_ways_of_asking():
     """Better for a workload that asks in two ways than a strategy made for one of them."""
     domain = rp.Domain.from_sizes({"age": 8, "sex": 2, "region": 4})
-    both = rp.Workload.all_of_order(domain, 2).asked({"age": rp.Prefix()})
-    both = both.asked({"age": rp.Ranges()}, tables=[("age", "sex")])
+    both = rp.Workload.all_of_order(domain, 2).with_bases({"age": rp.Prefix()})
+    both = both.with_bases({"age": rp.Ranges()}, tables=[("age", "sex")])
     assert [len(listed) for listed in both.bases] == [2, 1, 1]
     found = optimum(both, loss=SUM)
     exact = exact_weighted_optimum(both, SUM.table_weights(both))
     assert exact * (1 - 1e-6) <= found.solution.lower_bound <= exact * 1.03
     for basis in (rp.Prefix(), rp.Ranges()):
-        one = rp.Workload.all_of_order(domain, 2).asked({"age": basis})
+        one = rp.Workload.all_of_order(domain, 2).with_bases({"age": basis})
         strategies = optimum(one, loss=SUM).closure.strategies
         other = optimum(both, loss=SUM, strategies=strategies)
         assert found.solution.lower_bound < other.solution.lower_bound * (1 + 1e-4)
@@ -88,9 +88,9 @@ def test_one_strategy_serves_all_ways_of_asking():
 def test_attributes_of_equal_size_and_different_bases_do_not_interact():
     """Alone in its table, each gets what it gets with the other one asked in any way."""
     domain = rp.Domain.from_sizes({"a": 6, "b": 6})
-    one = rp.Workload.of(domain, ["a"]).asked({"a": rp.Prefix()})
-    two = rp.Workload.of(domain, ["a", "b"]).asked({"a": rp.Prefix(), "b": rp.Ranges()})
-    swapped = rp.Workload.of(domain, ["a", "b"]).asked({"b": rp.Prefix(), "a": rp.Ranges()})
+    one = rp.Workload.of(domain, ["a"]).with_bases({"a": rp.Prefix()})
+    two = rp.Workload.of(domain, ["a", "b"]).with_bases({"a": rp.Prefix(), "b": rp.Ranges()})
+    swapped = rp.Workload.of(domain, ["a", "b"]).with_bases({"b": rp.Prefix(), "a": rp.Ranges()})
     strategies = optimum(two, loss=SUM).closure.strategies
     others = optimum(swapped, loss=SUM).closure.strategies
     assert not np.array_equal(strategies[0].integers, strategies[1].integers)
@@ -228,7 +228,7 @@ def test_questions_beyond_the_digits_of_a_computer_are_refused_by_name(monkeypat
     monkeypatch.setattr(strategy_search.StrategySearch, "start", give_up)
     rows = [[1, -1, 0, 0], [0, 1, -1, 0], [0, 0, 1, -1], [3] * 4]
     domain = rp.Domain.from_sizes({"wide": 4, "sex": 2})
-    asked = rp.Workload.all_up_to(domain, 2).asked({"wide": rp.Own(rows)})
+    asked = rp.Workload.all_up_to(domain, 2).with_bases({"wide": rp.Own(rows)})
     with pytest.raises(rp.RpexploreError, match=r"for 'wide': .* Scale them alike"):
         rp.plan(asked, loss=SUM, budget=rp.Budget(privacy_cost=1))
 
@@ -236,7 +236,7 @@ def test_questions_beyond_the_digits_of_a_computer_are_refused_by_name(monkeypat
 def test_questions_of_very_different_size_are_planned_right_or_refused():
     rows = [[1, -1, 0, 0], [0, 1, -1, 0], [0, 0, 1, -1], [1e9] * 4]
     domain = rp.Domain.from_sizes({"wide": 4, "sex": 2})
-    asked = rp.Workload.all_up_to(domain, 2).asked({"wide": rp.Own(rows)})
+    asked = rp.Workload.all_up_to(domain, 2).with_bases({"wide": rp.Own(rows)})
     try:
         plan = rp.plan(asked, loss=SUM, budget=rp.Budget(privacy_cost=1))
     except rp.RpexploreError as error:

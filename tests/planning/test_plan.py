@@ -267,7 +267,7 @@ def test_what_is_printed_starts_with_the_stated_delta_and_tells_of_targets():
 @pytest.fixture
 def asked():
     domain = rp.Domain.from_sizes({"age": 8, "sex": 2})
-    workload = rp.Workload.all_up_to(domain, 2).asked({"age": rp.Prefix()})
+    workload = rp.Workload.all_up_to(domain, 2).with_bases({"age": rp.Prefix()})
     return any_plan(workload, 3, loss=rp.MaxVariance())
 
 

@@ -30,10 +30,12 @@ def make_plan(loss) -> rp.Plan:
     workload = rp.Workload.of(
         domain, [(), ("age", "sex"), ("age", "region"), ("sex", "one"), "age"], targets=[5] * 5
     )
-    workload = workload.asked({"age": rp.Prefix(), "region": rp.Hierarchy(), "one": rp.Ranges()})
+    workload = workload.with_bases(
+        {"age": rp.Prefix(), "region": rp.Hierarchy(), "one": rp.Ranges()}
+    )
     own = rp.Own([[1, 1, 0, 0], [0.5, 0, 0, 0], [0, 0, 1, 0], [0, 0, 1, -1]], name="mine")
-    workload = workload.asked({"age": own}, tables=["age"])
-    workload = workload.asked({"age": rp.Identity()}, tables=[("age", "sex")])
+    workload = workload.with_bases({"age": own}, tables=["age"])
+    workload = workload.with_bases({"age": rp.Identity()}, tables=[("age", "sex")])
     return rp.plan(workload, loss=loss, budget=rp.Budget(rho="1/3"))
 
 

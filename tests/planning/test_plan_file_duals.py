@@ -37,8 +37,8 @@ def make_plan(loss, *, asked: bool, musts: bool = True) -> rp.Plan:
         musts=[musts, False, False, musts],
     )
     if asked:
-        workload = workload.asked({"age": rp.Prefix(), "one": rp.Ranges()})
-        workload = workload.asked({"age": rp.Identity()}, tables=[("age", "sex")])
+        workload = workload.with_bases({"age": rp.Prefix(), "one": rp.Ranges()})
+        workload = workload.with_bases({"age": rp.Identity()}, tables=[("age", "sex")])
     return rp.plan(workload, loss=loss, budget=rp.Budget(rho="2/3"))
 
 

@@ -281,7 +281,7 @@ def test_with_fixed_strategies_it_equals_the_optimum_over_all_cells(workload, lo
 
 def make_asked(seed: int = 0) -> rp.Workload:
     domain = rp.Domain.from_sizes({"a": 8, "b": 6, "c": 5, "d": 2})
-    workload = rp.Workload.all_up_to(domain, 2).asked({"a": rp.Prefix(), "b": rp.Ranges()})
+    workload = rp.Workload.all_up_to(domain, 2).with_bases({"a": rp.Prefix(), "b": rp.Ranges()})
     return with_musts(workload, seed)
 
 

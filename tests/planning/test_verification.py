@@ -268,8 +268,8 @@ def test_a_bound_above_what_is_proven_is_found(plan):
 def make_asked(loss) -> rp.Plan:
     domain = rp.Domain.from_sizes({"a": 5, "b": 3})
     workload = rp.Workload.of(domain, [("a", "b"), ("b",), ("a",), ()], targets=[4, 3, 2, 6])
-    workload = workload.asked({"a": rp.Prefix(), "b": rp.Hierarchy((2,))})
-    workload = workload.asked({"a": rp.Identity()}, tables=["a"])
+    workload = workload.with_bases({"a": rp.Prefix(), "b": rp.Hierarchy((2,))})
+    workload = workload.with_bases({"a": rp.Identity()}, tables=["a"])
     return rp.plan(workload, loss=loss, budget=rp.Budget(rho=1))
 
 

@@ -180,7 +180,7 @@ def test_any_estimates_come_back_as_they_were(tmp_path_factory, world, first):
 
 
 def test_an_attribute_with_a_strategy_comes_back(tmp_path):
-    workload = rp.Workload.of(DOMAIN, TABLES["first"]).asked({"age": rp.Prefix()})
+    workload = rp.Workload.of(DOMAIN, TABLES["first"]).with_bases({"age": rp.Prefix()})
     (tmp_path / "records.csv").write_text(CSV)
     made = []
     for number, rho in enumerate(("1/2", "1/5")):

@@ -28,8 +28,8 @@ CSV = "sex,age,one,size\nf,0,k,0.5\nf,2,k,1.5\nm,3,k,3\nf,8,k,4\nm,5,k,0\n"
 
 def plan_of(kind: str) -> rp.Plan:
     if kind == "asked":
-        asked = WORKLOAD.asked({"age": rp.Prefix()}, tables=[["age", "size"]])
-        return any_plan(asked.asked({"size": rp.Ranges()}), 3)
+        asked = WORKLOAD.with_bases({"age": rp.Prefix()}, tables=[["age", "size"]])
+        return any_plan(asked.with_bases({"size": rp.Ranges()}), 3)
     return rp.plan(
         WORKLOAD,
         loss=rp.SumOfVariances(),

@@ -33,8 +33,8 @@ DOMAIN = rp.Domain(
 PURE = rp.Workload.all_up_to(DOMAIN, 2)
 ASKED = (
     rp.Workload.of(DOMAIN, [(), ["age"], ["age", "sex"], ["sex", "value_is"], ["one", "age"]])
-    .asked({"age": Prefix(), "value_is": Own(((1, 0, 0), (0.5, 1, 0), (1, 1, 1)))})
-    .asked({"age": Ranges()}, tables=[["age"]])
+    .with_bases({"age": Prefix(), "value_is": Own(((1, 0, 0), (0.5, 1, 0), (1, 1, 1)))})
+    .with_bases({"age": Ranges()}, tables=[["age"]])
 )
 WAYS = [(True, False), (False, True), (True, True)]
 

@@ -26,7 +26,7 @@ DOMAIN = rp.Domain(
         rp.Attribute("one", rp.Categories(("only",))),
     )
 )
-WORKLOAD = rp.Workload.of(DOMAIN, [["age", "sex"], ["sex", "region"], ["region"]]).asked(
+WORKLOAD = rp.Workload.of(DOMAIN, [["age", "sex"], ["sex", "region"], ["region"]]).with_bases(
     {"age": Prefix()}
 )
 

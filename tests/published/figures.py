@@ -40,7 +40,7 @@ def prefix_workload(dataset: str, k: str) -> rp.Workload:
     """The numerical attributes asked in prefix sums."""
     numerical = {row["dataset"]: row["numerical"] for row in rows("domains.csv")}[dataset]
     asked = {f"a{i}": rp.Prefix() for i in range(int(numerical))}
-    return workload(dataset, k).asked(asked)
+    return workload(dataset, k).with_bases(asked)
 
 
 def crossover_workload(row: dict[str, str]) -> rp.Workload:
@@ -48,7 +48,7 @@ def crossover_workload(row: dict[str, str]) -> rp.Workload:
     domain = rp.Domain.from_sizes(dict.fromkeys(names, int(row["size"])))
     asked = rp.Workload.all_of_order(domain, int(row["k"]))
     assert len(asked) == int(row["tables"])
-    return asked.asked(dict.fromkeys(names, rp.Prefix()))
+    return asked.with_bases(dict.fromkeys(names, rp.Prefix()))
 
 
 def smallest_error(asked: rp.Workload, *, even_totals: bool = False) -> tuple[float, rp.Plan]:

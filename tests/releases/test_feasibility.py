@@ -157,7 +157,7 @@ def test_the_remedy_helps_and_drops_no_more_than_it_says(sizes, free_disk, memor
 def asked_in_ranges(*sizes, order):
     domain = domain_of(*sizes)
     tables = Workload.all_up_to(domain, order)
-    return tables, tables.asked({name: rp.Ranges() for name in domain.names})
+    return tables, tables.with_bases({name: rp.Ranges() for name in domain.names})
 
 
 def test_answers_take_disk_and_counts_take_memory():
@@ -212,7 +212,7 @@ def test_the_remedy_helps_whatever_is_asked(sizes, in_ranges, free_disk, memory)
 def test_many_tables_of_few_answers_are_limited_by_what_is_measured():
     """Single values of 20 attributes, all measured; the words say what is counted."""
     domain = domain_of(*[300] * 20)
-    workload = Workload.all_of_order(domain, 3).asked({"a00": rp.Prefix()})
+    workload = Workload.all_of_order(domain, 3).with_bases({"a00": rp.Prefix()})
     fit = Fit.of(workload, **ROOM)
     assert "counts of single values in all" in fit.obstacles[0]
     assert f"about {MAX_CELLS:,}" in fit.obstacles[0]

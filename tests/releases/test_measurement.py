@@ -285,7 +285,7 @@ def largest_integers(n: int) -> Strategy:
 def test_as_many_records_as_are_allowed_do_not_overflow_strategies(sizes, asked, monkeypatch):
     """At the border, for counts and noise that push the same way: against Python's integers."""
     domain = Domain.from_sizes({f"a{i}": n for i, n in enumerate(sizes)})
-    workload = Workload.of(domain, [domain.names]).asked(
+    workload = Workload.of(domain, [domain.names]).with_bases(
         {name: Ranges() for name in domain.names[:asked]}
     )
     strategies = {place: largest_integers(sizes[place]) for place in range(asked)}
@@ -321,7 +321,7 @@ def test_as_many_records_as_are_allowed_do_not_overflow_strategies(sizes, asked,
 def test_partial_sums_at_the_border_do_not_overflow(exact):
     """Records that add up to nothing in the end, but to half of the limit on the way."""
     n = 6
-    workload = Workload.of(Domain.from_sizes({"a0": n}), ["a0"]).asked({"a0": Prefix()})
+    workload = Workload.of(Domain.from_sizes({"a0": n}), ["a0"]).with_bases({"a0": Prefix()})
     found = any_plan(workload, 1)
     strategy = largest_integers(n)
     found = replace(found, closure=found.closure.measured_by(workload, {0: strategy}))
@@ -361,15 +361,15 @@ def test_tables_of_many_answers_are_refused_by_their_answers():
     """500 values are 125,250 ranges; two such attributes are 250,000 counts, but 2^34 answers."""
     domain = Domain.from_sizes({"a": 500, "b": 500})
     tables = Workload.of(domain, [("a", "b"), "a"])
-    check_measurable(any_plan(tables.asked({"a": Prefix(), "b": Prefix()}), 1))
-    too_many = any_plan(tables.asked({"a": Ranges(), "b": Ranges()}), 1)
+    check_measurable(any_plan(tables.with_bases({"a": Prefix(), "b": Prefix()}), 1))
+    too_many = any_plan(tables.with_bases({"a": Ranges(), "b": Ranges()}), 1)
     with pytest.raises(ReleaseError, match=r"\(a, b\) has 15,687,562,500 cells"):
         check_measurable(too_many)
 
 
 def test_the_noise_on_integers_is_limited_by_their_power_of_two():
     domain = Domain.from_sizes({"a": 4, "b": 4})
-    workload = Workload.all_up_to(domain, 2).asked({"a": Prefix(), "b": Prefix()})
+    workload = Workload.all_up_to(domain, 2).with_bases({"a": Prefix(), "b": Prefix()})
     found = any_plan(workload, 1)  # 2^10 · R of each attribute
     residual = found.closure.find((0, 1))
     limit = LARGEST_GAMMA // 2**20

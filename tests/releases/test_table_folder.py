@@ -223,10 +223,10 @@ def asked(tmp_path_factory) -> Release:
         Attribute("size", Bins((0, 0.5, 2))),
         Attribute("plain", Categories(("k", "l"))),
     )
-    workload = Workload.all_up_to(domain, 2).asked(
+    workload = Workload.all_up_to(domain, 2).with_bases(
         {"letter": Hierarchy(), "digit": Ranges(), "size": Own([[1, 0], [0.5, 1]], ("low", "mix"))}
     )
-    workload = workload.asked({"digit": Prefix()}, tables=["digit", ("digit", "size")])
+    workload = workload.with_bases({"digit": Prefix()}, tables=["digit", ("digit", "size")])
     folder = tmp_path_factory.mktemp("asked")
     frame = pd.DataFrame(
         {
@@ -304,7 +304,7 @@ def test_the_readme_says_what_a_row_counts(asked, done):
 
 def test_one_attribute_of_rolling_sums_is_explained(tmp_path):
     domain = domain_of(Attribute("day", Integers(0, 5)))
-    workload = Workload.all_up_to(domain, 1).asked({"day": Windows(3)})
+    workload = Workload.all_up_to(domain, 1).with_bases({"day": Windows(3)})
     pd.DataFrame({"day": [0, 5]}).to_csv(tmp_path / "records.csv", index=False)
     found = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
     text = (

@@ -287,7 +287,7 @@ def test_released_tables_agree_and_any_query_can_be_answered(tmp_path_factory, w
             assert one[1] == pytest.approx(other[1], rel=1e-6)
 
 
-ASKED = WORKLOAD.asked({"age": Ranges()}).asked({"age": Prefix()}, tables=["age"])
+ASKED = WORKLOAD.with_bases({"age": Ranges()}).with_bases({"age": Prefix()}, tables=["age"])
 
 
 def test_questions_to_a_release_that_are_refused(data, output):
@@ -312,7 +312,7 @@ def test_questions_to_a_release_that_are_refused(data, output):
     # A single value adds nothing, so that it is as if a table had it.
     assert done.answer(["sex", "age", "one"], {**right, "one": [1]}) == done.answer(table, right)
     apart = plan(
-        Workload.of(DOMAIN, ["sex", "age"]).asked({"age": Ranges()}),
+        Workload.of(DOMAIN, ["sex", "age"]).with_bases({"age": Ranges()}),
         loss=SumOfVariances(),
         budget=Budget(rho=1),
     )
@@ -339,7 +339,7 @@ def test_ranges_and_totals_are_where_their_labels_say(data, output, without_nois
 
 def test_a_plan_of_asked_tables_is_released_from_its_file(data, output, tmp_path):
     found = plan(
-        WORKLOAD.asked({"age": Hierarchy((2,))}), loss=SumOfVariances(), budget=Budget(rho=1)
+        WORKLOAD.with_bases({"age": Hierarchy((2,))}), loss=SumOfVariances(), budget=Budget(rho=1)
     )
     found.save(tmp_path / "plan.json")
     done = release(Plan.load(tmp_path / "plan.json"), data, output)

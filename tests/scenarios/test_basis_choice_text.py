@@ -9,7 +9,7 @@ from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.scenarios.basis_choice_text import (
     basis_choice_from_text,
     text_of_basis_choice,
-    with_basis_choices_as_listed,
+    with_listed_basis_choices,
 )
 from rpexplore.scenarios.basis_choices import BasisChoice, basis_choices_of
 from rpexplore.workload.table_text import texts_of_tables
@@ -94,7 +94,7 @@ def test_every_asking_has_lines(workload, data):
 def test_a_later_line_takes_the_place_of_an_earlier_one():
     workload = rp.Workload.all_up_to(DOMAIN, 2)
     lines = ["age=prefix", "age=ranges@age", "age=windows:3", "age=identity@age,sex"]
-    asked = with_basis_choices_as_listed(
+    asked = with_listed_basis_choices(
         workload, [basis_choice_from_text(DOMAIN, line, no_files) for line in lines]
     )
     place = DOMAIN.position("age")
@@ -109,6 +109,6 @@ def test_a_later_line_takes_the_place_of_an_earlier_one():
 def test_what_would_change_nothing_is_refused():
     workload = rp.Workload.of(DOMAIN, ["age"])
     with pytest.raises(WorkloadError, match="No table that is asked for has the attribute 'sex'"):
-        with_basis_choices_as_listed(workload, [BasisChoice("sex", rp.Prefix())])
+        with_listed_basis_choices(workload, [BasisChoice("sex", rp.Prefix())])
     with pytest.raises(WorkloadError, match=r"\(age, sex\) is not in the workload"):
-        with_basis_choices_as_listed(workload, [BasisChoice("age", rp.Prefix(), (("age", "sex"),))])
+        with_listed_basis_choices(workload, [BasisChoice("age", rp.Prefix(), (("age", "sex"),))])

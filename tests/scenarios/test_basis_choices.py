@@ -130,8 +130,8 @@ def test_askings_round_trip_through_json(workload):
 
 
 def test_the_general_way_is_the_commonest():
-    workload = rp.Workload.all_up_to(DOMAIN, 2).asked({"age": rp.Prefix()})
-    workload = workload.asked({"age": rp.Identity()}, tables=[("age",)])
+    workload = rp.Workload.all_up_to(DOMAIN, 2).with_bases({"age": rp.Prefix()})
+    workload = workload.with_bases({"age": rp.Identity()}, tables=[("age",)])
     assert basis_choices_of(workload) == (
         BasisChoice("age", rp.Prefix()),
         BasisChoice("age", rp.Identity(), (("age",),)),

@@ -87,10 +87,12 @@ def test_the_template_can_be_used_as_it_is(attribute):
 
 def test_what_a_table_answers():
     own = Own([[1, 1, 1], [0, 1, 0], [0, 0, 1]], name="poor")
-    asked = rp.Workload.all_up_to(DOMAIN, 3).asked({"age": Prefix(), "region": Hierarchy()})
-    asked = asked.asked({"income": Ranges()}).asked({"income": own}, tables=[("income", "sex")])
-    asked = asked.asked({"income": Windows(2)}, tables=[("income",)])
-    asked = asked.asked({"age": Hierarchy((5, 10))}, tables=[("age",)])
+    asked = rp.Workload.all_up_to(DOMAIN, 3).with_bases({"age": Prefix(), "region": Hierarchy()})
+    asked = asked.with_bases({"income": Ranges()}).with_bases(
+        {"income": own}, tables=[("income", "sex")]
+    )
+    asked = asked.with_bases({"income": Windows(2)}, tables=[("income",)])
+    asked = asked.with_bases({"age": Hierarchy((5, 10))}, tables=[("age",)])
 
     def told(*table):
         return basis_options.answers_in_words(asked, asked.position(table), "people")
@@ -104,7 +106,7 @@ def test_what_a_table_answers():
     assert told("age") == "people by age (single values and groups of 5 and 10)"
     assert basis_options.example_table(asked, "income", own) == asked.position(("sex", "income"))
     assert basis_options.example_table(asked, "income", Identity()) is None
-    categories = rp.Workload.of(DOMAIN, [("sex",)]).asked({"sex": Prefix()})
+    categories = rp.Workload.of(DOMAIN, [("sex",)]).with_bases({"sex": Prefix()})
     assert basis_options.answers_in_words(categories, 0, "people") == "people with sex up to a"
 
 

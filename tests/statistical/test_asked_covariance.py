@@ -58,10 +58,10 @@ def plan_for_releases() -> Plan:
     )
     tables = [(), "a", "b", "d", ("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]
     workload = Workload.of(domain, tables, weights=np.linspace(0.3, 4, len(tables)).tolist())
-    workload = workload.asked({"a": Hierarchy(), "b": Prefix()}).asked(
+    workload = workload.with_bases({"a": Hierarchy(), "b": Prefix()}).with_bases(
         {"b": Ranges()}, tables=["b", ("b", "d")]
     )
-    workload = workload.asked({"d": Own([[1, 2, 0], [0, 1, -1], [0, 0, 3]])}, tables=["d"])
+    workload = workload.with_bases({"d": Own([[1, 2, 0], [0, 1, -1], [0, 0, 3]])}, tables=["d"])
     found = optimum(workload, loss=SumOfVariances("cells"), strategies=any_strategies(workload, 4))
     return found.at(Budget(rho="0.001"))
 

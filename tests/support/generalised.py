@@ -120,11 +120,11 @@ def asked_workloads(draw, *, max_attributes: int = 4, max_size: int = 5, max_cel
     weights = [draw(st.floats(0.1, 10)) for _ in tables]
     workload = rp.Workload.of(domain, tables, weights=weights)
     usual = {attribute.name: draw(bases(attribute)) for attribute in domain}
-    workload = workload.asked(usual)
+    workload = workload.with_bases(usual)
     for table in tables:
         for name in table:
             if draw(st.integers(0, 3)) == 0:
-                workload = workload.asked({name: draw(bases(domain[name]))}, tables=[table])
+                workload = workload.with_bases({name: draw(bases(domain[name]))}, tables=[table])
     return workload
 
 

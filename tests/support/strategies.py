@@ -93,7 +93,9 @@ def asked_workloads(draw, in_workloads: st.SearchStrategy | None = None):
         if having:
             some = st.lists(st.sampled_from(having), min_size=1, unique=True)
             tables = draw(st.none() | some)
-            workload = workload.asked({name: draw(bases(workload.domain[name]))}, tables=tables)
+            workload = workload.with_bases(
+                {name: draw(bases(workload.domain[name]))}, tables=tables
+            )
     return workload
 
 

@@ -29,11 +29,13 @@ def test_other_questions_stand_in_brackets():
         Own(np.eye(6).tolist()): "own questions",
     }
     for basis, name in names.items():
-        found = titled(TABLES.asked({"age": basis}))
+        found = titled(TABLES.with_bases({"age": basis}))
         assert found == ["(total)", f"age ({name})", "sex", f"age ({name}) × sex"]
 
 
 def test_a_table_says_how_it_asks_itself():
-    workload = TABLES.asked({"age": Prefix()}).asked({"age": Identity()}, tables=[("age", "sex")])
+    workload = TABLES.with_bases({"age": Prefix()}).with_bases(
+        {"age": Identity()}, tables=[("age", "sex")]
+    )
     assert titled(workload) == ["(total)", "age (cumulative)", "sex", "age × sex"]
     assert titles(workload, np.array([3, 1])) == ["age × sex", "age (cumulative)"]

@@ -323,7 +323,7 @@ def test_marginals_are_asked_by_single_values(domain):
 
 def test_attributes_are_asked_in_all_tables_or_in_some(domain):
     plain = Workload.of(domain, [(), "age", ("age", "sex"), ("age", "region")])
-    asked = plain.asked({"age": Ranges()}).asked({"age": Prefix()}, tables=["age"])
+    asked = plain.with_bases({"age": Ranges()}).with_bases({"age": Prefix()}, tables=["age"])
     assert plain.is_pure
     assert not asked.is_pure
     assert asked.bases == ((Prefix(), Ranges()), (Identity(),), (Identity(),), ())
@@ -334,7 +334,7 @@ def test_attributes_are_asked_in_all_tables_or_in_some(domain):
     assert asked.counted_cells.tolist() == [1, 100, 200, 1600]
     assert asked.asks.tolist() == [[-1, -1], [0, -1], [1, 2], [1, 3]]
     # What no table asks any more is forgotten, and single values come back.
-    again = asked.asked({"age": Identity()})
+    again = asked.with_bases({"age": Identity()})
     assert again.is_pure
     assert again.has_tables_of(plain)
     assert not asked.has_tables_of(plain)
@@ -353,7 +353,7 @@ def test_the_order_in_which_ways_were_given_does_not_matter(workload, shuffled):
         shuffled.shuffle(names)
         for name in names:
             place = workload.domain.position(name)
-            one = one.asked({name: workload.basis_of(row, place)})
+            one = one.with_bases({name: workload.basis_of(row, place)})
         again = one if again is None else again | one
     for name in ("members", "weights", "ways", "asks", "cells"):
         np.testing.assert_array_equal(getattr(again, name), getattr(workload, name))
@@ -388,13 +388,16 @@ def test_ways_say_what_each_table_asks(workload):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda w: w.asked({"age": "ranges"}), r"'age' must be one of .* got str"),
-        (lambda w: w.asked({"age": Ranges}), r"'age' must be one of .* got "),
-        (lambda w: w.asked({"sex": Own([[1, 0, 1]])}), r"'sex'"),
-        (lambda w: w.asked({"age": Hierarchy()}), r"'age' must have groups"),
-        (lambda w: w.asked({"age": Hierarchy((100,))}), r"below the 100 values"),
-        (lambda w: w.asked({"age": Prefix()}, tables=["sex"]), r"\(sex\) does not have .* 'age'"),
-        (lambda w: w.asked({"age": Prefix()}, tables=["region"]), r"\(region\) is not in the"),
+        (lambda w: w.with_bases({"age": "ranges"}), r"'age' must be one of .* got str"),
+        (lambda w: w.with_bases({"age": Ranges}), r"'age' must be one of .* got "),
+        (lambda w: w.with_bases({"sex": Own([[1, 0, 1]])}), r"'sex'"),
+        (lambda w: w.with_bases({"age": Hierarchy()}), r"'age' must have groups"),
+        (lambda w: w.with_bases({"age": Hierarchy((100,))}), r"below the 100 values"),
+        (
+            lambda w: w.with_bases({"age": Prefix()}, tables=["sex"]),
+            r"\(sex\) does not have .* 'age'",
+        ),
+        (lambda w: w.with_bases({"age": Prefix()}, tables=["region"]), r"\(region\) is not in the"),
     ],
 )
 def test_ways_that_are_refused(domain, make, message):
@@ -404,13 +407,13 @@ def test_ways_that_are_refused(domain, make, message):
 
 def test_unknown_attributes_are_not_asked(domain):
     with pytest.raises(DomainError, match="no attribute 'income'"):
-        Workload.all_up_to(domain, 1).asked({"income": Prefix()})
+        Workload.all_up_to(domain, 1).with_bases({"income": Prefix()})
 
 
 def test_one_table_cannot_be_asked_in_two_ways(domain):
     one = Workload.of(domain, ["age"])
     with pytest.raises(WorkloadError, match="twice"):
-        _ = one | one.asked({"age": Windows(7)})
+        _ = one | one.with_bases({"age": Windows(7)})
 
 
 def test_ways_that_are_not_listed_are_refused(domain):
@@ -434,7 +437,7 @@ def test_musts_are_sorted_along_and_united(domain):
     assert united.musts.tolist() == [True, False, True]
     assert united.targets.tolist() == [3, 6, 5]
     assert not Workload.all_up_to(domain, 1).musts.any()
-    assert united.asked({"age": Prefix()}).musts.tolist() == [True, False, True]
+    assert united.with_bases({"age": Prefix()}).musts.tolist() == [True, False, True]
     with pytest.raises(ValueError, match="read-only"):
         united.musts[0] = False
 

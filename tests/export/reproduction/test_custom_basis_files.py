@@ -22,7 +22,7 @@ def domain() -> rp.Domain:
 
 
 def names_of(**own: rp.Own) -> list[str]:
-    workload = rp.Workload.all_of_order(domain(), 1).asked(own)
+    workload = rp.Workload.all_of_order(domain(), 1).with_bases(own)
     files = own_files(workload)
     for (place, basis), (name, text) in files.items():
         attribute = workload.domain.attributes[place]
@@ -68,7 +68,7 @@ def test_every_file_is_read_again_exactly(any_domain, data):
     rows.append([data.draw(st.sampled_from([0.1, -2, 1e-12, 1 / 3, 1e12])) for _ in range(n)])
     labels = st.lists(words(), min_size=n + 1, max_size=n + 1, unique=True)
     own = rp.Own(rows, data.draw(st.just([]) | labels), data.draw(words() | st.just("mine")))
-    workload = rp.Workload.of(any_domain, [(attribute.name,)]).asked({attribute.name: own})
+    workload = rp.Workload.of(any_domain, [(attribute.name,)]).with_bases({attribute.name: own})
     ((name, text),) = own_files(workload).values()
     assert re.fullmatch(r"[A-Za-z0-9 _-]+\.(csv|json)", name)
     assert rp.own_from_bytes(text.encode(), name, attribute) == own

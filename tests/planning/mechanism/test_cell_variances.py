@@ -95,7 +95,7 @@ def test_tables_in_batches_of_any_size(at_once, monkeypatch):
     """Tables of many different numbers of candidates, each where it belongs."""
     monkeypatch.setattr(cells_module, "_AT_ONCE", at_once)
     domain = rp.Domain.from_sizes({f"a{i}": 2 + i % 7 for i in range(9)})
-    workload = rp.Workload.all_up_to(domain, 3).asked(
+    workload = rp.Workload.all_up_to(domain, 3).with_bases(
         {name: Ranges() if place % 3 else Prefix() for place, name in enumerate(domain.names[1:])}
     )
     closure, sigma_squared = measured_closure(workload, 5)
@@ -118,7 +118,7 @@ def test_equal_sizes_do_not_interact():
     strategies = {0: any_strategy(4, 1), 1: any_strategy(4, 2)}
 
     def variances(first, second, strategies):
-        workload = rp.Workload.of(domain, tables).asked({"a": first, "b": second})
+        workload = rp.Workload.of(domain, tables).with_bases({"a": first, "b": second})
         closure = Closure.of(workload).measured_by(workload, strategies)
         cells = Cells(workload, closure)
         return [cells.variances_of(t, np.array([2.0, 3.0, 3.0, 5.0])) for t in range(4)]
@@ -137,7 +137,7 @@ def test_equal_sizes_do_not_interact():
 
 def test_single_values_asked_by_anything_add_no_residual_but_rows():
     domain = rp.Domain.from_sizes({"one": 1, "a": 3, "uno": 1})
-    workload = rp.Workload.of(domain, [("one", "a", "uno"), ("one", "uno")]).asked(
+    workload = rp.Workload.of(domain, [("one", "a", "uno"), ("one", "uno")]).with_bases(
         {"one": rp.Own([[3], [1], [2]]), "uno": rp.Own([[1], [-2]]), "a": Prefix()}
     )
     closure, sigma_squared = measured_closure(workload, 3)
@@ -175,7 +175,7 @@ def test_marginals_are_asked_without_strategies():
 def test_a_table_with_too_many_candidates_is_refused():
     """Twenty attributes, each with several rows that may be worst: 2^20 · … combinations."""
     domain = rp.Domain.from_sizes({f"a{i}": 5 for i in range(16)})
-    workload = rp.Workload.of(domain, [domain.names]).asked(
+    workload = rp.Workload.of(domain, [domain.names]).with_bases(
         {name: Ranges() for name in domain.names}
     )
     strategy = any_strategy(5, 4)
@@ -189,7 +189,7 @@ def test_a_table_with_too_many_candidates_is_refused():
 
 def test_strategies_are_looked_up_by_attribute_not_by_size():
     domain = rp.Domain.from_sizes({"a": 3, "b": 3})
-    workload = rp.Workload.all_up_to(domain, 1).asked({"a": Prefix(), "b": Prefix()})
+    workload = rp.Workload.all_up_to(domain, 1).with_bases({"a": Prefix(), "b": Prefix()})
     strategies = any_strategies(workload, 8)
     assert not np.array_equal(strategies[0].integers, strategies[1].integers)
     closure = Closure.of(workload).measured_by(workload, strategies)

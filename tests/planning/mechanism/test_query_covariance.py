@@ -196,7 +196,7 @@ def test_marginals_within_asked_tables(workload, seed):
 def test_a_query_without_noise_has_no_negative_variance():
     """The total, which residuals have no part in: their share must not round to below zero."""
     n = 60
-    workload = rp.Workload.of(rp.Domain.from_sizes({"a": n}), ["a"]).asked({"a": rp.Ranges()})
+    workload = rp.Workload.of(rp.Domain.from_sizes({"a": n}), ["a"]).with_bases({"a": rp.Ranges()})
     plan = generalised.any_plan(workload, 1)
     everyone, nobody = {"a": np.ones(n)}, {"a": np.zeros(n)}
     total = plan.sigma_squared.floats[0]

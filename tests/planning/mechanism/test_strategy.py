@@ -119,7 +119,7 @@ def test_single_values_of_a_strategy():
 
 
 def test_an_attribute_without_its_strategy_is_named():
-    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 4}), 1).asked(
+    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 4}), 1).with_bases(
         {"age": rp.Prefix()}
     )
     with pytest.raises(PlanError, match=r"'age' is asked other than by single values"):

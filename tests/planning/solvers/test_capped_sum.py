@@ -261,7 +261,7 @@ def test_a_must_whose_worst_cell_says_nothing_of_most_residuals(basis, slack):
     """The total is one of the questions, and nothing else asks for the attribute."""
     domain = rp.Domain.from_sizes({"a": 3, "b": 3})
     workload = rp.Workload.of(domain, ["a", "b"], musts=[True, False], targets=[1, 1])
-    found = reach(workload.asked({"a": basis}), musts_only=True)
+    found = reach(workload.with_bases({"a": basis}), musts_only=True)
     cells, cost = Cells(found.workload, found.closure), found.needed_cost * slack
     caps, weights = np.array([1.0, np.inf]), np.array([0.0, 1.0])
     inside = within(cells, caps, cost)

@@ -20,7 +20,7 @@ def cells_of(sizes, bases, seed, order):
     names = [f"a{i}" for i in range(len(sizes))]
     domain = rp.Domain.from_sizes(dict(zip(names, sizes, strict=True)))
     workload = rp.Workload.all_up_to(domain, order)
-    workload = workload.asked(dict(zip(names, bases, strict=True)))
+    workload = workload.with_bases(dict(zip(names, bases, strict=True)))
     rng = np.random.default_rng(seed)
     strategies = {
         place: Strategy(
