@@ -18,7 +18,7 @@ from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.table_variances import are_same
 from rpexplore.workload.bases import Hierarchy, Own, Ranges
-from rpexplore.workload.query_matrix import Questions, questions
+from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
 from rpexplore.workload.table_titles import name_as_asked, titles
 from rpexplore.workload.workload import Workload
 
@@ -177,11 +177,11 @@ def accuracy_of_cells(
     )
 
 
-def questions_of(forecast: Forecast, table: int) -> list[Questions]:
+def questions_of(forecast: Forecast, table: int) -> list[QueryMatrix]:
     """What a table asks of each of its attributes."""
     workload = forecast.workload
     return [
-        questions(workload.basis_of(table, place), workload.domain.attributes[place])
+        query_matrix(workload.basis_of(table, place), workload.domain.attributes[place])
         for place in workload.places(table)
     ]
 
@@ -216,7 +216,7 @@ def least_even_table(forecast: Forecast) -> int:
     return int(np.argmax(variances.worst / variances.best))
 
 
-def _axis(asked: Questions, blocks: Blocks) -> Axis:
+def _axis(asked: QueryMatrix, blocks: Blocks) -> Axis:
     return Axis(_name(asked), _labels(asked.label, blocks))
 
 
@@ -229,7 +229,7 @@ def _labels(label: Callable[[int], str], blocks: Blocks) -> tuple[str, ...]:
 
 
 def _triangle(
-    asked: Questions, noise: TableNoise, axis: int, fixed: Mapping[int, int]
+    asked: QueryMatrix, noise: TableNoise, axis: int, fixed: Mapping[int, int]
 ) -> tuple[Axis, Axis, np.ndarray, bool]:
     """(from, to, variances [n, n], whether ranges are taken together) of all ranges."""
     n, attribute = asked.n_values, asked.attribute
@@ -249,12 +249,12 @@ def _triangle(
     )
 
 
-def _name(asked: Questions) -> str:
+def _name(asked: QueryMatrix) -> str:
     return name_as_asked(asked.attribute.name, asked.basis, asked.attribute)
 
 
 def _remarks(
-    asked: Sequence[Questions], axes: Sequence[int], fixed: Mapping[int, int], together: bool
+    asked: Sequence[QueryMatrix], axes: Sequence[int], fixed: Mapping[int, int], together: bool
 ) -> str:
     others = [axis for axis in range(len(asked)) if axis not in axes and axis not in fixed]
     words = [f"{_name(asked[axis])}: {asked[axis].label(row)}." for axis, row in fixed.items()]

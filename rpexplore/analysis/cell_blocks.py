@@ -74,7 +74,9 @@ class TableNoise:
         within = np.zeros((2,) * order)
         where = tuple(slice(None) if axis in axes[0] else 0 for axis in range(order))
         within[where] = noise.sigma_squared[columns[0]].reshape((2,) * axes.shape[1])
-        return cls(within, [cells.moments[each] for each in workload.asks[table, :order]])
+        return cls(
+            within, [cells.moments[each] for each in workload.attribute_basis_index[table, :order]]
+        )
 
     def along(self, axis: int) -> np.ndarray:
         """Variance by row of one attribute, of an average row of all others, float64[n_rows]."""

@@ -18,7 +18,7 @@ import numpy as np
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import plural
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.table_titles import titles
 from rpexplore.workload.workload import Workload
 
@@ -112,7 +112,7 @@ class ExpectedCells:
         margin = self.expected.margin.sum(axis=missing).reshape(shape)
         found = np.broadcast_to(margin, sizes) / spread
         for axis, place in enumerate(places):
-            asked = questions(workload.basis_of(table, place), domain.attributes[place])
+            asked = query_matrix(workload.basis_of(table, place), domain.attributes[place])
             found = asked.of(found, axis)
         return found
 

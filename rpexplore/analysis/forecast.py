@@ -102,7 +102,9 @@ class Forecast:
     def cell_standard_errors(self, table: int) -> np.ndarray:
         """Standard error of every cell of a table, one axis an attribute."""
         if self.noise is None:
-            rows = [self.workload.question_rows[each] for each in self.workload.asks[table]]
+            rows = [
+                self.workload.n_queries[each] for each in self.workload.attribute_basis_index[table]
+            ]
             return np.full(rows[: self.workload.orders[table]], self.standard_errors[table])
         return self.noise.cell_standard_errors(table)
 

@@ -14,7 +14,7 @@ from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.common.formatting import count_in_words, plural, share_in_words
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.query_matrix import query_matrix
 
 # The coefficients of variation of a curve.
 CURVE = np.geomspace(0.01, 2, 40)
@@ -142,7 +142,7 @@ def of_cells(
     columns: dict[str, object] = {}
     for place, index in zip(places, indices, strict=True):
         name = domain.names[place]
-        asked = questions(workload.basis_of(table, place), domain.attributes[place])
+        asked = query_matrix(workload.basis_of(table, place), domain.attributes[place])
         labels = np.array(asked.labels(), dtype=object)
         columns[name if name not in OF_CELLS else f"{name} (attribute)"] = labels[index]
     columns |= {

@@ -183,9 +183,9 @@ def _tables_as_asked(workload: Workload) -> list[frozenset]:
     if workload.is_pure:
         return [frozenset(table) for table in workload.tables]
     names, asked = workload.domain.names, []
-    for place, basis in workload.questions:
+    for place, basis in workload.attribute_bases:
         asked.append(names[place] if basis.is_identity else (names[place], basis))
-    rows = workload.asks.tolist()
+    rows = workload.attribute_basis_index.tolist()
     return [frozenset(asked[question] for question in row if question >= 0) for row in rows]
 
 
@@ -193,7 +193,9 @@ def _ways_of(workload: Workload) -> list[object]:
     """What is asked of attributes other than their single values, and where if not everywhere."""
     names = workload.domain.names
     several = any(len(listed) > 1 for listed in workload.bases)
-    ways = [(names[place], basis) for place, basis in workload.questions if not basis.is_identity]
+    ways = [
+        (names[place], basis) for place, basis in workload.attribute_bases if not basis.is_identity
+    ]
     return [*ways, *(_tables_as_asked(workload) if several else [])]
 
 
@@ -202,7 +204,7 @@ def _asked_in_words(scenario: Scenario) -> str:
     workload, attributes = scenario.workload, scenario.domain.attributes
     listed = [
         f"{attributes[place].name}: {in_short(basis, attributes[place])}"
-        for place, basis in workload.questions
+        for place, basis in workload.attribute_bases
         if not basis.is_identity
     ]
     return "; ".join(listed) or "by single values"

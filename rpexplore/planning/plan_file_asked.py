@@ -98,11 +98,11 @@ def cells_of(content: dict[str, Any], workload: Workload) -> CellPrices | None:
     if not listed["table"]:
         return None
     rows = np.zeros((len(listed["table"]), workload.members.shape[1]), dtype=np.int64)
-    limits = np.array([*workload.question_rows, 1])
+    limits = np.array([*workload.n_queries, 1])
     for place, (table, cell) in enumerate(zip(listed["table"], listed["rows"], strict=True)):
         if type(table) is not int or not 0 <= table < len(workload):
             raise PlanError(f"there is no table {table!r} for a cell with a shadow price.")
-        most = limits[workload.asks[table, : int(workload.orders[table])]].tolist()
+        most = limits[workload.attribute_basis_index[table, : int(workload.orders[table])]].tolist()
         if len(cell) != len(most) or not all(
             type(row) is int and 0 <= row < end for row, end in zip(cell, most, strict=True)
         ):

@@ -18,7 +18,7 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import measured_places
 from rpexplore.planning.solvers.strategy_matrix import Measuring, best_matrix, best_reference
 from rpexplore.planning.strategy_cache import user_cache
-from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.workload import Workload
 
 _LEAST_SHARE = 1e-12  # of a table in the weights that are looked for
@@ -93,24 +93,26 @@ class StrategySearch:
     def __post_init__(self) -> None:
         workload, closure = self.workload, self.closure
         self.places = measured_places(workload)
-        self.row_weights = [np.broadcast_to(1 / rows, rows) for rows in workload.question_rows]
+        self.row_weights = [np.broadcast_to(1 / rows, rows) for rows in workload.n_queries]
         domain = workload.domain.attributes
         self.asked = {
-            question: questions(basis, domain[place])
-            for question, (place, basis) in enumerate(workload.questions)
+            question: query_matrix(basis, domain[place])
+            for question, (place, basis) in enumerate(workload.attribute_bases)
             if place in self.places or not basis.is_identity
         }
         self.of_place = {
-            place: [q for q, (at, _) in enumerate(workload.questions) if at == place]
+            place: [q for q, (at, _) in enumerate(workload.attribute_bases) if at == place]
             for place in self.places
         }
         self.grams = {q: self.asked[q].gram / self.asked[q].n_rows for q in self.asked}
         costs = (closure.sizes - 1) / closure.sizes
         costs[self.places] = 1.0  # β of a `Measuring`
         self.costs = np.prod(np.append(costs, 1.0)[closure.members], axis=1)
-        self.spread = np.zeros(len(workload.questions))  # τ and η of each question, by rows' weight
-        self.total = np.ones(len(workload.questions))
-        for question, (place, basis) in enumerate(workload.questions):
+        self.spread = np.zeros(
+            len(workload.attribute_bases)
+        )  # τ and η of each question, by rows' weight
+        self.total = np.ones(len(workload.attribute_bases))
+        for question, (place, basis) in enumerate(workload.attribute_bases):
             n = int(closure.sizes[place])
             if place not in self.places:
                 self.spread[question] = (n - 1) / n
@@ -136,7 +138,7 @@ class StrategySearch:
             k = axes.shape[1]
             at = begin + np.arange(columns.size).reshape(columns.shape)
             begin += columns.size
-            asked = np.take_along_axis(self.workload.asks[chosen], axes, 1)
+            asked = np.take_along_axis(self.workload.attribute_basis_index[chosen], axes, 1)
             subsets = np.arange(2**k)
             for axis in range(k):
                 has = (subsets >> (k - 1 - axis)) & 1 == 1
@@ -255,7 +257,7 @@ class StrategySearch:
     def _new_terms(self) -> np.ndarray:
         parts = []
         for chosen, _, axes in self.groups:
-            asked = self.workload.asks[chosen]
+            asked = self.workload.attribute_basis_index[chosen]
             factors = (self.table_weights[chosen] * self._outside(asked))[:, None]
             of_axes = np.take_along_axis(asked, axes, 1)
             for axis in range(axes.shape[1]):
@@ -267,7 +269,7 @@ class StrategySearch:
 
     def _outside(self, asked: np.ndarray) -> np.ndarray:
         """∏ η over the attributes with a single value."""
-        places = np.array([place for place, _ in self.workload.questions] or [0])
+        places = np.array([place for place, _ in self.workload.attribute_bases] or [0])
         single = (asked >= 0) & (self.closure.sizes[places[asked]] == 1)
         return np.prod(np.where(single, self.total[asked], 1.0), axis=1)
 

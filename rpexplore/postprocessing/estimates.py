@@ -228,7 +228,7 @@ class Estimates:
             Moments.of_values(self.strategies[place])
             if place in self.strategies
             else Moments.of_single_values(int(self.domain.sizes[place]))
-            for place, _ in workload.questions
+            for place, _ in workload.attribute_bases
         ]
         closure = Closure.of(workload)
         closure = replace(closure, strategies=self.strategies, moments=of_values)

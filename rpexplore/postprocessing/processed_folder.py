@@ -39,7 +39,7 @@ from rpexplore.postprocessing.table_map import Contributions, Places, subsets
 from rpexplore.releases.atomic_folder import check_new, check_room, new_folder
 from rpexplore.releases.manifest import CONFIDENCE, file_entry
 from rpexplore.releases.table_folder import ESTIMATES, Release, table_path, write_cells
-from rpexplore.workload.query_matrix import Questions
+from rpexplore.workload.query_matrix import QueryMatrix
 
 KIND = ("rpexplore-processed", 1)
 
@@ -126,7 +126,7 @@ class _Tables:
     """
 
     places: Sequence[Places]
-    asked: Sequence[Sequence[Questions | None]]
+    asked: Sequence[Sequence[QueryMatrix | None]]
     paths: Sequence[str]
     cells: float
     unbiased: Callable[[int], pa.Table]
@@ -150,7 +150,7 @@ class _Tables:
         return cls(
             places,
             [
-                [asked[each] for each in workload.asks[position, : len(table)]]
+                [asked[each] for each in workload.attribute_basis_index[position, : len(table)]]
                 for position, table in enumerate(places)
             ],
             paths,

@@ -16,7 +16,7 @@ from rpexplore.errors import WorkloadError
 from rpexplore.queries.conditions import TOTAL
 from rpexplore.queries.query_list import QueryList, check_list_size, checked_n_cells
 from rpexplore.workload.bases import Basis, Hierarchy, Identity, Prefix, Ranges
-from rpexplore.workload.query_matrix import Questions, questions
+from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
 
 USUAL_TARGET = 10.0  # standard error: about ±20 in 95 of 100 cases
 
@@ -68,7 +68,7 @@ def table_queries(
     n_cells = checked_n_cells(domain)
     for name in {name for table in tables for name in table}:
         domain.position(name)
-    asked = [{name: questions(table[name], domain[name]) for name in table} for table in tables]
+    asked = [{name: query_matrix(table[name], domain[name]) for name in table} for table in tables]
     check_list_size(
         sum(math.prod(each.n_rows for each in table.values()) for table in asked), n_cells
     )
@@ -94,7 +94,7 @@ def query_list(domain: Domain, listed: Iterable[tuple[str, np.ndarray, float]]) 
     return QueryList(domain, np.array(list(rows.values())), tuple(names), targets)
 
 
-def _table(domain: Domain, asked: Mapping[str, Questions]) -> Iterable[tuple[str, np.ndarray]]:
+def _table(domain: Domain, asked: Mapping[str, QueryMatrix]) -> Iterable[tuple[str, np.ndarray]]:
     """The name and the coefficients of each cell of a table, the last attribute fastest."""
     factors, labels = [], []
     for attribute in domain:

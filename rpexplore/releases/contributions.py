@@ -41,7 +41,10 @@ class Contributions:
         residuals = closure.subsets(table).tolist()
         parts = {closure.attributes(residual): self._of(residual) for residual in residuals}
         values = marginal(places, closure.sizes, parts, closure.strategies)
-        return answers(values, [self._asked[each] for each in workload.asks[table, : len(places)]])
+        return answers(
+            values,
+            [self._asked[each] for each in workload.attribute_basis_index[table, : len(places)]],
+        )
 
     def _of(self, residual: int) -> np.ndarray:
         with self._lock:

@@ -8,7 +8,7 @@ from rpexplore.domain.attribute import Attribute
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.verification import guarantee
 from rpexplore.workload.bases import Basis
-from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.workload import Workload
 
 _TEXT = """# A release of noisy tables
@@ -72,7 +72,7 @@ def readme(plan: Plan, other: Mapping[str, str], persons: str = "") -> str:
 
 
 def _asked(workload: Workload) -> str:
-    has_own = any(basis.kind == "own" for _, basis in workload.questions)
+    has_own = any(basis.kind == "own" for _, basis in workload.attribute_bases)
     counted = _WEIGHTED if has_own else _COUNTED
     return _ASKED.format(listed="\n".join(_listed(workload)), counted=counted)
 
@@ -80,12 +80,12 @@ def _asked(workload: Workload) -> str:
 def _listed(workload: Workload) -> list[str]:
     """A line for each way in which an attribute is asked, if not by single values alone."""
     lines = []
-    for question, (place, basis) in enumerate(workload.questions):
+    for question, (place, basis) in enumerate(workload.attribute_bases):
         ways = workload.bases[place]
         if all(each.is_identity for each in ways):
             continue
         attribute = workload.domain.attributes[place]
-        tables = int(np.count_nonzero(np.any(workload.asks == question, axis=1)))
+        tables = int(np.count_nonzero(np.any(workload.attribute_basis_index == question, axis=1)))
         where = f" (in {tables:,} of the tables)" if len(ways) > 1 else ""
         lines.append(f"- `{attribute.name}`{where}, {_in_words(basis, attribute)}")
     return lines
@@ -93,7 +93,7 @@ def _listed(workload: Workload) -> list[str]:
 
 def _in_words(basis: Basis, attribute: Attribute) -> str:
     """ "cumulative: up to each value; 4 rows, such as "≤ 24"." """
-    asked = questions(basis, attribute)
+    asked = query_matrix(basis, attribute)
     example = asked.label(asked.n_rows // 2)
     rows = f"{asked.n_rows:,} rows" if asked.n_rows > 1 else "1 row"
     return f'{basis.words(attribute)}; {rows}, such as "{example}"'

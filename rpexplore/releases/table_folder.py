@@ -39,7 +39,7 @@ from rpexplore.releases.manifest import CONFIDENCE, checked_manifest, file_entry
 from rpexplore.releases.measurement_file import MeasuredFile
 from rpexplore.releases.readme import readme
 from rpexplore.workload.bases import Basis, Hierarchy, Identity
-from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.workload import AttributeSet
 
 KIND = ("rpexplore-release", 1)
@@ -157,7 +157,10 @@ class FolderWriter:
         """Write a table of the workload; what the manifest says of its files."""
         plan, workload = self.plan, self.plan.workload
         values = self._contributions.answers(position)
-        labels = [self._labels_of(each) for each in workload.asks[position, : values.ndim].tolist()]
+        labels = [
+            self._labels_of(each)
+            for each in workload.attribute_basis_index[position, : values.ndim].tolist()
+        ]
         variances = self._cells.variances_of(position, plan.sigma_squared.floats)
         path = table_path(position, workload.tables[position])
         write_cells(self.folder / path, pieces_of_cells(labels, values, variances))
@@ -191,7 +194,7 @@ class FolderWriter:
     def _labels_of(self, question: int) -> list[tuple[str, pa.Array]]:
         """Made once for each way of asking an attribute: there may be a million, in every table."""
         if question not in self._labels:
-            place, basis = self.plan.workload.questions[question]
+            place, basis = self.plan.workload.attribute_bases[question]
             attribute = self.plan.workload.domain.attributes[place]
             self._labels[question] = label_columns(attribute, basis)
         return self._labels[question]
@@ -281,7 +284,7 @@ def label_columns(attribute: Attribute, basis: Basis | None = None) -> list[tupl
     """Names and contents of the columns that say what a cell counts, one row a question."""
     values = attribute.values
     basis = basis or Identity()
-    labels = attribute.labels() if basis.is_identity else questions(basis, attribute).labels()
+    labels = attribute.labels() if basis.is_identity else query_matrix(basis, attribute).labels()
     coded = basis.is_identity or isinstance(basis, Hierarchy)
     if coded and isinstance(values, Categories) and values.labels != values.values:
         # The single values come last; groups above them have no code but their name.

@@ -20,7 +20,7 @@ from rpexplore.workload.bases import (
 )
 from rpexplore.workload.custom_basis import MAX_OWN_VALUES, Own
 from rpexplore.workload.custom_basis_file import own_from_csv, own_from_npy
-from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.workload import Workload
 
 WAYS = {
@@ -130,7 +130,7 @@ def template_csv(attribute: Attribute) -> str:
 
 def examples(basis: Basis, attribute: Attribute) -> list[str]:
     """What up to three telling questions are called."""
-    asked, n = questions(basis, attribute), attribute.size
+    asked, n = query_matrix(basis, attribute), attribute.size
     match basis:
         case Ranges():
             pairs = ((n // 4, n // 2), (0, n // 3), (n // 2, n - 1))
@@ -195,10 +195,10 @@ def answers_in_words(workload: Workload, position: int, counted: str) -> str:
 def example_table(workload: Workload, name: str, basis: Basis) -> int | None:
     """A small table of several attributes that asks one in this way; None where no table does."""
     place = workload.domain.position(name)
-    if (place, basis) not in workload.questions:
+    if (place, basis) not in workload.attribute_bases:
         return None
-    question = workload.questions.index((place, basis))
-    found = np.flatnonzero(np.any(workload.asks == question, axis=1))
+    question = workload.attribute_bases.index((place, basis))
+    found = np.flatnonzero(np.any(workload.attribute_basis_index == question, axis=1))
     if not len(found):
         return None
     wanted = np.minimum(np.abs(workload.orders[found] - 2), 3)

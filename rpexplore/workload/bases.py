@@ -1,7 +1,7 @@
 """Query bases: the ways in which an attribute can be asked (docs/mathematics.md §4.1).
 
 A basis says which sums of an attribute's values a table answers: each value, all values up to each
-one, every range, … It is a plain value without matrices; `rpexplore.questions` computes with it.
+one, every range, … It is a plain value without matrices; `rpexplore.workload.query_matrix` computes with it.
 """
 
 from dataclasses import dataclass

@@ -123,14 +123,14 @@ class Own:
         )
 
 
-def check_own_size(n_questions: int, n_values: int) -> None:
+def check_custom_size(n_queries: int, n_values: int) -> None:
     """Raise `WorkloadError` for a matrix of own questions that is empty or too large."""
-    if min(n_questions, n_values) < 1:
+    if min(n_queries, n_values) < 1:
         raise WorkloadError("Own questions need at least one question and one value, got none.")
     for count, most, noun in (
-        (n_questions, MAX_OWN_QUESTIONS, "questions"),
+        (n_queries, MAX_OWN_QUESTIONS, "questions"),
         (n_values, MAX_OWN_VALUES, "values"),
-        (n_questions * n_values, MAX_OWN_ENTRIES, "entries (questions times values)"),
+        (n_queries * n_values, MAX_OWN_ENTRIES, "entries (questions times values)"),
     ):
         if count > most:
             raise WorkloadError(
@@ -155,7 +155,7 @@ def _matrix(rows: Sequence[Sequence[float]]) -> np.ndarray:
                     f"Every question must have one number for each value, but question {number} "
                     f"has {len(row):,} and question 1 has {len(rows[0]):,}."
                 )
-    check_own_size(len(rows), len(rows[0]) if len(rows) else 0)
+    check_custom_size(len(rows), len(rows[0]) if len(rows) else 0)
     given = np.array(rows)
     if given.ndim != 2 or given.dtype.kind not in "biuf":
         raise WorkloadError("Own questions must be rows of numbers, and hold something else.")

@@ -12,7 +12,7 @@ import numpy as np
 
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.custom_basis import MAX_OWN_QUESTIONS, Own, check_own_size
+from rpexplore.workload.custom_basis import MAX_OWN_QUESTIONS, Own, check_custom_size
 
 Line: TypeAlias = tuple[int, list[str]]  # its number in the file, its cells
 
@@ -87,7 +87,7 @@ def own_from_csv(text: str, filename: str, attribute: Attribute) -> Own:
     order = _order_of_values(lines[0], labelled, filename, attribute)
     if order is not None:
         lines = lines[1:]
-    check_own_size(len(lines), attribute.size)
+    check_custom_size(len(lines), attribute.size)
     rows = []
     for number, cells in lines:
         row = [_number(cell) for cell in cells[labelled:]]

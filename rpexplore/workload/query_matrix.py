@@ -21,7 +21,7 @@ from rpexplore.workload.custom_basis import Own
 
 
 class _Operator(ABC):
-    """W without the names of its rows. Arrays as in `Questions`."""
+    """W without the names of its rows. Arrays as in `QueryMatrix`."""
 
     n_values: int
     n_rows: int
@@ -122,7 +122,7 @@ class _Matrix(_Operator):
 
 
 @dataclass(frozen=True, eq=False)
-class Questions:
+class QueryMatrix:
     """What a basis asks of an attribute; W is its matrix [n_rows, n_values].
 
     `questions` makes it. Two attributes of the same size (and, in a hierarchy, the same groups)
@@ -207,7 +207,7 @@ class Questions:
         return [*_labels_of_groups(paths, taken=own), *own]
 
 
-def questions(basis: Basis, attribute: Attribute) -> Questions:
+def query_matrix(basis: Basis, attribute: Attribute) -> QueryMatrix:
     """What the basis asks of the attribute.
 
     Rows of ranges: from value 0 to 0, 1, …, then from value 1, …; of hierarchies: the total,
@@ -215,7 +215,7 @@ def questions(basis: Basis, attribute: Attribute) -> Questions:
     """
     basis.check(attribute)
     groups = tuple(basis.groups(attribute)) if isinstance(basis, Hierarchy) else ()
-    return Questions(basis, attribute, _operator(basis, attribute.size, groups))
+    return QueryMatrix(basis, attribute, _operator(basis, attribute.size, groups))
 
 
 @lru_cache(maxsize=32)

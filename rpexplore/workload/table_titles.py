@@ -16,11 +16,11 @@ def titles(workload: Workload, places: np.ndarray) -> list[str]:
         return [title(tuple(names[i] for i in row if i >= 0)) for row in rows]
     asked = [
         name_as_asked(names[place], basis, workload.domain.attributes[place])
-        for place, basis in workload.questions
+        for place, basis in workload.attribute_bases
     ]
     return [
         title(tuple(asked[question] for question in row if question >= 0))
-        for row in workload.asks[places].tolist()
+        for row in workload.attribute_basis_index[places].tolist()
     ]
 
 

@@ -341,20 +341,22 @@ class Workload:
         return all(basis.is_identity for listed in self.bases for basis in listed)
 
     @cached_property
-    def questions(self) -> tuple[tuple[int, Basis], ...]:
+    def attribute_bases(self) -> tuple[tuple[int, Basis], ...]:
         """Every (place of an attribute, way in which some table asks it), by place."""
         return tuple((place, basis) for place, listed in enumerate(self.bases) for basis in listed)
 
     @cached_property
-    def asks(self) -> np.ndarray:
-        """What each table asks: places in `questions`, int32[n_tables, max_order]; −1 behind."""
+    def attribute_basis_index(self) -> np.ndarray:
+        """What each table asks: positions in `attribute_bases`, int32[n_tables, max_order]; −1 behind."""
         first = np.cumsum([0, *map(len, self.bases)], dtype=np.int32)
         return np.where(self.members < 0, -1, first[self.members] + self.ways)
 
     @cached_property
-    def question_rows(self) -> list[int]:
-        """Number of rows of each of `questions`."""
-        return [basis.n_rows(self.domain.attributes[place]) for place, basis in self.questions]
+    def n_queries(self) -> list[int]:
+        """Number of queries of each of `attribute_bases`."""
+        return [
+            basis.n_rows(self.domain.attributes[place]) for place, basis in self.attribute_bases
+        ]
 
     def basis_of(self, position: int, place: int) -> Basis:
         """How a table asks one of its attributes."""
@@ -364,13 +366,15 @@ class Workload:
     @cached_property
     def cells(self) -> np.ndarray:
         """Number of cells (answers) of each table, float64[n_tables] (exact below 2^53)."""
-        rows = np.array([*self.question_rows, 1], dtype=float)  # the −1 of the padding
-        return np.prod(rows[self.asks], axis=1)
+        rows = np.array([*self.n_queries, 1], dtype=float)  # the −1 of the padding
+        return np.prod(rows[self.attribute_basis_index], axis=1)
 
     @cached_property
     def exact_cells(self) -> np.ndarray:
         """Number of cells of each table in Python integers, object[n_tables]."""
-        return np.multiply.reduce(np.array([*self.question_rows, 1], dtype=object)[self.asks], 1)
+        return np.multiply.reduce(
+            np.array([*self.n_queries, 1], dtype=object)[self.attribute_basis_index], 1
+        )
 
     @cached_property
     def counted_cells(self) -> np.ndarray:

@@ -6,7 +6,7 @@ import rpexplore as rp
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Hierarchy, Prefix, Ranges
-from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.query_matrix import query_matrix
 from tests.support.oracles import kron, sub
 
 GROUPS = (("North",), ("North",), ("South",), ("South",))
@@ -60,4 +60,4 @@ def dense_cell_variances(plan: rp.Plan, position: int) -> np.ndarray:
 
 def _matrix(workload: rp.Workload, position: int, place: int) -> np.ndarray:
     attribute = workload.domain.attributes[place]
-    return questions(workload.basis_of(position, place), attribute).of(np.eye(attribute.size), 0)
+    return query_matrix(workload.basis_of(position, place), attribute).of(np.eye(attribute.size), 0)

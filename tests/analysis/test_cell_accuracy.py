@@ -10,7 +10,7 @@ from rpexplore.analysis import cell_accuracy as cells
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases import Hierarchy, Identity, Own, Ranges, Windows
-from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.query_matrix import query_matrix
 from tests.analysis.bases import BUDGET, dense_cell_variances, scenario
 
 SCENARIO = scenario(3)
@@ -29,7 +29,7 @@ def forecast(plan):
 def dense(plan, table):
     """Standard errors of a table's cells, one axis an attribute."""
     workload = plan.workload
-    rows = [workload.question_rows[each] for each in workload.asks[table] if each >= 0]
+    rows = [workload.n_queries[each] for each in workload.attribute_basis_index[table] if each >= 0]
     return np.sqrt(dense_cell_variances(plan, table)).reshape(rows)
 
 
@@ -213,4 +213,4 @@ def test_a_value_alone_and_a_table_asked_in_two_ways():
     both = cells.accuracy_of_cells(forecast, workload.position(("age", "one")), (0, 1))
     every = dense(plan, workload.position(("age", "one")))
     np.testing.assert_allclose(both.errors, every, rtol=1e-6)
-    assert questions(Ranges(), domain["age"]).n_rows == len(both.errors)
+    assert query_matrix(Ranges(), domain["age"]).n_rows == len(both.errors)

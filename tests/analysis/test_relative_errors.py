@@ -16,7 +16,7 @@ from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.rankings import all_titles
 from rpexplore.domain.expected_counts import ExpectedCounts, values_of
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.table_text import title
 from tests.analysis import bases
 from tests.analysis.schemes import forecast_of, of_schemes
@@ -270,7 +270,7 @@ def answers_by_brute_force(expected, workload, position):
     matrix = np.ones((1, 1))
     for place in places:
         attribute = workload.domain.attributes[place]
-        asked = questions(workload.basis_of(position, place), attribute)
+        asked = query_matrix(workload.basis_of(position, place), attribute)
         matrix = np.kron(matrix, asked.of(np.eye(attribute.size), 0))
     return matrix @ cells_by_brute_force(expected, singles, 0)
 

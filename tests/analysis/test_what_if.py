@@ -17,7 +17,7 @@ from rpexplore.planning.planner import optimum
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_changes import ADD, BOOST, LEAVE_OUT, Wish, changed_workload
 from rpexplore.scenarios.workload_request import WorkloadRequest
-from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.table_text import title
 from rpexplore.workload.table_titles import titles
 from tests.analysis import bases
@@ -261,7 +261,7 @@ def rows_of_table(workload, position):
     """The questions that make the cells of a table: a vector for each of its attributes."""
     attributes = workload.domain.attributes
     asked = {
-        attributes[place].name: questions(workload.basis_of(position, place), attributes[place])
+        attributes[place].name: query_matrix(workload.basis_of(position, place), attributes[place])
         for place in workload.places(position)
     }
     for cell in itertools.product(*(range(each.n_rows) for each in asked.values())):

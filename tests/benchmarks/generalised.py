@@ -14,7 +14,7 @@ from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.optimal_strategies import best_strategies
 from rpexplore.planning.planner import optimum
 from rpexplore.planning.solvers.strategy_matrix import best_matrix
-from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.query_matrix import query_matrix
 from tests.benchmarks.measure import Row, best_of_three, once, peak_gigabytes
 from tests.support.generalised import any_strategies
 
@@ -49,7 +49,10 @@ def reconstruction_of_ranges() -> list[Row]:
                 for residual in closure.subsets(position).tolist()
             }
             values = marginal(of_table, closure.sizes, within, closure.strategies)
-            axes = [asked[question] for question in workload.asks[position, : len(of_table)]]
+            axes = [
+                asked[question]
+                for question in workload.attribute_basis_index[position, : len(of_table)]
+            ]
             errors = np.sqrt(cells.variances_of(position, sigma_squared))
             count += min(answers(values, axes).size, errors.size)
         return count
@@ -115,7 +118,7 @@ def one_attribute() -> list[Row]:
     for n, limit in ((100, 1), (1_000, 60)):
         attribute = rp.Attribute("a", rp.Integers(0, n - 1))
         for basis in (rp.Prefix(), rp.Ranges()):
-            gram = questions(basis, attribute).gram
+            gram = query_matrix(basis, attribute).gram
             seconds, found = once(lambda gram=gram: best_matrix(gram))
             rows += [
                 (f"best matrix of {basis.kind}, {n:,} values, s", seconds, "<=", limit),

@@ -13,7 +13,7 @@ from rpexplore.planning.planner import optimum
 from rpexplore.planning.solvers.strategy_matrix import best_matrix
 from rpexplore.planning.strategy_cache import StrategyCache
 from rpexplore.planning.strategy_search import StrategySearch
-from rpexplore.workload.query_matrix import questions as rp_questions
+from rpexplore.workload.query_matrix import query_matrix as rp_questions
 from tests.support.explicit_optimum import dense_queries, lower_bound
 
 SUM, LARGEST = rp.SumOfVariances("cells"), rp.MaxVariance()

@@ -33,7 +33,7 @@ from rpexplore.planning.planner import plan
 from rpexplore.releases.atomic_folder import check_new, new_folder
 from rpexplore.releases.table_folder import table_path
 from rpexplore.releases.table_release import Release, release
-from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.query_matrix import query_matrix
 
 ODD_NAMES = (
     "../../x",
@@ -336,7 +336,7 @@ def test_nothing_but_noisy_figures_and_the_plan(asked):
 
 
 def asked_questions(workload, position, place):
-    return questions(workload.basis_of(position, place), workload.domain.attributes[place])
+    return query_matrix(workload.basis_of(position, place), workload.domain.attributes[place])
 
 
 # --- names and labels

@@ -233,7 +233,7 @@ def test_without_noise_every_answer_is_exact(tmp_path_factory, workload, seed, n
         assert np.allclose(cells["standard_error"], found.cell_standard_errors(table).ravel())
         for axis, (place, basis) in enumerate(zip(places, ways, strict=True)):
             index = np.indices([len(matrix) for matrix in matrices])[axis].ravel()
-            labels = rpexplore.workload.query_matrix.questions(
+            labels = rpexplore.workload.query_matrix.query_matrix(
                 basis, domain.attributes[place]
             ).labels()
             assert cells.iloc[:, axis].tolist() == [labels[i] for i in index]

@@ -8,7 +8,7 @@ from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios import basis_options as basis_options
 from rpexplore.workload.bases import Hierarchy, Identity, Own, Prefix, Ranges, Windows
-from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.query_matrix import query_matrix
 
 AGE = Attribute("age", Integers(0, 99))
 SEX = Attribute("sex", Categories(("F", "M"), ("Female", "Male")))
@@ -27,7 +27,7 @@ def test_what_is_offered_can_be_asked_and_nothing_else_is_refused(way, attribute
         return
     basis.check(attribute)
     assert basis.kind == way
-    labels = questions(basis, attribute).labels()
+    labels = query_matrix(basis, attribute).labels()
     told = basis_options.examples(basis, attribute)
     assert 1 <= len(told) <= 3
     assert set(told) <= set(labels)

@@ -8,7 +8,7 @@ V = Wᵀ diag(w) W. Any λ gives a lower bound.
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.query_matrix import query_matrix
 
 
 def dense_queries(workload: rp.Workload) -> tuple[np.ndarray, np.ndarray]:
@@ -20,7 +20,7 @@ def dense_queries(workload: rp.Workload) -> tuple[np.ndarray, np.ndarray]:
         for place, attribute in enumerate(workload.domain):
             if place in places:
                 basis = workload.basis_of(position, place)
-                factor = questions(basis, attribute).of(np.eye(attribute.size), 0)
+                factor = query_matrix(basis, attribute).of(np.eye(attribute.size), 0)
             else:
                 factor = np.ones((1, attribute.size))
             product = np.kron(product, factor)

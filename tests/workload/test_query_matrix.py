@@ -1,4 +1,4 @@
-"""Questions: every operation against the dense matrix W, written down row by row."""
+"""QueryMatrix: every operation against the dense matrix W, written down row by row."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rpexplore import Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases import Hierarchy, Identity, Own, Prefix, Ranges, Windows
-from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.query_matrix import query_matrix
 
 
 def dense(basis, attribute):
@@ -81,7 +81,7 @@ def asked(draw):
 def test_every_operation_equals_that_of_the_dense_matrix(case, seed):
     basis, attribute = case
     w = dense(basis, attribute)
-    asks = questions(basis, attribute)
+    asks = query_matrix(basis, attribute)
     rng = np.random.default_rng(seed)
     n_rows, n = w.shape
     assert (asks.n_rows, asks.n_values) == (n_rows, n) == (basis.n_rows(attribute), attribute.size)
@@ -112,15 +112,15 @@ def test_every_operation_equals_that_of_the_dense_matrix(case, seed):
 def test_closed_forms_of_gram_matrices(n):
     i, j = np.indices((n, n))
     x = Attribute("x", Integers(1, n))
-    np.testing.assert_array_equal(questions(Prefix(), x).gram, n - np.maximum(i, j))
+    np.testing.assert_array_equal(query_matrix(Prefix(), x).gram, n - np.maximum(i, j))
     formula = (np.minimum(i, j) + 1) * (n - np.maximum(i, j))
-    np.testing.assert_array_equal(questions(Ranges(), x).gram, formula)
-    np.testing.assert_array_equal(questions(Identity(), x).gram, np.eye(n))
+    np.testing.assert_array_equal(query_matrix(Ranges(), x).gram, formula)
+    np.testing.assert_array_equal(query_matrix(Identity(), x).gram, np.eye(n))
 
 
 def test_a_million_single_values_are_no_matrix():
     x = Attribute("x", Integers(1, 10**6))
-    asks = questions(Identity(), x)
+    asks = query_matrix(Identity(), x)
     np.testing.assert_array_equal(asks.of(np.arange(10.0**6)), np.arange(10.0**6))
     assert (asks.row(10**6 - 1).sum(), asks.label(10**6 - 1)) == (1, "1000000")
 
@@ -129,7 +129,7 @@ def test_ranges_of_a_thousand_values():
     """Some rows of what would be a matrix of 500,500 × 1,000."""
     n = 1000
     x = Attribute("x", Integers(0, n - 1))
-    asks = questions(Ranges(), x)
+    asks = query_matrix(Ranges(), x)
     rng = np.random.default_rng(1)
     m = rng.normal(size=(n, n))
     m, values = m + m.T, rng.normal(size=n)
@@ -145,13 +145,13 @@ def test_ranges_of_a_thousand_values():
 
 def test_equal_questions_share_what_is_computed_and_others_do_not():
     a, b = (Attribute(name, Integers(low, low + 9)) for name, low in (("a", 0), ("b", 5)))
-    assert questions(Prefix(), a).gram is questions(Prefix(), b).gram
-    assert questions(Prefix(), a).label(0) != questions(Prefix(), b).label(0)
-    assert questions(Ranges(), a).gram is not questions(Prefix(), a).gram
+    assert query_matrix(Prefix(), a).gram is query_matrix(Prefix(), b).gram
+    assert query_matrix(Prefix(), a).label(0) != query_matrix(Prefix(), b).label(0)
+    assert query_matrix(Ranges(), a).gram is not query_matrix(Prefix(), a).gram
     names = Categories(("1", "2", "3"))
     left = Attribute("x", names, groups=(("s",), ("s",), ()))
     right = Attribute("x", names, groups=((), ("s",), ("s",)))
-    assert (questions(Hierarchy(), left).gram != questions(Hierarchy(), right).gram).any()
+    assert (query_matrix(Hierarchy(), left).gram != query_matrix(Hierarchy(), right).gram).any()
 
 
 STEPS = Attribute("age", Integers(0, 11, 5))
@@ -194,7 +194,7 @@ CITIES = Attribute(
     ],
 )
 def test_labels(basis, attribute, labels):
-    asks = questions(basis, attribute)
+    asks = query_matrix(basis, attribute)
     assert asks.labels() == labels
     assert [asks.label(r) for r in range(asks.n_rows)] == labels
 
@@ -206,7 +206,7 @@ def test_groups_that_are_called_alike_are_told_apart():
         "r": ("x",), "s": ("x",),
     }  # fmt: skip
     attribute = Attribute("a", Categories(tuple(groups)), groups=tuple(groups.values()))
-    labels = questions(Hierarchy(), attribute).labels()
+    labels = query_matrix(Hierarchy(), attribute).labels()
     assert labels == ["all", "N", "S (all)", "x (all)", "N > 1 (all)", "S > 1", *groups]
 
 
@@ -223,19 +223,19 @@ def test_labels_are_distinct_whatever_the_values_are_called(data):
     )
     attribute = Attribute("x", Categories(tuple(names)), groups=tuple(paths))
     for basis in (Prefix(), Ranges(), Windows(2), Hierarchy(), Hierarchy((2,))):
-        labels = questions(basis, attribute).labels()
+        labels = query_matrix(basis, attribute).labels()
         assert len(set(labels)) == len(labels)
 
 
 def test_refused():
     x = Attribute("x", Integers(0, 3))
     with pytest.raises(WorkloadError, match="groups"):
-        questions(Hierarchy(), x)
+        query_matrix(Hierarchy(), x)
     with pytest.raises(ValueError, match="axis 1 must have 4 values, got 5"):
-        questions(Prefix(), x).of(np.ones((4, 5)), 1)
+        query_matrix(Prefix(), x).of(np.ones((4, 5)), 1)
 
 
 def test_rolling_sums_of_more_values_than_there_are_are_running_totals():
     attribute = Attribute("a", Integers(0, 4))
-    wide, prefix = (questions(basis, attribute) for basis in (Windows(10**30), Prefix()))
+    wide, prefix = (query_matrix(basis, attribute) for basis in (Windows(10**30), Prefix()))
     np.testing.assert_array_equal(wide.of(np.eye(5), 0), prefix.of(np.eye(5), 0))

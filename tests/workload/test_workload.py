@@ -316,8 +316,8 @@ def test_marginals_are_asked_by_single_values(domain):
     assert workload.is_pure
     assert workload.bases == ((Identity(),), (Identity(),), (), ())
     assert workload.ways.tolist() == [[0, -1], [0, 0]]
-    assert workload.questions == ((0, Identity()), (1, Identity()))
-    assert workload.question_rows == [100, 2]
+    assert workload.attribute_bases == ((0, Identity()), (1, Identity()))
+    assert workload.n_queries == [100, 2]
     np.testing.assert_array_equal(workload.cells, workload.counted_cells)
 
 
@@ -332,7 +332,7 @@ def test_attributes_are_asked_in_all_tables_or_in_some(domain):
     assert asked.cells.tolist() == [1, 100, 5050 * 2, 5050 * 16]
     assert asked.exact_cells.tolist() == [1, 100, 10_100, 80_800]
     assert asked.counted_cells.tolist() == [1, 100, 200, 1600]
-    assert asked.asks.tolist() == [[-1, -1], [0, -1], [1, 2], [1, 3]]
+    assert asked.attribute_basis_index.tolist() == [[-1, -1], [0, -1], [1, 2], [1, 3]]
     # What no table asks any more is forgotten, and single values come back.
     again = asked.with_bases({"age": Identity()})
     assert again.is_pure
@@ -368,15 +368,18 @@ def test_ways_say_what_each_table_asks(workload):
         cells = 1
         for column, place in enumerate(workload.places(row)):
             basis = workload.basis_of(row, place)
-            assert workload.questions[workload.asks[row, column]] == (place, basis)
+            assert workload.attribute_bases[workload.attribute_basis_index[row, column]] == (
+                place,
+                basis,
+            )
             assert workload.bases[place][workload.ways[row, column]] == basis
             cells *= len(question_matrix(basis, workload.domain.attributes[place]))
         assert workload.exact_cells[row] == cells == workload.cells[row]
         assert np.all(workload.ways[row, len(workload.places(row)) :] == -1)
-    rows = workload.question_rows
+    rows = workload.n_queries
     assert rows == [
         len(question_matrix(basis, workload.domain.attributes[place]))
-        for place, basis in workload.questions
+        for place, basis in workload.attribute_bases
     ]
     for name in ("ways", "members"):
         with pytest.raises(ValueError, match="read-only"):

@@ -10,7 +10,7 @@ from rpexplore.common.formatting import capitalised
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.cell_accuracy import cells_of_table as figure_of
 from rpexplore.scenarios.basis_options import answers_in_words
-from rpexplore.workload.query_matrix import Questions
+from rpexplore.workload.query_matrix import QueryMatrix
 
 CELLS_VIEW = "Cells of a table"
 MOST_OPTIONS = 1000  # tables to choose from, or questions; of more tables, attributes are chosen
@@ -82,7 +82,7 @@ def _table(chosen: Forecast) -> int | None:
     return table
 
 
-def _axes(chosen: Forecast, table: int, asked: list[Questions]) -> tuple[int, ...]:
+def _axes(chosen: Forecast, table: int, asked: list[QueryMatrix]) -> tuple[int, ...]:
     """One or two attributes to spread out."""
     usual = cells.usual_axes(chosen, table)
     if len(asked) == 1:
@@ -101,7 +101,7 @@ def _axes(chosen: Forecast, table: int, asked: list[Questions]) -> tuple[int, ..
     return tuple(sorted(picked)) or usual
 
 
-def _fixed(asked: list[Questions], axes: tuple[int, ...]) -> dict[int, int]:
+def _fixed(asked: list[QueryMatrix], axes: tuple[int, ...]) -> dict[int, int]:
     """The questions of attributes that are not spread out, where one is chosen."""
     fixed = {}
     for axis, each in enumerate(asked):

@@ -124,7 +124,7 @@ def _file(
 
     left, right = below.columns([3, 2], vertical_alignment="bottom")
     left.file_uploader(
-        "Questions as .csv or .npy: a line for each, with a number for each value",
+        "QueryMatrix as .csv or .npy: a line for each, with a number for each value",
         type=["csv", "npy"],
         key=revision(f"file {key}"),
         on_change=read_file,

@@ -11,7 +11,7 @@ from rpexplore.export.report.section import Facts, Numbers, Section
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.plan import Plan
 from rpexplore.workload.bases import Basis
-from rpexplore.workload.query_matrix import Questions, questions
+from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
 from rpexplore.workload.workload import Workload
 
 FIRST_VALUES = 4
@@ -55,7 +55,7 @@ def asked(plan: Plan) -> list[Section]:
     for place, listed in enumerate(workload.bases):
         attribute = workload.domain.attributes[place]
         for basis in listed:
-            found = questions(basis, attribute)
+            found = query_matrix(basis, attribute)
             rows.append(
                 {
                     "name": attribute.name,
@@ -92,10 +92,14 @@ def asked(plan: Plan) -> list[Section]:
 
 
 def _tables_that_ask(workload: Workload, place: int, basis: Basis) -> int:
-    return int(np.count_nonzero(workload.asks == workload.questions.index((place, basis))))
+    return int(
+        np.count_nonzero(
+            workload.attribute_basis_index == workload.attribute_bases.index((place, basis))
+        )
+    )
 
 
-def _first_and_last(found: Questions) -> str:
+def _first_and_last(found: QueryMatrix) -> str:
     first, last = found.label(0), found.label(found.n_rows - 1)
     return first if found.n_rows == 1 else f"{first} … {last}"
 

@@ -24,7 +24,7 @@ def own_files(workload: Workload) -> OwnFiles:
     """
     found: OwnFiles = {}
     taken = set(_TAKEN)
-    for place, basis in workload.questions:
+    for place, basis in workload.attribute_bases:
         if isinstance(basis, Own):
             attribute = workload.domain.attributes[place]
             name, text = _file(basis, attribute, taken)

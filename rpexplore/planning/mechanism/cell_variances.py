@@ -50,7 +50,8 @@ class Cells:
         if self.closure.moments:
             return self.closure.moments
         return [
-            moments(self.workload, place, basis, {}) for place, basis in self.workload.questions
+            moments(self.workload, place, basis, {})
+            for place, basis in self.workload.attribute_bases
         ]
 
     def worst(self, sigma_squared: np.ndarray) -> Extremes:
@@ -68,7 +69,9 @@ class Cells:
             factors = np.ones((len(chosen), 1))
             for axis in range(axes.shape[1]):
                 at = tables[chosen], axes[:, axis]
-                pairs = self._pairs(self.workload.asks[at], rows[chosen, axes[:, axis]])
+                pairs = self._pairs(
+                    self.workload.attribute_basis_index[at], rows[chosen, axes[:, axis]]
+                )
                 factors = (factors[:, :, None] * pairs[:, None, :]).reshape(len(chosen), -1)
             outside = self._outside(tables[chosen], rows[chosen])
             indices.append((np.repeat(chosen, columns.shape[1]), columns.ravel()))
@@ -81,7 +84,11 @@ class Cells:
     def variances_of(self, table: int, sigma_squared: np.ndarray) -> np.ndarray:
         """The variance of every cell of one table, one axis an attribute; read-only."""
         (_, columns, axes) = next(self.closure.by_order(self.workload, np.array([table])))
-        found = [self.moments[asked] for asked in self.workload.asks[table].tolist() if asked >= 0]
+        found = [
+            self.moments[asked]
+            for asked in self.workload.attribute_basis_index[table].tolist()
+            if asked >= 0
+        ]
         variances = sigma_squared[columns[0]].reshape((2,) * axes.shape[1])
         for axis, of in enumerate(found):
             # Rows that are all alike are held as one, until the end.
@@ -118,7 +125,7 @@ class Cells:
         single = np.append(self.closure.sizes == 1, False)[self.workload.members[tables]]
         for axis in np.flatnonzero(np.any(single, axis=0)).tolist():
             has = np.flatnonzero(single[:, axis])
-            asked = self.workload.asks[tables[has], axis]
+            asked = self.workload.attribute_basis_index[tables[has], axis]
             product[has] *= self._pairs(asked, rows[has, axis])[:, 0]
         return product
 
@@ -135,10 +142,10 @@ class Cells:
         variances = np.empty(len(workload))
         # Where an attribute has a single value, T is 0 and the first candidate, with the extreme
         # N, is the one; where all its rows are alike, any.
-        rows = np.append(candidates.rows[:, 0], 0)[workload.asks]
+        rows = np.append(candidates.rows[:, 0], 0)[workload.attribute_basis_index]
         everything = np.arange(len(workload))
         for chosen, columns, axes in self.closure.by_order(workload, everything):
-            asked = np.take_along_axis(workload.asks[chosen], axes, 1)
+            asked = np.take_along_axis(workload.attribute_basis_index[chosen], axes, 1)
             for part in self._batches(chosen, candidates.counts[asked]):
                 found = candidates.extreme(sigma_squared[columns[part]], asked[part], largest)
                 variances[chosen[part]], of_axes = found
@@ -169,9 +176,9 @@ class Cells:
 class _Candidates:
     """The rows of each question that can hold an extreme cell; the last repeated to fill up.
 
-    rows   int64[n_questions, width]
-    pairs  float64[width, 2, n_questions]: N and T of those rows
-    counts int64[n_questions]
+    rows   int64[n_queries, width]
+    pairs  float64[width, 2, n_queries]: N and T of those rows
+    counts int64[n_queries]
     """
 
     rows: np.ndarray

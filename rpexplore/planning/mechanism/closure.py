@@ -113,11 +113,15 @@ class Closure:
         """
         if workload.is_pure:
             return self
-        found = [moments(workload, place, basis, strategies) for place, basis in workload.questions]
-        shrinkage = _product(workload.asks, np.array([1 / each.total_sum for each in found]))
+        found = [
+            moments(workload, place, basis, strategies) for place, basis in workload.attribute_bases
+        ]
+        shrinkage = _product(
+            workload.attribute_basis_index, np.array([1 / each.total_sum for each in found])
+        )
         ratios = np.array([each.spread_sum / each.total_sum for each in found])
         first = np.zeros(len(self.sizes), dtype=np.int64)
-        for question, (place, _) in reversed(list(enumerate(workload.questions))):
+        for question, (place, _) in reversed(list(enumerate(workload.attribute_bases))):
             first[place] = question
         costs = (self.sizes - 1) / self.sizes
         for place, strategy in strategies.items():
@@ -145,7 +149,9 @@ class Closure:
         for place in several:
             if self.sizes[place] == 1:
                 continue
-            column = np.max(np.where(workload.members == place, workload.asks, -1), axis=1)
+            column = np.max(
+                np.where(workload.members == place, workload.attribute_basis_index, -1), axis=1
+            )
             relative = np.append(ratios / ratios[first[place]], 1.0)[column]
             inside = np.any(self.members == place, axis=1)[self.incidence.indices]
             data *= np.where(inside, relative[tables], 1.0)

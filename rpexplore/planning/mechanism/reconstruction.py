@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.workload.query_matrix import Questions, questions
+from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
 from rpexplore.workload.workload import Workload
 
 
@@ -64,8 +64,8 @@ def marginal(
     return parts[()].reshape([int(sizes[place]) for place in places])
 
 
-def answers(values: np.ndarray, asked: Sequence[Questions | None]) -> np.ndarray:
-    """The answers of a table, float64, from its marginal; one `Questions` an axis, or None.
+def answers(values: np.ndarray, asked: Sequence[QueryMatrix | None]) -> np.ndarray:
+    """The answers of a table, float64, from its marginal; one `QueryMatrix` an axis, or None.
 
     None: the axis is asked by its single values.
     """
@@ -75,12 +75,12 @@ def answers(values: np.ndarray, asked: Sequence[Questions | None]) -> np.ndarray
     return values
 
 
-def asked_by(workload: Workload) -> list[Questions | None]:
-    """What each of `workload.questions` asks; None: single values. To be made once."""
+def asked_by(workload: Workload) -> list[QueryMatrix | None]:
+    """What each of `workload.attribute_bases` asks; None: single values. To be made once."""
     attributes = workload.domain.attributes
     return [
-        None if basis.is_identity else questions(basis, attributes[place])
-        for place, basis in workload.questions
+        None if basis.is_identity else query_matrix(basis, attributes[place])
+        for place, basis in workload.attribute_bases
     ]
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from rpexplore.common.concurrency import one_thread
 from rpexplore.errors import PlanError
 from rpexplore.workload.bases import Basis
-from rpexplore.workload.query_matrix import Questions, questions
+from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
 from rpexplore.workload.workload import Workload
 
 MOST_BITS = 20
@@ -123,7 +123,7 @@ class Strategy:
         with one_thread():
             return self.decoding @ self.decoding.T
 
-    def moments(self, asked: Questions) -> "Moments":
+    def moments(self, asked: QueryMatrix) -> "Moments":
         """T and N of questions about the attribute."""
         # From V itself: squares of D's products would lose half of their digits where they cancel.
         spread = np.zeros(asked.n_rows)
@@ -183,7 +183,7 @@ def moments(
     attribute = workload.domain.attributes[place]
     strategy = strategies.get(place)
     if strategy is not None:
-        return strategy.moments(questions(basis, attribute))
+        return strategy.moments(query_matrix(basis, attribute))
     if basis.is_identity:
         return Moments.of_single_values(attribute.size)
     if attribute.size > 1:
@@ -191,7 +191,7 @@ def moments(
             f"The attribute {attribute.name!r} is asked other than by single values and has no "
             "strategy; make the plan again."
         )
-    total = questions(basis, attribute).of(np.ones(1), 0) ** 2
+    total = query_matrix(basis, attribute).of(np.ones(1), 0) ** 2
     return Moments(np.zeros_like(total), total, 0.0, float(np.sum(total)))
 
 

@@ -208,7 +208,7 @@ def _first_cells(
     if cells.workload.is_pure:
         return capped, worst
     widest = np.array([int(np.argmax(each.spread)) for each in cells.moments] + [0])
-    reached = widest[cells.workload.asks[capped]]
+    reached = widest[cells.workload.attribute_basis_index[capped]]
     other = np.any(reached != worst, axis=1)
     return np.append(capped, capped[other]), np.concatenate([worst, reached[other]])
 

@@ -157,7 +157,9 @@ def test_answers_are_the_dense_sum_over_residuals(workload, seed):
             expected = expected + kron(factors) @ measured.ravel()
         before = {subset: part.copy() for subset, part in contributions.items()}
         values = reconstruct.marginal(places, sizes, contributions, strategies)
-        found = answers(values, [asked[q] for q in workload.asks[position, : len(places)]])
+        found = answers(
+            values, [asked[q] for q in workload.attribute_basis_index[position, : len(places)]]
+        )
         assert found.shape == shape_of(workload, position)
         scale = np.max(np.abs(expected))
         np.testing.assert_allclose(found.ravel(), expected, rtol=1e-9, atol=1e-9 * scale)
@@ -183,7 +185,9 @@ def test_exact_measurements_give_exact_answers(workload, seed, digits):
                 exact = np.moveaxis(np.tensordot(matrix, exact, (1, axis)), 0, axis)
             contributions[subset] = reconstruct.contribution(exact, subset, strategies)
         values = reconstruct.marginal(places, np.array(sizes), contributions, strategies)
-        found = answers(values, [asked[q] for q in workload.asks[position, : len(places)]])
+        found = answers(
+            values, [asked[q] for q in workload.attribute_basis_index[position, : len(places)]]
+        )
         table = counts.sum(axis=tuple(i for i in range(len(sizes)) if i not in places))
         w = kron(
             question_matrix(workload.basis_of(position, i), workload.domain.attributes[i])

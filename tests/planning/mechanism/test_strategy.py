@@ -17,7 +17,7 @@ from rpexplore.planning.mechanism.strategy import (
     measured_places,
     moments,
 )
-from rpexplore.workload.query_matrix import questions
+from rpexplore.workload.query_matrix import query_matrix
 from tests.support.generalised import any_strategies, any_strategy, asked_workloads, question_matrix
 
 seeds = st.integers(0, 2**32)
@@ -82,7 +82,7 @@ def test_what_cannot_be_decoded_in_floats_is_refused():
 def test_moments_against_dense_matrices(workload, seed):
     strategies = any_strategies(workload, seed)
     assert measured_places(workload) == sorted(strategies)
-    for place, basis in workload.questions:
+    for place, basis in workload.attribute_bases:
         attribute = workload.domain.attributes[place]
         n, w = attribute.size, question_matrix(basis, attribute)
         found = moments(workload, place, basis, strategies)
@@ -113,7 +113,7 @@ def test_single_values_of_a_strategy():
     strategy = any_strategy(5, 3)
     domain = rp.Domain.from_sizes({"a": 5})
     found = Moments.of_values(strategy)
-    expected = strategy.moments(questions(rp.Identity(), domain["a"]))
+    expected = strategy.moments(query_matrix(rp.Identity(), domain["a"]))
     for name in ("spread", "total", "spread_sum", "total_sum"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12)
 
@@ -198,6 +198,6 @@ def test_a_question_that_is_the_total_has_no_part_in_the_residual():
     """Exact to all digits, however much cancels in D Dᵀ."""
     strategy = Strategy(np.array([[4001, 4000, 3999], [4000, 4001, 4001]]), 12)
     attribute = rp.Attribute("a", rp.Integers(0, 2))
-    found = strategy.moments(questions(rp.Prefix(), attribute))
+    found = strategy.moments(query_matrix(rp.Prefix(), attribute))
     assert found.total[2] == pytest.approx(1, rel=1e-9)
     assert found.spread[2] < 1e-12 * found.spread.max()

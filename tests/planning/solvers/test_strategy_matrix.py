@@ -24,7 +24,7 @@ def ranges(n):
 
 
 def own(n, seed=0):
-    """Questions of very different sizes, the total among them."""
+    """QueryMatrix of very different sizes, the total among them."""
     rng = np.random.default_rng(seed)
     return np.vstack([np.ones(n), 10 ** rng.uniform(-3, 3, (2 * n, n))])
 
