@@ -209,7 +209,7 @@ def csv_of_tables(plan: Plan) -> str:
     frame["attributes"] = list(texts_of_tables(workload.domain, workload.tables))
     if np.any(workload.musts):
         frame["must"] = np.where(workload.musts, "yes", "no")
-    if workload.is_pure:
+    if workload.is_marginals:
         frame = frame.drop(columns=["worst_standard_error", "best_standard_error"])
     else:
         frame.insert(1, "asked", titles(workload, np.arange(len(workload))))

@@ -64,7 +64,7 @@ def inputs(scenarios: Sequence[Scenario]) -> SideBySide:
         "Targets": _targets_of,
         "Budget": lambda each: each.budget.privacy_cost,
     }
-    if all(each.workload.is_pure for each in scenarios):
+    if all(each.workload.is_marginals for each in scenarios):
         del words["Attributes are asked"]
         del keys["Attributes are asked"]
     return SideBySide.of(
@@ -180,7 +180,7 @@ def _attributes_in_words(names: Sequence[str], most: int = 4) -> str:
 
 def _tables_as_asked(workload: Workload) -> list[frozenset]:
     """Each table as its attribute names, with how they are asked where not by single values."""
-    if workload.is_pure:
+    if workload.is_marginals:
         return [frozenset(table) for table in workload.tables]
     names, asked = workload.domain.names, []
     for place, basis in workload.attribute_bases:

@@ -113,7 +113,7 @@ def outlook(optimum: Optimum, aimed: Optimum | None, budget: Budget) -> Outlook:
     names = [*titles(optimum.workload, places[~np.isnan(needs[places])]), ""]
     errors, targets = optimum.standard_errors(budget, "worst"), optimum.workload.targets
     best = optimum if optimum.loss == AIM else aimed
-    if not optimum.workload.is_pure:
+    if not optimum.workload.is_marginals:
         best = None  # its bound is that of what it measures, and other measuring may do with less
     bound = 0.0 if best is None else rho_below_no_plan_can(best, budget)
     return Outlook(

@@ -213,7 +213,7 @@ def show(
         say_json({**plan_facts(loaded), "tables": listed, "csv": csv and str(csv)})
         return
     say(str(loaded))
-    if not loaded.workload.is_pure:
+    if not loaded.workload.is_marginals:
         say(f"\n{asked_text(loaded)}")
     shown = min(len(rows), 20 if tables is None else tables)
     if shown:

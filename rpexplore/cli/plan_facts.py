@@ -161,7 +161,7 @@ def csv_of_tables(plan: Plan, tables: pd.DataFrame) -> str:
     if np.any(plan.workload.musts):
         musts = plan.workload.musts[tables.index.to_numpy()]
         frame = frame.assign(must=np.where(musts, "yes", "no"))
-    if plan.workload.is_pure:
+    if plan.workload.is_marginals:
         frame = frame.drop(columns=["worst_standard_error", "best_standard_error"])
     else:
         frame.insert(1, "asked", titles(plan.workload, tables.index.to_numpy()))

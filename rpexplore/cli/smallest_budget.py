@@ -85,7 +85,7 @@ def enough_for(
     budget = reasons(needed, like, musts_only=musts_only).advised.budget
     found = reasons(needed, budget, musts_only=musts_only)
     # By other strategies the same budget might not be enough.
-    strategies = None if workload.is_pure else needed.closure.strategies
+    strategies = None if workload.is_marginals else needed.closure.strategies
     optimum = planner.optimum(workload, loss=loss, budget=budget, strategies=strategies, **options)
     if isinstance(loss, MaxVariance):
         # Both are found to a tolerance, so another budget may be the one for just this plan.

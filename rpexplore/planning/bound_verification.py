@@ -96,7 +96,7 @@ def proven_by_shadow_prices(plan: Plan) -> Finding:
         shares = weights * plan.variances
         right_prices = np.allclose(prices, shares / np.sum(shares), rtol=PRICE_TOLERANCE, atol=0)
         residual_weights = plan.closure.residual_weights(weights)
-    elif workload.is_pure:
+    elif workload.is_marginals:
         residual_weights = plan.closure.residual_weights(weights * prices / scale)
     elif cells is None:
         return False, "it is not stated which cells are the worst ones"

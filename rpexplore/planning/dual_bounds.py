@@ -58,7 +58,7 @@ def smallest_weighted_sum(
     """
     of_sum = weights_of_sum(loss, workload, dual_weights)
     prices = dual_weights - of_sum
-    if workload.is_pure or cells is None:
+    if workload.is_marginals or cells is None:
         residual_weights = closure.residual_weights(dual_weights)
     else:
         of_tables = np.bincount(cells.tables, cells.prices, len(workload))

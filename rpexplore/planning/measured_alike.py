@@ -41,6 +41,6 @@ def optimum_measured_as(
         loss=loss,
         budget=like.budget,
         closure=closure,
-        strategies=None if workload.is_pure else strategies,
+        strategies=None if workload.is_marginals else strategies,
         note=note,
     )

@@ -106,7 +106,7 @@ def reach(
 
 def _measured(workload: Workload, caps: np.ndarray, even: bool, note: Note) -> Closure:
     closure = Closure.of(workload)
-    if workload.is_pure:
+    if workload.is_marginals:
         return closure
     # Tables without a cap count a little, so that all attributes are measured.
     inverse = np.where(np.isfinite(caps), 1 / caps, np.min(1 / caps[np.isfinite(caps)]) * 1e-3)

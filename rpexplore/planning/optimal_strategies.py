@@ -116,7 +116,7 @@ def _key(workload: Workload, table_weights: np.ndarray, largest: bool, even: boo
     ]
     parts = [_VERSION, domain.sizes.tolist(), asked, workload.members.shape, largest, even]
     digest = hashlib.sha256(json.dumps(parts).encode())
-    for array in (workload.members, workload.ways, table_weights):
+    for array in (workload.members, workload.basis_index, table_weights):
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 

@@ -95,7 +95,7 @@ def text_from_fields(fields: Mapping[str, Any]) -> str:
     """The canonical text of a plan, from its fields by name."""
     workload: Workload = fields["workload"]
     certificate: Certificate = fields["certificate"]
-    version = PURE if workload.is_pure else GENERAL
+    version = PURE if workload.is_marginals else GENERAL
     if np.any(workload.musts) or certificate.dual_weights is not None:
         version = DUAL
     head = {
@@ -119,7 +119,8 @@ def text_from_fields(fields: Mapping[str, Any]) -> str:
     ways = extremes = musts = duals = [""] * len(workload)
     if version != PURE:
         ways = [
-            f'"ways":{dumps([way for way in row if way >= 0])},' for row in workload.ways.tolist()
+            f'"ways":{dumps([way for way in row if way >= 0])},'
+            for row in workload.basis_index.tolist()
         ]
         extremes = [
             f'"worst_variance":{worst!r},"best_variance":{best!r},'
@@ -224,7 +225,7 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
         ways,
         _musts(tables),
     )
-    if (bases and bases != workload.bases) or (version == GENERAL and workload.is_pure):
+    if (bases and bases != workload.bases) or (version == GENERAL and workload.is_marginals):
         raise PlanError(
             "the bases must be those that some table asks, each once, single values first; and "
             f"where there are only single values the format version is {PURE}, or {DUAL}."
@@ -317,7 +318,7 @@ def _refuse_idle(
     """Raise `PlanError` for parts of version 3 that nobody would check, or that are missing."""
     proven_by_prices = isinstance(loss, SumOfVariances | MaxVariance)
     if proven_by_prices and not np.any(workload.musts):
-        other = PURE if workload.is_pure else GENERAL
+        other = PURE if workload.is_marginals else GENERAL
         raise PlanError(f"where no target must be met the format version is {other}.")
     if proven_by_prices != (certificate.dual_weights is None):
         raise PlanError(
@@ -328,7 +329,7 @@ def _refuse_idle(
         raise PlanError(
             "the certificate must have a limit with a bounded average, and null with other losses."
         )
-    if workload.is_pure and (
+    if workload.is_marginals and (
         certificate.cells is not None
         or not np.array_equal(variances.worst, variances.mean)
         or not np.array_equal(variances.best, variances.mean)

@@ -61,7 +61,7 @@ def measured_for(
 
     table_weights: float64[n_tables], instead of the loss's own
     """
-    if workload.is_pure:
+    if workload.is_marginals:
         return closure
     largest = loss.looks_at_worst_cells
     weights = loss.table_weights(workload) if table_weights is None else table_weights
@@ -145,7 +145,7 @@ def measured_within(
 
     caps: float64[n_tables], inf for tables without one
     """
-    if workload.is_pure:
+    if workload.is_marginals:
         return closure
     # Tables without a cap count a little, so that all attributes are measured.
     inverse = np.where(np.isfinite(caps), 1 / caps, 1e-3 / np.max(caps[np.isfinite(caps)]))

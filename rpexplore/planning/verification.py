@@ -105,7 +105,7 @@ def _check_privacy(plan: Plan) -> Check:
 
 
 def _check_variances(plan: Plan) -> Check:
-    if not plan.workload.is_pure:
+    if not plan.workload.is_marginals:
         return _check_decoded_variances(plan)
     exact = ExactVariances.of(plan.closure, plan.workload.exact_cells, plan.sigma_squared)
     off = exact.differing(plan.variances, VARIANCE_TOLERANCE)
@@ -152,6 +152,6 @@ def _check_loss(plan: Plan) -> Check:
         )
     variances = TableVariances.of(plan.workload, plan.closure, plan.sigma_squared.floats)
     found = plan.loss.value(variances.of_loss(plan.loss), plan.workload)
-    tolerance = LOSS_TOLERANCE if plan.workload.is_pure else DECODED_TOLERANCE
+    tolerance = LOSS_TOLERANCE if plan.workload.is_marginals else DECODED_TOLERANCE
     holds = bool(np.isclose(found, stated, rtol=tolerance, atol=0))
     return Check("loss", holds, f"{plan.loss.description} is {found:.9g}; stated {stated:.9g}")

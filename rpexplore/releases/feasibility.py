@@ -135,7 +135,7 @@ def _in_the_way_of_a_release(workload: Workload, free_disk: float, memory: float
             "would be, but it cannot be released."
         )
     elif total > MAX_CELLS:
-        counted = "cells" if workload.is_pure else "counts of single values"
+        counted = "cells" if workload.is_marginals else "counts of single values"
         found.append(
             f"The tables have {count_in_words(int(total))} {counted} in all; a release can have "
             f"about {MAX_CELLS:,} at most, because they are counted in memory. {table}."
@@ -178,7 +178,7 @@ def _fewer_cells(workload: Workload, free_disk: float, memory: float) -> Remedy 
     return Remedy(
         dropped=len(cells) - kept,
         most_cells=round_number if round_number < counted[kept] else most,
-        counting="" if workload.is_pure else " of single values",
+        counting="" if workload.is_marginals else " of single values",
     )
 
 

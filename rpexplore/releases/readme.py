@@ -59,7 +59,7 @@ def readme(plan: Plan, other: Mapping[str, str], persons: str = "") -> str:
     person were bounded, as a sentence
     """
     workload = plan.workload
-    pure = workload.is_pure
+    pure = workload.is_marginals
     return _TEXT.format(
         guarantee=guarantee(plan),
         agreement="cells add up to the totals of smaller tables"

@@ -109,8 +109,8 @@ def with_basis_choices(workload: Workload, basis_choices: Sequence[BasisChoice])
 
     Raises `WorkloadError` or `DomainError` for a way in which an attribute cannot be asked.
     """
-    if not workload.is_pure:
-        workload = replace(workload, bases=(), ways=np.empty((0, 0), dtype=np.int32))
+    if not workload.is_marginals:
+        workload = replace(workload, bases=(), basis_index=np.empty((0, 0), dtype=np.int32))
     general = {each.attribute: each.basis for each in basis_choices if not each.tables}
     if general:
         workload = workload.with_bases(general)
@@ -129,11 +129,13 @@ def basis_choices_of(workload: Workload) -> tuple[BasisChoice, ...]:
         if all(basis.is_identity for basis in listed):
             continue
         name, where = workload.domain.names[place], workload.members == place
-        counts = np.bincount(workload.ways[where], minlength=len(listed))
+        counts = np.bincount(workload.basis_index[where], minlength=len(listed))
         general = int(np.argmax(counts))
         found.append(BasisChoice(name, listed[general]))
         for way, basis in enumerate(listed):
             if way != general:
-                rows = np.flatnonzero(np.any(where & (workload.ways == way), axis=1)).tolist()
+                rows = np.flatnonzero(
+                    np.any(where & (workload.basis_index == way), axis=1)
+                ).tolist()
                 found.append(BasisChoice(name, basis, tuple(workload.tables[row] for row in rows)))
     return without_needless(found)

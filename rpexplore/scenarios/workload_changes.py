@@ -72,7 +72,7 @@ def changed_workload(scenario: Scenario, wish: Wish) -> Workload:
         np.delete(workload.weights, rows),
         np.delete(workload.targets, rows),
         workload.bases,
-        np.delete(workload.ways, rows, axis=0)[:, :width],
+        np.delete(workload.basis_index, rows, axis=0)[:, :width],
         np.delete(workload.musts, rows),
     )
 

@@ -150,7 +150,7 @@ class WorkloadRequest:
         """These tables, with their attributes asked as they are here, in no other ways."""
         return (
             with_basis_choices(workload, self.basis_choices)
-            if self.basis_choices or not workload.is_pure
+            if self.basis_choices or not workload.is_marginals
             else workload
         )
 

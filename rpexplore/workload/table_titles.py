@@ -12,7 +12,7 @@ def titles(workload: Workload, places: np.ndarray) -> list[str]:
     """What to call the tables at these places."""
     names = workload.domain.names
     rows = workload.members[places].tolist()
-    if workload.is_pure:
+    if workload.is_marginals:
         return [title(tuple(names[i] for i in row if i >= 0)) for row in rows]
     asked = [
         name_as_asked(names[place], basis, workload.domain.attributes[place])

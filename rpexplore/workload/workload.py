@@ -13,7 +13,7 @@ from rpexplore.errors import WorkloadError
 from rpexplore.workload.attribute_sets import AttributeSet, attribute_sets, padded, refuse_too_many
 from rpexplore.workload.bases import Basis
 from rpexplore.workload.targets import Target
-from rpexplore.workload.workload_arrays import Bases, settled_ways
+from rpexplore.workload.workload_arrays import Bases, canonical_bases
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ class Workload:
     weights  float64[n_tables]: importance, positive
     targets  float64[n_tables]: wanted standard error of a cell, positive; NaN where there is none
     bases    for each attribute of the domain, the ways in which tables ask it; () if none does
-    ways     int32[n_tables, max_order]: which of its attribute's bases a table asks, from 0; −1
+    basis_index int32[n_tables, max_order]: which of its attribute's bases a table asks, from 0; −1
              behind. Without these two all attributes are asked by their single values
     musts    bool[n_tables]: whether a plan has to meet the target, rather than as well as the other
              targets allow; empty where none has to
@@ -42,7 +42,7 @@ class Workload:
     weights: np.ndarray
     targets: np.ndarray
     bases: Bases = ()
-    ways: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int32))
+    basis_index: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int32))
     musts: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
 
     def __post_init__(self) -> None:
@@ -66,13 +66,15 @@ class Workload:
             array.setflags(write=False)
             object.__setattr__(self, name, array)
         self._refuse_repeated()
-        ways = np.asarray(self.ways, dtype=np.int32)
-        if ways.shape == members.shape:  # there may be none; any other shape is refused
-            ways = ways[order]
-        bases, ways = settled_ways(self.domain, arrays["members"], self.bases, ways)
-        ways.setflags(write=False)
+        basis_index = np.asarray(self.basis_index, dtype=np.int32)
+        if basis_index.shape == members.shape:  # there may be none; any other shape is refused
+            basis_index = basis_index[order]
+        bases, basis_index = canonical_bases(
+            self.domain, arrays["members"], self.bases, basis_index
+        )
+        basis_index.setflags(write=False)
         object.__setattr__(self, "bases", bases)
-        object.__setattr__(self, "ways", ways)
+        object.__setattr__(self, "basis_index", basis_index)
         self._refuse_unusable("weights", "importance weight", allow_nan=False)
         self._refuse_unusable("targets", "target standard error", allow_nan=True)
         if np.any(aimless := self.musts & np.isnan(self.targets)):
@@ -239,10 +241,10 @@ class Workload:
         members = np.full((len(self) + len(other), width), -1, dtype=np.int32)
         members[: len(self), : self.members.shape[1]] = self.members
         members[len(self) :, : other.members.shape[1]] = other.members
-        ways = np.full(members.shape, -1, dtype=np.int32)
-        ways[: len(self), : self.members.shape[1]] = self.ways
-        others = ways[len(self) :, : other.members.shape[1]]
-        others[:] = other.ways
+        basis_index = np.full(members.shape, -1, dtype=np.int32)
+        basis_index[: len(self), : self.members.shape[1]] = self.basis_index
+        others = basis_index[len(self) :, : other.members.shape[1]]
+        others[:] = other.basis_index
         before = np.array([*map(len, self.bases), 0])[other.members]
         others[other.members >= 0] += before[other.members >= 0]
         return Workload(
@@ -251,7 +253,7 @@ class Workload:
             np.concatenate([self.weights, other.weights]),
             np.concatenate([self.targets, other.targets]),
             tuple(mine + theirs for mine, theirs in zip(self.bases, other.bases, strict=True)),
-            ways,
+            basis_index,
             np.concatenate([self.musts, other.musts]),
         )
 
@@ -264,7 +266,7 @@ class Workload:
         tables: those in which they are asked so (each of them must hold all these attributes);
         None: all that have the attribute
         """
-        ways, listed = self.ways.copy(), list(self.bases)
+        basis_index, listed = self.basis_index.copy(), list(self.bases)
         rows = None if tables is None else [self.position(table) for table in tables]
         for name, basis in bases.items():
             place = self.domain.position(name)
@@ -284,9 +286,9 @@ class Workload:
                         f"attribute {name!r}; name it for tables that do."
                     )
                 where &= chosen[:, None]
-            ways[where] = len(listed[place])
+            basis_index[where] = len(listed[place])
             listed[place] = (*listed[place], basis)
-        return replace(self, bases=tuple(listed), ways=ways)
+        return replace(self, bases=tuple(listed), basis_index=basis_index)
 
     def with_weights(self, weights: Mapping[AttributeSet, float]) -> "Workload":
         """A copy in which the named tables have these importance weights."""
@@ -336,7 +338,7 @@ class Workload:
         return np.count_nonzero(self.members >= 0, axis=1)
 
     @property
-    def is_pure(self) -> bool:
+    def is_marginals(self) -> bool:
         """Whether all attributes are asked by their single values: tables are marginals."""
         return all(basis.is_identity for listed in self.bases for basis in listed)
 
@@ -349,7 +351,7 @@ class Workload:
     def attribute_basis_index(self) -> np.ndarray:
         """What each table asks: positions in `attribute_bases`, int32[n_tables, max_order]; −1 behind."""
         first = np.cumsum([0, *map(len, self.bases)], dtype=np.int32)
-        return np.where(self.members < 0, -1, first[self.members] + self.ways)
+        return np.where(self.members < 0, -1, first[self.members] + self.basis_index)
 
     @cached_property
     def n_queries(self) -> list[int]:
@@ -361,7 +363,7 @@ class Workload:
     def basis_of(self, position: int, place: int) -> Basis:
         """How a table asks one of its attributes."""
         column = self.places(position).index(place)
-        return self.bases[place][self.ways[position, column]]
+        return self.bases[place][self.basis_index[position, column]]
 
     @cached_property
     def cells(self) -> np.ndarray:
@@ -434,7 +436,7 @@ class Workload:
             np.array_equal(sizes, others)
             and np.array_equal(self.members, other.members)
             and self.bases == other.bases
-            and np.array_equal(self.ways, other.ways)
+            and np.array_equal(self.basis_index, other.basis_index)
             and all(
                 mine.groups == theirs.groups
                 for mine, theirs, listed in zip(self.domain, other.domain, self.bases, strict=True)

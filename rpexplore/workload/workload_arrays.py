@@ -13,15 +13,15 @@ from rpexplore.workload.bases import Basis, Identity, to_json
 Bases = tuple[tuple[Basis, ...], ...]
 
 
-def settled_ways(
-    domain: Domain, members: np.ndarray, bases: Bases, ways: np.ndarray
+def canonical_bases(
+    domain: Domain, members: np.ndarray, bases: Bases, basis_index: np.ndarray
 ) -> tuple[Bases, np.ndarray]:
     """Bases and ways with only what some table asks, single values first.
 
     members  int32[n_tables, max_order]: attribute places of each table, −1 behind
     bases    for each attribute, the ways it may be asked; where all are single values, or there
              are none, the ways are not looked at
-    ways     int32[n_tables, max_order]: place of a basis in its attribute's list
+    basis_index  int32[n_tables, max_order]: place of a basis in its attribute's list
 
     Raises `WorkloadError` for shapes that do not fit, a way that is not listed, and a basis that
     cannot be asked of its attribute.
@@ -31,15 +31,15 @@ def settled_ways(
         used = set(np.unique(members).tolist())
         single = tuple((Identity(),) if place in used else () for place in range(size))
         return single, np.where(members < 0, -1, 0).astype(np.int32)
-    if len(bases) != size or ways.shape != members.shape:
+    if len(bases) != size or basis_index.shape != members.shape:
         raise WorkloadError(
             f"The bases must be given for each of {size} attributes, and the ways in the shape of "
-            f"members, {members.shape}; got {len(bases)} and {ways.shape}."
+            f"members, {members.shape}; got {len(bases)} and {basis_index.shape}."
         )
     settled, moved = [], np.full(members.shape, -1, dtype=np.int32)
     for place, listed in enumerate(bases):
         where = members == place
-        asked, found = np.unique(ways[where], return_inverse=True)
+        asked, found = np.unique(basis_index[where], return_inverse=True)
         if len(asked) and not 0 <= asked[0] <= asked[-1] < len(listed):
             raise WorkloadError(
                 f"A table asks {domain.names[place]!r} in a way that is not listed."

@@ -63,7 +63,7 @@ def test_round_trip_is_exact_and_valid(workload, loss):
     assert again.closure.strategies.keys() == plan.closure.strategies.keys()
     for place, strategy in plan.closure.strategies.items():
         assert np.array_equal(again.closure.strategies[place].integers, strategy.integers)
-    version = 1 if workload.is_pure else 2
+    version = 1 if workload.is_marginals else 2
     assert json.loads(plan.text)["format_version"] == version
     Draft202012Validator(FIRST if version == 1 else SECOND).validate(json.loads(plan.text))
 

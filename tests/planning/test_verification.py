@@ -356,7 +356,7 @@ TAMPERED_ASKED = {
         {"variances"},
     ),
     "a table asked in the other way": (
-        lambda c: c["tables"][3].update(ways=[0, 0]),
+        lambda c: c["tables"][3].update(basis_index=[0, 0]),
         {"variances"},
     ),
 }

@@ -78,7 +78,7 @@ def test_askings_of_tables_that_are_not_there_are_kept_aside():
     assert ways(smaller.workload)["age",] == [rp.Prefix()]
     assert smaller.with_request(order=2) == scenario
     without = scenario.with_request(only=("sex", "region"))
-    assert without.workload.is_pure
+    assert without.workload.is_marginals
     assert without.with_request(only=()) == scenario
 
 
@@ -115,7 +115,7 @@ def test_what_is_known_of_the_tables_stays_true():
 def test_a_request_reproduces_a_workload(workload):
     again = WorkloadRequest.of(workload).workload(workload.domain)
     assert again.bases == workload.bases
-    for name in ("members", "ways", "weights", "targets"):
+    for name in ("members", "basis_index", "weights", "targets"):
         assert np.array_equal(
             getattr(again, name), getattr(workload, name), equal_nan=name == "targets"
         )

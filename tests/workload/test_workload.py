@@ -313,9 +313,9 @@ def test_builders_are_narrowed(domain):
 
 def test_marginals_are_asked_by_single_values(domain):
     workload = Workload.of(domain, ["age", ("age", "sex")])
-    assert workload.is_pure
+    assert workload.is_marginals
     assert workload.bases == ((Identity(),), (Identity(),), (), ())
-    assert workload.ways.tolist() == [[0, -1], [0, 0]]
+    assert workload.basis_index.tolist() == [[0, -1], [0, 0]]
     assert workload.attribute_bases == ((0, Identity()), (1, Identity()))
     assert workload.n_queries == [100, 2]
     np.testing.assert_array_equal(workload.cells, workload.counted_cells)
@@ -324,8 +324,8 @@ def test_marginals_are_asked_by_single_values(domain):
 def test_attributes_are_asked_in_all_tables_or_in_some(domain):
     plain = Workload.of(domain, [(), "age", ("age", "sex"), ("age", "region")])
     asked = plain.with_bases({"age": Ranges()}).with_bases({"age": Prefix()}, tables=["age"])
-    assert plain.is_pure
-    assert not asked.is_pure
+    assert plain.is_marginals
+    assert not asked.is_marginals
     assert asked.bases == ((Prefix(), Ranges()), (Identity(),), (Identity(),), ())
     assert [asked.basis_of(row, 0) for row in (1, 2, 3)] == [Prefix(), Ranges(), Ranges()]
     assert asked.basis_of(2, 1) == Identity()
@@ -335,7 +335,7 @@ def test_attributes_are_asked_in_all_tables_or_in_some(domain):
     assert asked.attribute_basis_index.tolist() == [[-1, -1], [0, -1], [1, 2], [1, 3]]
     # What no table asks any more is forgotten, and single values come back.
     again = asked.with_bases({"age": Identity()})
-    assert again.is_pure
+    assert again.is_marginals
     assert again.has_tables_of(plain)
     assert not asked.has_tables_of(plain)
 
@@ -355,7 +355,7 @@ def test_the_order_in_which_ways_were_given_does_not_matter(workload, shuffled):
             place = workload.domain.position(name)
             one = one.with_bases({name: workload.basis_of(row, place)})
         again = one if again is None else again | one
-    for name in ("members", "weights", "ways", "asks", "cells"):
+    for name in ("members", "weights", "basis_index", "attribute_basis_index", "cells"):
         np.testing.assert_array_equal(getattr(again, name), getattr(workload, name))
     assert again.bases == workload.bases
     assert again.has_tables_of(workload)
@@ -372,16 +372,16 @@ def test_ways_say_what_each_table_asks(workload):
                 place,
                 basis,
             )
-            assert workload.bases[place][workload.ways[row, column]] == basis
+            assert workload.bases[place][workload.basis_index[row, column]] == basis
             cells *= len(question_matrix(basis, workload.domain.attributes[place]))
         assert workload.exact_cells[row] == cells == workload.cells[row]
-        assert np.all(workload.ways[row, len(workload.places(row)) :] == -1)
+        assert np.all(workload.basis_index[row, len(workload.places(row)) :] == -1)
     rows = workload.n_queries
     assert rows == [
         len(question_matrix(basis, workload.domain.attributes[place]))
         for place, basis in workload.attribute_bases
     ]
-    for name in ("ways", "members"):
+    for name in ("basis_index", "members"):
         with pytest.raises(ValueError, match="read-only"):
             getattr(workload, name)[0] = 0
     changed = workload.with_weights({workload.tables[0]: 7.0})

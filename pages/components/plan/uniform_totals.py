@@ -7,7 +7,7 @@ from pages.components.shared.session import bind, change, current
 
 def totals_input(place: str) -> None:
     """A switch, on by default, where some attribute is asked other than by its single values."""
-    if current().workload.is_pure:
+    if current().workload.is_marginals:
         return
 
     def set_spread() -> None:

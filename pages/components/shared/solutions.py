@@ -45,7 +45,7 @@ class Optima:
 
     def key(self, loss: Loss, even_totals: bool, budget: Budget) -> Key:
         """What a solution is kept under; where nothing is spread, how is no difference."""
-        spread = even_totals and not self.workload.is_pure
+        spread = even_totals and not self.workload.is_marginals
         return loss, spread, None if loss.is_homogeneous else budget
 
     def task(self, loss: Loss, even_totals: bool, budget: Budget) -> Task[Optimum]:
@@ -58,7 +58,7 @@ class Optima:
 
     def reach(self, musts_only: bool, even_totals: bool) -> Task[Reach]:
         """The task that finds what the targets take, begun when first asked for."""
-        key = musts_only, even_totals and not self.workload.is_pure
+        key = musts_only, even_totals and not self.workload.is_marginals
         if key not in self.reaches:
             self.reaches[key] = Task(partial(self._reach, *key)).start()
         return self.reaches[key]
@@ -69,7 +69,7 @@ class Optima:
 
     def forget_reach(self, musts_only: bool, even_totals: bool) -> None:
         """Find anew what the targets take when it is asked for again."""
-        self.reaches.pop((musts_only, even_totals and not self.workload.is_pure), None)
+        self.reaches.pop((musts_only, even_totals and not self.workload.is_marginals), None)
 
     def _make_room(self, key: Key) -> None:
         """Drop what was solved for the budgets of long ago, while a slider goes over many."""
@@ -105,7 +105,7 @@ class Optima:
         return reach(
             self.workload,
             musts_only=musts_only,
-            closure=self._listed(note) if self.workload.is_pure else None,
+            closure=self._listed(note) if self.workload.is_marginals else None,
             even_totals=even_totals,
             note=tell,
             note_strategies=tell_search,
@@ -122,7 +122,7 @@ class Optima:
         """What a solver tells of its search for strategies, and of its gap, in words."""
         tables = plural(len(self.workload), "table")
         # The search for strategies, where there is one, takes most of the time.
-        searched = 0.0 if self.workload.is_pure else SEARCH
+        searched = 0.0 if self.workload.is_marginals else SEARCH
 
         def tell_search(share: float) -> None:
             note(searched * share, f"Looking for what to measure best: {share_in_words(share)}")

@@ -76,7 +76,7 @@ def _chosen_curves(solution: Optimum) -> list[curves.Curve]:
         format_func=lambda text: readable_title(domain, table_from_text(domain, text)),
         key="tables with curves",
         accept_new_options=not few,
-        max_selections=max(MOST_CURVES - len(found), 2) // (1 if workload.is_pure else 2),
+        max_selections=max(MOST_CURVES - len(found), 2) // (1 if workload.is_marginals else 2),
         placeholder="Choose tables" if few else "Type attributes, as in: age, sex",
         persist_state="session",
     )

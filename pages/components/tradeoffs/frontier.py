@@ -46,7 +46,7 @@ def average_against_worst(solution: Optimum) -> None:
 def _found(solution: Optimum, average: SumOfVariances) -> trade.Frontier | None:
     """The frontier; None while it is not asked for or goes on, or where it failed."""
     worst = solution.loss if isinstance(solution.loss, MaxVariance) else MaxVariance()
-    if not solution.workload.is_pure:
+    if not solution.workload.is_marginals:
         return _found_measured_alike(solution, average, worst)
     best_average = optimum(average)
     best_worst = optimum(worst) if best_average is not None else None

@@ -49,7 +49,7 @@ def changed_tables(solution: Optimum) -> None:
         return what_if.moves(solution, after, wish)
 
     with right:
-        if not workload.is_pure:
+        if not workload.is_marginals:
             st.caption(
                 "How attributes are measured stays as in your plan; standard errors are those of "
                 "typical cells. Taken over, the tables are planned anew, which may do a little "

@@ -77,7 +77,7 @@ def settings(planned: Plan | None) -> None:
     show_rows(workload_grids.tables_of_rows(workload, grid))
     digits = column_format(grid["standard_error"]) if planned is not None else None
     whose = "Standard error in the plan"
-    if not workload.is_pure:
+    if not workload.is_marginals:
         whose = "Standard error of a typical cell"
     st.data_editor(
         grid,

@@ -38,7 +38,7 @@ def tables_asked_for(plan: Plan) -> Section:
 
 
 def _adding_up(plan: Plan) -> str:
-    if plan.workload.is_pure:
+    if plan.workload.is_marginals:
         return (
             "the cells of a table add up to those of every smaller table that is contained in it."
         )

@@ -78,7 +78,7 @@ def _comparison_in_words(plan: Plan) -> str:
         "important and another rule for what counts. "
         + (
             "Each is the best plan for its rule."
-            if plan.workload.is_pure
+            if plan.workload.is_marginals
             else "Each is planned on its own, and measures attributes as is best for its rule."
         )
     )

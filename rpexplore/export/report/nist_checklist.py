@@ -151,13 +151,13 @@ def _algorithm(plan: Plan) -> Rows:
 
 
 def _source(plan: Plan) -> str:
-    if plan.workload.is_pure:
+    if plan.workload.is_marginals:
         return f"{mechanism(plan)} (Xiao, He, Zhang, Kifer, NeurIPS 2023)"
     return f"{mechanism(plan)} (He, Xiao, Toksoz, Ding, Zhang, Kifer, VLDB Journal)"
 
 
 def _sensitivity(plan: Plan) -> str:
-    if plan.workload.is_pure:
+    if plan.workload.is_marginals:
         return (
             "Counts only: a record changes one cell of each table by one. What is measured are "
             "whole numbers,"

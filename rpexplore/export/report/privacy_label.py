@@ -134,7 +134,7 @@ def _promise(plan: Plan) -> Facts:
 
 def mechanism(plan: Plan) -> str:
     """The mechanism's name: that of marginals, or of tables asked in other ways as well."""
-    return "ResidualPlanner" if plan.workload.is_pure else "ResidualPlanner+"
+    return "ResidualPlanner" if plan.workload.is_marginals else "ResidualPlanner+"
 
 
 def _stated(plan: Plan) -> str:

@@ -55,7 +55,7 @@ def proof(plan: Plan, verified: Verification) -> Section:
 
 
 def _as_measured(plan: Plan) -> str:
-    if plan.workload.is_pure:
+    if plan.workload.is_marginals:
         return ""
     return ", with attributes measured as they are here"
 
@@ -73,7 +73,7 @@ def versions(plan: Plan) -> Section:
         ("Schema", (f"SHA-256 {_sha256(codebook)} (codebook.json)",)),
         ("Plan made by", (f"rpexplore {plan.version}",)),
         ("Report made by", (", ".join(programs),)),
-        ("Methods", _SOURCES if plan.workload.is_pure else (*_SOURCES, _SOURCE_OF_BASES)),
+        ("Methods", _SOURCES if plan.workload.is_marginals else (*_SOURCES, _SOURCE_OF_BASES)),
     )
     return Section("Versions and hashes", (), (Facts(facts),))
 

@@ -49,7 +49,7 @@ def schema(domain: Domain) -> Section:
 def asked(plan: Plan) -> list[Section]:
     """How attributes are asked and measured, where not all are by their single values."""
     workload, strategies = plan.workload, plan.closure.strategies
-    if workload.is_pure:
+    if workload.is_marginals:
         return []
     rows = []
     for place, listed in enumerate(workload.bases):

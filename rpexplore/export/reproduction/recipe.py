@@ -39,7 +39,7 @@ class Recipe:
         """
         if request is None or not _gives(request, plan.workload):
             request = WorkloadRequest.of(plan.workload)
-        if even_totals is None or plan.workload.is_pure:
+        if even_totals is None or plan.workload.is_marginals:
             even_totals = has_even_totals(plan)
         return cls(plan, request, even_totals)
 
@@ -100,7 +100,7 @@ def _gives(request: WorkloadRequest, workload: Workload) -> bool:
         and np.array_equal(made.targets, workload.targets, equal_nan=True)
         and np.array_equal(made.musts, workload.musts)
         and made.bases == workload.bases
-        and np.array_equal(made.ways, workload.ways)
+        and np.array_equal(made.basis_index, workload.basis_index)
     )
 
 

@@ -111,7 +111,7 @@ class Closure:
 
         strategies: by place, of every attribute that some table asks other than by single values
         """
-        if workload.is_pure:
+        if workload.is_marginals:
             return self
         found = [
             moments(workload, place, basis, strategies) for place, basis in workload.attribute_bases

@@ -44,7 +44,7 @@ class TableVariances:
     ) -> "TableVariances":
         """From the noise scales, float64[n_residuals]."""
         mean = closure.variances(sigma_squared)
-        if workload.is_pure:
+        if workload.is_marginals:
             return cls(mean, mean, mean)
         cells = Cells(workload, closure)
         worst, best = cells.worst(sigma_squared).variances, cells.best(sigma_squared).variances

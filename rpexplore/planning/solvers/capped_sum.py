@@ -143,7 +143,7 @@ def minimise_capped(
     The solution's dual_weights hold the weights plus z/u of each table, and its shadow prices each
     table's share of z; all 0 where no cap is in the way.
     """
-    closure, pure = cells.closure, cells.workload.is_pure
+    closure, pure = cells.closure, cells.workload.is_marginals
     held = closure.residual_weights(table_weights)
     capped = np.flatnonzero(np.isfinite(caps))
     inverse = 1 / (caps * (1 - CAP_ROUNDING))
@@ -205,7 +205,7 @@ def _first_cells(
     A worst cell may be one that some residual does not reach, such as the last running total.
     Alone, it would leave that residual without a weight.
     """
-    if cells.workload.is_pure:
+    if cells.workload.is_marginals:
         return capped, worst
     widest = np.array([int(np.argmax(each.spread)) for each in cells.moments] + [0])
     reached = widest[cells.workload.attribute_basis_index[capped]]

@@ -46,7 +46,7 @@ def minimise_worst_cell(
     this is `minimise_maximum`, and the solution names no cells.
     """
     closure = cells.closure
-    if cells.workload.is_pure:
+    if cells.workload.is_marginals:
         return _of_alike_cells(
             cells, table_weights, privacy_cost, tolerance, tables, fixed_weights, start, note
         )
@@ -98,7 +98,7 @@ def minimise_worst_cell(
 
 def worst_of(cells: Cells, sigma_squared: np.ndarray) -> Extremes:
     """`Cells.worst`, at once where all cells of each table are alike."""
-    if not cells.workload.is_pure:
+    if not cells.workload.is_marginals:
         return cells.worst(sigma_squared)
     variances = cells.closure.variances(sigma_squared)
     return Extremes(variances, np.zeros_like(cells.workload.members, dtype=np.int64))
