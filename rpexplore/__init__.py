@@ -19,8 +19,8 @@ from rpexplore.queries.planner import query_optimum, query_plan
 from rpexplore.queries.query_list import QueryList
 from rpexplore.queries.verification import verify_queries
 from rpexplore.workload.bases import Hierarchy, Identity, Prefix, Ranges, Windows
-from rpexplore.workload.custom_basis import Own
-from rpexplore.workload.custom_basis_file import own_from_bytes
+from rpexplore.workload.custom_basis import CustomBasis
+from rpexplore.workload.custom_basis_file import read_custom_basis
 from rpexplore.workload.targets import Target, parse_target
 from rpexplore.workload.workload import Workload
 
@@ -33,6 +33,7 @@ __all__ = [
     "Budget",
     "Categories",
     "ConvexLoss",
+    "CustomBasis",
     "Domain",
     "Hierarchy",
     "Identity",
@@ -40,7 +41,6 @@ __all__ = [
     "MaxVariance",
     "MustsThenAverage",
     "MustsThenTargets",
-    "Own",
     "PNorm",
     "Plan",
     "Prefix",
@@ -53,12 +53,12 @@ __all__ = [
     "Target",
     "Windows",
     "Workload",
-    "own_from_bytes",
     "parse_target",
     "plan",
     "query_optimum",
     "query_plan",
     "reach",
+    "read_custom_basis",
     "verify",
     "verify_queries",
 ]

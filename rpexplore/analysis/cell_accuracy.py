@@ -171,7 +171,7 @@ def accuracy_of_cells(
         down=down,
         across=across,
         errors=np.sqrt(errors),
-        is_even=not isinstance(asked[axes[-1]].basis, Hierarchy | Own),
+        is_even=not isinstance(asked[axes[-1]].basis, Hierarchy | CustomBasis),
         joint=" to " if is_triangle else ", ",
         remarks=_remarks(asked, axes, fixed, together),
     )

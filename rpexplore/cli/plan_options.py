@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rpexplore.domain.attribute import Attribute
     from rpexplore.domain.domain import Domain
     from rpexplore.privacy.budget import Budget
-    from rpexplore.workload.custom_basis import Own
+    from rpexplore.workload.custom_basis import CustomBasis
     from rpexplore.workload.workload import AttributeSet, Workload
 
 _ONE_TABLE = (
@@ -257,7 +257,7 @@ def workload_from_options(
     )
     united = united.with_targets({table: parse_target(text) for table, text in targets.items()})
     return with_listed_basis_choices(
-        united, [basis_choice_from_text(domain, text, _own_of) for text in ask]
+        united, [basis_choice_from_text(domain, text, _custom_basis_of) for text in ask]
     )
 
 
@@ -314,11 +314,11 @@ def _by_table(
     return found
 
 
-def _own_of(path: Path, attribute: "Attribute") -> "Own":
+def _custom_basis_of(path: Path, attribute: "Attribute") -> "CustomBasis":
     """The own questions of a file."""
-    from rpexplore.workload.custom_basis_file import own_from_bytes
+    from rpexplore.workload.custom_basis_file import read_custom_basis
 
-    return own_from_bytes(bytes_of(path), path.name, attribute)
+    return read_custom_basis(bytes_of(path), path.name, attribute)
 
 
 def text_of(path: Path) -> str:

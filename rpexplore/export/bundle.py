@@ -7,7 +7,7 @@ from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.domain.provenance import except_found
 from rpexplore.export.report.report import Report, html, report
 from rpexplore.export.reproduction.command_line import command_lines
-from rpexplore.export.reproduction.custom_basis_files import own_files
+from rpexplore.export.reproduction.custom_basis_files import custom_basis_files
 from rpexplore.export.reproduction.script import printable, python_script
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
@@ -44,7 +44,7 @@ def bundle(plan: Plan, scenario: Scenario) -> bytes:
         "plan.py": script_of(plan, scenario),
         "scenario.json": scenario.text(),
         "commands.txt": _readme(plan, scenario) + commands_of(plan, scenario),
-        **dict(own_files(plan.workload).values()),
+        **dict(custom_basis_files(plan.workload).values()),
     }
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
@@ -98,6 +98,6 @@ def commands_of(plan: Plan, scenario: Scenario) -> str:
 
 def _readme(plan: Plan, scenario: Scenario) -> str:
     title, but = " ".join(scenario.name.split()), except_found(scenario.domain)
-    names = [name for name, _ in own_files(plan.workload).values()]
+    names = [name for name, _ in custom_basis_files(plan.workload).values()]
     more = "".join(f"#   {name:<14} own questions about an attribute\n" for name in names)
     return _README.format(title=printable(title), but=printable(but), more=more)

@@ -9,7 +9,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.basis_choices import BasisChoice, changed_basis_choices, with_basis_choices
 from rpexplore.workload.bases import Basis, Hierarchy, Identity, Prefix, Ranges, Windows
-from rpexplore.workload.custom_basis import Own
+from rpexplore.workload.custom_basis import CustomBasis
 from rpexplore.workload.table_text import table_from_text, title
 from rpexplore.workload.workload import Workload
 
@@ -18,13 +18,13 @@ WAYS = "identity, prefix, ranges, windows:WIDTH, hierarchy, hierarchy:WIDTH,WIDT
 _SIMPLE = {each.kind: each for each in (Identity(), Prefix(), Ranges(), Hierarchy())}
 _WITH_WIDTHS = re.compile(r"(windows|hierarchy):([0-9 ,]+)")
 
-ReadOwn = Callable[[Path, Attribute], Own]
+ReadCustom = Callable[[Path, Attribute], CustomBasis]
 
 
-def basis_choice_from_text(domain: Domain, text: str, read_own: ReadOwn) -> BasisChoice:
+def basis_choice_from_text(domain: Domain, text: str, read_custom: ReadCustom) -> BasisChoice:
     """The asking of a line: an attribute, =, how it is asked, and maybe @ and a table.
 
-    read_own: reads a file of own questions about an attribute
+    read_custom: reads a file of own questions about an attribute
 
     Raises `RpexploreError` for anything else, or a way in which the attribute cannot be asked.
     """
@@ -32,7 +32,7 @@ def basis_choice_from_text(domain: Domain, text: str, read_own: ReadOwn) -> Basi
     splits = (("=".join(parts[:i]), "=".join(parts[i:])) for i in range(len(parts) - 1, 0, -1))
     for name, way in splits:
         if name in domain:
-            return _basis_choices(domain, domain[name], way, text, read_own)
+            return _basis_choices(domain, domain[name], way, text, read_custom)
     if len(parts) == 2 and parts[0].strip():
         domain.position(parts[0])  # names what it has, or what may be meant
     raise WorkloadError(
@@ -71,10 +71,10 @@ def with_listed_basis_choices(workload: Workload, basis_choices: Sequence[BasisC
 
 
 def _basis_choices(
-    domain: Domain, attribute: Attribute, way: str, text: str, read_own: ReadOwn
+    domain: Domain, attribute: Attribute, way: str, text: str, read_custom: ReadCustom
 ) -> BasisChoice:
     for given, table in _with_table(way):
-        basis = _basis(given, attribute, read_own, certain=table is None)
+        basis = _basis(given, attribute, read_custom, certain=table is None)
         if basis is not None:
             basis.check(attribute)
             tables = () if table is None else (table_from_text(domain, table),)
@@ -96,7 +96,9 @@ def _with_table(way: str) -> Iterator[tuple[str, str | None]]:
     yield way.strip(), None
 
 
-def _basis(text: str, attribute: Attribute, read_own: ReadOwn, *, certain: bool) -> Basis | None:
+def _basis(
+    text: str, attribute: Attribute, read_custom: ReadCustom, *, certain: bool
+) -> Basis | None:
     """The basis of a text; None where it is none, or names a file that is not there."""
     if text in _SIMPLE:
         return _SIMPLE[text]
@@ -107,9 +109,9 @@ def _basis(text: str, attribute: Attribute, read_own: ReadOwn, *, certain: bool)
             return Hierarchy(tuple(widths))
         return Windows(widths[0]) if len(widths) == 1 else None
     kind, _, file = text.partition(":")
-    if kind != Own.kind or not file:
+    if kind != CustomBasis.kind or not file:
         return None
-    return read_own(Path(file), attribute) if certain or Path(file).is_file() else None
+    return read_custom(Path(file), attribute) if certain or Path(file).is_file() else None
 
 
 def _text_of_basis(basis: Basis, file: str) -> str:
@@ -118,6 +120,6 @@ def _text_of_basis(basis: Basis, file: str) -> str:
             return f"windows:{basis.width}"
         case Hierarchy() if basis.widths:
             return f"hierarchy:{','.join(map(str, basis.widths))}"
-        case Own():
+        case CustomBasis():
             return f"own:{file}"
     return basis.kind

@@ -18,8 +18,8 @@ from rpexplore.workload.bases import (
     Ranges,
     Windows,
 )
-from rpexplore.workload.custom_basis import MAX_OWN_VALUES, Own
-from rpexplore.workload.custom_basis_file import own_from_csv, own_from_npy
+from rpexplore.workload.custom_basis import MAX_CUSTOM_VALUES, CustomBasis
+from rpexplore.workload.custom_basis_file import custom_basis_from_csv, custom_basis_from_npy
 from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.workload import Workload
 
@@ -39,7 +39,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 def why_not(way: str, attribute: Attribute) -> str:
     """Why an attribute cannot be asked in this way; "" if it can."""
-    most = MAX_OWN_VALUES if way == "own" else MAX_VALUES
+    most = MAX_CUSTOM_VALUES if way == "own" else MAX_VALUES
     least = {"identity": 1, "prefix": 2, "ranges": 2, "own": 1}.get(way, 3)
     if way == "hierarchy" and attribute.groups:
         least = 2
@@ -97,15 +97,15 @@ def text_of_hierarchy(basis: Basis) -> str:
 # ---- own questions
 
 
-def own_of_file(filename: str, content: bytes, attribute: Attribute) -> Own:
+def custom_basis_of_file(filename: str, content: bytes, attribute: Attribute) -> CustomBasis:
     """The own questions of a file, .npy or else CSV; raises `WorkloadError` if it holds none."""
     if filename.lower().endswith(".npy"):
-        return own_from_npy(content, filename, attribute)
+        return custom_basis_from_npy(content, filename, attribute)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise WorkloadError(f"{filename} is not UTF-8 text; save it as CSV in UTF-8.") from None
-    return own_from_csv(text, filename, attribute)
+    return custom_basis_from_csv(text, filename, attribute)
 
 
 def template_csv(attribute: Attribute) -> str:
@@ -138,7 +138,7 @@ def examples(basis: Basis, attribute: Attribute) -> list[str]:
         case Hierarchy():
             groups = len(asked.labels()) - n
             rows = [0, min(1, groups), groups]
-        case Own():
+        case CustomBasis():
             rows = list(range(min(3, asked.n_rows)))
         case _:
             rows = [n // 4, n // 2, (3 * n) // 4]
@@ -182,7 +182,7 @@ def answers_in_words(workload: Workload, position: int, counted: str) -> str:
                 limits.append(f"{name} in the {plural(basis.width, 'value')} up to {ending}")
             case Hierarchy():
                 by.append(f"{name} ({_groups_in_words(basis)})")
-            case Own():
+            case CustomBasis():
                 called = f" “{basis.name}”" if basis.name else ""
                 by.append(f"own questions{called} on {name}")
             case _:

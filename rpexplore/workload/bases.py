@@ -1,7 +1,7 @@
 """Query bases: the ways in which an attribute can be asked (docs/mathematics.md §4.1).
 
 A basis says which sums of an attribute's values a table answers: each value, all values up to each
-one, every range, … It is a plain value without matrices; `rpexplore.workload.query_matrix` computes with it.
+one, every range, … It is a plain value without matrices; `query_matrix` computes with it.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from typing import Any, ClassVar, TypeAlias
 from rpexplore.common.exact_numbers import whole_number
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.custom_basis import Own
+from rpexplore.workload.custom_basis import CustomBasis
 
 # Strategies hold matrices of size × size.
 MAX_VALUES = 4_000
@@ -179,7 +179,7 @@ class Hierarchy(_Computed):
         return {values: path for values, path in groups.items() if 1 < len(values) < n}
 
 
-Basis: TypeAlias = Identity | Prefix | Ranges | Windows | Hierarchy | Own
+Basis: TypeAlias = Identity | Prefix | Ranges | Windows | Hierarchy | CustomBasis
 
 
 def to_json(basis: Basis) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def to_json(basis: Basis) -> dict[str, Any]:
             content["width"] = basis.width
         case Hierarchy():
             content["widths"] = list(basis.widths)
-        case Own():
+        case CustomBasis():
             rows = [[int(x) if x.is_integer() else x for x in row] for row in basis.rows]
             content |= {"name": basis.name, "labels": list(basis.labels), "rows": rows}
     return content
@@ -210,7 +210,7 @@ def from_json(content: dict[str, Any]) -> Basis:
         case "hierarchy":
             return Hierarchy(content["widths"])
         case "own":
-            return Own(content["rows"], content["labels"], content["name"])
+            return CustomBasis(content["rows"], content["labels"], content["name"])
     raise WorkloadError(
         "The way to ask an attribute must be identity, prefix, ranges, windows, hierarchy or own, "
         f"got {content['kind']!r}."

@@ -10,9 +10,9 @@ import numpy as np
 from rpexplore.domain.attribute import Attribute, is_text
 from rpexplore.errors import WorkloadError
 
-MAX_OWN_VALUES = 1_000
-MAX_OWN_QUESTIONS = 10_000
-MAX_OWN_ENTRIES = 2_000_000
+MAX_CUSTOM_VALUES = 1_000
+MAX_CUSTOM_QUERIES = 10_000
+MAX_CUSTOM_ENTRIES = 2_000_000
 # Squares of entries, and their sums, stay normal numbers.
 _LARGEST, _SMALLEST = 1e12, 1e-12
 
@@ -20,7 +20,7 @@ _MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
-class Own:
+class CustomBasis:
     """Own questions: the rows of a matrix with one column for each value.
 
     labels  what each question is called; (): "question 1", "question 2", …
@@ -128,9 +128,9 @@ def check_custom_size(n_queries: int, n_values: int) -> None:
     if min(n_queries, n_values) < 1:
         raise WorkloadError("Own questions need at least one question and one value, got none.")
     for count, most, noun in (
-        (n_queries, MAX_OWN_QUESTIONS, "questions"),
-        (n_values, MAX_OWN_VALUES, "values"),
-        (n_queries * n_values, MAX_OWN_ENTRIES, "entries (questions times values)"),
+        (n_queries, MAX_CUSTOM_QUERIES, "questions"),
+        (n_values, MAX_CUSTOM_VALUES, "values"),
+        (n_queries * n_values, MAX_CUSTOM_ENTRIES, "entries (questions times values)"),
     ):
         if count > most:
             raise WorkloadError(
@@ -175,7 +175,7 @@ def _matrix(rows: Sequence[Sequence[float]]) -> np.ndarray:
 
 
 @lru_cache(maxsize=16)
-def _unseen(own: Own) -> tuple[np.ndarray, list[int]]:
+def _unseen(own: CustomBasis) -> tuple[np.ndarray, list[int]]:
     """What the questions cannot see, and the places of values that would settle it once counted.
 
     First a basis of the null space, float64[n_values − rank, n_values].

@@ -12,7 +12,7 @@ import numpy as np
 
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.custom_basis import MAX_OWN_QUESTIONS, Own, check_custom_size
+from rpexplore.workload.custom_basis import MAX_CUSTOM_QUERIES, CustomBasis, check_custom_size
 
 Line: TypeAlias = tuple[int, list[str]]  # its number in the file, its cells
 
@@ -20,14 +20,14 @@ Line: TypeAlias = tuple[int, list[str]]  # its number in the file, its cells
 _HEADS = ("", "question")
 
 
-def own_from_bytes(content: bytes, filename: str, attribute: Attribute) -> Own:
+def read_custom_basis(content: bytes, filename: str, attribute: Attribute) -> CustomBasis:
     """The own questions of a file; the ending of its name, .csv, .npy or .json, tells the format.
 
     Raises `WorkloadError` for a file that cannot be used.
     """
     ending = Path(filename).suffix.lower()
     if ending == ".npy":
-        return own_from_npy(content, filename, attribute)
+        return custom_basis_from_npy(content, filename, attribute)
     if ending not in (".csv", ".json"):
         raise WorkloadError(f"Own questions must be a .csv, .npy or .json file, got {filename!r}.")
     try:
@@ -35,10 +35,10 @@ def own_from_bytes(content: bytes, filename: str, attribute: Attribute) -> Own:
     except UnicodeDecodeError:
         raise WorkloadError(f"{filename} is not UTF-8 text; save it as UTF-8.") from None
     if ending == ".csv":
-        return own_from_csv(text, filename, attribute)
+        return custom_basis_from_csv(text, filename, attribute)
     try:
         found = json.loads(text)
-        own = Own(found["rows"], found["labels"], found["name"])
+        own = CustomBasis(found["rows"], found["labels"], found["name"])
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise WorkloadError(
             f"{filename} must be a JSON object with rows, labels and name ({type(error).__name__})."
@@ -47,8 +47,8 @@ def own_from_bytes(content: bytes, filename: str, attribute: Attribute) -> Own:
     return own
 
 
-def csv_from_own(own: Own, attribute: Attribute) -> str:
-    """The questions as CSV. `own_from_csv` undoes it but for the name, which the file's is, and
+def csv_from_custom_basis(own: CustomBasis, attribute: Attribute) -> str:
+    """The questions as CSV. `custom_basis_from_csv` undoes it but for the name, which the file's is, and
     blanks around labels."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
@@ -58,7 +58,7 @@ def csv_from_own(own: Own, attribute: Attribute) -> str:
     return text.getvalue()
 
 
-def own_from_csv(text: str, filename: str, attribute: Attribute) -> Own:
+def custom_basis_from_csv(text: str, filename: str, attribute: Attribute) -> CustomBasis:
     """The own questions of a CSV text: one line a question, one column a value of the attribute.
 
     A first line that names the values, or their labels, puts the columns in order. A first column
@@ -102,7 +102,7 @@ def own_from_csv(text: str, filename: str, attribute: Attribute) -> Own:
     return _checked(rows, labels, filename, attribute)
 
 
-def own_from_npy(content: bytes, filename: str, attribute: Attribute) -> Own:
+def custom_basis_from_npy(content: bytes, filename: str, attribute: Attribute) -> CustomBasis:
     """The own questions of a .npy file: a real matrix [questions, values of the attribute].
 
     Raises `WorkloadError` if it is something else, or for what the questions leave open.
@@ -126,9 +126,9 @@ def own_from_npy(content: bytes, filename: str, attribute: Attribute) -> Own:
 
 def _checked(
     rows: Sequence | np.ndarray, labels: list[str], filename: str, attribute: Attribute
-) -> Own:
+) -> CustomBasis:
     try:
-        own = Own(rows, labels, Path(filename).stem)  # pyright: ignore[reportArgumentType]
+        own = CustomBasis(rows, labels, Path(filename).stem)  # pyright: ignore[reportArgumentType]
     except WorkloadError as error:
         raise WorkloadError(f"{filename}: {error}") from None
     own.check(attribute)
@@ -143,9 +143,9 @@ def _lines(text: str, filename: str) -> list[Line]:
         for cells in reader:
             if any(cell.strip() for cell in cells):
                 lines.append((reader.line_num, cells))
-            if len(lines) > MAX_OWN_QUESTIONS + 1:  # one may name the values
+            if len(lines) > MAX_CUSTOM_QUERIES + 1:  # one may name the values
                 raise WorkloadError(
-                    f"{filename} can have at most {MAX_OWN_QUESTIONS:,} questions, got more."
+                    f"{filename} can have at most {MAX_CUSTOM_QUERIES:,} questions, got more."
                 )
     except csv.Error as error:
         raise WorkloadError(

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from rpexplore.domain.attribute import LEVELS, Attribute
 from rpexplore.workload.bases import Basis, Hierarchy, Identity, Prefix, Windows
-from rpexplore.workload.custom_basis import Own
+from rpexplore.workload.custom_basis import CustomBasis
 
 
 class _Operator(ABC):
@@ -188,7 +188,7 @@ class QueryMatrix:
                 return [values.up_to_label(r) for r in rows]
             case Hierarchy():
                 return self._node_labels[part]
-            case Own():
+            case CustomBasis():
                 return list(self.basis.labels[part])
         assert isinstance(self._operator, _Intervals)
         bounds = self._operator.first[part].tolist(), self._operator.last[part].tolist()
@@ -232,7 +232,7 @@ def _operator(basis: Basis, n: int, groups: tuple[tuple[int, ...], ...]) -> _Ope
             total = [tuple(range(n))] if n > 1 else []
             nodes = [*total, *groups, *((value,) for value in range(n))]
             return _Matrix(_membership(nodes, n), len(nodes), n)
-        case Own():
+        case CustomBasis():
             return _Matrix(basis.matrix, len(basis.rows), n)
     return _Intervals(*np.triu_indices(n), n)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rpexplore.domain.attribute import Attribute
-from rpexplore.workload.bases import Basis, Hierarchy, Identity, Own, Prefix, Windows
+from rpexplore.workload.bases import Basis, CustomBasis, Hierarchy, Identity, Prefix, Windows
 from rpexplore.workload.table_text import title
 from rpexplore.workload.workload import Workload
 
@@ -43,7 +43,7 @@ def in_short(basis: Basis, attribute: Attribute) -> str:
             return f"rolling sums of {basis.width:,}"
         case Hierarchy():
             return f"groups of {_widths(basis)}" if basis.widths else "groups"
-        case Own():
+        case CustomBasis():
             return basis.name or "own questions"
     return "ranges"
 

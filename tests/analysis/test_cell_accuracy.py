@@ -9,7 +9,7 @@ import rpexplore as rp
 from rpexplore.analysis import cell_accuracy as cells
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.bases import Hierarchy, Identity, Own, Ranges, Windows
+from rpexplore.workload.bases import CustomBasis, Hierarchy, Identity, Ranges, Windows
 from rpexplore.workload.query_matrix import query_matrix
 from tests.analysis.bases import BUDGET, dense_cell_variances, scenario
 
@@ -167,7 +167,7 @@ def test_other_questions_are_told_by_their_ends():
     assert not groups.is_even
     assert "age (groups of 5) are not equally accurate" in groups.in_words("people")
     assert single(Windows(4)).is_even
-    assert single(Own(tuple(map(tuple, np.eye(30).tolist())))).down is None
+    assert single(CustomBasis(tuple(map(tuple, np.eye(30).tolist())))).down is None
 
 
 def test_marginals_are_level():

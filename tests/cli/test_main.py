@@ -32,7 +32,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.table_release import Release
 from rpexplore.workload.bases import Prefix, Ranges
-from rpexplore.workload.custom_basis import Own
+from rpexplore.workload.custom_basis import CustomBasis
 from rpexplore.workload.table_text import title
 from rpexplore.workload.workload import Workload
 
@@ -512,7 +512,7 @@ def asked(run) -> Program:
 def test_attributes_are_asked_in_other_ways(asked):
     loaded = Plan.load("plan.json")
     domain = Domain.load("codebook.csv")
-    own = Own([[1, 0, 0], [1, 1, 0], [1, 1, 1]], ["north", "not east", "all"], "mine")
+    own = CustomBasis([[1, 0, 0], [1, 1, 0], [1, 1, 1]], ["north", "not east", "all"], "mine")
     workload = Workload.all_up_to(domain, 2).with_bases({"age": Prefix(), "region": own})
     workload = workload.with_bases({"region": Ranges()}, tables=["region"])
     budget = Budget(rho="0.1")

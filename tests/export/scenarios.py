@@ -144,20 +144,22 @@ def grouped() -> rp.Domain:
     return rp.Domain((rp.Attribute("age", rp.Integers(0, 9)), regions, *survey().attributes[3:]))
 
 
-def hostile_questions() -> rp.Own:
+def hostile_questions() -> rp.CustomBasis:
     """Labels and a name that CSV, a shell or a file name would read as something else."""
     size = len(HOSTILE_VALUES)
     rows = [[float(row <= column) for column in range(size)] for row in range(size)]
     labels = tuple(f" {value}" for value in HOSTILE_VALUES)
-    return rp.Own([*rows, [0.1] * size], (*labels, "3"), "../$(rm) 'x'")
+    return rp.CustomBasis([*rows, [0.1] * size], (*labels, "3"), "../$(rm) 'x'")
 
 
 def asked() -> dict[str, Scenario]:
     """Scenarios that ask attributes in every way."""
-    bands = rp.Own([[1] * 5 + [0] * 5, [0] * 5 + [1] * 5, *map(list, _UNITS)], name="young and old")
+    bands = rp.CustomBasis(
+        [[1] * 5 + [0] * 5, [0] * 5 + [1] * 5, *map(list, _UNITS)], name="young and old"
+    )
     own = (
         BasisChoice("age", bands),
-        BasisChoice("age", rp.Own(_UNITS, name="tables"), (("age", "income"),)),
+        BasisChoice("age", rp.CustomBasis(_UNITS, name="tables"), (("age", "income"),)),
     )
     return {
         "prefix": Scenario(

@@ -11,7 +11,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.export.bundle import bundle
-from rpexplore.export.reproduction.custom_basis_files import own_files
+from rpexplore.export.reproduction.custom_basis_files import custom_basis_files
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.table_text import workload_from_csv
 from tests.export.reports import plan_of
@@ -38,7 +38,9 @@ def unpacked(scenario: Scenario) -> dict[str, str]:
 def test_every_piece_belongs_to_the_same_plan(name):
     scenario = SCENARIOS[name]
     files = unpacked(scenario)
-    assert list(files) == NAMES + [name for name, _ in own_files(scenario.workload).values()]
+    assert list(files) == NAMES + [
+        name for name, _ in custom_basis_files(scenario.workload).values()
+    ]
     plan = rp.Plan.parse(files["plan.json"])
     assert plan.text == plan_of(name).text
     assert rp.verify(plan).holds

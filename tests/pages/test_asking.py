@@ -17,7 +17,7 @@ from rpexplore.planning.planner import optimum as solved
 from rpexplore.releases.table_release import Release
 from rpexplore.scenarios import basis_options as basis_options
 from rpexplore.scenarios.basis_choices import BasisChoice
-from rpexplore.workload.bases import Hierarchy, Identity, Own, Prefix, Ranges, Windows
+from rpexplore.workload.bases import CustomBasis, Hierarchy, Identity, Prefix, Ranges, Windows
 
 
 def plain(texts):
@@ -134,7 +134,7 @@ def test_own_questions_come_from_a_file(app, small):
     template = basis_options.template_csv(attribute).encode()
     upload(session, "region", "questions.csv", template)
     (asked,) = session.scenario.request.basis_choices
-    assert isinstance(asked.basis, Own)
+    assert isinstance(asked.basis, CustomBasis)
     assert len(asked.basis.rows) == 6
     assert session.metrics()["Cells in all tables"] == str(98 + 1 * 13)
     assert "Took the 6 questions of questions.csv" in plain(session.texts("success"))

@@ -228,7 +228,7 @@ def test_questions_beyond_the_digits_of_a_computer_are_refused_by_name(monkeypat
     monkeypatch.setattr(strategy_search.StrategySearch, "start", give_up)
     rows = [[1, -1, 0, 0], [0, 1, -1, 0], [0, 0, 1, -1], [3] * 4]
     domain = rp.Domain.from_sizes({"wide": 4, "sex": 2})
-    asked = rp.Workload.all_up_to(domain, 2).with_bases({"wide": rp.Own(rows)})
+    asked = rp.Workload.all_up_to(domain, 2).with_bases({"wide": rp.CustomBasis(rows)})
     with pytest.raises(rp.RpexploreError, match=r"for 'wide': .* Scale them alike"):
         rp.plan(asked, loss=SUM, budget=rp.Budget(privacy_cost=1))
 
@@ -236,7 +236,7 @@ def test_questions_beyond_the_digits_of_a_computer_are_refused_by_name(monkeypat
 def test_questions_of_very_different_size_are_planned_right_or_refused():
     rows = [[1, -1, 0, 0], [0, 1, -1, 0], [0, 0, 1, -1], [1e9] * 4]
     domain = rp.Domain.from_sizes({"wide": 4, "sex": 2})
-    asked = rp.Workload.all_up_to(domain, 2).with_bases({"wide": rp.Own(rows)})
+    asked = rp.Workload.all_up_to(domain, 2).with_bases({"wide": rp.CustomBasis(rows)})
     try:
         plan = rp.plan(asked, loss=SUM, budget=rp.Budget(privacy_cost=1))
     except rp.RpexploreError as error:

@@ -33,7 +33,7 @@ def make_plan(loss) -> rp.Plan:
     workload = workload.with_bases(
         {"age": rp.Prefix(), "region": rp.Hierarchy(), "one": rp.Ranges()}
     )
-    own = rp.Own([[1, 1, 0, 0], [0.5, 0, 0, 0], [0, 0, 1, 0], [0, 0, 1, -1]], name="mine")
+    own = rp.CustomBasis([[1, 1, 0, 0], [0.5, 0, 0, 0], [0, 0, 1, 0], [0, 0, 1, -1]], name="mine")
     workload = workload.with_bases({"age": own}, tables=["age"])
     workload = workload.with_bases({"age": rp.Identity()}, tables=[("age", "sex")])
     return rp.plan(workload, loss=loss, budget=rp.Budget(rho="1/3"))

@@ -19,7 +19,7 @@ from rpexplore.postprocessing.combination_folder import write_combined
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import processed
 from rpexplore.releases.table_release import Release, release
-from rpexplore.workload.bases import Own, Prefix, Ranges
+from rpexplore.workload.bases import CustomBasis, Prefix, Ranges
 from tests.support.generalised import question_matrix
 
 DOMAIN = rp.Domain(
@@ -33,7 +33,7 @@ DOMAIN = rp.Domain(
 PURE = rp.Workload.all_up_to(DOMAIN, 2)
 ASKED = (
     rp.Workload.of(DOMAIN, [(), ["age"], ["age", "sex"], ["sex", "value_is"], ["one", "age"]])
-    .with_bases({"age": Prefix(), "value_is": Own(((1, 0, 0), (0.5, 1, 0), (1, 1, 1)))})
+    .with_bases({"age": Prefix(), "value_is": CustomBasis(((1, 0, 0), (0.5, 1, 0), (1, 1, 1)))})
     .with_bases({"age": Ranges()}, tables=[["age"]])
 )
 WAYS = [(True, False), (False, True), (True, True)]

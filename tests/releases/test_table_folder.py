@@ -17,10 +17,10 @@ from rpexplore import (
     Bins,
     Budget,
     Categories,
+    CustomBasis,
     Domain,
     Hierarchy,
     Integers,
-    Own,
     Prefix,
     Ranges,
     SumOfVariances,
@@ -224,7 +224,11 @@ def asked(tmp_path_factory) -> Release:
         Attribute("plain", Categories(("k", "l"))),
     )
     workload = Workload.all_up_to(domain, 2).with_bases(
-        {"letter": Hierarchy(), "digit": Ranges(), "size": Own([[1, 0], [0.5, 1]], ("low", "mix"))}
+        {
+            "letter": Hierarchy(),
+            "digit": Ranges(),
+            "size": CustomBasis([[1, 0], [0.5, 1]], ("low", "mix")),
+        }
     )
     workload = workload.with_bases({"digit": Prefix()}, tables=["digit", ("digit", "size")])
     folder = tmp_path_factory.mktemp("asked")

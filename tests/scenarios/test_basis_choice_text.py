@@ -16,7 +16,7 @@ from rpexplore.workload.table_text import texts_of_tables
 from tests.support.strategies import asked_workloads, described_domains, workloads
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "a=b": 4, "a": 3, "x@y": 3})
-OWN = rp.Own([[1, 0, 0], [1, 1, 0], [1, 1, 1]], name="q@z")
+OWN = rp.CustomBasis([[1, 0, 0], [1, 1, 0], [1, 1, 1]], name="q@z")
 
 
 def no_files(path, attribute):
@@ -64,13 +64,13 @@ def test_files_are_read_and_may_hold_an_at_sign(tmp_path, monkeypatch):
     (tmp_path / "q@z.csv").write_text("")
     read = []
 
-    def read_own(path, attribute):
+    def read_custom(path, attribute):
         read.append((path.name, attribute.name))
         return OWN
 
-    found = basis_choice_from_text(DOMAIN, "a=own:q@z.csv@a,x@y", read_own)
+    found = basis_choice_from_text(DOMAIN, "a=own:q@z.csv@a,x@y", read_custom)
     assert found == BasisChoice("a", OWN, (("a", "x@y"),))
-    assert basis_choice_from_text(DOMAIN, "a=own:q@z.csv", read_own) == BasisChoice("a", OWN)
+    assert basis_choice_from_text(DOMAIN, "a=own:q@z.csv", read_custom) == BasisChoice("a", OWN)
     assert read == [("q@z.csv", "a")] * 2
 
 

@@ -7,7 +7,7 @@ import rpexplore as rp
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios import basis_options as basis_options
-from rpexplore.workload.bases import Hierarchy, Identity, Own, Prefix, Ranges, Windows
+from rpexplore.workload.bases import CustomBasis, Hierarchy, Identity, Prefix, Ranges, Windows
 from rpexplore.workload.query_matrix import query_matrix
 
 AGE = Attribute("age", Integers(0, 99))
@@ -79,14 +79,14 @@ def test_widths_are_typed_and_shown():
 )
 def test_the_template_can_be_used_as_it_is(attribute):
     text = basis_options.template_csv(attribute)
-    own = basis_options.own_of_file("q.csv", b"\xef\xbb\xbf" + text.encode(), attribute)
+    own = basis_options.custom_basis_of_file("q.csv", b"\xef\xbb\xbf" + text.encode(), attribute)
     n = attribute.size
     assert np.array_equal(own.matrix, np.vstack([np.ones(n), np.eye(n)]))
     assert own.name == "q"
 
 
 def test_what_a_table_answers():
-    own = Own([[1, 1, 1], [0, 1, 0], [0, 0, 1]], name="poor")
+    own = CustomBasis([[1, 1, 1], [0, 1, 0], [0, 0, 1]], name="poor")
     asked = rp.Workload.all_up_to(DOMAIN, 3).with_bases({"age": Prefix(), "region": Hierarchy()})
     asked = asked.with_bases({"income": Ranges()}).with_bases(
         {"income": own}, tables=[("income", "sex")]

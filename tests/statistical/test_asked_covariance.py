@@ -20,10 +20,10 @@ import pytest
 from rpexplore import (
     Attribute,
     Budget,
+    CustomBasis,
     Domain,
     Hierarchy,
     Integers,
-    Own,
     Prefix,
     Ranges,
     SumOfVariances,
@@ -61,7 +61,9 @@ def plan_for_releases() -> Plan:
     workload = workload.with_bases({"a": Hierarchy(), "b": Prefix()}).with_bases(
         {"b": Ranges()}, tables=["b", ("b", "d")]
     )
-    workload = workload.with_bases({"d": Own([[1, 2, 0], [0, 1, -1], [0, 0, 3]])}, tables=["d"])
+    workload = workload.with_bases(
+        {"d": CustomBasis([[1, 2, 0], [0, 1, -1], [0, 0, 3]])}, tables=["d"]
+    )
     found = optimum(workload, loss=SumOfVariances("cells"), strategies=any_strategies(workload, 4))
     return found.at(Budget(rho="0.001"))
 

@@ -11,7 +11,15 @@ import rpexplore as rp
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_places
 from rpexplore.planning.planner import optimum
-from rpexplore.workload.bases import Basis, Hierarchy, Identity, Own, Prefix, Ranges, Windows
+from rpexplore.workload.bases import (
+    Basis,
+    CustomBasis,
+    Hierarchy,
+    Identity,
+    Prefix,
+    Ranges,
+    Windows,
+)
 from tests.support.oracles import kron, residual_covariance, residual_matrix
 
 
@@ -30,7 +38,7 @@ def question_matrix(basis: Basis, attribute: rp.Attribute) -> np.ndarray:
         case Hierarchy():
             total = [list(range(n))] if n > 1 else []
             nodes = [*total, *basis.groups(attribute), *([value] for value in range(n))]
-        case Own():
+        case CustomBasis():
             return np.array(basis.rows)
     matrix = np.zeros((len(nodes), n))
     for row, node in enumerate(nodes):
@@ -97,7 +105,7 @@ def bases(draw, attribute: rp.Attribute):
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     extra = rng.integers(-3, 4, (draw(st.integers(0, 3)), n))
     extra[:, 0] += ~np.any(extra, axis=1)  # a question must ask for something
-    ways.append(Own(np.vstack([np.tril(rng.integers(1, 4, (n, n))), extra]).tolist()))
+    ways.append(CustomBasis(np.vstack([np.tril(rng.integers(1, 4, (n, n))), extra]).tolist()))
     return draw(st.sampled_from(ways))
 
 

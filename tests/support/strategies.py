@@ -80,7 +80,7 @@ def bases(draw, attribute: rp.Attribute):
             more = draw(st.lists(row, max_size=2))
             values = [[int(i == j) for j in range(n)] for i in range(n)]
             labels = draw(st.just([]) | st.just([f" r{r}" for r in range(n + len(more))]))
-            return rp.Own([*values, *more], labels, draw(st.just("") | words()))
+            return rp.CustomBasis([*values, *more], labels, draw(st.just("") | words()))
     return rp.Identity()
 
 

@@ -12,16 +12,16 @@ from rpexplore import Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases import (
     MAX_VALUES,
+    CustomBasis,
     Hierarchy,
     Identity,
-    Own,
     Prefix,
     Ranges,
     Windows,
     from_json,
     to_json,
 )
-from rpexplore.workload.custom_basis_file import own_from_csv, own_from_npy
+from rpexplore.workload.custom_basis_file import custom_basis_from_csv, custom_basis_from_npy
 
 LETTERS = Attribute("grade", Categories(("A", "B", "C", "D")))
 AGES = Attribute("age", Integers(0, 99))
@@ -45,8 +45,8 @@ PLACES = Attribute(
         (Hierarchy((30,)), AGES, 105, "groups of 30 values, and single values"),
         # N holds c alone, S > SW holds b alone.
         (Hierarchy(), PLACES, 5 + 1 + 2, "groups and single values"),
-        (Own(np.eye(4)), LETTERS, 4, "own questions"),
-        (Own(np.eye(4), name="mine"), LETTERS, 4, "own questions (mine)"),
+        (CustomBasis(np.eye(4)), LETTERS, 4, "own questions"),
+        (CustomBasis(np.eye(4), name="mine"), LETTERS, 4, "own questions (mine)"),
     ],
 )
 def test_rows_and_words(basis, attribute, rows, words):
@@ -75,7 +75,15 @@ def test_a_group_of_all_values_or_of_the_same_as_its_parent_is_listed_once():
 
 @pytest.mark.parametrize(
     "basis",
-    [Identity(), Prefix(), Ranges(), Windows(3), Hierarchy(), Hierarchy((2, 4)), Own([[2]])],
+    [
+        Identity(),
+        Prefix(),
+        Ranges(),
+        Windows(3),
+        Hierarchy(),
+        Hierarchy((2, 4)),
+        CustomBasis([[2]]),
+    ],
 )
 def test_one_value_can_be_asked_in_every_way(basis):
     attribute = Attribute("x", Categories(("only",)))
@@ -95,7 +103,9 @@ def own_questions(draw):
     rows = draw(st.lists(row, min_size=1, max_size=5))
     label = st.text(st.characters(codec="utf-8"), min_size=1).filter(str.strip)
     labels = st.lists(label, min_size=len(rows), max_size=len(rows), unique=True)
-    return Own(tuple(map(tuple, rows)), draw(st.just([]) | labels), draw(st.just("") | label))
+    return CustomBasis(
+        tuple(map(tuple, rows)), draw(st.just([]) | labels), draw(st.just("") | label)
+    )
 
 
 def bases():
@@ -118,12 +128,25 @@ def test_json_round_trip_is_exact(basis):
 
 
 def test_bases_differ_by_what_they_ask():
-    all_kinds = [Identity(), Prefix(), Ranges(), Windows(1), Windows(2), Hierarchy(), Own([[1]])]
-    all_kinds += [Own([[2]]), Own([[1]], name="a"), Own([[1]], ["a"]), Hierarchy((2,))]
+    all_kinds = [
+        Identity(),
+        Prefix(),
+        Ranges(),
+        Windows(1),
+        Windows(2),
+        Hierarchy(),
+        CustomBasis([[1]]),
+    ]
+    all_kinds += [
+        CustomBasis([[2]]),
+        CustomBasis([[1]], name="a"),
+        CustomBasis([[1]], ["a"]),
+        Hierarchy((2,)),
+    ]
     assert len(set(all_kinds)) == len(all_kinds)
     assert Hierarchy((20, 5)) == Hierarchy((5, 20))
-    assert Own(((0.0, 1),)) == Own(np.array([[-0.0, 1]]))
-    assert not Own(np.eye(2)).is_identity
+    assert CustomBasis(((0.0, 1),)) == CustomBasis(np.array([[-0.0, 1]]))
+    assert not CustomBasis(np.eye(2)).is_identity
 
 
 @pytest.mark.parametrize(
@@ -137,27 +160,27 @@ def test_bases_differ_by_what_they_ask():
         (lambda: Hierarchy((5, 12)), r"multiple .* got 5 and 12; try 10"),
         (lambda: Hierarchy((5, 6)), r"got 5 and 6; try 10"),
         (lambda: Hierarchy((5, 5)), r"got 5 and 5"),
-        (lambda: Own(()), r"at least one question"),
-        (lambda: Own(((),)), r"at least one question and one value"),
-        (lambda: Own(np.ones(3)), r"a matrix, got 1 dim"),
-        (lambda: Own(("ab", "cd")), r"list of rows"),
-        (lambda: Own(((1, 2), (3,))), r"question 2 has 1 and question 1 has 2"),
-        (lambda: Own((("1", "2"),)), r"rows of numbers"),
-        (lambda: Own(((1j,),)), r"rows of numbers"),
-        (lambda: Own(((None,),)), r"rows of numbers"),
-        (lambda: Own(((1, 2), (1, float("nan")))), r"Question 2, column 2 .* got nan"),
-        (lambda: Own(((1, float("inf")),)), r"Question 1, column 2 .* got inf"),
-        (lambda: Own(((1, 1e13),)), r"1e-12 to 1e12, got 1e\+13"),
-        (lambda: Own(((1, 1e-13),)), r"1e-12 to 1e12, got 1e-13"),
-        (lambda: Own(((1, 1), (0, 0))), r"Question 2 is all zeros .* remove"),
-        (lambda: Own(((1,),), ("a", "b")), r"1 own questions but 2 labels"),
-        (lambda: Own(((1,),), "a"), r"list of texts"),
-        (lambda: Own(((1,), (2,)), ("a", " ")), r"question 2 must be a text .* got ' '"),
-        (lambda: Own(((1,), (2,)), ("a", "a")), r"'a' stands for two"),
-        (lambda: Own(((1,),), name=3), r"name .* got 3"),
-        (lambda: Own(np.ones((10_001, 1))), r"at most 10,000 questions, got 10,001"),
-        (lambda: Own(np.ones((1, 1_001))), r"at most 1,000 values, got 1,001"),
-        (lambda: Own(np.ones((4_001, 500))), r"at most 2,000,000 entries .* 2,000,500"),
+        (lambda: CustomBasis(()), r"at least one question"),
+        (lambda: CustomBasis(((),)), r"at least one question and one value"),
+        (lambda: CustomBasis(np.ones(3)), r"a matrix, got 1 dim"),
+        (lambda: CustomBasis(("ab", "cd")), r"list of rows"),
+        (lambda: CustomBasis(((1, 2), (3,))), r"question 2 has 1 and question 1 has 2"),
+        (lambda: CustomBasis((("1", "2"),)), r"rows of numbers"),
+        (lambda: CustomBasis(((1j,),)), r"rows of numbers"),
+        (lambda: CustomBasis(((None,),)), r"rows of numbers"),
+        (lambda: CustomBasis(((1, 2), (1, float("nan")))), r"Question 2, column 2 .* got nan"),
+        (lambda: CustomBasis(((1, float("inf")),)), r"Question 1, column 2 .* got inf"),
+        (lambda: CustomBasis(((1, 1e13),)), r"1e-12 to 1e12, got 1e\+13"),
+        (lambda: CustomBasis(((1, 1e-13),)), r"1e-12 to 1e12, got 1e-13"),
+        (lambda: CustomBasis(((1, 1), (0, 0))), r"Question 2 is all zeros .* remove"),
+        (lambda: CustomBasis(((1,),), ("a", "b")), r"1 own questions but 2 labels"),
+        (lambda: CustomBasis(((1,),), "a"), r"list of texts"),
+        (lambda: CustomBasis(((1,), (2,)), ("a", " ")), r"question 2 must be a text .* got ' '"),
+        (lambda: CustomBasis(((1,), (2,)), ("a", "a")), r"'a' stands for two"),
+        (lambda: CustomBasis(((1,),), name=3), r"name .* got 3"),
+        (lambda: CustomBasis(np.ones((10_001, 1))), r"at most 10,000 questions, got 10,001"),
+        (lambda: CustomBasis(np.ones((1, 1_001))), r"at most 1,000 values, got 1,001"),
+        (lambda: CustomBasis(np.ones((4_001, 500))), r"at most 2,000,000 entries .* 2,000,500"),
         (lambda: from_json({"kind": "wavelet"}), r"must be identity, .* got 'wavelet'"),
         (lambda: from_json({"kind": "windows", "width": "5"}), r"got '5'"),
         (lambda: from_json({"kind": "own", "name": "", "labels": "a", "rows": [[1]]}), r"list"),
@@ -186,8 +209,8 @@ MANY = Attribute("income", Integers(0, MAX_VALUES))
         (Hierarchy((2,)), MANY, r"'income' must have at most"),
         (Hierarchy(), AGES, r"'age' must have groups .* has none; name the groups"),
         (Hierarchy((5, 100)), AGES, r"below the 100 values of attribute 'age', got 100"),
-        (Own(np.eye(3)), LETTERS, r"each of the 4 values of attribute 'grade', got 3"),
-        (Own([[1, 1]], name="mine"), LETTERS, r"questions 'mine' must have one number"),
+        (CustomBasis(np.eye(3)), LETTERS, r"each of the 4 values of attribute 'grade', got 3"),
+        (CustomBasis([[1, 1]], name="mine"), LETTERS, r"questions 'mine' must have one number"),
     ],
 )
 def test_unfit_for_the_attribute(basis, attribute, message):
@@ -225,12 +248,12 @@ def test_unfit_for_the_attribute(basis, attribute, message):
 )
 def test_what_own_questions_leave_open(rows, message):
     with pytest.raises(WorkloadError, match=message):
-        Own(rows).check(LETTERS)
+        CustomBasis(rows).check(LETTERS)
 
 
 def test_long_lists_of_what_is_missing_are_cut():
     with pytest.raises(WorkloadError, match=r"count '1', '2', '3', '4' and 95 more; not even"):
-        Own(np.eye(1, 100)).check(AGES)
+        CustomBasis(np.eye(1, 100)).check(AGES)
 
 
 @given(st.data())
@@ -243,14 +266,14 @@ def test_the_remedy_settles_every_value_and_nothing_else_is_refused(data):
     attribute = Attribute("x", Categories(tuple("ABCDEF"[:n])))
     rank = rank_modulo_prime(rows)
     if rank == n:
-        Own(rows).check(attribute)
+        CustomBasis(rows).check(attribute)
         return
     with pytest.raises(WorkloadError, match=f"rank {rank}:") as refusal:
-        Own(rows).check(attribute)
+        CustomBasis(rows).check(attribute)
     named = str(refusal.value).rpartition("Add a question for ")[2]
     added = [np.eye(n)[i].tolist() for i in range(n) if f"'{'ABCDEF'[i]}'" in named]
     assert len(added) == n - rank
-    Own(rows + added).check(attribute)
+    CustomBasis(rows + added).check(attribute)
 
 
 def rank_modulo_prime(rows):
@@ -269,7 +292,7 @@ def rank_modulo_prime(rows):
 
 
 def test_the_scale_of_a_question_does_not_matter():
-    Own([[1e-12, 0], [1e12, 1e12]]).check(Attribute("x", Integers(0, 1)))
+    CustomBasis([[1e-12, 0], [1e12, 1e12]]).check(Attribute("x", Integers(0, 1)))
 
 
 NAMED = Attribute("sex", Categories(("f", "m", "x"), ("women", "men", "others")))
@@ -295,7 +318,9 @@ EYE = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
     ],
 )  # fmt: skip
 def test_own_questions_of_a_csv_file(text, attribute, rows, labels):
-    assert own_from_csv(text, "mine.v2.csv", attribute) == Own(rows, labels, "mine.v2")
+    assert custom_basis_from_csv(text, "mine.v2.csv", attribute) == CustomBasis(
+        rows, labels, "mine.v2"
+    )
 
 
 @pytest.mark.parametrize(
@@ -324,13 +349,13 @@ def test_own_questions_of_a_csv_file(text, attribute, rows, labels):
 )
 def test_unusable_csv(text, message):
     with pytest.raises(WorkloadError, match=message):
-        own_from_csv(text, "q.csv", NAMED)
+        custom_basis_from_csv(text, "q.csv", NAMED)
 
 
 @pytest.mark.parametrize("text", ["0,1\n1,1\n1,0\n", "a,0,1\nb,1,0\n"])
 def test_a_first_line_of_numbers_that_could_name_the_values_is_not_guessed(text):
     with pytest.raises(WorkloadError, match=r"line 1 could name .* 'question' first; .* down"):
-        own_from_csv(text, "q.csv", Attribute("x", Integers(0, 1)))
+        custom_basis_from_csv(text, "q.csv", Attribute("x", Integers(0, 1)))
 
 
 def npy(matrix, **options):
@@ -342,7 +367,7 @@ def npy(matrix, **options):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, np.uint64, bool])
 def test_own_questions_of_an_npy_file(dtype):
     matrix = np.tril(np.ones((3, 3), dtype))
-    assert own_from_npy(npy(matrix), "q.npy", NAMED) == Own(matrix, (), "q")
+    assert custom_basis_from_npy(npy(matrix), "q.npy", NAMED) == CustomBasis(matrix, (), "q")
 
 
 @pytest.mark.parametrize(
@@ -362,11 +387,11 @@ def test_own_questions_of_an_npy_file(dtype):
 )
 def test_unusable_npy(content, message):
     with pytest.raises(WorkloadError, match=message):
-        own_from_npy(content, "q.npy", NAMED)
+        custom_basis_from_npy(content, "q.npy", NAMED)
 
 
 def test_several_matrices_in_one_file_are_refused():
     content = io.BytesIO()
     np.savez(content, np.eye(3))
     with pytest.raises(WorkloadError, match=r"must hold one matrix"):
-        own_from_npy(content.getvalue(), "q.npy", NAMED)
+        custom_basis_from_npy(content.getvalue(), "q.npy", NAMED)

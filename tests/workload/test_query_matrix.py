@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.bases import Hierarchy, Identity, Own, Prefix, Ranges, Windows
+from rpexplore.workload.bases import CustomBasis, Hierarchy, Identity, Prefix, Ranges, Windows
 from rpexplore.workload.query_matrix import query_matrix
 
 
@@ -25,7 +25,7 @@ def dense(basis, attribute):
             rows = [{j for j in range(n) if i - basis.width < j <= i} for i in range(n)]
         case Hierarchy():
             rows = nodes(basis, attribute)
-        case Own():
+        case CustomBasis():
             return np.array(basis.rows)
     return np.array([[float(j in row) for j in range(n)] for row in rows])
 
@@ -72,7 +72,7 @@ def asked(draw):
     if kind == "own":
         entries = st.integers(-2, 2).map(float)
         more = st.lists(entries, min_size=n, max_size=n).filter(any)
-        return Own([*np.eye(n).tolist(), *draw(st.lists(more, max_size=3))]), attribute
+        return CustomBasis([*np.eye(n).tolist(), *draw(st.lists(more, max_size=3))]), attribute
     return draw(st.sampled_from([Identity(), Prefix(), Ranges()])), attribute
 
 
@@ -178,8 +178,8 @@ CITIES = Attribute(
         (Windows(2), BINS, ["0 to under 10", "0 to under 30.5", "10 to 100"]),
         (Prefix(), LETTERS, ["up to A", "up to B", "up to C"]),
         (Ranges(), LETTERS, ["A", "A to B", "A to C", "B", "B to C", "C"]),
-        (Own(np.eye(3), ("x", "y", "z")), LETTERS, ["x", "y", "z"]),
-        (Own(np.eye(3)), LETTERS, ["question 1", "question 2", "question 3"]),
+        (CustomBasis(np.eye(3), ("x", "y", "z")), LETTERS, ["x", "y", "z"]),
+        (CustomBasis(np.eye(3)), LETTERS, ["question 1", "question 2", "question 3"]),
         (
             Hierarchy(),
             CITIES,

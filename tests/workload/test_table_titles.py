@@ -3,7 +3,7 @@
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.workload.bases import Hierarchy, Identity, Own, Prefix, Ranges, Windows
+from rpexplore.workload.bases import CustomBasis, Hierarchy, Identity, Prefix, Ranges, Windows
 from rpexplore.workload.table_titles import titles
 
 DOMAIN = rp.Domain.from_sizes({"age": 6, "sex": 2})
@@ -25,8 +25,8 @@ def test_other_questions_stand_in_brackets():
         Windows(3): "rolling sums of 3",
         Windows(6): "cumulative",
         Hierarchy((2, 4)): "groups of 2 and 4",
-        Own(np.eye(6).tolist(), (), "bands"): "bands",
-        Own(np.eye(6).tolist()): "own questions",
+        CustomBasis(np.eye(6).tolist(), (), "bands"): "bands",
+        CustomBasis(np.eye(6).tolist()): "own questions",
     }
     for basis, name in names.items():
         found = titled(TABLES.with_bases({"age": basis}))

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore import (
+    CustomBasis,
     Domain,
     Hierarchy,
     Identity,
-    Own,
     Prefix,
     Ranges,
     Target,
@@ -212,7 +212,7 @@ from rpexplore import (
     Domain,
     Hierarchy,
     Identity,
-    Own,
+    CustomBasis,
     Prefix,
     Ranges,
     Target,
@@ -393,7 +393,7 @@ def test_ways_say_what_each_table_asks(workload):
     [
         (lambda w: w.with_bases({"age": "ranges"}), r"'age' must be one of .* got str"),
         (lambda w: w.with_bases({"age": Ranges}), r"'age' must be one of .* got "),
-        (lambda w: w.with_bases({"sex": Own([[1, 0, 1]])}), r"'sex'"),
+        (lambda w: w.with_bases({"sex": CustomBasis([[1, 0, 1]])}), r"'sex'"),
         (lambda w: w.with_bases({"age": Hierarchy()}), r"'age' must have groups"),
         (lambda w: w.with_bases({"age": Hierarchy((100,))}), r"below the 100 values"),
         (

@@ -10,7 +10,7 @@ from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios import basis_options as basis_options
 from rpexplore.workload.bases import Basis, Hierarchy, Windows
-from rpexplore.workload.custom_basis import Own
+from rpexplore.workload.custom_basis import CustomBasis
 
 Take = Callable[[Basis], None]
 
@@ -113,7 +113,7 @@ def _file(
         if file is None:
             return
         try:
-            own = basis_options.own_of_file(file.name, file.getvalue(), attribute)
+            own = basis_options.custom_basis_of_file(file.name, file.getvalue(), attribute)
         except RpexploreError as error:
             say(place, "error", f"{error} {_still_in_effect(attribute, present)}")
             return
@@ -139,7 +139,7 @@ def _file(
         help="A file that can be used as it is: the total, and each value. Change it and add "
         "lines of your own.",
     )
-    if not isinstance(present, Own):
+    if not isinstance(present, CustomBasis):
         below.caption(escaped(_still_in_effect(attribute, present)))
 
 

@@ -31,7 +31,7 @@ def command_lines(
 ) -> str:
     """The verbs for this plan, in the folder of codebook.json and tables.csv, ready for a shell.
 
-    Own questions are in files there as well, as `Recipe.own_files` has them.
+    Own questions are in files there as well, as `Recipe.custom_basis_files` has them.
 
     even_totals: as in the scenario, where that is known
     made: the file for the plan that is made again, beside the exported plan.json

@@ -6,26 +6,26 @@ import re
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases import Basis, to_json
-from rpexplore.workload.custom_basis import Own
-from rpexplore.workload.custom_basis_file import csv_from_own, own_from_csv
+from rpexplore.workload.custom_basis import CustomBasis
+from rpexplore.workload.custom_basis_file import csv_from_custom_basis, custom_basis_from_csv
 from rpexplore.workload.workload import Workload
 
 # What else stands in the folder, as lower-case stems.
 _TAKEN = {"plan", "report", "tables", "codebook", "scenario", "commands", "made", "records"}
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _-]{0,59}(?<! )")
 
-OwnFiles = dict[tuple[int, Basis], tuple[str, str]]
+CustomBasisFiles = dict[tuple[int, Basis], tuple[str, str]]
 
 
-def own_files(workload: Workload) -> OwnFiles:
+def custom_basis_files(workload: Workload) -> CustomBasisFiles:
     """(place of the attribute, its own questions) -> (name of a file, its text), `{}` without any.
 
     As CSV under their name where that says all, otherwise as JSON.
     """
-    found: OwnFiles = {}
+    found: CustomBasisFiles = {}
     taken = set(_TAKEN)
     for place, basis in workload.attribute_bases:
-        if isinstance(basis, Own):
+        if isinstance(basis, CustomBasis):
             attribute = workload.domain.attributes[place]
             name, text = _file(basis, attribute, taken)
             taken.add(name.rpartition(".")[0].lower())
@@ -33,11 +33,11 @@ def own_files(workload: Workload) -> OwnFiles:
     return found
 
 
-def _file(own: Own, attribute: Attribute, taken: set[str]) -> tuple[str, str]:
+def _file(own: CustomBasis, attribute: Attribute, taken: set[str]) -> tuple[str, str]:
     if _PLAIN.fullmatch(own.name) and own.name.lower() not in taken:
-        name, text = f"{own.name}.csv", csv_from_own(own, attribute)
+        name, text = f"{own.name}.csv", csv_from_custom_basis(own, attribute)
         try:
-            if own_from_csv(text, name, attribute) == own:
+            if custom_basis_from_csv(text, name, attribute) == own:
                 return name, text
         except WorkloadError:  # labels that CSV cannot tell from something else
             pass

@@ -8,7 +8,7 @@ import numpy as np
 from rpexplore.analysis.budget_units import plain
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
-from rpexplore.export.reproduction.custom_basis_files import OwnFiles, own_files
+from rpexplore.export.reproduction.custom_basis_files import CustomBasisFiles, custom_basis_files
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.basis_choices import BasisChoice
@@ -77,13 +77,15 @@ class Recipe:
         return found
 
     @cached_property
-    def own_files(self) -> OwnFiles:
+    def custom_basis_files(self) -> CustomBasisFiles:
         """The files that hold own questions."""
-        return own_files(self.plan.workload)
+        return custom_basis_files(self.plan.workload)
 
     def file_of(self, basis_choice: BasisChoice) -> str:
         """The name of the file with what is asked, if that is own questions; else ""."""
-        return self.own_files.get((self._place(basis_choice), basis_choice.basis), ("", ""))[0]
+        return self.custom_basis_files.get(
+            (self._place(basis_choice), basis_choice.basis), ("", "")
+        )[0]
 
     def _place(self, basis_choice: BasisChoice) -> int:
         return self.domain.position(basis_choice.attribute)

@@ -134,14 +134,14 @@ def python_script(
 ) -> str:
     """A runnable script for this plan; ready beside tables.csv if `needs_tables_csv`.
 
-    Own questions are in files beside it, as `Recipe.own_files` has them.
+    Own questions are in files beside it, as `Recipe.custom_basis_files` has them.
 
     request: how the tables were asked for, where that is known
     even_totals: as in the scenario, where that is known
     name, note: of the scenario, as a comment
     """
     recipe = Recipe.of(plan, request, even_totals)
-    imports = _IMPORTS_FOR_FILES if recipe.own_files else _IMPORTS
+    imports = _IMPORTS_FOR_FILES if recipe.custom_basis_files else _IMPORTS
     but = except_found(plan.workload.domain)
     return _SCRIPT.format(
         cost=f"ρ = {rounded(plan.rho, 6, 'up')}",

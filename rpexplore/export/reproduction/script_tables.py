@@ -7,7 +7,7 @@ from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Hierarchy, Windows
-from rpexplore.workload.custom_basis import Own
+from rpexplore.workload.custom_basis import CustomBasis
 from rpexplore.workload.table_text import Table
 from rpexplore.workload.targets import Target
 
@@ -124,7 +124,7 @@ def _basis(basis_choice: BasisChoice, file: str) -> str:
             return f"rp.Windows({basis_choice.basis.width})"
         case Hierarchy() if basis_choice.basis.widths:
             return f"rp.Hierarchy({literal(basis_choice.basis.widths)})"
-        case Own():
+        case CustomBasis():
             attribute = f"domain[{literal(basis_choice.attribute)}]"
-            return f"rp.own_from_bytes(file.read_bytes(), file.name, {attribute})"
+            return f"rp.read_custom_basis(file.read_bytes(), file.name, {attribute})"
     return f"rp.{type(basis_choice.basis).__name__}()"

@@ -9,7 +9,7 @@ import rpexplore as rp
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.cli import cli
 from rpexplore.export.reproduction.command_line import command_lines
-from rpexplore.export.reproduction.custom_basis_files import own_files
+from rpexplore.export.reproduction.custom_basis_files import custom_basis_files
 from rpexplore.releases.table_release import Release
 from rpexplore.scenarios.scenario import Scenario
 from tests.export.reports import plan_of
@@ -32,7 +32,7 @@ def export_to(folder: Path, plan: rp.Plan) -> None:
     plan.save(folder / "plan.json")
     plan.workload.domain.save(folder / "codebook.json")
     (folder / "tables.csv").write_text(csv_of_tables(plan), encoding="utf-8")
-    for file, text in own_files(plan.workload).values():
+    for file, text in custom_basis_files(plan.workload).values():
         (folder / file).write_bytes(text.encode())
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
-from rpexplore.export.reproduction.custom_basis_files import own_files
+from rpexplore.export.reproduction.custom_basis_files import custom_basis_files
 from tests.export.scenarios import SCENARIOS
 from tests.support.strategies import described_domains, words
 
@@ -21,18 +21,19 @@ def domain() -> rp.Domain:
     )
 
 
-def names_of(**own: rp.Own) -> list[str]:
+def names_of(**own: rp.CustomBasis) -> list[str]:
     workload = rp.Workload.all_of_order(domain(), 1).with_bases(own)
-    files = own_files(workload)
+    files = custom_basis_files(workload)
     for (place, basis), (name, text) in files.items():
         attribute = workload.domain.attributes[place]
-        assert rp.own_from_bytes(text.encode(), name, attribute) == basis
+        assert rp.read_custom_basis(text.encode(), name, attribute) == basis
     return [name for name, _ in files.values()]
 
 
 def test_they_are_csv_where_that_says_all():
     assert names_of(
-        a=rp.Own(ROWS, name="My questions"), b=rp.Own(ROWS, ["p", "q", "r"], "other")
+        a=rp.CustomBasis(ROWS, name="My questions"),
+        b=rp.CustomBasis(ROWS, ["p", "q", "r"], "other"),
     ) == [
         "My questions.csv",
         "other.csv",
@@ -44,18 +45,24 @@ def test_they_are_csv_where_that_says_all():
     "name", ["", "../x", "a/b", "tables", "Plan", "x ", "é", "." * 3, "q" * 90]
 )
 def test_names_that_are_no_file_names_are_told_in_json(name):
-    assert names_of(a=rp.Own(ROWS, name=name)) == ["questions-1.json"]
+    assert names_of(a=rp.CustomBasis(ROWS, name=name)) == ["questions-1.json"]
 
 
 def test_labels_that_csv_cannot_keep_are_told_in_json():
-    assert names_of(a=rp.Own(ROWS, [" p", "q", "r"], "mine")) == ["questions-1.json"]
+    assert names_of(a=rp.CustomBasis(ROWS, [" p", "q", "r"], "mine")) == ["questions-1.json"]
 
 
 def test_two_of_one_name_do_not_overwrite_each_other():
-    other = rp.Own([[1, 0, 0], [0, 1, 0], [0, 0, 1]], name="MINE")
-    assert names_of(a=rp.Own(ROWS, name="mine"), b=other) == ["mine.csv", "questions-1.json"]
-    third = rp.Own(ROWS, name="questions-1")
-    assert names_of(a=third, b=rp.Own(ROWS, name="?")) == ["questions-1.csv", "questions-2.json"]
+    other = rp.CustomBasis([[1, 0, 0], [0, 1, 0], [0, 0, 1]], name="MINE")
+    assert names_of(a=rp.CustomBasis(ROWS, name="mine"), b=other) == [
+        "mine.csv",
+        "questions-1.json",
+    ]
+    third = rp.CustomBasis(ROWS, name="questions-1")
+    assert names_of(a=third, b=rp.CustomBasis(ROWS, name="?")) == [
+        "questions-1.csv",
+        "questions-2.json",
+    ]
 
 
 @given(described_domains(), st.data())
@@ -67,15 +74,17 @@ def test_every_file_is_read_again_exactly(any_domain, data):
     rows = [[int(i == j) for j in range(n)] for i in range(n)]
     rows.append([data.draw(st.sampled_from([0.1, -2, 1e-12, 1 / 3, 1e12])) for _ in range(n)])
     labels = st.lists(words(), min_size=n + 1, max_size=n + 1, unique=True)
-    own = rp.Own(rows, data.draw(st.just([]) | labels), data.draw(words() | st.just("mine")))
+    own = rp.CustomBasis(
+        rows, data.draw(st.just([]) | labels), data.draw(words() | st.just("mine"))
+    )
     workload = rp.Workload.of(any_domain, [(attribute.name,)]).with_bases({attribute.name: own})
-    ((name, text),) = own_files(workload).values()
+    ((name, text),) = custom_basis_files(workload).values()
     assert re.fullmatch(r"[A-Za-z0-9 _-]+\.(csv|json)", name)
-    assert rp.own_from_bytes(text.encode(), name, attribute) == own
+    assert rp.read_custom_basis(text.encode(), name, attribute) == own
 
 
 def test_scenarios_have_both_kinds():
-    assert [name for name, _ in own_files(SCENARIOS["own"].workload).values()] == [
+    assert [name for name, _ in custom_basis_files(SCENARIOS["own"].workload).values()] == [
         "young and old.csv",
         "questions-1.json",
     ]
@@ -94,4 +103,4 @@ def test_scenarios_have_both_kinds():
 )
 def test_what_is_no_file_of_questions_is_refused(content, name, told):
     with pytest.raises(WorkloadError, match=told):
-        rp.own_from_bytes(content, name, domain()["a"])
+        rp.read_custom_basis(content, name, domain()["a"])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.export.bundle import script_of
-from rpexplore.export.reproduction.custom_basis_files import own_files
+from rpexplore.export.reproduction.custom_basis_files import custom_basis_files
 from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.export.reproduction.script import python_script
 from rpexplore.export.reproduction.script_tables import needs_tables_csv
@@ -28,7 +28,7 @@ def exported(folder: Path, name: str) -> tuple[rp.Plan, Path]:
     path.write_text(script_of(plan, scenario), encoding="utf-8")
     if needs_tables_csv(Recipe.of(plan, scenario.request)):
         (folder / "tables.csv").write_text(csv_of_tables(plan), encoding="utf-8")
-    for file, text in own_files(plan.workload).values():
+    for file, text in custom_basis_files(plan.workload).values():
         (folder / file).write_bytes(text.encode())
     return plan, path
 

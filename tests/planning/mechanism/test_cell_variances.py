@@ -138,7 +138,7 @@ def test_equal_sizes_do_not_interact():
 def test_single_values_asked_by_anything_add_no_residual_but_rows():
     domain = rp.Domain.from_sizes({"one": 1, "a": 3, "uno": 1})
     workload = rp.Workload.of(domain, [("one", "a", "uno"), ("one", "uno")]).with_bases(
-        {"one": rp.Own([[3], [1], [2]]), "uno": rp.Own([[1], [-2]]), "a": Prefix()}
+        {"one": rp.CustomBasis([[3], [1], [2]]), "uno": rp.CustomBasis([[1], [-2]]), "a": Prefix()}
     )
     closure, sigma_squared = measured_closure(workload, 3)
     assert [closure.attributes(r) for r in range(len(closure))] == [(), (1,)]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rpexplore import Domain, Own, Workload
+from rpexplore import CustomBasis, Domain, Workload
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism import closure as closure_module
 from rpexplore.planning.mechanism.closure import Closure
@@ -191,7 +191,7 @@ def test_measuring_again_forgets_the_strategies_before(workload, seed):
 def test_single_values_are_asked_as_before(workload, seed):
     """A strategy that is ResidualPlanner's own matrix gives its variances."""
     domain, first = workload.domain, workload.domain.names[0]
-    asked = workload.with_bases({first: Own(np.eye(domain[first].size).tolist())})
+    asked = workload.with_bases({first: CustomBasis(np.eye(domain[first].size).tolist())})
     n = domain[first].size
     strategies = {}
     if n > 1 and any(first in table for table in workload.tables):
