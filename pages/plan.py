@@ -73,7 +73,7 @@ planned = None
 with right:
     if missing := current().misses_target:
         ask_for_targets(missing)
-    elif current().misses_musts:
+    elif current().misses_required:
         ask_for_musts()
     elif can_be_met():
         planned = plan()

@@ -32,7 +32,7 @@ def solved(scenario: Scenario) -> Optimum | None:
         )
         st.page_link("pages/plan.py", label="To the plan")
         return None
-    if scenario.misses_musts:
+    if scenario.misses_required:
         st.error("There is no plan yet: the aim is to meet the musts first, and there is none.")
         st.page_link("pages/plan.py", label="To the plan")
         return None

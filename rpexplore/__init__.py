@@ -29,11 +29,10 @@ __version__ = version("rpexplore")
 __all__ = [
     "Attribute",
     "Bins",
-    "BoundedAverage",
     "Budget",
     "Categories",
-    "ConvexLoss",
     "CustomBasis",
+    "CustomLoss",
     "Domain",
     "Hierarchy",
     "Identity",

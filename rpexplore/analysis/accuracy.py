@@ -207,8 +207,8 @@ def csv_of_tables(plan: Plan) -> str:
     frame = plan.tables
     workload = plan.workload
     frame["attributes"] = list(texts_of_tables(workload.domain, workload.tables))
-    if np.any(workload.musts):
-        frame["must"] = np.where(workload.musts, "yes", "no")
+    if np.any(workload.required):
+        frame["must"] = np.where(workload.required, "yes", "no")
     if workload.is_marginals:
         frame = frame.drop(columns=["worst_standard_error", "best_standard_error"])
     else:

@@ -9,7 +9,7 @@ from rpexplore.analysis.sufficient_budgets import SufficientBudget, sufficient
 from rpexplore.analysis.targets_met import wanted_targets
 from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.planning.losses.base import Loss, MaxVariance
-from rpexplore.planning.losses.constrained import MustsFirst, MustsThenAverage
+from rpexplore.planning.losses.constrained import SumWithinTargets, WithinTargets
 from rpexplore.planning.minimum_budget import Reach
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
@@ -31,10 +31,10 @@ def aim_for_targets(scenario: Scenario) -> Loss | None:
     None where some tables have a target, others have none, and no target is a must.
     """
     loss, workload = scenario.loss, scenario.workload
-    if isinstance(loss, MustsFirst) or loss == _ALL:
+    if isinstance(loss, WithinTargets) or loss == _ALL:
         return loss
-    if np.any(workload.musts):
-        return MustsThenAverage(getattr(loss, "weighting", "equal"))
+    if np.any(workload.required):
+        return SumWithinTargets(getattr(loss, "weighting", "equal"))
     return None if np.any(np.isnan(workload.targets)) else _ALL
 
 
@@ -63,18 +63,18 @@ class Reasons:
     proven_gap: float
 
 
-def reasons(reach: Reach, budget: Budget, *, musts_only: bool) -> Reasons:
+def reasons(reach: Reach, budget: Budget, *, required_only: bool) -> Reasons:
     """What it takes to meet the targets of a reach, against the present budget.
 
     Raises `BudgetError` if no budget that can be planned with is large enough.
     """
     needed = reach.needed_cost * budget.records_factor / 2
-    what = "Meeting all targets" if not musts_only else "Meeting the targets that must be met"
+    what = "Meeting all targets" if not required_only else "Meeting the targets that must be met"
     enough = sufficient(needed, budget, what)
     room = 0.0 if reach.leaves_none_out else ROOM
     holders = reach.holders
     return Reasons(
-        which="must" if musts_only else "all",
+        which="must" if required_only else "all",
         enough=enough,
         advised=enough if room == 0 else sufficient(needed * (1 + room), budget, what),
         is_within=needed <= float(budget.rho) * _ENOUGH,
@@ -103,7 +103,7 @@ def holders_of_budget(
         {
             "table": titles(reach.workload, rows),
             "wanted": ["" if target is None else target.words for target in wanted],
-            "must": np.where(reach.workload.musts[rows], "must", "in proportion"),
+            "must": np.where(reach.workload.required[rows], "must", "in proportion"),
             "share": reach.shares[rows],
             "saved": saved,
             "rho": needed * (1 - saved),

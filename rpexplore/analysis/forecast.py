@@ -32,7 +32,7 @@ def plain(workload: Workload) -> Workload:
         return workload  # no scheme looks at targets
     count = len(workload)
     none = np.zeros(count, dtype=bool)
-    return replace(workload, weights=np.ones(count), targets=np.full(count, np.nan), musts=none)
+    return replace(workload, weights=np.ones(count), targets=np.full(count, np.nan), required=none)
 
 
 def scheme_of(loss: Loss, workload: Workload) -> str:

@@ -239,8 +239,10 @@ def _targets_in_words(scenario: Scenario) -> str:
         return "none"
     low, high = float(wanted.min()), float(wanted.max())
     span = rounded(low, 3) if low == high else f"{rounded(low, 3)} to {rounded(high, 3)}"
-    musts = int(np.count_nonzero(scenario.workload.musts))
-    having = f", {musts:,} of them {'a must' if musts == 1 else 'musts'}" if musts else ""
+    required = int(np.count_nonzero(scenario.workload.required))
+    having = (
+        f", {required:,} of them {'a must' if required == 1 else 'required'}" if required else ""
+    )
     return f"{plural(len(wanted), 'table')}, σ = {span}{having}"
 
 

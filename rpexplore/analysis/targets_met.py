@@ -30,12 +30,12 @@ def wanted_targets(
     typed, which = ([], np.full(len(workload), -1))
     if request is not None:
         typed, which = request.targets(workload)
-    errors, musts = workload.targets[rows].tolist(), workload.musts[rows].tolist()
+    errors, required = workload.targets[rows].tolist(), workload.required[rows].tolist()
     found = []
-    for place, error, must in zip(which[rows].tolist(), errors, musts, strict=True):
+    for place, error, must in zip(which[rows].tolist(), errors, required, strict=True):
         target = typed[place] if place >= 0 else None
-        if target is None or (target.standard_error, target.must) != (error, must):
-            target = Target(error, must=must)
+        if target is None or (target.standard_error, target.required) != (error, must):
+            target = Target(error, required=must)
         found.append(target)
     return found
 
@@ -129,7 +129,7 @@ def in_words(
 
 
 def _in_words(target: Target, error: float | None) -> tuple[str, str, str, str]:
-    must = _MUST if target.must else _IN_PROPORTION
+    must = _MUST if target.required else _IN_PROPORTION
     if error is None:
         return target.text, must, "", ""
     return target.text, must, now_in_words(target, error), outcome_in_words(target, error)
@@ -141,17 +141,17 @@ class TargetCounts:
 
     targets: int
     met: int
-    musts: int
+    required: int
     musts_met: int
 
     @property
     def words(self) -> str:
         """ "18 of 20 targets are met; musts: 3 of 4."."""
         words = targets_met_in_words(self.met, self.targets)
-        if not self.musts:
+        if not self.required:
             return words
-        words = f"{words.removesuffix('.')}; musts: {self.musts_met:,} of {self.musts:,}."
-        if self.musts_met == self.musts:
+        words = f"{words.removesuffix('.')}; musts: {self.musts_met:,} of {self.required:,}."
+        if self.musts_met == self.required:
             return words
         return f"{words} An aim that meets musts first sees to them; this one does not."
 
@@ -160,7 +160,7 @@ def target_counts(plan: Plan) -> TargetCounts:
     """How many targets a plan meets."""
     workload = plan.workload
     met = plan.worst_standard_errors <= workload.targets * MET
-    counted = (~np.isnan(workload.targets), met, workload.musts, met & workload.musts)
+    counted = (~np.isnan(workload.targets), met, workload.required, met & workload.required)
     return TargetCounts(*(int(np.count_nonzero(each)) for each in counted))
 
 

@@ -69,7 +69,7 @@ def workload_grid(
             "cells": workload.cells[shown],
             "weight": workload.weights[shown],
             "target": pd.array([text or None for text in told["wanted"]], dtype="string"),
-            "must": workload.musts[shown],
+            "must": workload.required[shown],
             "outcome": told["outcome"],
             "standard_error": np.nan if plan is None else plan.standard_errors[shown],
         },
@@ -105,12 +105,12 @@ def settings_from_grid(
         before = setting.target or of_groups
         if "target" in change:
             setting = replace(setting, target=change["target"] or None)
-            if setting.target is not None and before is not None and before.must:
-                setting = replace(setting, target=replace(setting.target, must=True))
+            if setting.target is not None and before is not None and before.required:
+                setting = replace(setting, target=replace(setting.target, required=True))
         if "must" in change:
             target = setting.target or of_groups
             if target is not None:
-                target = replace(target, must=change["must"])
+                target = replace(target, required=change["must"])
             elif change["must"]:
                 raise WorkloadError(
                     f"Table {title(table)} must meet its target but has none; type one, or take "

@@ -143,9 +143,9 @@ def accuracy_table(plan: Plan, count: int) -> str:
         targets = tables["target"].tolist()
         columns["target"] = ["" if math.isnan(target) else f"{target:g}" for target in targets]
         columns["met"] = tables["met"].tolist()
-    if np.any(plan.workload.musts):
-        musts = plan.workload.musts[least_accurate_first(plan)[:count]]
-        columns["must"] = ["must" if must else "" for must in musts.tolist()]
+    if np.any(plan.workload.required):
+        required = plan.workload.required[least_accurate_first(plan)[:count]]
+        columns["must"] = ["must" if must else "" for must in required.tolist()]
     rows = [tuple(columns), *zip(*columns.values(), strict=True)]
     return text_table(rows, "<" + ">" * (len(columns) - 1))
 
@@ -158,9 +158,9 @@ def csv_of_tables(plan: Plan, tables: pd.DataFrame) -> str:
     """
     texts = list(texts_of_tables(plan.workload.domain, tables["attributes"]))
     frame = tables.assign(attributes=texts)
-    if np.any(plan.workload.musts):
-        musts = plan.workload.musts[tables.index.to_numpy()]
-        frame = frame.assign(must=np.where(musts, "yes", "no"))
+    if np.any(plan.workload.required):
+        required = plan.workload.required[tables.index.to_numpy()]
+        frame = frame.assign(required=np.where(required, "yes", "no"))
     if plan.workload.is_marginals:
         frame = frame.drop(columns=["worst_standard_error", "best_standard_error"])
     else:

@@ -10,7 +10,7 @@ from rpexplore.analysis.sufficient_budgets import smallest_budget
 from rpexplore.errors import WorkloadError
 from rpexplore.planning import planner
 from rpexplore.planning.losses.base import Loss, MaxVariance
-from rpexplore.planning.losses.constrained import MustsFirst, MustsThenAverage
+from rpexplore.planning.losses.constrained import SumWithinTargets, WithinTargets
 from rpexplore.planning.losses.loss_text import loss_from_text
 from rpexplore.planning.minimum_budget import reach
 from rpexplore.planning.optimum import Optimum
@@ -44,7 +44,7 @@ def loss_that_meets(
         relative_to = "target"
     loss = loss_from_text(text, weighting=weighting, relative_to=relative_to)
     in_proportion = which == TARGETS and loss == MaxVariance(relative_to="target")
-    if not (in_proportion or isinstance(loss, MustsFirst)):
+    if not (in_proportion or isinstance(loss, WithinTargets)):
         fitting = "musts, musts-then-targets"
         if which == TARGETS:
             fitting += " or max --relative-to target"
@@ -72,18 +72,18 @@ def enough_for(
 
     Raises `WorkloadError` if there are no such targets, `BudgetError` if no budget is large enough.
     """
-    musts_only = which == MUSTS
-    if isinstance(loss, MustsThenAverage) and not musts_only:
-        workload = replace(workload, musts=~np.isnan(workload.targets))
+    required_only = which == MUSTS
+    if isinstance(loss, SumWithinTargets) and not required_only:
+        workload = replace(workload, required=~np.isnan(workload.targets))
     options = {
         "even_totals": even_totals,
         "note": note,
         "note_strategies": note_strategies,
     }
-    needed = reach(workload, musts_only=musts_only, **options)
+    needed = reach(workload, required_only=required_only, **options)
     # The plan's own budget is the present one that the words compare with.
-    budget = reasons(needed, like, musts_only=musts_only).advised.budget
-    found = reasons(needed, budget, musts_only=musts_only)
+    budget = reasons(needed, like, required_only=required_only).advised.budget
+    found = reasons(needed, budget, required_only=required_only)
     # By other strategies the same budget might not be enough.
     strategies = None if workload.is_marginals else needed.closure.strategies
     optimum = planner.optimum(workload, loss=loss, budget=budget, strategies=strategies, **options)

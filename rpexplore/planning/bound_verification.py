@@ -14,9 +14,9 @@ from rpexplore.planning.dual_bounds import (
     weights_of_sum,
 )
 from rpexplore.planning.losses.base import SumOfVariances
-from rpexplore.planning.losses.constrained import BoundedAverage
-from rpexplore.planning.losses.custom import SOLVER_ALLOWANCE, ConvexLoss
-from rpexplore.planning.losses.named_loss import NamedLoss
+from rpexplore.planning.losses.constrained import SumWithBoundedMax
+from rpexplore.planning.losses.custom import SOLVER_ALLOWANCE, CustomLoss
+from rpexplore.planning.losses.named_loss import UnavailableLoss
 from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.optimal_strategies import strategy_bound
@@ -42,9 +42,9 @@ Finding = tuple[bool, str]
 def limits_kept(plan: Plan) -> Finding | None:
     """Whether every table is within the limit that the loss sets it; None: it sets none.
 
-    That of a `BoundedAverage` must also be the right one.
+    That of a `SumWithBoundedMax` must also be the right one.
     """
-    if isinstance(plan.loss, BoundedAverage):
+    if isinstance(plan.loss, SumWithBoundedMax):
         right = _limit_is_right(plan, plan.loss)
         if not right[0]:
             return right
@@ -65,7 +65,7 @@ def limits_kept(plan: Plan) -> Finding | None:
     )
 
 
-def _limit_is_right(plan: Plan, loss: BoundedAverage) -> Finding:
+def _limit_is_right(plan: Plan, loss: SumWithBoundedMax) -> Finding:
     """Whether the stated limit is that of the smallest largest variance, which is found again."""
     cells, weights = Cells(plan.workload, plan.closure), plan.workload.weights
     cost, limit = float(plan.budget.record_privacy_cost), plan.certificate.limit or 0.0
@@ -128,7 +128,7 @@ def proven_by_dual_weights(plan: Plan) -> Finding:
     smallest = _lowered(plan) * smallest_weighted_sum(
         workload, plan.closure, loss, dual, certificate.cells, cost
     )
-    if isinstance(loss, NamedLoss):
+    if isinstance(loss, UnavailableLoss):
         weighted = float(np.sum(dual * plan.variances))
         return True, (
             "by the tables' stated dual weights, no plan with this budget has a weighted sum of "
@@ -169,7 +169,7 @@ def _optimality(plan: Plan, bound: float) -> Finding:
     # A computation elsewhere may invert the strategies a little differently, and the bound of an
     # own loss is known as well as its solver knows it.
     slack = DECODED_TOLERANCE if plan.closure.strategies else 0.0
-    if isinstance(plan.loss, ConvexLoss):
+    if isinstance(plan.loss, CustomLoss):
         slack = max(slack, SOLVER_ALLOWANCE)
     # The plan itself shows that no bound above its loss is right: such a one comes of weights that
     # cannot be computed with.

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from rpexplore.planning.losses.base import Loss
-from rpexplore.planning.losses.constrained import BoundedAverage, MustsFirst
-from rpexplore.planning.losses.custom import ConvexLoss
+from rpexplore.planning.losses.constrained import SumWithBoundedMax, WithinTargets
+from rpexplore.planning.losses.custom import CustomLoss
 from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.solution import CellPrices, dual_bound
@@ -22,11 +22,11 @@ from rpexplore.workload.workload import Workload
 def caps_of(loss: Loss, workload: Workload, limit: float | None) -> np.ndarray | None:
     """The largest variance that a loss allows each table, float64[n_tables]; None: any.
 
-    limit: of a `BoundedAverage`
+    limit: of a `SumWithBoundedMax`
     """
-    if isinstance(loss, MustsFirst):
+    if isinstance(loss, WithinTargets):
         return loss.caps(workload)
-    if isinstance(loss, BoundedAverage):
+    if isinstance(loss, SumWithBoundedMax):
         return loss.caps(workload, 0.0 if limit is None else limit)
     return None
 
@@ -36,7 +36,7 @@ def weights_of_sum(loss: Loss, workload: Workload, dual_weights: np.ndarray) -> 
 
     The rest, prices of caps and shares of a largest variance, is on its least accurate cells.
     """
-    if not isinstance(loss, MustsFirst | BoundedAverage):
+    if not isinstance(loss, WithinTargets | SumWithBoundedMax):
         return dual_weights
     if loss.looks_at_worst_cells:
         return np.zeros(len(workload))
@@ -79,10 +79,10 @@ def minorant_of(
 ) -> tuple[float, float]:
     """(factor, offset) of `Loss.minorant`, for plans within the limits that the loss sets.
 
-    limit: of a `BoundedAverage`; variances: float64[n_tables], near those of the best plan
+    limit: of a `SumWithBoundedMax`; variances: float64[n_tables], near those of the best plan
     """
-    if isinstance(loss, BoundedAverage):
+    if isinstance(loss, SumWithBoundedMax):
         assert limit is not None
         return loss.minorant_within(limit, dual_weights, workload)
-    options: dict[str, Any] = {"near": variances} if isinstance(loss, ConvexLoss) else {}
+    options: dict[str, Any] = {"near": variances} if isinstance(loss, CustomLoss) else {}
     return loss.minorant(dual_weights, workload, **options)

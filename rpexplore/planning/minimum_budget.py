@@ -77,7 +77,7 @@ class Reach:
 def reach(
     workload: Workload,
     *,
-    musts_only: bool = False,
+    required_only: bool = False,
     closure: Closure | None = None,
     even_totals: bool = False,
     tolerance: float = TOLERANCE,
@@ -91,9 +91,9 @@ def reach(
 
     Raises `WorkloadError` if there are none.
     """
-    asked = workload.musts if musts_only else ~np.isnan(workload.targets)
+    asked = workload.required if required_only else ~np.isnan(workload.targets)
     if not np.any(asked):
-        if musts_only:
+        if required_only:
             raise WorkloadError("No target is marked must; mark those that have to be met.")
         raise WorkloadError("No table has a target; set targets for the tables that need them.")
     caps = np.where(asked, workload.targets**2, np.inf)

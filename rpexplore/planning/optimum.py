@@ -33,7 +33,7 @@ class Optimum:
     """The solution of a planning problem at privacy cost 1 of one record, or for one budget.
 
     solution  at privacy cost 1, or at that of `budget`
-    limit     of a `BoundedAverage`: on importance times variance, at privacy cost 1
+    limit     of a `SumWithBoundedMax`: on importance times variance, at privacy cost 1
     budget    the one it was solved for, where the loss is not homogeneous
     """
 

@@ -17,7 +17,7 @@ from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning import plan_file
 from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.losses.base import Loss
-from rpexplore.planning.losses.named_loss import NamedLoss
+from rpexplore.planning.losses.named_loss import UnavailableLoss
 from rpexplore.planning.mechanism.cell_variances import Cells
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.query_covariance import (
@@ -103,7 +103,7 @@ class Plan:
     @property
     def proven(self) -> str:
         """How good the plan is proven to be, in words."""
-        if isinstance(self.loss, NamedLoss):
+        if isinstance(self.loss, UnavailableLoss):
             return (
                 f"Whether another plan has a smaller loss “{self.loss.name}” is known to the "
                 "script that made it; this file cannot prove it."
@@ -374,10 +374,10 @@ def _targets_line(plan: Plan) -> list[str]:
         f"{plan.workload.describe(furthest)}, {errors[furthest]:.4g} for a target of "
         f"{plan.workload.targets[furthest]:.4g}"
     ]
-    musts = plan.workload.musts
-    if np.any(musts):
-        missed = np.count_nonzero(musts & ~met)
+    required = plan.workload.required
+    if np.any(required):
+        missed = np.count_nonzero(required & ~met)
         note = "; this aim does not see to them, --loss musts does" if missed else ""
-        count = np.count_nonzero(musts)
+        count = np.count_nonzero(required)
         lines.append(f"  Musts      {count - missed:,} of {count:,} met{note}")
     return lines

@@ -24,7 +24,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError, RpexploreError
 from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
-from rpexplore.planning.losses.constrained import BoundedAverage
+from rpexplore.planning.losses.constrained import SumWithBoundedMax
 from rpexplore.planning.losses.serialization import loss_from_json, loss_to_json
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.table_variances import TableVariances
@@ -96,7 +96,7 @@ def text_from_fields(fields: Mapping[str, Any]) -> str:
     workload: Workload = fields["workload"]
     certificate: Certificate = fields["certificate"]
     version = PURE if workload.is_marginals else GENERAL
-    if np.any(workload.musts) or certificate.dual_weights is not None:
+    if np.any(workload.required) or certificate.dual_weights is not None:
         version = DUAL
     head = {
         "format": FORMAT,
@@ -116,7 +116,7 @@ def text_from_fields(fields: Mapping[str, Any]) -> str:
     lines = [f"{dumps(key)}:{dumps(value)}" for key, value in head.items()]
     quoted = [dumps(name) for name in workload.domain.names]
     variances: TableVariances = fields["table_variances"]
-    ways = extremes = musts = duals = [""] * len(workload)
+    ways = extremes = required = duals = [""] * len(workload)
     if version != PURE:
         ways = [
             f'"ways":{dumps([way for way in row if way >= 0])},'
@@ -127,7 +127,7 @@ def text_from_fields(fields: Mapping[str, Any]) -> str:
             for worst, best in zip(variances.worst.tolist(), variances.best.tolist(), strict=True)
         ]
     if version == DUAL:
-        musts = [f'"must":{dumps(must)},' for must in workload.musts.tolist()]
+        required = [f'"must":{dumps(must)},' for must in workload.required.tolist()]
         weights = certificate.dual_weights
         held = [None] * len(workload) if weights is None else weights.tolist()
         duals = [f',"dual_weight":{dumps(weight)}' for weight in held]
@@ -139,7 +139,7 @@ def text_from_fields(fields: Mapping[str, Any]) -> str:
             ways,
             workload.weights.tolist(),
             workload.targets.tolist(),
-            musts,
+            required,
             variances.mean.tolist(),
             extremes,
             certificate.shadow_prices.tolist(),
@@ -223,7 +223,7 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
         floats([math.nan if t is None else t for t in tables["target"]], "target"),
         bases,
         ways,
-        _musts(tables),
+        _required(tables),
     )
     if (bases and bases != workload.bases) or (version == GENERAL and workload.is_marginals):
         raise PlanError(
@@ -298,7 +298,7 @@ def _certificate(
     return certificate
 
 
-def _musts(tables: dict[str, list[Any]]) -> np.ndarray:
+def _required(tables: dict[str, list[Any]]) -> np.ndarray:
     listed = tables.get("must", [])
     if not all(type(must) is bool for must in listed):
         raise PlanError("whether a target must be met has to be true or false.")
@@ -317,7 +317,7 @@ def _refuse_idle(
 ) -> None:
     """Raise `PlanError` for parts of version 3 that nobody would check, or that are missing."""
     proven_by_prices = isinstance(loss, SumOfVariances | MaxVariance)
-    if proven_by_prices and not np.any(workload.musts):
+    if proven_by_prices and not np.any(workload.required):
         other = PURE if workload.is_marginals else GENERAL
         raise PlanError(f"where no target must be met the format version is {other}.")
     if proven_by_prices != (certificate.dual_weights is None):
@@ -325,7 +325,7 @@ def _refuse_idle(
             "each table must have a dual_weight, but none with sums and largest variances: there "
             "it is null."
         )
-    if isinstance(loss, BoundedAverage) != (certificate.limit is not None):
+    if isinstance(loss, SumWithBoundedMax) != (certificate.limit is not None):
         raise PlanError(
             "the certificate must have a limit with a bounded average, and null with other losses."
         )

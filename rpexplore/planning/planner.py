@@ -8,10 +8,10 @@ import numpy as np
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.losses.constrained import (
-    BoundedAverage,
-    MustsFirst,
-    MustsThenAverage,
-    MustsThenTargets,
+    MaxWithinTargets,
+    SumWithBoundedMax,
+    SumWithinTargets,
+    WithinTargets,
 )
 from rpexplore.planning.losses.custom import ConvexLoss
 from rpexplore.planning.losses.named_loss import NamedLoss
@@ -30,9 +30,9 @@ TOLERANCE_LEAST = 1e-10
 _LOSSES = (
     SumOfVariances,
     MaxVariance,
-    MustsThenAverage,
-    MustsThenTargets,
-    BoundedAverage,
+    SumWithinTargets,
+    MaxWithinTargets,
+    SumWithBoundedMax,
     PNorm,
     ConvexLoss,
     NamedLoss,  # which tells what is missing
@@ -106,10 +106,10 @@ def optimum(
             "to plan; leave it out."
         )
     _refuse_weights(loss.table_weights(workload), workload)
-    if isinstance(loss, MustsFirst):
+    if isinstance(loss, WithinTargets):
         with np.errstate(over="ignore"):
             inverse = np.maximum(workload.targets**-2.0, np.finfo(float).smallest_subnormal)
-        _refuse_weights(np.where(workload.musts, inverse, 0.0), workload)
+        _refuse_weights(np.where(workload.required, inverse, 0.0), workload)
     if not loss.is_homogeneous and budget is None:
         raise PlanError(
             f"By the aim chosen ({loss.aim}), the best plan of one budget is not that of another; "

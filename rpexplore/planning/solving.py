@@ -18,10 +18,10 @@ from rpexplore.errors import OutOfReachError
 from rpexplore.planning.dual_bounds import minorant_of, smallest_weighted_sum, weights_of_sum
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.losses.constrained import (
-    BoundedAverage,
-    MustsFirst,
-    MustsThenAverage,
-    MustsThenTargets,
+    MaxWithinTargets,
+    SumWithBoundedMax,
+    SumWithinTargets,
+    WithinTargets,
 )
 from rpexplore.planning.losses.custom import ConvexLoss
 from rpexplore.planning.losses.p_norm import PNorm
@@ -65,7 +65,7 @@ def measured_for(
         return closure
     largest = loss.looks_at_worst_cells
     weights = loss.table_weights(workload) if table_weights is None else table_weights
-    if isinstance(loss, MustsFirst):
+    if isinstance(loss, WithinTargets):
         # What a cap is worth is not known yet: as much as all other tables together, at first.
         inverse = 1 / loss.caps(workload)
         largest = False
@@ -82,7 +82,7 @@ def solution(
     *,
     note: Note = lambda gap: None,
 ) -> tuple[Solution, float | None]:
-    """The best noise at a privacy cost of one record, and the limit of a `BoundedAverage`.
+    """The best noise at a privacy cost of one record, and the limit of a `SumWithBoundedMax`.
 
     closure: of the workload, measured by its strategies
 
@@ -95,9 +95,9 @@ def solution(
         if isinstance(loss, MaxVariance):
             cells = Cells(workload, closure)
             return minimise_worst_cell(cells, weights, cost, tolerance, note=note), None
-        if isinstance(loss, MustsThenAverage | MustsThenTargets):
-            return _with_musts(Cells(workload, closure), loss, cost, tolerance, note), None
-        if isinstance(loss, BoundedAverage):
+        if isinstance(loss, SumWithinTargets | MaxWithinTargets):
+            return _within_targets(Cells(workload, closure), loss, cost, tolerance, note), None
+        if isinstance(loss, SumWithBoundedMax):
             return _bounded(Cells(workload, closure), loss, cost, tolerance, note)
         if isinstance(loss, PNorm):
             return minimise_p_norm(closure, weights, loss.p, cost, tolerance, note=note), None
@@ -130,7 +130,7 @@ def measured_solution(
     except OutOfReachError:
         if not measured.strategies:
             raise
-        assert isinstance(loss, MustsFirst)
+        assert isinstance(loss, WithinTargets)
         measured = measured_within(
             workload, closure, loss.caps(workload), even=even, note=note_strategies
         )
@@ -165,7 +165,7 @@ def _improved(
 ) -> tuple[Closure, tuple[Solution, float | None]]:
     """The better of a solution and the one with the strategies that its dual weights ask for.
 
-    Of a `BoundedAverage` each has a limit of its own; the better one is no worse in that either.
+    Of a `SumWithBoundedMax` each has a limit of its own; the better one is no worse in that either.
     """
     dual = found[0].dual_weights
     if dual is None or not closure.strategies:
@@ -202,9 +202,9 @@ def _by_strategies(
     return replace(closure, strategies={}, moments=()).measured_by(workload, found)
 
 
-def _with_musts(
+def _within_targets(
     cells: Cells,
-    loss: MustsThenAverage | MustsThenTargets,
+    loss: SumWithinTargets | MaxWithinTargets,
     cost: float,
     tolerance: float,
     note: Note,
@@ -220,10 +220,10 @@ def _with_musts(
         "tolerance": tolerance,
         "note": note,
     }
-    if isinstance(loss, MustsThenAverage):
+    if isinstance(loss, SumWithinTargets):
         found = minimise_capped(cells, inside, caps=caps, **options)
         return _certified(cells, loss, found, cost)
-    if np.all(workload.musts):  # they all count, and are met anyway
+    if np.all(workload.required):  # they all count, and are met anyway
         found = minimise_worst_cell(cells, weights, cost, tolerance, note=note)
         found = replace(found, dual_weights=found.shadow_prices * weights)
     else:
@@ -232,7 +232,7 @@ def _with_musts(
 
 
 def _bounded(
-    cells: Cells, loss: BoundedAverage, cost: float, tolerance: float, note: Note
+    cells: Cells, loss: SumWithBoundedMax, cost: float, tolerance: float, note: Note
 ) -> tuple[Solution, float]:
     workload = cells.workload
     fine = min(tolerance, LIMIT_TOLERANCE)
@@ -261,7 +261,7 @@ def _bounded(
 
 def _certified(
     cells: Cells,
-    loss: MustsThenAverage | MustsThenTargets | BoundedAverage,
+    loss: SumWithinTargets | MaxWithinTargets | SumWithBoundedMax,
     found: Solution,
     cost: float,
     limit: float | None = None,

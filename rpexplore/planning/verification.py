@@ -14,8 +14,8 @@ from rpexplore.planning.bound_verification import (
     proven_by_shadow_prices,
 )
 from rpexplore.planning.losses.base import MaxVariance, SumOfVariances
-from rpexplore.planning.losses.constrained import MustsFirst
-from rpexplore.planning.losses.named_loss import NamedLoss
+from rpexplore.planning.losses.constrained import WithinTargets
+from rpexplore.planning.losses.named_loss import UnavailableLoss
 from rpexplore.planning.mechanism.accounting import ExactVariances, privacy_cost_upper_bound
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.plan import Plan
@@ -70,7 +70,7 @@ def verify(plan: Plan, *, strategies: bool = True) -> Verification:
             checks.append(Check("strategies", *near_other_strategies(plan)))
     else:
         if (kept := limits_kept(plan)) is not None:
-            name = "musts" if isinstance(plan.loss, MustsFirst) else "limit"
+            name = "musts" if isinstance(plan.loss, WithinTargets) else "limit"
             checks.append(Check(name, *kept))
         checks.append(Check("optimality", *proven_by_dual_weights(plan)))
     return Verification(tuple(checks), guarantee(plan))
@@ -143,7 +143,7 @@ def _check_decoded_variances(plan: Plan) -> Check:
 
 def _check_loss(plan: Plan) -> Check:
     stated = plan.certificate.loss_value
-    if isinstance(plan.loss, NamedLoss):
+    if isinstance(plan.loss, UnavailableLoss):
         return Check(
             "loss",
             True,

@@ -171,7 +171,7 @@ class StatedLines:
         if len(text) > _MAX_TARGET_LENGTH:
             raise WorkloadError(f"The target must be written like {NOTATIONS}, got a long text.")
         target = parse_target(text)
-        if target.must:
+        if target.required:
             raise WorkloadError(
                 "The target of a query cannot be a must, since all queries of a list are met in "
                 f"proportion to their targets; write {target.text}."

@@ -20,7 +20,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.planning.losses.base import Loss, SumOfVariances
-from rpexplore.planning.losses.constrained import MustsFirst, compares_with_targets
+from rpexplore.planning.losses.constrained import WithinTargets, compares_with_targets
 from rpexplore.planning.losses.serialization import loss_from_json, loss_to_json
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
@@ -129,9 +129,9 @@ class Scenario:
         return title(self.workload.tables[missing[0]]) if len(missing) else ""
 
     @property
-    def misses_musts(self) -> bool:
+    def misses_required(self) -> bool:
         """Whether the aim is to meet the musts first, and there is none."""
-        return isinstance(self.loss, MustsFirst) and not np.any(self.workload.musts)
+        return isinstance(self.loss, WithinTargets) and not np.any(self.workload.required)
 
     @property
     def settings_aside(self) -> int:

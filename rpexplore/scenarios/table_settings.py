@@ -95,7 +95,7 @@ class GroupSetting:
             f"importance {rounded(self.weight, 6)}" if self.weight is not None else "",
             f"importance × {rounded(self.factor, 6)}" if self.factor is not None else "",
             f"target {self.target.words}" if self.target is not None else "",
-            "which is a must" if self.target is not None and self.target.must else "",
+            "which is a must" if self.target is not None and self.target.required else "",
         ]
         return f"{whose}: {', '.join(filter(None, asked))}"
 
@@ -156,21 +156,21 @@ def with_group(
 
 def settings_of(workload: Workload) -> tuple[tuple[GroupSetting, ...], tuple[TableSetting, ...]]:
     """A workload's importance and targets; those of most tables as a group."""
-    weights, targets, musts = workload.weights, workload.targets, workload.musts
+    weights, targets, required = workload.weights, workload.targets, workload.required
     weight = float(_commonest(weights)) if np.count_nonzero(weights != 1) > _MANY else 1.0
     # A single table could not be without a target that its group has.
     all_have = len(workload) > _MANY and not np.any(np.isnan(targets))
     own_weight, own_target = weights != weight, ~np.isnan(targets)
     target = None
     if all_have:
-        common, is_must = _commonest(np.column_stack([targets, musts])).tolist()
-        target = Target(common, must=bool(is_must))
-        own_target = (targets != common) | (musts != target.must)
+        common, is_must = _commonest(np.column_stack([targets, required])).tolist()
+        target = Target(common, required=bool(is_must))
+        own_target = (targets != common) | (required != target.required)
     settings = tuple(
         TableSetting(
             workload.tables[row],
             float(weights[row]) if own_weight[row] else None,
-            Target(float(targets[row]), must=bool(musts[row])) if own_target[row] else None,
+            Target(float(targets[row]), required=bool(required[row])) if own_target[row] else None,
         )
         for row in np.flatnonzero(own_weight | own_target).tolist()
     )

@@ -73,7 +73,7 @@ def changed_workload(scenario: Scenario, wish: Wish) -> Workload:
         np.delete(workload.targets, rows),
         workload.bases,
         np.delete(workload.basis_index, rows, axis=0)[:, :width],
-        np.delete(workload.musts, rows),
+        np.delete(workload.required, rows),
     )
 
 

@@ -175,7 +175,7 @@ class WorkloadRequest:
             workload,
             weights=weights,
             targets=np.array([*(each.standard_error for each in wanted), np.nan])[which],
-            musts=np.array([*(each.must for each in wanted), False])[which],
+            required=np.array([*(each.required for each in wanted), False])[which],
         )
 
     def targets(self, workload: Workload) -> tuple[list[Target], np.ndarray]:

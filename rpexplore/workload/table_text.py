@@ -192,7 +192,7 @@ def _target_of_row(text: str | None, must: str | None) -> Target | None:
         if _TRUTHS.get(word):
             raise WorkloadError("There is no target that could be a must; give one.")
         return None
-    return replace(target, must=_TRUTHS.get(word, target.must))
+    return replace(target, required=_TRUTHS.get(word, target.required))
 
 
 def _is_total(text: str) -> bool:

@@ -70,7 +70,7 @@ class Target:
     unit: str
     confidence: Decimal | None
     count: Decimal | None
-    must: bool
+    required: bool
     standard_error: float = field(init=False, compare=False, repr=False)
 
     def __init__(
@@ -79,14 +79,16 @@ class Target:
         unit: str = STANDARD_ERROR,
         confidence: Number | None = None,
         count: Number | None = None,
-        must: bool = False,
+        required: bool = False,
     ) -> None:
         if unit not in UNITS:
             raise WorkloadError(
                 f"The target's unit must be one of {', '.join(UNITS)}, got {shown(unit)}."
             )
-        if not isinstance(must, bool):
-            raise WorkloadError(f"The target is a must or not: true or false, got {shown(must)}.")
+        if not isinstance(required, bool):
+            raise WorkloadError(
+                f"The target is a must or not: true or false, got {shown(required)}."
+            )
         for noun, given, whose in (("confidence", confidence, MARGIN), ("count", count, CV)):
             if given is not None and unit != whose:
                 raise WorkloadError(
@@ -104,7 +106,7 @@ class Target:
             "unit": unit,
             "confidence": share if unit == MARGIN else None,
             "count": None if count is None else _positive(count, "target's expected count"),
-            "must": must,
+            "must": required,
         }
         for name, content in fields.items():
             object.__setattr__(self, name, content)
@@ -175,13 +177,13 @@ class Target:
 
     def __str__(self) -> str:
         """As it is typed; `parse_target` undoes it."""
-        return f"{self.text} must" if self.must else self.text
+        return f"{self.text} must" if self.required else self.text
 
     # ---- files
 
     def to_json(self) -> float | str:
         """A number for a plain standard error that a JSON number holds, else the text."""
-        if self.unit == STANDARD_ERROR and not self.must:
+        if self.unit == STANDARD_ERROR and not self.required:
             number = int(self.value) if self.value.as_tuple().exponent == 0 else float(self.value)
             if str(_decimal(number, "target")) == str(self.value):
                 return number
@@ -199,7 +201,7 @@ def parse_target(text: str) -> Target:
     """
     parts = _MUST.fullmatch(text.strip())
     body = parts["body"] if parts else ""  # it matches any text
-    must = parts is not None and bool(parts["before"] or parts["behind"])
+    required = parts is not None and bool(parts["before"] or parts["behind"])
     for unit, pattern in _PATTERNS.items():
         if match := pattern.fullmatch(body.strip()):
             numbers = {
@@ -207,7 +209,7 @@ def parse_target(text: str) -> Target:
                 for name, number in match.groupdict().items()
                 if number is not None
             }
-            return Target(unit=unit, must=must, **numbers)
+            return Target(unit=unit, required=required, **numbers)
     raise WorkloadError(
         f"The target must be written like {NOTATIONS}, got {shown(text)!r}; decimals have a "
         "point, and a share says of which count."

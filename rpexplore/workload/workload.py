@@ -29,7 +29,7 @@ class Workload:
     bases    for each attribute of the domain, the ways in which tables ask it; () if none does
     basis_index int32[n_tables, max_order]: which of its attribute's bases a table asks, from 0; −1
              behind. Without these two all attributes are asked by their single values
-    musts    bool[n_tables]: whether a plan has to meet the target, rather than as well as the other
+    required bool[n_tables]: whether a plan has to meet the target, rather than as well as the other
              targets allow; empty where none has to
 
     Use the builders (`all_of_order`, `all_up_to`, `all_with_at_most`, `of`, `|`); the constructor
@@ -43,7 +43,7 @@ class Workload:
     targets: np.ndarray
     bases: Bases = ()
     basis_index: np.ndarray = field(default_factory=lambda: np.empty((0, 0), dtype=np.int32))
-    musts: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
+    required: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
 
     def __post_init__(self) -> None:
         members = np.asarray(self.members, dtype=np.int32)
@@ -61,7 +61,7 @@ class Workload:
         arrays = {"members": np.ascontiguousarray(members[order])}
         for name in ("weights", "targets"):
             arrays[name] = np.asarray(getattr(self, name), dtype=float)[order]
-        arrays["musts"] = self._settled_musts(len(members))[order]
+        arrays["required"] = self._canonical_required(len(members))[order]
         for name, array in arrays.items():
             array.setflags(write=False)
             object.__setattr__(self, name, array)
@@ -77,23 +77,23 @@ class Workload:
         object.__setattr__(self, "basis_index", basis_index)
         self._refuse_unusable("weights", "importance weight", allow_nan=False)
         self._refuse_unusable("targets", "target standard error", allow_nan=True)
-        if np.any(aimless := self.musts & np.isnan(self.targets)):
+        if np.any(aimless := self.required & np.isnan(self.targets)):
             raise WorkloadError(
                 f"The table {self.describe(int(np.argmax(aimless)))} must meet its target but has "
                 "none; give it one, or do not make it a must."
             )
 
-    def _settled_musts(self, count: int) -> np.ndarray:
-        """The musts as bool[count]; none where they are left out."""
-        musts = np.asarray(self.musts)
-        if musts.shape == (0,):
+    def _canonical_required(self, count: int) -> np.ndarray:
+        """Whether targets are required, as bool[count]; none where they are left out."""
+        required = np.asarray(self.required)
+        if required.shape == (0,):
             return np.zeros(count, dtype=bool)
-        if musts.shape != (count,) or musts.dtype != bool:
+        if required.shape != (count,) or required.dtype != bool:
             raise WorkloadError(
-                f"The musts of {count} tables must be {count} times true or false, got "
-                f"{musts.dtype} in the shape {musts.shape}."
+                f"The required marks of {count} tables must be {count} times true or false, got "
+                f"{required.dtype} in the shape {required.shape}."
             )
-        return musts
+        return required
 
     def _refuse_misplaced(self, members: np.ndarray, padded_last: np.ndarray) -> None:
         """Raise unless rows are ascending attribute places, followed by −1."""
@@ -205,20 +205,20 @@ class Workload:
         *,
         weights: Sequence[float] | None = None,
         targets: Sequence[Target | float | None] | None = None,
-        musts: Sequence[bool] | None = None,
+        required: Sequence[bool] | None = None,
     ) -> "Workload":
         """The listed tables, each a collection of attribute names; () is the total.
 
         A name by itself is a one-way table, so ("age", "sex") lists two of them, and
         [("age", "sex")] one two-way table.
 
-        `weights`, `targets` and `musts`, where given, go along with `tables` one by one. A target
-        that is a number is a standard error; whether one is a must it says itself, unless `musts`
+        `weights`, `targets` and `required`, where given, go along with `tables` one by one. A target
+        that is a number is a standard error; whether one is a must it says itself, unless `required`
         does.
         """
         sets = [domain.positions(table) for table in tables]
         refuse_too_many(len(sets))
-        for name, given in (("weights", weights), ("targets", targets), ("musts", musts)):
+        for name, given in (("weights", weights), ("targets", targets), ("required", required)):
             if given is not None and len(given) != len(sets):
                 raise WorkloadError(f"There are {len(sets)} tables but {len(given)} {name}.")
         return cls(
@@ -226,10 +226,10 @@ class Workload:
             padded(sets),
             np.ones(len(sets)) if weights is None else _numbers(weights, "weights"),
             np.full(len(sets), np.nan) if targets is None else _errors(targets),
-            musts=_truths(
-                [isinstance(each, Target) and each.must for each in _listed(targets)]
-                if musts is None
-                else musts
+            required=_truths(
+                [isinstance(each, Target) and each.required for each in _listed(targets)]
+                if required is None
+                else required
             ),
         )
 
@@ -254,7 +254,7 @@ class Workload:
             np.concatenate([self.targets, other.targets]),
             tuple(mine + theirs for mine, theirs in zip(self.bases, other.bases, strict=True)),
             basis_index,
-            np.concatenate([self.musts, other.musts]),
+            np.concatenate([self.required, other.required]),
         )
 
     def with_bases(
@@ -302,20 +302,22 @@ class Workload:
         no target, so no must either.
         """
         rows, values = self._changes(targets, "targets")
-        musts = [
-            value.must if isinstance(value, Target) else value is not None and bool(self.musts[row])
+        required = [
+            value.required
+            if isinstance(value, Target)
+            else value is not None and bool(self.required[row])
             for row, value in zip(rows, values, strict=True)
         ]
         return replace(
             self,
             targets=_with(self.targets, rows, _errors(values)),
-            musts=_with(self.musts, rows, _truths(musts)),
+            required=_with(self.required, rows, _truths(required)),
         )
 
-    def with_musts(self, musts: Mapping[AttributeSet, bool]) -> "Workload":
+    def with_required(self, required: Mapping[AttributeSet, bool]) -> "Workload":
         """A copy in which the targets of the named tables have to be met, or need not be."""
-        rows, values = self._changes(musts, "musts")
-        return replace(self, musts=_with(self.musts, rows, _truths(values)))
+        rows, values = self._changes(required, "required")
+        return replace(self, required=_with(self.required, rows, _truths(values)))
 
     def _changes(self, changes: Mapping[AttributeSet, T], noun: str) -> tuple[list[int], list[T]]:
         """The rows of the named tables, and their new values; noun: what is refused twice."""
@@ -478,7 +480,9 @@ def _truths(values: Sequence[bool]) -> np.ndarray:
     """Musts as bool[len(values)]."""
     for value in values:
         if not isinstance(value, bool | np.bool_):
-            raise WorkloadError(f"The musts of tables must be true or false, got {shown(value)}.")
+            raise WorkloadError(
+                f"The required marks of tables must be true or false, got {shown(value)}."
+            )
     return np.array(values, dtype=bool)
 
 

@@ -17,12 +17,12 @@ BUDGET = rp.Budget(rho="0.01")
 def workload():
     domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
     tables = rp.Workload.all_up_to(domain, 2)
-    return tables.with_targets({("age", "sex"): rp.Target("3", must=True), ("region",): 500})
+    return tables.with_targets({("age", "sex"): rp.Target("3", required=True), ("region",): 500})
 
 
-def told(workload, musts_only):
-    reach = rp.reach(workload, musts_only=musts_only)
-    return reach, budget_reasons.reasons(reach, BUDGET, musts_only=musts_only)
+def told(workload, required_only):
+    reach = rp.reach(workload, required_only=required_only)
+    return reach, budget_reasons.reasons(reach, BUDGET, required_only=required_only)
 
 
 def test_a_single_must(workload):
@@ -47,7 +47,7 @@ def test_of_all_targets_only_some_hold_the_budget_up(workload):
         budget_reasons.in_words(found)
     )
     request = WorkloadRequest(
-        settings=(TableSetting(("age", "sex"), target=Target("3", must=True)),)
+        settings=(TableSetting(("age", "sex"), target=Target("3", required=True)),)
     )
     frame = budget_reasons.holders_of_budget(reach, BUDGET, request)
     assert frame["table"].tolist() == ["age × sex"]
@@ -57,7 +57,7 @@ def test_of_all_targets_only_some_hold_the_budget_up(workload):
 
 
 def test_where_every_table_has_a_target_the_smallest_budget_is_advised(workload):
-    everywhere = replace(workload, targets=np.full(len(workload), 5.0), musts=workload.musts)
+    everywhere = replace(workload, targets=np.full(len(workload), 5.0), required=workload.required)
     _, found = told(everywhere, False)
     assert found.advised is found.enough
     assert budget_reasons.advice_in_words(found) == ""
@@ -67,9 +67,9 @@ def test_where_every_table_has_a_target_the_smallest_budget_is_advised(workload)
 
 
 def test_for_persons_the_budget_is_theirs(workload):
-    reach = rp.reach(workload, musts_only=True)
+    reach = rp.reach(workload, required_only=True)
     persons = rp.Budget(rho="0.1", max_records_per_person=3)
-    found = budget_reasons.reasons(reach, persons, musts_only=True)
+    found = budget_reasons.reasons(reach, persons, required_only=True)
     assert found.enough.needed == pytest.approx(9 * reach.needed_cost / 2)
-    plan = rp.plan(workload, loss=rp.MustsThenAverage(), budget=found.advised.budget)
-    assert plan.worst_standard_errors[workload.musts][0] <= 3 * (1 + 1e-9)
+    plan = rp.plan(workload, loss=rp.SumWithinTargets(), budget=found.advised.budget)
+    assert plan.worst_standard_errors[workload.required][0] <= 3 * (1 + 1e-9)

@@ -128,9 +128,16 @@ def test_the_least_accurate_cell_is_what_counts():
     ("wanted", "told"),
     [
         ({("age",): 1e4}, "The one target is met."),
-        ({("age",): 0.1, (): rp.Target(1e4, must=True)}, "1 of 2 targets is met; musts: 1 of 1."),
         (
-            {("age",): rp.Target(0.1, must=True), (): rp.Target(1e4, must=True), ("sex",): 1e4},
+            {("age",): 0.1, (): rp.Target(1e4, required=True)},
+            "1 of 2 targets is met; musts: 1 of 1.",
+        ),
+        (
+            {
+                ("age",): rp.Target(0.1, required=True),
+                (): rp.Target(1e4, required=True),
+                ("sex",): 1e4,
+            },
             "2 of 3 targets are met; musts: 1 of 2. "
             "An aim that meets musts first sees to them; this one does not.",
         ),
@@ -144,12 +151,12 @@ def test_counts_in_a_sentence(wanted, told):
 
 @given(workloads(with_targets=True))
 def test_counts_are_those_of_the_tables(workload):
-    musts = dict.fromkeys(workload.tables[::2], True)
+    required = dict.fromkeys(workload.tables[::2], True)
     plan = rp.plan(
-        workload.with_musts(musts), loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1")
+        workload.with_required(required), loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1")
     )
     told, counts = targets_met.of_targets(plan), targets_met.target_counts(plan)
     met = told["outcome"].str.startswith("met")
     assert (counts.targets, counts.met) == (len(workload), met.sum())
     is_must = told["must"] == "must"
-    assert (counts.musts, counts.musts_met) == (len(musts), (met & is_must).sum())
+    assert (counts.required, counts.musts_met) == (len(required), (met & is_must).sum())

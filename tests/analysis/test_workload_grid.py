@@ -179,7 +179,7 @@ def test_a_must_is_marked_and_unmarked():
 def test_a_group_of_musts_lets_one_table_off():
     scenario = Scenario(DOMAIN).with_group(GroupSetting((), target="30 must"))
     off = edited(scenario, {"must": False}).scenario
-    assert off.workload.musts.tolist() == [True, False, *[True] * 5]
+    assert off.workload.required.tolist() == [True, False, *[True] * 5]
     assert edited(off, {"target": None}).scenario == scenario
 
 

@@ -21,8 +21,8 @@ from tests.published import figures
 
 _NORMS = (PNorm(2), PNorm(20))
 _OWN = (
-    ConvexLoss(lambda V: cp.norm(V, 2), "norm"),
-    ConvexLoss(lambda V: cp.sum_squares(cp.pos(V - 100)) + 1e-3 * cp.sum(V), "excess"),
+    CustomLoss(lambda V: cp.norm(V, 2), "norm"),
+    CustomLoss(lambda V: cp.sum_squares(cp.pos(V - 100)) + 1e-3 * cp.sum(V), "excess"),
 )
 
 

@@ -26,10 +26,10 @@ def problem(count: int, share: float, slack: float) -> tuple[rp.Workload, Closur
     rng = np.random.default_rng(0)
     average = optimum(workload, loss=rp.SumOfVariances(), closure=closure)
     targets = np.sqrt(average.variances) * rng.lognormal(0, 0.5, len(workload))
-    musts = rng.uniform(size=len(workload)) < share
-    musts[0] = True
-    workload = replace(workload, targets=targets, musts=musts)
-    needed = reach(workload, musts_only=True, closure=closure).needed_cost
+    required = rng.uniform(size=len(workload)) < share
+    required[0] = True
+    workload = replace(workload, targets=targets, required=required)
+    needed = reach(workload, required_only=True, closure=closure).needed_cost
     return workload, closure, rp.Budget(privacy_cost=repr(needed * slack))
 
 
@@ -41,10 +41,10 @@ def _tables(count: int) -> tuple[rp.Workload, Closure]:
     return workload, Closure.of(workload)
 
 
-def with_musts(count: int, tolerance: float, gap: float, limit: float) -> list[Row]:
+def with_required(count: int, tolerance: float, gap: float, limit: float) -> list[Row]:
     """Both aims with musts at every share and slack: the slowest of each, and the largest gap."""
     rows: list[Row] = []
-    for loss in (rp.MustsThenTargets(), rp.MustsThenAverage()):
+    for loss in (rp.MaxWithinTargets(), rp.SumWithinTargets()):
         seconds, gaps, worst = 0.0, [], ""
         for share in SHARES:
             for slack in SLACKS:
@@ -57,7 +57,7 @@ def with_musts(count: int, tolerance: float, gap: float, limit: float) -> list[R
                 gaps.append(found.at(budget).certificate.gap)
                 if took > seconds:
                     seconds, worst = took, f"{share:.0%} musts, slack {slack:g}"
-        name = "best common factor" if isinstance(loss, rp.MustsThenTargets) else "average"
+        name = "best common factor" if isinstance(loss, rp.MaxWithinTargets) else "average"
         what = f"{len(_tables(count)[0]):,} tables, musts then {name}: {worst}, s"
         rows += [(what, seconds, "<=", limit), ("  largest gap of 12", max(gaps), "<=", gap)]
     return rows
@@ -69,8 +69,8 @@ def without_musts(count: int, tolerance: float, gap: float, limit: float) -> lis
     rows: list[Row] = []
     for name, loss in {
         "smallest budget for all targets": rp.MaxVariance("target"),
-        "average, largest within 0.1 %": rp.BoundedAverage("equal", 0.001),
-        "average, largest within 10 %": rp.BoundedAverage("cells", 0.1),
+        "average, largest within 0.1 %": rp.SumWithBoundedMax("equal", 0.001),
+        "average, largest within 10 %": rp.SumWithBoundedMax("cells", 0.1),
     }.items():
         seconds, found = best_of_three(
             lambda _, loss=loss: _found(workload, loss, closure, budget, tolerance)
@@ -87,11 +87,11 @@ def _found(workload: rp.Workload, loss: Loss, closure: Closure, budget: rp.Budge
 
 
 def targets_of_five_thousand() -> list[Row]:
-    return with_musts(31, 5e-7, 1e-6, 1) + without_musts(31, 5e-7, 1e-6, 1)
+    return with_required(31, 5e-7, 1e-6, 1) + without_musts(31, 5e-7, 1e-6, 1)
 
 
 def targets_of_a_hundred_attributes() -> list[Row]:
-    return with_musts(100, 1e-4, 1e-4, 10) + without_musts(100, 1e-4, 1e-4, 10)
+    return with_required(100, 1e-4, 1e-4, 10) + without_musts(100, 1e-4, 1e-4, 10)
 
 
 def targets_of_least_accurate_cells() -> list[Row]:
@@ -100,13 +100,13 @@ def targets_of_least_accurate_cells() -> list[Row]:
     workload = workload.with_bases({"a": rp.Prefix(), "b": rp.Ranges()})
     rng = np.random.default_rng(0)
     targets = 10 ** rng.uniform(-0.5, 0.5, len(workload))
-    workload = replace(workload, targets=targets, musts=rng.uniform(size=len(workload)) < 0.4)
-    closure = reach(workload, musts_only=True).closure
+    workload = replace(workload, targets=targets, required=rng.uniform(size=len(workload)) < 0.4)
+    closure = reach(workload, required_only=True).closure
     rows: list[Row] = []
     for slack in SLACKS:
-        needed = reach(workload, musts_only=True, closure=closure).needed_cost
+        needed = reach(workload, required_only=True, closure=closure).needed_cost
         budget = rp.Budget(privacy_cost=repr(needed * slack))
-        for loss in (rp.MustsThenTargets(), rp.MustsThenAverage()):
+        for loss in (rp.MaxWithinTargets(), rp.SumWithinTargets()):
             seconds, found = best_of_three(
                 lambda _, loss=loss, budget=budget: optimum(
                     workload, loss=loss, budget=budget, strategies=closure.strategies

@@ -173,7 +173,7 @@ def test_targets_may_be_musts(run):
         target=["sex=±50 must"],
         ask=[],
     )
-    assert workload.musts.tolist() == [True, False, True]
+    assert workload.required.tolist() == [True, False, True]
 
 
 def test_plan_takes_tables_by_cells(run):

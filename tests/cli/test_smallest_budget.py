@@ -29,10 +29,10 @@ def planned(run: Program, *options: str) -> Plan:
     return loaded
 
 
-def worst_ratio(plan: Plan, musts: bool = False) -> float:
+def worst_ratio(plan: Plan, required: bool = False) -> float:
     """Largest standard error of a table over its target, of those that must be met or all."""
     ratios = plan.worst_standard_errors / plan.workload.targets
-    return float(np.nanmax(ratios[plan.workload.musts] if musts else ratios))
+    return float(np.nanmax(ratios[plan.workload.required] if required else ratios))
 
 
 @pytest.mark.parametrize("unit", [[], ["--delta", "1e-9"]])
@@ -53,9 +53,9 @@ def test_where_every_table_has_a_target_all_are_just_met(run, unit, persons, ask
 
 def test_tables_without_a_target_get_a_tenth_more(run):
     plan = planned(run, "--up-to", "2", *BOTH, "--enough-for", "targets")
-    assert plan.loss == rp.MustsThenAverage()
+    assert plan.loss == rp.SumWithinTargets()
     # All targets have to be met, so that the average of the others cannot go before them.
-    np.testing.assert_array_equal(plan.workload.musts, ~np.isnan(plan.workload.targets))
+    np.testing.assert_array_equal(plan.workload.required, ~np.isnan(plan.workload.targets))
     assert worst_ratio(plan) <= 1 + 1e-9
     needed = rp.reach(plan.workload).needed_cost
     assert float(plan.budget.privacy_cost) == pytest.approx(1.1 * needed, rel=1e-4)
@@ -65,11 +65,11 @@ def test_tables_without_a_target_get_a_tenth_more(run):
 def test_for_musts_the_other_targets_are_met_in_proportion(run):
     targets = ["--target", "age=±20 must", "--target", "sex,region=0.01"]
     plan = planned(run, *EACH, *targets, "--enough-for", "musts", "--weighting", "cells")
-    assert plan.loss == rp.MustsThenAverage("cells")
-    assert plan.workload.musts.tolist() == [True, False]
-    assert worst_ratio(plan, musts=True) <= 1 + 1e-9
+    assert plan.loss == rp.SumWithinTargets("cells")
+    assert plan.workload.required.tolist() == [True, False]
+    assert worst_ratio(plan, required=True) <= 1 + 1e-9
     assert worst_ratio(plan) > 1
-    needed = rp.reach(plan.workload, musts_only=True).needed_cost
+    needed = rp.reach(plan.workload, required_only=True).needed_cost
     assert float(plan.budget.privacy_cost) == pytest.approx(1.1 * needed, rel=1e-4)
 
 
@@ -78,7 +78,7 @@ def test_for_musts_the_other_targets_are_met_in_proportion(run):
 def test_losses_that_put_musts_first_can_be_asked_for(run, loss, asked):
     targets = ["--target", "age=±20 must", "--target", "sex,region=50"]
     plan = planned(run, *EACH, *targets, *asked, "--enough-for", "musts", "--loss", loss)
-    assert worst_ratio(plan, musts=True) <= 1 + 1e-9
+    assert worst_ratio(plan, required=True) <= 1 + 1e-9
 
 
 def test_why_it_is_that_budget_is_told(run):

@@ -12,17 +12,17 @@ def plain(texts):
 
 
 @pytest.fixture
-def with_musts(small):
+def with_required(small):
     """One must, and a target for every other table."""
     tables = small.workload.tables
-    wanted = [Target("30", must=table == tables[-1]) for table in tables]
+    wanted = [Target("30", required=table == tables[-1]) for table in tables]
     return small.with_settings(
         TableSetting(table, target=target) for table, target in zip(tables, wanted, strict=True)
     )
 
 
-def test_every_aim_gives_a_plan(app, with_musts):
-    session = app("plan", with_musts)
+def test_every_aim_gives_a_plan(app, with_required):
+    session = app("plan", with_required)
     for aim, loss in (
         ("largest", rp.MaxVariance()),
         ("target", rp.MaxVariance("target")),
@@ -37,30 +37,30 @@ def test_every_aim_gives_a_plan(app, with_musts):
         assert session.planned.loss == loss
 
 
-def test_how_tables_count_is_kept_from_aim_to_aim(app, with_musts):
-    session = app("plan", with_musts)
+def test_how_tables_count_is_kept_from_aim_to_aim(app, with_required):
+    session = app("plan", with_required)
     session.selectbox(key="weighting").set_value("cells").run()
     session.radio(key="aim").set_value("musts").run()
-    assert session.scenario.loss == rp.MustsThenAverage("cells")
+    assert session.scenario.loss == rp.SumWithinTargets("cells")
     session.radio(key="aim").set_value("bounded").run()
-    assert session.scenario.loss == rp.BoundedAverage("cells")
+    assert session.scenario.loss == rp.SumWithBoundedMax("cells")
 
 
-def test_what_comes_after_the_musts(app, with_musts):
-    session = app("plan", with_musts)
+def test_what_comes_after_the_musts(app, with_required):
+    session = app("plan", with_required)
     session.radio(key="aim").set_value("musts").run()
     session.radio(key="after musts").set_value("targets").run()
-    assert session.scenario.loss == rp.MustsThenTargets()
+    assert session.scenario.loss == rp.MaxWithinTargets()
     assert not session.error
     session.radio(key="after musts").set_value("average").run()
-    assert session.scenario.loss == rp.MustsThenAverage()
+    assert session.scenario.loss == rp.SumWithinTargets()
 
 
 def test_the_bound_of_the_largest_error(app, small):
     session = app("plan", small)
     session.radio(key="aim").set_value("bounded").run()
     session.number_input(key="excess").set_value(2.0).run()
-    assert session.scenario.loss == rp.BoundedAverage("equal", 0.02)
+    assert session.scenario.loss == rp.SumWithBoundedMax("equal", 0.02)
     near = session.planned.worst_standard_errors.max()
     session.number_input(key="excess").set_value(60.0).run()
     assert session.planned.worst_standard_errors.max() > near

@@ -7,33 +7,33 @@ from rpexplore.scenarios.workload_request import TableSetting
 from rpexplore.workload.targets import Target
 
 AIMS = [
-    rp.MustsThenAverage(),
-    rp.MustsThenTargets(),
-    rp.BoundedAverage(),
+    rp.SumWithinTargets(),
+    rp.MaxWithinTargets(),
+    rp.SumWithBoundedMax(),
     rp.PNorm(3.0),
 ]
 
 
 @pytest.fixture
-def with_musts(small):
+def with_required(small):
     """A target for every table, one of them a must."""
     tables = small.workload.tables
     return small.with_settings(
-        TableSetting(table, target=Target("30", must=table == tables[-1])) for table in tables
+        TableSetting(table, target=Target("30", required=table == tables[-1])) for table in tables
     )
 
 
 @pytest.mark.parametrize("loss", AIMS, ids=lambda loss: type(loss).__name__)
 @pytest.mark.parametrize("page", ["workload", "fairness", "tradeoffs", "scenarios", "release"])
-def test_every_page_stands(app, with_musts, page, loss):
-    session = app(page, with_musts.replaced(loss=loss))
+def test_every_page_stands(app, with_required, page, loss):
+    session = app(page, with_required.replaced(loss=loss))
     assert not session.exception
     assert not session.error
 
 
 @pytest.mark.parametrize("view", ["Targets", "A better worst case", "What if"])
-def test_trade_offs_of_an_aim_that_depends_on_the_budget(app, with_musts, view):
-    session = app("tradeoffs", with_musts.replaced(loss=rp.MustsThenAverage()))
+def test_trade_offs_of_an_aim_that_depends_on_the_budget(app, with_required, view):
+    session = app("tradeoffs", with_required.replaced(loss=rp.SumWithinTargets()))
     session.test.session_state["tradeoffs"] = view
     session.run()
     assert not session.exception

@@ -197,7 +197,7 @@ def test_targets_are_typed_in_units_and_told_in_them(app, small):
 def test_a_target_is_made_a_must_and_let_off(app, small):
     session = app("workload", small.with_group(GroupSetting((), target="±50")))
     session.type_in_grid("workload grid", 2, "must", True)
-    assert session.scenario.workload.musts.tolist() == [False, False, True, *[False] * 4]
+    assert session.scenario.workload.required.tolist() == [False, False, True, *[False] * 4]
     session.type_in_grid("workload grid", 2, "target", "20")
     assert session.scenario.request.settings == (TableSetting(("sex",), target="20 must"),)
     session.type_in_grid("workload grid", 2, "must", False)
@@ -251,7 +251,7 @@ def test_targets_of_many_tables_are_in_any_unit(app, small, unit, key, value, te
     (group,) = session.scenario.request.groups
     assert str(group.target) == text
     assert "which is a must" in plain(session.texts("markdown"))
-    assert session.scenario.workload.musts.all()
+    assert session.scenario.workload.required.all()
     # Ready for the next ones, and nothing is set twice.
     assert not session.checkbox(key="must of many").value
     assert session.number_input(key="target of many").value is None

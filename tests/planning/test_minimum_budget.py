@@ -21,9 +21,9 @@ def with_targets(workload, seed, share):
     count = len(workload)
     targets = np.where(rng.random(count) < share, np.exp(rng.normal(1, 0.7, count)), np.nan)
     targets[rng.integers(count)] = 3.0
-    musts = ~np.isnan(targets) & (rng.random(count) < 0.5)
-    musts[np.flatnonzero(~np.isnan(targets))[0]] = True
-    return replace(workload, targets=targets, musts=musts)
+    required = ~np.isnan(targets) & (rng.random(count) < 0.5)
+    required[np.flatnonzero(~np.isnan(targets))[0]] = True
+    return replace(workload, targets=targets, required=required)
 
 
 def smallest_cost(workload, tables, unit):
@@ -46,10 +46,10 @@ def smallest_cost(workload, tables, unit):
 
 @settings(max_examples=25, deadline=None)
 @given(workloads(), st.integers(0, 2**32 - 1), st.floats(0.1, 1), st.booleans())
-def test_the_smallest_budget_is_that_of_a_conic_solver(workload, seed, share, musts_only):
+def test_the_smallest_budget_is_that_of_a_conic_solver(workload, seed, share, required_only):
     asked = with_targets(workload, seed, share)
-    found = rp.reach(asked, musts_only=musts_only)
-    tables = np.flatnonzero(asked.musts if musts_only else ~np.isnan(asked.targets))
+    found = rp.reach(asked, required_only=required_only)
+    tables = np.flatnonzero(asked.required if required_only else ~np.isnan(asked.targets))
     np.testing.assert_array_equal(found.tables, tables)
     wanted = smallest_cost(asked, tables, found.within.sigma_squared / found.needed_cost)
     # The solver knows its optimum to about 1e-5 only; the certificate is much sharper.
@@ -90,13 +90,13 @@ def _scaled(workload, table, factor):
 @given(workloads(), st.integers(0, 2**32 - 1))
 def test_the_smallest_budget_meets_the_targets_and_less_does_not(workload, seed):
     asked = with_targets(workload, seed, 0.7)
-    found = rp.reach(asked, musts_only=True)
+    found = rp.reach(asked, required_only=True)
     assume(1e-6 < found.needed_cost < 1e6)
-    loss = rp.MustsThenAverage()
+    loss = rp.SumWithinTargets()
     enough = rp.Budget(privacy_cost=repr(found.needed_cost * 1.001))
     plan = rp.plan(asked, loss=loss, budget=enough)
-    errors = plan.worst_standard_errors[asked.musts]
-    assert np.all(errors <= asked.targets[asked.musts] * (1 + 1e-9))
+    errors = plan.worst_standard_errors[asked.required]
+    assert np.all(errors <= asked.targets[asked.required] * (1 + 1e-9))
     with pytest.raises(OutOfReachError) as refused:
         optimum(asked, loss=loss, budget=rp.Budget(privacy_cost=repr(found.needed_cost * 0.5)))
     assert refused.value.needed == pytest.approx(2, rel=1e-6)
@@ -106,14 +106,14 @@ def test_where_cells_differ_the_least_accurate_one_counts():
     domain = rp.Domain.from_sizes({"age": 12, "sex": 2, "region": 4})
     tables = rp.Workload.all_up_to(domain, 2).with_bases({"age": rp.Prefix()})
     targets = np.where(tables.orders == 2, 4.0, np.nan)
-    asked = replace(tables, targets=targets, musts=~np.isnan(targets))
-    found = rp.reach(asked, musts_only=True)
+    asked = replace(tables, targets=targets, required=~np.isnan(targets))
+    found = rp.reach(asked, required_only=True)
     plan = rp.plan(
         asked,
-        loss=rp.MustsThenAverage(),
+        loss=rp.SumWithinTargets(),
         budget=rp.Budget(privacy_cost=repr(found.needed_cost * 1.2)),
     )
-    rows = np.flatnonzero(asked.musts).tolist()
+    rows = np.flatnonzero(asked.required).tolist()
     largest = [np.max(plan.cell_standard_errors(asked.tables[row])) for row in rows]
     np.testing.assert_allclose(largest, 4, rtol=1e-3)  # no must is better than it has to be
     assert max(largest) <= 4 * (1 + 1e-9)
@@ -126,4 +126,4 @@ def test_without_targets_there_is_nothing_to_reach():
     with pytest.raises(WorkloadError, match="No table has a target; set targets"):
         rp.reach(tables)
     with pytest.raises(WorkloadError, match="No target is marked must"):
-        rp.reach(tables.with_targets({("age",): 3}), musts_only=True)
+        rp.reach(tables.with_targets({("age",): 3}), required_only=True)

@@ -73,7 +73,7 @@ def test_a_budget_out_of_range_is_refused(rho):
 def held_to_targets() -> rp.Workload:
     domain = rp.Domain.from_sizes({"a": 4, "b": 9})
     return rp.Workload.of(
-        domain, ["a", "b", ("a", "b")], targets=[2, 3, 5], musts=[True, False, False]
+        domain, ["a", "b", ("a", "b")], targets=[2, 3, 5], required=[True, False, False]
     )
 
 
@@ -108,7 +108,7 @@ def test_it_is_solved_for_one_budget_and_planned_for_that_alone(loss, person):
 
 
 def test_scaled_to_another_budget_its_errors_are_those_of_a_plan_that_is_not_the_best():
-    workload, loss = held_to_targets(), rp.MustsThenAverage()
+    workload, loss = held_to_targets(), rp.SumWithinTargets()
     solved = optimum(workload, loss=loss, budget=rp.Budget(rho="0.2"))
     more = rp.Budget(rho=2)
     scaled, best = solved.standard_errors(more), rp.plan(workload, loss=loss, budget=more)

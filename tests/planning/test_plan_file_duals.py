@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from rpexplore.planning.losses.named_loss import NamedLoss
+from rpexplore.planning.losses.named_loss import UnavailableLoss
 from rpexplore.planning.minimum_budget import reach
 from tests.planning.test_plan_file_asked import changed
 from tests.support.capped_optimum import workloads_with_musts
@@ -27,14 +27,14 @@ SECOND, THIRD = (
 VALIDATOR = Draft202012Validator(THIRD)
 
 
-def make_plan(loss, *, asked: bool, musts: bool = True) -> rp.Plan:
+def make_plan(loss, *, asked: bool, required: bool = True) -> rp.Plan:
     domain = rp.Domain.from_sizes({"age": 4, "sex": 2, "one": 1})
     workload = rp.Workload.of(
         domain,
         [(), ("age", "sex"), ("sex", "one"), "age"],
         weights=[1, 2, 0.5, 1],
         targets=[8, 9, 7, 1.9 if asked else 1.15],
-        musts=[musts, False, False, musts],
+        required=[required, False, False, required],
     )
     if asked:
         workload = workload.with_bases({"age": rp.Prefix(), "one": rp.Ranges()})
@@ -42,11 +42,11 @@ def make_plan(loss, *, asked: bool, musts: bool = True) -> rp.Plan:
     return rp.plan(workload, loss=loss, budget=rp.Budget(rho="2/3"))
 
 
-OWN = rp.ConvexLoss(lambda variances: cvxpy.norm(variances, 3), "3-norm, ours")
+OWN = rp.CustomLoss(lambda variances: cvxpy.norm(variances, 3), "3-norm, ours")
 LOSSES = [
-    rp.MustsThenAverage("sqrt"),
-    rp.MustsThenTargets(),
-    rp.BoundedAverage("cells", 0.125),
+    rp.SumWithinTargets("sqrt"),
+    rp.MaxWithinTargets(),
+    rp.SumWithBoundedMax("cells", 0.125),
     rp.PNorm(3, "target"),
     OWN,
     rp.SumOfVariances("cells"),
@@ -57,8 +57,8 @@ PLANS = {
     for loss in LOSSES
     for asked in (False, True)
 }
-AVERAGE, ASKED = PLANS["MustsThenAverage"], PLANS["MustsThenAverage asked"]
-BOUNDED, SUM = PLANS["BoundedAverage"], PLANS["SumOfVariances"]
+AVERAGE, ASKED = PLANS["SumWithinTargets"], PLANS["SumWithinTargets asked"]
+BOUNDED, SUM = PLANS["SumWithBoundedMax"], PLANS["SumOfVariances"]
 
 
 @pytest.fixture(params=PLANS)
@@ -80,8 +80,8 @@ def test_text_plan_text(plan):
     again = rp.Plan.parse(plan.text)
     assert again.text == plan.text
     assert again.sha256 == plan.sha256
-    assert again.loss == (NamedLoss(OWN.name) if plan.loss == OWN else plan.loss)
-    np.testing.assert_array_equal(again.workload.musts, plan.workload.musts)
+    assert again.loss == (UnavailableLoss(OWN.name) if plan.loss == OWN else plan.loss)
+    np.testing.assert_array_equal(again.workload.required, plan.workload.required)
     for name in ("dual_weights", "limit", "shadow_prices", "lower_bound"):
         np.testing.assert_array_equal(
             getattr(again.certificate, name), getattr(plan.certificate, name)
@@ -102,12 +102,14 @@ def test_canonical_text(plan):
 
 @given(
     workloads_with_musts(powers=2.0),
-    st.sampled_from([rp.MustsThenAverage(), rp.MustsThenTargets(), rp.BoundedAverage("cells", 3)]),
+    st.sampled_from(
+        [rp.SumWithinTargets(), rp.MaxWithinTargets(), rp.SumWithBoundedMax("cells", 3)]
+    ),
     st.sampled_from([None, 7]),
 )
 @settings(max_examples=30)
 def test_round_trip_is_exact_and_valid(workload, loss, persons):
-    cost = reach(workload, musts_only=True).needed_cost * 1.3 * (persons or 1) ** 2
+    cost = reach(workload, required_only=True).needed_cost * 1.3 * (persons or 1) ** 2
     budget = rp.Budget(privacy_cost=repr(cost), max_records_per_person=persons)
     plan = rp.plan(workload, loss=loss, budget=budget)
     again = rp.Plan.parse(plan.text)
@@ -209,7 +211,7 @@ def test_what_another_version_holds_has_no_third():
 
 def test_other_losses_have_no_first_or_second_version():
     for asked in (False, True):
-        plain = make_plan(rp.SumOfVariances("sqrt"), asked=asked, musts=False)
+        plain = make_plan(rp.SumOfVariances("sqrt"), asked=asked, required=False)
         content = changed(plain, ("loss",), {"kind": "musts_then_average", "weighting": "sqrt"})
         assert content["format_version"] == 1 + asked
         with pytest.raises(PlanError, match="musts_then_average the format version is 3"):

@@ -122,9 +122,9 @@ def test_an_empty_schema_is_not_planned(loss):
 def test_a_larger_budget_never_hurts_those_without_a_must():
     domain = rp.Domain.from_sizes({"a": 4, "b": 9})
     workload = rp.Workload.of(
-        domain, ["a", "b", ("a", "b")], targets=[2, 3, 5], musts=[True, False, False]
+        domain, ["a", "b", ("a", "b")], targets=[2, 3, 5], required=[True, False, False]
     )
-    for loss in (rp.MustsThenAverage(), rp.MustsThenTargets()):
+    for loss in (rp.SumWithinTargets(), rp.MaxWithinTargets()):
         values = [
             rp.plan(workload, loss=loss, budget=rp.Budget(rho=rho)).loss_value
             for rho in ("0.2", "0.3", "1", "100")
@@ -132,13 +132,13 @@ def test_a_larger_budget_never_hurts_those_without_a_must():
         assert values == sorted(values, reverse=True)
 
 
-@pytest.mark.parametrize("loss", [rp.MustsThenAverage(), rp.MustsThenTargets()])
+@pytest.mark.parametrize("loss", [rp.SumWithinTargets(), rp.MaxWithinTargets()])
 def test_targets_at_the_end_of_floats_are_planned_or_refused(loss):
     domain = rp.Domain.from_sizes({"a": 1000, "b": 2})
     for targets in ([1e200, 1], [1e-200, 1], [1e150, 1e-150], [1e-60, 1e60], [1e40, 1e-20]):
         try:
             workload = rp.Workload.of(
-                domain, ["a", ("a", "b")], targets=targets, musts=[True, False]
+                domain, ["a", ("a", "b")], targets=targets, required=[True, False]
             )
             plan = rp.plan(workload, loss=loss, budget=rp.Budget(rho=1))
         except (WorkloadError, PlanError):

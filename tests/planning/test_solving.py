@@ -26,24 +26,24 @@ from tests.support.capped_optimum import (
 from tests.support.generalised import all_variances, any_strategies, asked_workloads
 from tests.support.oracles import variance_matrix
 
-AVERAGE, FACTOR = rp.MustsThenAverage("cells"), rp.MustsThenTargets()
+AVERAGE, FACTOR = rp.SumWithinTargets("cells"), rp.MaxWithinTargets()
 EXCESSES = st.sampled_from([1e-4, 0.01, 0.1, 1.0, 10.0])
 WEIGHTINGS = st.sampled_from(["equal", "cells", "sqrt"])
 
 
 def losses() -> st.SearchStrategy:
     return (
-        st.builds(rp.MustsThenAverage, WEIGHTINGS)
+        st.builds(rp.SumWithinTargets, WEIGHTINGS)
         | st.just(FACTOR)
-        | st.builds(rp.BoundedAverage, WEIGHTINGS, EXCESSES)
+        | st.builds(rp.SumWithBoundedMax, WEIGHTINGS, EXCESSES)
     )
 
 
 def caps_of(plan: rp.Plan) -> np.ndarray:
-    if isinstance(plan.loss, rp.BoundedAverage):
+    if isinstance(plan.loss, rp.SumWithBoundedMax):
         assert plan.certificate.limit is not None
         return plan.certificate.limit / plan.workload.weights
-    return np.where(plan.workload.musts, plan.workload.targets**2, np.inf)
+    return np.where(plan.workload.required, plan.workload.targets**2, np.inf)
 
 
 def budget_of(cost: float, persons: int | None = None) -> rp.Budget:
@@ -59,15 +59,15 @@ def budget_of(cost: float, persons: int | None = None) -> rp.Budget:
 )
 @settings(max_examples=28)
 def test_what_every_plan_promises(workload, loss, slack, persons):
-    cost = reach(workload, musts_only=True).needed_cost * slack
+    cost = reach(workload, required_only=True).needed_cost * slack
     plan = rp.plan(workload, loss=loss, budget=budget_of(cost, persons))
     assert plan.exact_privacy_cost <= plan.budget.privacy_cost
     caps = caps_of(plan)
     exact = ExactVariances.of(plan.closure, workload.exact_cells, plan.sigma_squared)
     for place in np.flatnonzero(np.isfinite(caps)).tolist():
         assert exact.fraction(place) <= Fraction(caps[place])
-    if not isinstance(loss, rp.BoundedAverage):
-        assert np.all((plan.standard_errors <= workload.targets)[workload.musts])
+    if not isinstance(loss, rp.SumWithBoundedMax):
+        assert np.all((plan.standard_errors <= workload.targets)[workload.required])
     certificate = plan.certificate
     assert certificate.lower_bound <= plan.loss_value
     assert certificate.gap <= 1e-6
@@ -95,7 +95,7 @@ def test_what_every_plan_promises(workload, loss, slack, persons):
 @given(workloads_with_musts(powers=6.0), losses(), st.sampled_from([1 + 1e-6, 1.001, 30.0]))
 @settings(max_examples=14)
 def test_verified_however_different_the_targets_are(workload, loss, slack):
-    cost = reach(workload, musts_only=True, tolerance=1e-9).needed_cost * slack
+    cost = reach(workload, required_only=True, tolerance=1e-9).needed_cost * slack
     plan = rp.plan(workload, loss=loss, budget=budget_of(cost))
     assert plan.certificate.gap <= (1e-6 if slack > 1.0001 else 1e-4)
     caps = caps_of(plan)
@@ -117,7 +117,7 @@ def test_what_budget_would_do(workload, share):
         assert refused.value.needed == pytest.approx(1 / share, rel=1e-6)
         enough = needed * share * refused.value.needed * (1 + 1e-6)
         plan = rp.plan(workload, loss=loss, budget=budget_of(enough))
-        assert np.all((plan.standard_errors <= workload.targets)[workload.musts])
+        assert np.all((plan.standard_errors <= workload.targets)[workload.required])
 
 
 def test_the_smallest_budget_is_told_from_the_largest_that_is_not_enough():
@@ -125,9 +125,9 @@ def test_the_smallest_budget_is_told_from_the_largest_that_is_not_enough():
         rp.Domain.from_sizes({"a": 4, "b": 9}),
         ["a", "b", ("a", "b")],
         targets=[2, 3, 5],
-        musts=[True, True, False],
+        required=[True, True, False],
     )
-    needed = reach(workload, musts_only=True, tolerance=1e-10).needed_cost
+    needed = reach(workload, required_only=True, tolerance=1e-10).needed_cost
     for loss in (AVERAGE, FACTOR):
         for share in (1 - 1e-8, 1 - 1e-7):
             with pytest.raises(OutOfReachError) as refused:
@@ -138,7 +138,7 @@ def test_the_smallest_budget_is_told_from_the_largest_that_is_not_enough():
 
 def test_the_tables_in_the_way_are_named():
     domain = rp.Domain.from_sizes({"a": 4, "b": 9, "c": 3, "d": 2, "e": 5})
-    alone = rp.Workload.of(domain, ["a", "b"], targets=[0.1, 100], musts=[True, False])
+    alone = rp.Workload.of(domain, ["a", "b"], targets=[0.1, 100], required=[True, False])
     with pytest.raises(OutOfReachError) as refused:
         rp.plan(alone, loss=AVERAGE, budget=rp.Budget(rho=0.5))
     words = str(refused.value)
@@ -152,7 +152,7 @@ def test_the_tables_in_the_way_are_named():
         domain,
         ["a", "b", "c", "d", "e", ()],
         targets=[0.4, 0.3, 0.6, 0.7, 0.5, 1e6],
-        musts=[True] * 6,
+        required=[True] * 6,
     )
     with pytest.raises(OutOfReachError) as refused:
         rp.plan(several, loss=AVERAGE, budget=rp.Budget(rho=0.5))
@@ -168,7 +168,7 @@ def test_the_tables_in_the_way_are_named():
 @settings(max_examples=10)
 def test_the_largest_error_is_bounded(workload, weighting, excess):
     budget = rp.Budget(rho="0.3")
-    plan = rp.plan(workload, loss=rp.BoundedAverage(weighting, excess), budget=budget)
+    plan = rp.plan(workload, loss=rp.SumWithBoundedMax(weighting, excess), budget=budget)
     smallest = rp.plan(workload, loss=rp.MaxVariance(), budget=budget)
     limit = plan.certificate.limit
     assert limit is not None
@@ -182,11 +182,11 @@ def test_the_largest_error_is_bounded(workload, weighting, excess):
 def test_at_its_ends_it_is_a_largest_variance_and_a_sum(workload, weighting):
     budget = rp.Budget(rho="0.3")
     average = rp.plan(workload, loss=rp.SumOfVariances(weighting), budget=budget)
-    far = rp.plan(workload, loss=rp.BoundedAverage(weighting, 1e6), budget=budget)
+    far = rp.plan(workload, loss=rp.SumWithBoundedMax(weighting, 1e6), budget=budget)
     assert far.loss_value == pytest.approx(average.loss_value, rel=1e-6)
     np.testing.assert_allclose(far.variances, average.variances, rtol=1e-3)
     smallest = rp.plan(workload, loss=rp.MaxVariance(), budget=budget)
-    near = rp.plan(workload, loss=rp.BoundedAverage(weighting, 1e-6), budget=budget)
+    near = rp.plan(workload, loss=rp.SumWithBoundedMax(weighting, 1e-6), budget=budget)
     assert np.max(workload.weights * near.variances) == pytest.approx(smallest.loss_value, rel=4e-6)
     # Of the plans with the smallest largest variance it is the best on average.
     counted = near.loss.table_weights(workload)
@@ -196,7 +196,9 @@ def test_at_its_ends_it_is_a_largest_variance_and_a_sum(workload, weighting):
 def test_the_bound_costs_less_the_wider_it_is():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 9, "b": 3, "c": 20}), 2)
     values = [
-        rp.plan(workload, loss=rp.BoundedAverage("equal", each), budget=rp.Budget(rho=1)).loss_value
+        rp.plan(
+            workload, loss=rp.SumWithBoundedMax("equal", each), budget=rp.Budget(rho=1)
+        ).loss_value
         for each in (1e-6, 0.01, 0.1, 1.0)
     ]
     assert all(wider <= value * (1 + 1e-6) for value, wider in pairwise(values))
@@ -206,7 +208,7 @@ def test_the_bound_costs_less_the_wider_it_is():
 
 def test_one_bounded_average_serves_all_budgets():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 9, "b": 3, "c": 20}), 2)
-    loss = rp.BoundedAverage("cells", 0.05)
+    loss = rp.SumWithBoundedMax("cells", 0.05)
     found = optimum(workload, loss=loss)
     for rho in ("0.001", "7"):
         plan = found.at(rp.Budget(rho=rho))
@@ -218,12 +220,12 @@ def test_one_bounded_average_serves_all_budgets():
 # ---- attributes asked in ranges, running totals and the like
 
 
-def with_musts(workload: rp.Workload, seed: int) -> rp.Workload:
+def with_required(workload: rp.Workload, seed: int) -> rp.Workload:
     rng = np.random.default_rng(seed)
     count = len(workload)
-    musts = rng.uniform(size=count) < 0.5
-    musts[rng.integers(count)] = True
-    return replace(workload, targets=10 ** rng.uniform(-1, 1, count), musts=musts)
+    required = rng.uniform(size=count) < 0.5
+    required[rng.integers(count)] = True
+    return replace(workload, targets=10 ** rng.uniform(-1, 1, count), required=required)
 
 
 @given(
@@ -234,10 +236,10 @@ def with_musts(workload: rp.Workload, seed: int) -> rp.Workload:
 )
 @settings(max_examples=8)
 def test_with_fixed_strategies_it_equals_the_optimum_over_all_cells(workload, loss, slack, seed):
-    workload = with_musts(workload, seed)
+    workload = with_required(workload, seed)
     strategies = any_strategies(workload, seed)
     closure = Closure.of(workload).measured_by(workload, strategies)
-    cost = reach(workload, musts_only=True, closure=closure).needed_cost * slack
+    cost = reach(workload, required_only=True, closure=closure).needed_cost * slack
     plan = optimum(workload, loss=loss, budget=budget_of(cost), strategies=strategies).at(
         budget_of(cost)
     )
@@ -282,16 +284,16 @@ def test_with_fixed_strategies_it_equals_the_optimum_over_all_cells(workload, lo
 def make_asked(seed: int = 0) -> rp.Workload:
     domain = rp.Domain.from_sizes({"a": 8, "b": 6, "c": 5, "d": 2})
     workload = rp.Workload.all_up_to(domain, 2).with_bases({"a": rp.Prefix(), "b": rp.Ranges()})
-    return with_musts(workload, seed)
+    return with_required(workload, seed)
 
 
 @pytest.mark.parametrize("loss", [AVERAGE, FACTOR], ids=["average", "factor"])
 def test_what_can_be_reached_is_planned_whatever_strategies_suit_the_loss(loss):
     """Strategies that are good on average may leave targets out of reach that others meet."""
     workload = make_asked()
-    needed = reach(workload, musts_only=True).needed_cost
+    needed = reach(workload, required_only=True).needed_cost
     plan = rp.plan(workload, loss=loss, budget=budget_of(needed * 1.0001))
-    assert np.all((plan.worst_standard_errors <= workload.targets)[workload.musts])
+    assert np.all((plan.worst_standard_errors <= workload.targets)[workload.required])
     assert rp.verify(plan).holds
     with pytest.raises(OutOfReachError) as refused:
         rp.plan(workload, loss=loss, budget=budget_of(needed * 0.8))
@@ -300,12 +302,12 @@ def test_what_can_be_reached_is_planned_whatever_strategies_suit_the_loss(loss):
 
 @pytest.mark.parametrize(
     "loss",
-    [AVERAGE, FACTOR, rp.BoundedAverage("equal", 0.05)],
+    [AVERAGE, FACTOR, rp.SumWithBoundedMax("equal", 0.05)],
     ids=["average", "factor", "bounded"],
 )
 def test_strategies_are_looked_for_again_with_the_prices_that_came_out(loss, monkeypatch):
     workload = make_asked(3)
-    budget = budget_of(reach(workload, musts_only=True).needed_cost * 1.2)
+    budget = budget_of(reach(workload, required_only=True).needed_cost * 1.2)
     plan = rp.plan(workload, loss=loss, budget=budget)
     monkeypatch.setattr(
         "rpexplore.planning.solving._improved",
@@ -318,11 +320,11 @@ def test_strategies_are_looked_for_again_with_the_prices_that_came_out(loss, mon
 
 
 def test_progress_goes_on_to_the_tolerance():
-    workload = with_musts(
+    workload = with_required(
         rp.Workload.all_up_to(rp.Domain.from_sizes({f"a{i}": i + 2 for i in range(5)}), 3), 0
     )
-    budget = budget_of(reach(workload, musts_only=True).needed_cost * 1.1)
-    for loss in (AVERAGE, FACTOR, rp.BoundedAverage()):
+    budget = budget_of(reach(workload, required_only=True).needed_cost * 1.1)
+    for loss in (AVERAGE, FACTOR, rp.SumWithBoundedMax()):
         gaps = []
         optimum(workload, loss=loss, budget=budget, note=gaps.append)
         assert gaps[-1] <= 1e-6

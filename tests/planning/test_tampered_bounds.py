@@ -50,8 +50,8 @@ def test_importance_beyond_numbers_proves_nothing(loss):
 
 def test_musts_without_weight_on_the_others_are_refused_without_a_crash():
     asked = TABLES.with_targets(dict.fromkeys([("a",), ("b", "c"), ("a", "b")], 9.0))
-    asked = asked.with_targets({(): rp.Target("5", must=True)})
-    plan = rp.plan(asked, loss=rp.MustsThenTargets(), budget=COST_1)
+    asked = asked.with_targets({(): rp.Target("5", required=True)})
+    plan = rp.plan(asked, loss=rp.MaxWithinTargets(), budget=COST_1)
 
     def change(content):
         for table in content["tables"]:
@@ -62,7 +62,7 @@ def test_musts_without_weight_on_the_others_are_refused_without_a_crash():
 
 
 def test_what_an_own_loss_proves_is_not_claimed_by_its_file():
-    loss = rp.ConvexLoss(lambda variances: cvxpy.norm(variances, 3), "norm3")
+    loss = rp.CustomLoss(lambda variances: cvxpy.norm(variances, 3), "norm3")
     plan = rp.plan(TABLES, loss=loss, budget=COST_1)
     assert rp.verify(plan).holds
     again = rp.Plan.parse(plan.text)
@@ -78,7 +78,7 @@ def test_a_loss_without_a_value_for_these_variances_is_refused():
         lambda v: 10 - cvxpy.sum(cvxpy.log(3 - v)),
         lambda v: cvxpy.sum(cvxpy.inv_pos(3 - v)),
     ):
-        loss = rp.ConvexLoss(expression, "barrier")
+        loss = rp.CustomLoss(expression, "barrier")
         with pytest.raises(rp.RpexploreError, match="There must be a value of the loss “barrier”"):
             rp.plan(tables, loss=loss, budget=rp.Budget(privacy_cost="0.5"))
 

@@ -27,14 +27,14 @@ CHANGES = st.one_of(
 def values(scenario):
     """The importance of each table and its target: standard error and whether it is a must."""
     workload = scenario.workload
-    pairs = zip(workload.targets.tolist(), workload.musts.tolist(), strict=True)
+    pairs = zip(workload.targets.tolist(), workload.required.tolist(), strict=True)
     targets = [None if error != error else (error, must) for error, must in pairs]
     pairs = zip(workload.weights.tolist(), targets, strict=True)
     return dict(zip(workload.tables, pairs, strict=True))
 
 
 def numbers(target):
-    return None if target is None else (target.standard_error, target.must)
+    return None if target is None else (target.standard_error, target.required)
 
 
 @given(st.lists(CHANGES, max_size=8))
@@ -136,5 +136,5 @@ def test_musts_of_a_plan_come_back_as_settings():
     scenario = scenario.with_settings([TableSetting((), target=8), TableSetting(("a1",), target=7)])
     again = WorkloadRequest.of(scenario.workload)
     assert again == scenario.request
-    few = rp.Workload.of(DOMAIN, TABLES, targets=[rp.Target(3, must=True), *[None] * 6])
+    few = rp.Workload.of(DOMAIN, TABLES, targets=[rp.Target(3, required=True), *[None] * 6])
     assert WorkloadRequest.of(few).settings == (TableSetting((), target="3 must"),)

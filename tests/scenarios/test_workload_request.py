@@ -168,7 +168,7 @@ def test_targets_reach_the_workload_as_standard_errors_and_musts():
     workload = scenario.workload
     margin = 50 / NormalDist().inv_cdf(0.975)
     assert workload.targets.tolist() == pytest.approx([3, 50, margin, margin, margin])
-    assert workload.musts.tolist() == [False, False, True, True, True]
+    assert workload.required.tolist() == [False, False, True, True, True]
     wanted, which = scenario.request.targets(workload)
     typed = [str(wanted[place]) for place in which.tolist()]
     assert typed == ["3", "5 % of 1000", *["±50 at 95 % must"] * 3]
@@ -179,7 +179,7 @@ def test_a_request_read_off_a_plan_has_its_musts():
     scenario = Scenario(DOMAIN).with_group(GroupSetting(("age",), target="±50 must"))
     request = WorkloadRequest.of(scenario.workload)
     again = request.workload(DOMAIN)
-    assert again.musts.tolist() == scenario.workload.musts.tolist()
+    assert again.required.tolist() == scenario.workload.required.tolist()
     assert np.array_equal(again.targets, scenario.workload.targets, equal_nan=True)
 
 

@@ -108,17 +108,17 @@ def workloads_with_musts(
     workload = draw(workloads(domains(max_size=max_size), with_targets=True))
     count = len(workload)
     powers_of_ten = draw(st.lists(st.floats(-powers, powers), min_size=count, max_size=count))
-    musts = np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count)))
-    musts[draw(st.integers(0, count - 1))] = True
+    required = np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count)))
+    required[draw(st.integers(0, count - 1))] = True
     if all_musts if all_musts is not None else draw(st.integers(0, 4)) == 0:
-        musts[:] = True
+        required[:] = True
     if all_musts is False:
         assume(count > 1)
-        musts[0] = not np.all(musts[1:])
-    return replace(workload, targets=10.0 ** np.array(powers_of_ten), musts=musts)
+        required[0] = not np.all(required[1:])
+    return replace(workload, targets=10.0 ** np.array(powers_of_ten), required=required)
 
 
 def needed_cost(workload: rp.Workload) -> float:
     """The smallest privacy cost at which the musts can be met, by CVXPY."""
     b, p = variance_matrix(workload)
-    return smallest_ratio(b, p, np.where(workload.musts, workload.targets**2, np.inf))
+    return smallest_ratio(b, p, np.where(workload.required, workload.targets**2, np.inf))

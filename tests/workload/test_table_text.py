@@ -194,5 +194,5 @@ def test_csv_targets_are_in_any_unit_and_may_be_musts():
     assert workload.tables[:3] == [("age",), ("sex",), ("region",)]
     margin = 50 / NormalDist().inv_cdf(0.975)
     assert workload.targets[:4].tolist() == pytest.approx([margin, 50, 1000, 1000])
-    assert workload.musts.tolist() == [False, True, True, False, False]
+    assert workload.required.tolist() == [False, True, True, False, False]
     assert math.isnan(workload.targets[4])

@@ -50,7 +50,7 @@ MARGIN_50 = Target(50, MARGIN)
 )
 def test_a_text_is_the_target_it_says(text, target, error, before, behind, must):
     parsed = parse_target(f"{before}{text.strip()}{behind}")
-    assert parsed == replace(target, must=must)
+    assert parsed == replace(target, required=must)
     assert parsed.standard_error == pytest.approx(error, rel=1e-13)
     assert parse_target(str(parsed)) == parsed
 
@@ -134,16 +134,16 @@ NUMBERS = st.one_of(
 )
 SHARES = st.sampled_from([80, 90, 95, 99, "99.9", 99.99])
 TARGETS = st.one_of(
-    st.builds(Target, NUMBERS, must=st.booleans()),
-    st.builds(Target, NUMBERS, st.just(MARGIN), SHARES, must=st.booleans()),
-    st.builds(Target, NUMBERS, st.just(CV), count=NUMBERS, must=st.booleans()),
+    st.builds(Target, NUMBERS, required=st.booleans()),
+    st.builds(Target, NUMBERS, st.just(MARGIN), SHARES, required=st.booleans()),
+    st.builds(Target, NUMBERS, st.just(CV), count=NUMBERS, required=st.booleans()),
 )
 
 
 @given(TARGETS)
 def test_what_is_shown_and_kept_can_be_read_again(target):
     assert parse_target(str(target)) == target
-    assert target_of(target.text) == replace(target, must=False)
+    assert target_of(target.text) == replace(target, required=False)
     # Files stay the same bytes, however often they are opened and saved.
     kept = json.dumps(target.to_json())
     again = target_of(json.loads(kept))

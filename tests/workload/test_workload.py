@@ -434,42 +434,44 @@ def test_ways_that_are_not_listed_are_refused(domain):
 
 
 def test_musts_are_sorted_along_and_united(domain):
-    workload = Workload.of(domain, [("age", "sex"), ("sex",)], targets=[5, 6], musts=[True, False])
-    assert workload.musts.tolist() == [False, True]
-    united = workload | Workload.of(domain, [()], targets=[Target(3, must=True)])
-    assert united.musts.tolist() == [True, False, True]
+    workload = Workload.of(
+        domain, [("age", "sex"), ("sex",)], targets=[5, 6], required=[True, False]
+    )
+    assert workload.required.tolist() == [False, True]
+    united = workload | Workload.of(domain, [()], targets=[Target(3, required=True)])
+    assert united.required.tolist() == [True, False, True]
     assert united.targets.tolist() == [3, 6, 5]
-    assert not Workload.all_up_to(domain, 1).musts.any()
-    assert united.with_bases({"age": Prefix()}).musts.tolist() == [True, False, True]
+    assert not Workload.all_up_to(domain, 1).required.any()
+    assert united.with_bases({"age": Prefix()}).required.tolist() == [True, False, True]
     with pytest.raises(ValueError, match="read-only"):
-        united.musts[0] = False
+        united.required[0] = False
 
 
 def test_targets_and_musts_are_changed(domain):
-    workload = Workload.of(domain, [(), ("age",)], targets=[Target(3, must=True), None])
-    assert workload.with_targets({(): 4}).musts.tolist() == [True, False]
-    assert workload.with_targets({(): Target(4)}).musts.tolist() == [False, False]
-    assert workload.with_targets({(): None}).musts.tolist() == [False, False]
+    workload = Workload.of(domain, [(), ("age",)], targets=[Target(3, required=True), None])
+    assert workload.with_targets({(): 4}).required.tolist() == [True, False]
+    assert workload.with_targets({(): Target(4)}).required.tolist() == [False, False]
+    assert workload.with_targets({(): None}).required.tolist() == [False, False]
     margin = workload.with_targets({("age",): parse_target("±50 must")})
-    assert margin.musts.tolist() == [True, True]
+    assert margin.required.tolist() == [True, True]
     assert margin.targets[1] == parse_target("±50").standard_error
-    assert workload.with_weights({(): 2}).musts.tolist() == [True, False]
-    assert margin.with_musts({(): False}).musts.tolist() == [False, True]
+    assert workload.with_weights({(): 2}).required.tolist() == [True, False]
+    assert margin.with_required({(): False}).required.tolist() == [False, True]
 
 
 @pytest.mark.parametrize(
     ("change", "told"),
     [
         (
-            lambda w: w.with_musts({("age",): True}),
+            lambda w: w.with_required({("age",): True}),
             r"table \(age\) must meet its target but has none",
         ),
-        (lambda w: w.with_musts({(): 1}), "must be true or false, got 1"),
-        (lambda w: w.with_musts({("age",): False, "age": False}), r"\(age\) is given two musts"),
-        (lambda w: replace(w, musts=np.array([True])), "2 times true or false"),
-        (lambda w: replace(w, musts=np.array([1, 0])), "2 times true or false, got int"),
-        (lambda w: Workload.of(w.domain, [()], musts=[True]), "but has none"),
-        (lambda w: Workload.of(w.domain, [()], targets=[3], musts=[True, True]), "2 musts"),
+        (lambda w: w.with_required({(): 1}), "must be true or false, got 1"),
+        (lambda w: w.with_required({("age",): False, "age": False}), r"\(age\) is given two musts"),
+        (lambda w: replace(w, required=np.array([True])), "2 times true or false"),
+        (lambda w: replace(w, required=np.array([1, 0])), "2 times true or false, got int"),
+        (lambda w: Workload.of(w.domain, [()], required=[True]), "but has none"),
+        (lambda w: Workload.of(w.domain, [()], targets=[3], required=[True, True]), "2 musts"),
     ],
 )
 def test_musts_that_cannot_be_are_refused(domain, change, told):

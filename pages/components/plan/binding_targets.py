@@ -9,7 +9,7 @@ from rpexplore.analysis import binding_targets as budget_reasons
 from rpexplore.analysis.binding_targets import aim_for_targets
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.losses.base import Loss
-from rpexplore.planning.losses.constrained import MustsFirst
+from rpexplore.planning.losses.constrained import WithinTargets
 from rpexplore.planning.minimum_budget import Reach
 from rpexplore.privacy.budget import Budget
 
@@ -22,12 +22,12 @@ def use(budget: Budget, loss: Loss) -> None:
 
 def can_be_met() -> bool:
     """Whether the musts, where they come first, can be met; the page says so where they cannot."""
-    if not isinstance(current().loss, MustsFirst):
+    if not isinstance(current().loss, WithinTargets):
         return True
-    found = targets_reach(musts_only=True)
+    found = targets_reach(required_only=True)
     if found is None:
         return False
-    told = _told(found, musts_only=True)
+    told = _told(found, required_only=True)
     if told is None or told.is_within:
         return told is not None
     st.error(
@@ -53,16 +53,16 @@ def why_this_budget() -> None:
                 "one."
             )
             return
-        musts_only = isinstance(aim, MustsFirst)
-        found = targets_reach(musts_only)
-        told = None if found is None else _told(found, musts_only)
+        required_only = isinstance(aim, WithinTargets)
+        found = targets_reach(required_only)
+        told = None if found is None else _told(found, required_only)
         if found is not None and told is not None:
             _panel(found, told, aim)
 
 
-def _told(found: Reach, musts_only: bool) -> budget_reasons.Reasons | None:
+def _told(found: Reach, required_only: bool) -> budget_reasons.Reasons | None:
     try:
-        return budget_reasons.reasons(found, current().budget, musts_only=musts_only)
+        return budget_reasons.reasons(found, current().budget, required_only=required_only)
     except RpexploreError as error:
         st.error(escaped(str(error)))
         return None

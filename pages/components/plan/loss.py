@@ -44,7 +44,7 @@ def aim_of(loss: Loss) -> str:
         return SUM
     if isinstance(loss, MaxVariance):
         return TARGET if loss.relative_to == "target" else LARGEST
-    if isinstance(loss, MustsThenAverage | MustsThenTargets):
+    if isinstance(loss, SumWithinTargets | MaxWithinTargets):
         return MUSTS
     return BOUNDED if isinstance(loss, BoundedAverage) else NORM
 
@@ -69,11 +69,11 @@ def aim(place: str) -> None:
     )
     if isinstance(loss, SumOfVariances):
         _weighting(loss.weighting, lambda weighting: take(SumOfVariances(weighting)))
-    elif isinstance(loss, MustsThenAverage | MustsThenTargets):
+    elif isinstance(loss, SumWithinTargets | MaxWithinTargets):
         _then(loss, take)
-    elif isinstance(loss, BoundedAverage):
+    elif isinstance(loss, SumWithBoundedMax):
         excess = loss.excess
-        _weighting(loss.weighting, lambda weighting: take(BoundedAverage(weighting, excess)))
+        _weighting(loss.weighting, lambda weighting: take(SumWithBoundedMax(weighting, excess)))
         _bound(loss, take)
     elif isinstance(loss, PNorm):
         _power(loss, take)
@@ -103,25 +103,25 @@ def _weighting(present: str, take: Any) -> None:
     )
 
 
-def _then(loss: MustsThenAverage | MustsThenTargets, take: Any) -> None:
+def _then(loss: SumWithinTargets | MaxWithinTargets, take: Any) -> None:
     def set_then() -> None:
         chosen = st.session_state["after musts"]
-        take(MustsThenAverage() if chosen == AVERAGE else MustsThenTargets())
+        take(SumWithinTargets() if chosen == AVERAGE else MaxWithinTargets())
 
     st.radio(
         "Once the musts are met",
         list(THEN),
         format_func=THEN.__getitem__,
-        key=bind("after musts", AVERAGE if isinstance(loss, MustsThenAverage) else TARGETS),
+        key=bind("after musts", AVERAGE if isinstance(loss, SumWithinTargets) else TARGETS),
         on_change=set_then,
     )
-    if isinstance(loss, MustsThenAverage):
-        _weighting(loss.weighting, lambda weighting: take(MustsThenAverage(weighting)))
+    if isinstance(loss, SumWithinTargets):
+        _weighting(loss.weighting, lambda weighting: take(SumWithinTargets(weighting)))
 
 
-def _bound(loss: BoundedAverage, take: Any) -> None:
+def _bound(loss: SumWithBoundedMax, take: Any) -> None:
     def set_bound() -> None:
-        take(BoundedAverage(loss.weighting, st.session_state["excess"] / 100))
+        take(SumWithBoundedMax(loss.weighting, st.session_state["excess"] / 100))
 
     st.number_input(
         "Largest standard error above the smallest possible, at most, in %",

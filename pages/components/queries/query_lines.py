@@ -48,7 +48,7 @@ def default_target() -> Target | None:
         target = parse_target(st.session_state.get("query target", USUAL_TARGET))
     except RpexploreError:
         return None
-    return None if target.must else target
+    return None if target.required else target
 
 
 def take_typed() -> None:

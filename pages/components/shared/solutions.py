@@ -56,9 +56,9 @@ class Optima:
             self.tasks[key] = Task(partial(self._solve, *key)).start()
         return self.tasks[key]
 
-    def reach(self, musts_only: bool, even_totals: bool) -> Task[Reach]:
+    def reach(self, required_only: bool, even_totals: bool) -> Task[Reach]:
         """The task that finds what the targets take, begun when first asked for."""
-        key = musts_only, even_totals and not self.workload.is_marginals
+        key = required_only, even_totals and not self.workload.is_marginals
         if key not in self.reaches:
             self.reaches[key] = Task(partial(self._reach, *key)).start()
         return self.reaches[key]
@@ -67,9 +67,9 @@ class Optima:
         """Solve anew when it is asked for again."""
         self.tasks.pop(self.key(loss, even_totals, budget), None)
 
-    def forget_reach(self, musts_only: bool, even_totals: bool) -> None:
+    def forget_reach(self, required_only: bool, even_totals: bool) -> None:
         """Find anew what the targets take when it is asked for again."""
-        self.reaches.pop((musts_only, even_totals and not self.workload.is_marginals), None)
+        self.reaches.pop((required_only, even_totals and not self.workload.is_marginals), None)
 
     def _make_room(self, key: Key) -> None:
         """Drop what was solved for the budgets of long ago, while a slider goes over many."""
@@ -100,11 +100,11 @@ class Optima:
             note_strategies=tell_search,
         )
 
-    def _reach(self, musts_only: bool, even_totals: bool, note: Note) -> Reach:
+    def _reach(self, required_only: bool, even_totals: bool, note: Note) -> Reach:
         tell_search, tell = self._telling(note)
         return reach(
             self.workload,
-            musts_only=musts_only,
+            required_only=required_only,
             closure=self._listed(note) if self.workload.is_marginals else None,
             even_totals=even_totals,
             note=tell,
@@ -166,13 +166,13 @@ def optimum(
     return task.result
 
 
-def targets_reach(musts_only: bool) -> Reach | None:
+def targets_reach(required_only: bool) -> Reach | None:
     """What it takes to meet the open scenario's targets, or those that must be met.
 
     None while it is being worked out, and where there is no answer (the page then says why).
     """
     optima = _optima_of(current().workload)
-    kept_under = musts_only, current().even_totals
+    kept_under = required_only, current().even_totals
     task = optima.reach(*kept_under)
     if not has_ended(task, f"reach {kept_under}", "Working out what the targets take"):
         return None

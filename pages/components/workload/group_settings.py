@@ -25,7 +25,7 @@ def set_group(containing: list[str]) -> None:
         unit, more = state["unit of many"], {}
         if name := {MARGIN: "confidence", CV: "count"}.get(unit):
             more[name] = state[f"{name} of many"]
-        return None if value is None else Target(value, unit, **more, must=must)
+        return None if value is None else Target(value, unit, **more, required=must)
 
     done = change(
         HERE,

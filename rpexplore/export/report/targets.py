@@ -35,7 +35,7 @@ def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
     why, holders = _why(plan, request)
     sentences = [
         found.words,
-        *([_MUSTS] if found.musts else []),
+        *([_MUSTS] if found.required else []),
         *([_OF_WORST_CELLS] if differ else []),
         # The plan with another aim is scaled to other budgets; with one of these it is another.
         *(_what_it_takes(plan, float(np.nanmax(ratios)) ** 2, found.targets) if scales else []),
@@ -50,7 +50,7 @@ def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
         "outcome": "met or short by",
         "ratio": "times the target",
     }
-    if not found.musts:
+    if not found.required:
         del words["must"]
     note = "A number by itself is a standard error σ."
     if len(frame) < found.targets:
@@ -64,10 +64,10 @@ def _why(plan: Plan, request: WorkloadRequest | None) -> tuple[str, list[Numbers
 
     For those that must be met, where the plan meets these first, else for all.
     """
-    musts_only = isinstance(plan.loss, MustsFirst)
-    found = reach(plan.workload, musts_only=musts_only, closure=plan.closure)
+    required_only = isinstance(plan.loss, WithinTargets)
+    found = reach(plan.workload, required_only=required_only, closure=plan.closure)
     try:
-        told = budget_reasons.reasons(found, plan.budget, musts_only=musts_only)
+        told = budget_reasons.reasons(found, plan.budget, required_only=required_only)
     except BudgetError as error:
         return str(error), []
     frame = budget_reasons.holders_of_budget(found, plan.budget, request, MOST_HOLDERS)

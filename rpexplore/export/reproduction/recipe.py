@@ -100,7 +100,7 @@ def _gives(request: WorkloadRequest, workload: Workload) -> bool:
         np.array_equal(made.members, workload.members)
         and np.array_equal(made.weights, workload.weights)
         and np.array_equal(made.targets, workload.targets, equal_nan=True)
-        and np.array_equal(made.musts, workload.musts)
+        and np.array_equal(made.required, workload.required)
         and made.bases == workload.bases
         and np.array_equal(made.basis_index, workload.basis_index)
     )

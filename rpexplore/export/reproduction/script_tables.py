@@ -54,7 +54,7 @@ def _tables(recipe: Recipe) -> list[str]:
 
 def _groups(request: WorkloadRequest) -> list[str]:
     """Importances and targets of all tables that have certain attributes."""
-    lines, with_musts = [], _has_musts(request)
+    lines, with_required = [], _has_required(request)
     for group in request.groups:
         rows = f"asked.containing({literal(group.containing)}).tolist()"
         lines.append(f"tables = [asked.tables[row] for row in {rows}]")
@@ -66,33 +66,33 @@ def _groups(request: WorkloadRequest) -> list[str]:
             product = f"{{table: {literal(group.factor)} * weights[table] for table in tables}}"
             lines += [rows, f"asked = asked.with_weights({product})"]
         if group.target is not None:
-            wanted = f"dict.fromkeys(tables, {_target(group.target, with_musts)})"
+            wanted = f"dict.fromkeys(tables, {_target(group.target, with_required)})"
             lines.append(f"asked = asked.with_targets({wanted})")
     return lines
 
 
 def _singles(recipe: Recipe) -> list[str]:
     """Importances and targets of single tables."""
-    weights, targets, with_musts = {}, {}, _has_musts(recipe.request)
+    weights, targets, with_required = {}, {}, _has_required(recipe.request)
     for each in recipe.settings:
         if each.weight is not None:
             weights[each.attributes] = repr(each.weight)
         if each.target is not None:
-            targets[each.attributes] = _target(each.target, with_musts)
+            targets[each.attributes] = _target(each.target, with_required)
     return [*_given("weights", weights), *_given("targets", targets)]
 
 
-def _has_musts(request: WorkloadRequest) -> bool:
+def _has_required(request: WorkloadRequest) -> bool:
     """Whether some target is a must."""
     listed = (*request.groups, *request.settings)
-    return any(each.target is not None and each.target.must for each in listed)
+    return any(each.target is not None and each.target.required for each in listed)
 
 
-def _target(target: Target, with_musts: bool) -> str:
+def _target(target: Target, with_required: bool) -> str:
     """The source of a target: a number for a standard error, or what was typed."""
     number = target.to_json()
     # A number leaves it as it was whether the target is a must.
-    if with_musts or isinstance(number, str):
+    if with_required or isinstance(number, str):
         return f"rp.parse_target({literal(str(target))})"
     return repr(number)
 

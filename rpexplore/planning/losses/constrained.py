@@ -19,7 +19,7 @@ from rpexplore.workload.workload import Workload
 _LEAST_EXCESS, _MOST_EXCESS = 1e-6, 1e6
 
 
-class MustsFirst:
+class WithinTargets:
     """The targets that must be met are; what is left of the budget serves the other tables.
 
     Where every table must meet its target there are no others, and all count as if they were.
@@ -34,20 +34,20 @@ class MustsFirst:
 
         Raises `WorkloadError` if no table has a must.
         """
-        if not np.any(workload.musts):
+        if not np.any(workload.required):
             raise WorkloadError(
                 "No target is marked must; mark those that have to be met, or choose another aim."
             )
         with np.errstate(over="ignore"):  # the planner refuses what is out of its range
-            return np.where(workload.musts, workload.targets**2, np.inf)
+            return np.where(workload.required, workload.targets**2, np.inf)
 
     def counted(self, workload: Workload) -> np.ndarray:
         """The tables that the loss counts: those without a must, bool[n_tables]."""
-        return ~workload.musts if not np.all(workload.musts) else workload.musts
+        return ~workload.required if not np.all(workload.required) else workload.required
 
 
 @dataclass(frozen=True)
-class MustsThenAverage(MustsFirst):
+class SumWithinTargets(WithinTargets):
     """The musts are met, and the other tables' weighted sum of variances is smallest.
 
     weighting: of the sum; as for `SumOfVariances`
@@ -68,7 +68,7 @@ class MustsThenAverage(MustsFirst):
     @property
     def aim(self) -> str:
         """What a plan with this loss is for."""
-        return f"{AIMS['musts']}, {WEIGHTINGS[self.weighting]}"
+        return f"{AIMS['required']}, {WEIGHTINGS[self.weighting]}"
 
     def table_weights(self, workload: Workload) -> np.ndarray:
         """Weight on each table's variance, float64[n_tables]; 0 for those with a must."""
@@ -87,7 +87,7 @@ class MustsThenAverage(MustsFirst):
 
 
 @dataclass(frozen=True)
-class MustsThenTargets(MustsFirst):
+class MaxWithinTargets(WithinTargets):
     """The musts are met, and the other tables' largest variance relative to its target is smallest.
 
     Each of the others needs a target, which is met in proportion: as in
@@ -130,7 +130,7 @@ class MustsThenTargets(MustsFirst):
 
 
 @dataclass(frozen=True)
-class BoundedAverage:
+class SumWithBoundedMax:
     """Weighted sum of variances, with the largest importance-weighted standard error bounded.
 
     weighting  of the sum; as for `SumOfVariances`
@@ -198,4 +198,4 @@ class BoundedAverage:
 def compares_with_targets(loss: Loss) -> bool:
     """Whether the tables that the loss counts need targets, and their importance has no effect."""
     relative_to = getattr(loss, "relative_to", "importance")  # not all losses are relative
-    return relative_to == "target" or isinstance(loss, MustsThenTargets)
+    return relative_to == "target" or isinstance(loss, MaxWithinTargets)

@@ -34,7 +34,7 @@ _REMEDY = (
 
 
 @dataclass(frozen=True)
-class ConvexLoss:
+class CustomLoss:
     """A convex, nondecreasing loss L(Var), from a CVXPY expression.
 
     expression: takes the mean cell variances of the tables as a CVXPY expression [n_tables] in the

@@ -12,9 +12,9 @@ _WEIGHTING, _RELATIVE_TO = "weighting", "relative_to"
 _KINDS: dict[str, tuple[Any, str, str]] = {
     "sum": (SumOfVariances, "", _WEIGHTING),
     "max": (MaxVariance, "", _RELATIVE_TO),
-    "musts": (MustsThenAverage, "", _WEIGHTING),
-    "musts-then-targets": (MustsThenTargets, "", ""),
-    "bounded": (BoundedAverage, "excess", _WEIGHTING),
+    "musts": (SumWithinTargets, "", _WEIGHTING),
+    "musts-then-targets": (MaxWithinTargets, "", ""),
+    "bounded": (SumWithBoundedMax, "excess", _WEIGHTING),
     "p-norm": (PNorm, "p", _RELATIVE_TO),
 }
 FORMS = ", ".join(f"{name}:NUMBER" if field else name for name, (_, field, _) in _KINDS.items())

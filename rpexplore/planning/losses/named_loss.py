@@ -10,8 +10,8 @@ from rpexplore.workload.workload import Workload
 
 
 @dataclass(frozen=True)
-class NamedLoss:
-    """An own loss (`ConvexLoss`) of which only the name is known. Nothing can be planned with it.
+class UnavailableLoss:
+    """An own loss (`CustomLoss`) of which only the name is known. Nothing can be planned with it.
 
     Its plan can be verified as far as privacy and accuracy go, and released.
     """
@@ -46,5 +46,5 @@ class NamedLoss:
     def _unknown(self) -> PlanError:
         return PlanError(
             f"A plan file holds the name of the loss “{self.name}”, and not what it is; give the "
-            "ConvexLoss of the script that made the plan."
+            "CustomLoss of the script that made the plan."
         )

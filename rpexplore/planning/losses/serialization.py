@@ -13,9 +13,9 @@ from rpexplore.planning.losses.p_norm import PNorm
 _LOSS_KINDS: dict[str, Any] = {
     "sum_of_variances": SumOfVariances,
     "max_variance": MaxVariance,
-    "musts_then_average": MustsThenAverage,
-    "musts_then_targets": MustsThenTargets,
-    "bounded_average": BoundedAverage,
+    "musts_then_average": SumWithinTargets,
+    "musts_then_targets": MaxWithinTargets,
+    "bounded_average": SumWithBoundedMax,
     "p_norm": PNorm,
     "own": (ConvexLoss, NamedLoss),
 }
@@ -24,7 +24,7 @@ _LOSS_KINDS: dict[str, Any] = {
 def loss_to_json(loss: Loss) -> dict[str, Any]:
     """A loss as plain values, for files. Of an own one only the name: it is a piece of program."""
     kind = next(kind for kind, of_kind in _LOSS_KINDS.items() if isinstance(loss, of_kind))
-    if isinstance(loss, ConvexLoss | NamedLoss):
+    if isinstance(loss, CustomLoss | UnavailableLoss):
         return {"kind": kind, "name": loss.name}
     options: Any = loss  # a dataclass, as all in the table are
     return {"kind": kind, **asdict(options)}
@@ -37,4 +37,8 @@ def loss_from_json(content: Any) -> Loss:
     if kind not in _LOSS_KINDS:
         raise PlanError(f"the loss must be one of {', '.join(_LOSS_KINDS)}, got {kind!r}.")
     of_kind = _LOSS_KINDS[kind]
-    return NamedLoss(**options) if of_kind == (ConvexLoss, NamedLoss) else of_kind(**options)
+    return (
+        UnavailableLoss(**options)
+        if of_kind == (CustomLoss, UnavailableLoss)
+        else of_kind(**options)
+    )

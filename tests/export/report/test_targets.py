@@ -92,9 +92,9 @@ def test_a_report_on_a_scenario_has_its_targets_as_typed():
 def test_why_the_budget_is_as_large_as_it_is():
     domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
     wanted = rp.Workload.all_up_to(domain, 2).with_targets(
-        {("age", "sex"): rp.Target("3", must=True), ("region",): 500}
+        {("age", "sex"): rp.Target("3", required=True), ("region",): 500}
     )
-    plan = rp.plan(wanted, loss=rp.MustsThenAverage(), budget=rp.Budget(rho="0.1"))
+    plan = rp.plan(wanted, loss=rp.SumWithinTargets(), budget=rp.Budget(rho="0.1"))
     section = targets(plan)
     told = " ".join(section.sentences)
     assert "The target that must be met takes ρ = 0.055556" in told

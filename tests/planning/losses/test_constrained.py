@@ -13,9 +13,9 @@ from rpexplore.planning.losses.base import AIMS, WEIGHTINGS, weighting_in_words
 from tests.support.capped_optimum import workloads_with_musts
 
 LOSSES = [
-    *(rp.MustsThenAverage(weighting) for weighting in WEIGHTINGS),
-    rp.MustsThenTargets(),
-    *(rp.BoundedAverage(weighting, 0.25) for weighting in WEIGHTINGS),
+    *(rp.SumWithinTargets(weighting) for weighting in WEIGHTINGS),
+    rp.MaxWithinTargets(),
+    *(rp.SumWithBoundedMax(weighting, 0.25) for weighting in WEIGHTINGS),
 ]
 
 
@@ -27,53 +27,53 @@ def workload():
         [(), "a", ("a", "b")],
         weights=[1, 2, 3],
         targets=[1, 2, 10],
-        musts=[False, True, False],
+        required=[False, True, False],
     )
 
 
 @pytest.mark.parametrize(
     ("loss", "weights"),
     [
-        (rp.MustsThenAverage(), [1, 0, 3]),
-        (rp.MustsThenAverage("cells"), [1, 0, 108]),
-        (rp.MustsThenAverage("sqrt"), [1, 0, 18]),
-        (rp.MustsThenTargets(), [1, 0, 0.01]),
-        (rp.BoundedAverage(), [1, 2, 3]),
-        (rp.BoundedAverage("cells"), [1, 8, 108]),
+        (rp.SumWithinTargets(), [1, 0, 3]),
+        (rp.SumWithinTargets("cells"), [1, 0, 108]),
+        (rp.SumWithinTargets("sqrt"), [1, 0, 18]),
+        (rp.MaxWithinTargets(), [1, 0, 0.01]),
+        (rp.SumWithBoundedMax(), [1, 2, 3]),
+        (rp.SumWithBoundedMax("cells"), [1, 8, 108]),
     ],
 )
 def test_what_counts_and_how_much(workload, loss, weights):
     np.testing.assert_allclose(loss.table_weights(workload), weights, rtol=1e-15)
     variances = np.array([5.0, 7.0, 0.5])
     terms = np.array(weights) * variances
-    expected = terms.max() if loss == rp.MustsThenTargets() else terms.sum()
+    expected = terms.max() if loss == rp.MaxWithinTargets() else terms.sum()
     assert loss.value(variances, workload) == pytest.approx(expected, rel=1e-15)
 
 
 @pytest.mark.parametrize(
     ("loss", "weights"),
     [
-        (rp.MustsThenAverage(), [1, 2, 3]),
-        (rp.MustsThenTargets(), [1, 0.25, 0.01]),
+        (rp.SumWithinTargets(), [1, 2, 3]),
+        (rp.MaxWithinTargets(), [1, 0.25, 0.01]),
     ],
 )
 def test_where_every_target_must_be_met_all_count(workload, loss, weights):
-    everything = replace(workload, musts=np.ones(3, dtype=bool))
+    everything = replace(workload, required=np.ones(3, dtype=bool))
     np.testing.assert_allclose(loss.table_weights(everything), weights, rtol=1e-15)
     np.testing.assert_allclose(loss.caps(everything), [1, 4, 100])
 
 
 def test_what_is_allowed(workload):
-    for loss in (rp.MustsThenAverage(), rp.MustsThenTargets()):
+    for loss in (rp.SumWithinTargets(), rp.MaxWithinTargets()):
         np.testing.assert_array_equal(loss.caps(workload), [np.inf, 4, np.inf])
-    loss = rp.BoundedAverage(excess=0.5)
+    loss = rp.SumWithBoundedMax(excess=0.5)
     assert loss.limit(8.0) == pytest.approx(8 * 1.5**2)
     np.testing.assert_allclose(loss.caps(workload, 18.0), [18, 9, 6])
 
 
 def test_there_must_be_musts(workload):
-    none = replace(workload, musts=np.zeros(3, dtype=bool))
-    for loss in (rp.MustsThenAverage(), rp.MustsThenTargets()):
+    none = replace(workload, required=np.zeros(3, dtype=bool))
+    for loss in (rp.SumWithinTargets(), rp.MaxWithinTargets()):
         with pytest.raises(WorkloadError, match=r"No target is marked must; mark those"):
             loss.caps(none)
         with pytest.raises(WorkloadError, match="No target is marked must"):
@@ -83,24 +83,24 @@ def test_there_must_be_musts(workload):
 def test_a_missing_target_is_named(workload):
     without = workload.with_targets({("a", "b"): None})
     with pytest.raises(WorkloadError, match=r"\(a, b\) has no target; give every"):
-        rp.MustsThenTargets().table_weights(without)
+        rp.MaxWithinTargets().table_weights(without)
     # The average of the others needs none.
-    np.testing.assert_array_equal(rp.MustsThenAverage().table_weights(without), [1, 0, 3])
+    np.testing.assert_array_equal(rp.SumWithinTargets().table_weights(without), [1, 0, 3])
 
 
 @pytest.mark.parametrize("excess", [0, 9e-7, 1.1e6, -1, np.inf, np.nan])
 def test_an_excess_out_of_range_is_refused(excess):
     with pytest.raises(WorkloadError, match=r"excess must be from 1e-06 to 1e\+06 .*MaxVariance"):
-        rp.BoundedAverage(excess=excess)
+        rp.SumWithBoundedMax(excess=excess)
 
 
 @pytest.mark.parametrize("excess", [True, "0.1", None])
 def test_an_excess_that_is_no_number_is_refused(excess):
     with pytest.raises(WorkloadError, match="excess must be a number, got"):
-        rp.BoundedAverage(excess=excess)
+        rp.SumWithBoundedMax(excess=excess)
 
 
-@pytest.mark.parametrize("of_kind", [rp.MustsThenAverage, rp.BoundedAverage])
+@pytest.mark.parametrize("of_kind", [rp.SumWithinTargets, rp.SumWithBoundedMax])
 def test_unknown_weightings_are_named(of_kind):
     with pytest.raises(WorkloadError, match=r"one of equal, cells, sqrt, got 'cell'"):
         of_kind("cell")
@@ -112,10 +112,10 @@ def test_descriptions_and_aims_tell_them_apart():
     assert len(aims) == len(LOSSES) + len(WEIGHTINGS)
     assert all(any(aim.startswith(words) for words in AIMS.values()) for aim in aims)
     for loss in LOSSES:
-        if not isinstance(loss, rp.MustsThenTargets):
+        if not isinstance(loss, rp.MaxWithinTargets):
             assert WEIGHTINGS[loss.weighting] in loss.aim
             assert weighting_in_words(loss.weighting) in loss.description
-    assert "25 %" in rp.BoundedAverage("equal", 0.25).description
+    assert "25 %" in rp.SumWithBoundedMax("equal", 0.25).description
 
 
 @given(workloads_with_musts(powers=2.0), st.sampled_from(LOSSES), st.integers(0, 2**32))
@@ -123,10 +123,10 @@ def test_the_minorant_is_below_the_loss_wherever_the_limits_are_kept(workload, l
     rng = np.random.default_rng(seed)
     weights = loss.table_weights(workload)
     limit = 3.0
-    bounded = isinstance(loss, rp.BoundedAverage)
+    bounded = isinstance(loss, rp.SumWithBoundedMax)
     caps = loss.caps(workload, limit) if bounded else loss.caps(workload)
     prices = rng.uniform(0, 2, len(workload)) / np.where(np.isfinite(caps), caps, np.inf)
-    if isinstance(loss, rp.MustsThenTargets):
+    if isinstance(loss, rp.MaxWithinTargets):
         shares = rng.uniform(0.1, 1, len(workload))
         dual = np.where(weights > 0, shares * weights, prices)
     else:
@@ -134,7 +134,7 @@ def test_the_minorant_is_below_the_loss_wherever_the_limits_are_kept(workload, l
     factor, offset = (
         loss.minorant_within(limit, dual, workload) if bounded else loss.minorant(dual, workload)
     )
-    if isinstance(loss, rp.MustsThenTargets) and np.all(workload.musts):
+    if isinstance(loss, rp.MaxWithinTargets) and np.all(workload.required):
         assert offset == 0
     within = np.where(np.isfinite(caps), caps, 1.0)
     for _ in range(5):
@@ -143,7 +143,7 @@ def test_the_minorant_is_below_the_loss_wherever_the_limits_are_kept(workload, l
         bound = factor * (dual @ variances) - offset
         assert bound <= value * (1 + 1e-12) + 1e-12 * (factor * (dual @ variances))
     # It is the loss itself where the caps are just kept and, of a maximum, all ratios are equal.
-    if bounded or isinstance(loss, rp.MustsThenAverage):
+    if bounded or isinstance(loss, rp.SumWithinTargets):
         at = within
     else:
         at = np.where(weights > 0, 1 / np.where(weights > 0, weights, 1), within)
@@ -152,7 +152,7 @@ def test_the_minorant_is_below_the_loss_wherever_the_limits_are_kept(workload, l
 
 
 def test_without_its_limit_a_bounded_average_is_bounded_as_a_sum(workload):
-    loss = rp.BoundedAverage("cells")
+    loss = rp.SumWithBoundedMax("cells")
     dual = np.array([2.0, 8.0, 300.0])
     factor, offset = loss.minorant(dual, workload)
     assert offset == 0
@@ -162,9 +162,9 @@ def test_without_its_limit_a_bounded_average_is_bounded_as_a_sum(workload):
 @pytest.mark.parametrize(
     ("loss", "homogeneous", "worst"),
     [
-        (rp.MustsThenAverage(), False, False),
-        (rp.MustsThenTargets(), False, True),
-        (rp.BoundedAverage(), True, False),
+        (rp.SumWithinTargets(), False, False),
+        (rp.MaxWithinTargets(), False, True),
+        (rp.SumWithBoundedMax(), True, False),
     ],
 )
 def test_what_the_planner_needs_to_know(loss, homogeneous, worst):

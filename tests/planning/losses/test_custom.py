@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.planning.losses.custom import ConvexLoss
+from rpexplore.planning.losses.custom import CustomLoss
 from rpexplore.planning.losses.p_norm import PNorm
 
 TARGETS = np.array([1.0, 2.0, 0.5, 3.0])
@@ -36,7 +36,7 @@ def workload():
 
 @pytest.mark.parametrize("name", GOOD)
 def test_convex_nondecreasing_expressions_are_taken(workload, name):
-    loss = ConvexLoss(GOOD[name], name)
+    loss = CustomLoss(GOOD[name], name)
     np.testing.assert_array_equal(loss.table_weights(workload), np.ones(4))
     variances = np.array([2.0, 1.0, 4.0, 3.0])
     assert loss.value(variances, workload) == pytest.approx(
@@ -59,7 +59,7 @@ def test_convex_nondecreasing_expressions_are_taken(workload, name):
 )
 def test_others_are_refused_with_a_remedy(workload, expression):
     with pytest.raises(WorkloadError, match=r"“mine” must be convex and never fall.*cvxpy\.pos"):
-        ConvexLoss(expression, "mine").table_weights(workload)
+        CustomLoss(expression, "mine").table_weights(workload)
 
 
 @pytest.mark.parametrize(
@@ -75,19 +75,19 @@ def test_others_are_refused_with_a_remedy(workload, expression):
 )
 def test_unusable_values_are_refused(workload, expression, told):
     with pytest.raises(WorkloadError, match=told):
-        ConvexLoss(expression, "mine").table_weights(workload)
+        CustomLoss(expression, "mine").table_weights(workload)
 
 
 def test_it_needs_a_function_and_a_name():
     with pytest.raises(WorkloadError, match=r"must be a function .* got 'cp\.max'"):
-        ConvexLoss("cp.max", "mine")  # pyright: ignore[reportArgumentType]
+        CustomLoss("cp.max", "mine")  # pyright: ignore[reportArgumentType]
     for name in ("", "  ", None):
         with pytest.raises(WorkloadError, match="needs a name"):
-            ConvexLoss(cp.max, name)  # pyright: ignore[reportArgumentType]
+            CustomLoss(cp.max, name)  # pyright: ignore[reportArgumentType]
 
 
 def test_its_name_is_in_its_words():
-    loss = ConvexLoss(cp.max, "worst case")
+    loss = CustomLoss(cp.max, "worst case")
     assert "worst case" in loss.description
     assert "worst case" in loss.aim
 
@@ -99,7 +99,7 @@ fours = st.lists(numbers, min_size=4, max_size=4).map(np.array)
 @given(st.sampled_from(sorted(GOOD)), fours, st.lists(fours, min_size=5, max_size=5))
 @settings(deadline=None, max_examples=14)
 def test_minorants_hold_at_any_variances(workload, name, dual, others):
-    loss = ConvexLoss(GOOD[name], name)
+    loss = CustomLoss(GOOD[name], name)
     factor, offset = loss.minorant(dual, workload)
     for variances in (*others, np.zeros(4), 1e-9 * others[0], 1 / dual, 0.25 / dual):
         weighted = factor * np.sum(dual * variances)
@@ -114,7 +114,7 @@ SMOOTH = ["sum", "weighted", "norm", "squares", "power", "excess", "exponential"
 @settings(deadline=None, max_examples=21)
 def test_gradients_touch_the_loss_without_asking_a_solver(workload, name, points):
     """The gradient is that of finite differences, and the bound it makes is exact where it is."""
-    loss, (near, *others) = ConvexLoss(GOOD[name], name), points
+    loss, (near, *others) = CustomLoss(GOOD[name], name), points
     gradient = loss.gradient(near)
     assert gradient is not None
     if name != "excess" or np.all(np.abs(near - TARGETS) > 1e-3):
@@ -141,13 +141,13 @@ def test_gradients_touch_the_loss_without_asking_a_solver(workload, name, points
 @settings(deadline=None, max_examples=10)
 def test_minorants_are_those_of_closed_forms(workload, p, dual):
     known, _ = PNorm(p).minorant(dual, workload)
-    factor, offset = ConvexLoss(lambda V: cp.norm(V, p), "norm").minorant(dual, workload)
+    factor, offset = CustomLoss(lambda V: cp.norm(V, p), "norm").minorant(dual, workload)
     assert factor - offset == pytest.approx(known, rel=1e-6)
     assert factor - offset < known * (1 + 1e-9), "the allowance is taken off, not put on"
 
 
 def test_minorants_do_not_depend_on_where_they_are_looked_for(workload):
-    loss = ConvexLoss(GOOD["excess"], "excess")
+    loss = CustomLoss(GOOD["excess"], "excess")
     dual = np.array([1.0, 0.1, 0.0, 3.0])
     found = [
         np.subtract(*loss.minorant(dual, workload, near=near))
@@ -161,11 +161,11 @@ def test_a_bound_that_the_solver_cannot_find_is_an_error(workload, monkeypatch):
         "rpexplore.planning.losses.custom.smallest_value", lambda problem, within: None
     )
     with pytest.raises(PlanError, match="could not bound the loss “mine” from below"):
-        ConvexLoss(cp.max, "mine").minorant(np.ones(4), workload)
+        CustomLoss(cp.max, "mine").minorant(np.ones(4), workload)
 
 
 def test_tables_that_are_left_out_are_found():
-    three = ConvexLoss(lambda V: cp.max(V[:3]) + cp.max(V[4:]), "mine")
+    three = CustomLoss(lambda V: cp.max(V[:3]) + cp.max(V[4:]), "mine")
     variances = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
     assert three.left_out(variances, np.arange(5)) == 3
     assert three.left_out(variances, np.array([0, 1, 2, 4])) is None
@@ -173,11 +173,11 @@ def test_tables_that_are_left_out_are_found():
 
 def test_swaps_are_tried_within_classes():
     variances = np.ones(6)
-    weighted = ConvexLoss(lambda V: np.array([1, 2, 1, 2, 1, 2]) @ V, "weighted")
+    weighted = CustomLoss(lambda V: np.array([1, 2, 1, 2, 1, 2]) @ V, "weighted")
     assert weighted.is_same_when_swapped(variances, np.array([0, 1, 0, 1, 0, 1]))
     assert not weighted.is_same_when_swapped(variances, np.array([0, 0, 1, 1, 2, 2]))
     assert not weighted.is_same_when_swapped(variances, np.zeros(6, dtype=int))
-    assert ConvexLoss(cp.max, "largest").is_same_when_swapped(variances, np.zeros(6, dtype=int))
-    ends = ConvexLoss(lambda V: cp.norm(V[:2]) + cp.max(V[2:]), "ends")
+    assert CustomLoss(cp.max, "largest").is_same_when_swapped(variances, np.zeros(6, dtype=int))
+    ends = CustomLoss(lambda V: cp.norm(V[:2]) + cp.max(V[2:]), "ends")
     assert ends.is_same_when_swapped(variances, np.array([0, 0, 1, 1, 1, 1]))
     assert not ends.is_same_when_swapped(variances, np.array([1, 0, 0, 1, 1, 1]))

@@ -5,15 +5,15 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.loss_text import loss_from_text, options_of_loss
-from rpexplore.planning.losses.named_loss import NamedLoss
+from rpexplore.planning.losses.named_loss import UnavailableLoss
 
 LOSSES = [
     rp.SumOfVariances("sqrt"),
     rp.MaxVariance(),
     rp.MaxVariance("target"),
-    rp.MustsThenAverage("cells"),
-    rp.MustsThenTargets(),
-    rp.BoundedAverage("equal", 0.25),
+    rp.SumWithinTargets("cells"),
+    rp.MaxWithinTargets(),
+    rp.SumWithBoundedMax("equal", 0.25),
     rp.PNorm(3.5, "target"),
 ]
 
@@ -26,7 +26,7 @@ def test_what_is_written_is_read_back(loss):
 
 
 def test_a_number_left_out_has_its_usual_value():
-    assert loss_from_text(" bounded ") == rp.BoundedAverage()
+    assert loss_from_text(" bounded ") == rp.SumWithBoundedMax()
     assert loss_from_text("p-norm") == rp.PNorm()
 
 
@@ -49,4 +49,4 @@ def test_what_cannot_be_read_is_refused(text, options, said):
 
 def test_an_own_loss_is_not_written():
     with pytest.raises(PlanError, match="known to the script that made it alone"):
-        options_of_loss(NamedLoss("mine"))
+        options_of_loss(UnavailableLoss("mine"))

@@ -8,7 +8,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from rpexplore.planning.losses.named_loss import NamedLoss
+from rpexplore.planning.losses.named_loss import UnavailableLoss
 from rpexplore.planning.planner import optimum
 from rpexplore.releases.table_release import release
 
@@ -17,12 +17,12 @@ from rpexplore.releases.table_release import release
 def made():
     domain = rp.Domain.from_sizes({"a": 3, "b": 2})
     workload = rp.Workload.all_up_to(domain, 2)
-    loss = rp.ConvexLoss(lambda variances: cvxpy.norm(variances, 3), "3-norm")
+    loss = rp.CustomLoss(lambda variances: cvxpy.norm(variances, 3), "3-norm")
     return rp.plan(workload, loss=loss, budget=rp.Budget(rho=0.5))
 
 
 def test_its_words():
-    loss = NamedLoss("my own")
+    loss = UnavailableLoss("my own")
     assert loss.description == "the loss “my own”"
     assert "my own" in loss.aim
 
@@ -30,12 +30,12 @@ def test_its_words():
 @pytest.mark.parametrize("name", ["", " \n", None, 3])
 def test_it_has_a_name(name):
     with pytest.raises(PlanError, match="must be named by a text, got"):
-        NamedLoss(name)
+        UnavailableLoss(name)
 
 
 def test_nothing_can_be_computed_or_planned_with_it(made):
-    loss, workload = NamedLoss("my own"), made.workload
-    message = r"holds the name of the loss “my own”, .*give the ConvexLoss of the script"
+    loss, workload = UnavailableLoss("my own"), made.workload
+    message = r"holds the name of the loss “my own”, .*give the CustomLoss of the script"
     variances = np.ones(len(workload))
     for call in (
         lambda: loss.table_weights(workload),
@@ -51,7 +51,7 @@ def test_nothing_can_be_computed_or_planned_with_it(made):
 def test_a_plan_is_saved_read_and_verified_by_the_name_alone(made, tmp_path):
     made.save(tmp_path / "plan.json")
     again = rp.Plan.load(tmp_path / "plan.json")
-    assert again.loss == NamedLoss("3-norm")
+    assert again.loss == UnavailableLoss("3-norm")
     assert again.text == made.text
     assert again.sha256 == made.sha256
     for plan in (made, again):

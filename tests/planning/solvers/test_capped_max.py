@@ -26,8 +26,8 @@ SLACKS = st.sampled_from([1.001, 1.01, 1.1, 2.0, 10.0, 1000.0])
 
 def problem(workload):
     """(the musts' caps, 1/target² of the others)."""
-    caps = np.where(workload.musts, workload.targets**2, np.inf)
-    return caps, np.where(workload.musts, 0.0, workload.targets**-2)
+    caps = np.where(workload.required, workload.targets**2, np.inf)
+    return caps, np.where(workload.required, 0.0, workload.targets**-2)
 
 
 def solved(workload, slack, **options):
@@ -49,9 +49,9 @@ def check(found, workload, cost, gap=1e-6):
     variances = b @ found.sigma_squared
     assert np.all(variances <= caps * (1 - CAP_ROUNDING / 2))
     assert np.sum(p / found.sigma_squared) <= cost * (1 + 1e-12)
-    others = ~workload.musts
+    others = ~workload.required
     assert np.sum(found.dual_weights[others] / weights[others]) == pytest.approx(1, rel=1e-9)
-    held = np.sum((found.dual_weights * np.where(others, 0, caps))[workload.musts])
+    held = np.sum((found.dual_weights * np.where(others, 0, caps))[workload.required])
     proven = bound_of(b, p, cost, found.dual_weights) - held
     assert found.lower_bound <= proven + 1e-12 * (held + proven)
     value = np.max(weights * variances)
@@ -99,7 +99,7 @@ def test_it_is_as_good_as_asked_for(tolerance):
         workload.members,
         workload.weights,
         rng.uniform(1, 5, len(workload)),
-        musts=rng.uniform(size=len(workload)) < 0.4,
+        required=rng.uniform(size=len(workload)) < 0.4,
     )
     found, cost = solved(workload, 1.1, tolerance=tolerance)
     check(found, workload, cost, gap=tolerance)
@@ -110,7 +110,7 @@ def test_caps_that_are_not_in_the_way_change_nothing():
         rp.Domain.from_sizes({"a": 4, "b": 7}),
         ["a", "b", ("a", "b")],
         targets=[1, 2, 1e9],
-        musts=[False, False, True],
+        required=[False, False, True],
     )
     cells = Cells(workload, Closure.of(workload))
     caps, weights = problem(workload)
@@ -129,10 +129,10 @@ def test_where_cells_differ_the_least_accurate_one_counts(seed, slack):
     tables, b = all_cells(cells)
     rng = np.random.default_rng(seed)
     count, p = len(cells.workload), cells.closure.privacy_cost_factor
-    musts = rng.uniform(size=count) < 0.6
-    musts[:2] = True, False
+    required = rng.uniform(size=count) < 0.6
+    required[:2] = True, False
     targets = rng.uniform(0.5, 5, count)
-    caps, weights = np.where(musts, targets, np.inf), np.where(musts, 0, 1 / targets)
+    caps, weights = np.where(required, targets, np.inf), np.where(required, 0, 1 / targets)
     cost = smallest_ratio(b, p, caps[tables]) * slack
     inside = within(cells, caps, cost)
     found = minimise_factor(cells, inside, table_weights=weights, caps=caps, privacy_cost=cost)
@@ -159,7 +159,7 @@ def test_where_cells_differ_the_least_accurate_one_counts(seed, slack):
     v = cells.map(at, found.cells.rows).residual_weights(
         found.cells.prices / of_tables[at] * found.dual_weights[at]
     )
-    held = np.sum(found.dual_weights[musts] * caps[musts])
+    held = np.sum(found.dual_weights[required] * caps[required])
     assert np.sum(np.sqrt(v * p)) ** 2 / cost - held == pytest.approx(found.lower_bound, rel=1e-7)
 
 
@@ -171,7 +171,7 @@ def test_progress_is_told_and_may_end_the_search():
         rp.Domain.from_sizes({"a": 4, "b": 7, "c": 3}),
         ["a", "b", ("a", "b"), ("b", "c")],
         targets=[1, 2, 3, 4],
-        musts=[False, False, True, True],
+        required=[False, False, True, True],
     )
     gaps = []
     solved(workload, 1.1, note=gaps.append)

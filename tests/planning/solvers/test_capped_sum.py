@@ -34,7 +34,7 @@ def solved(workload, slack, weights=None, **options):
 def solved_from(workload, slack, weights=None, **options):
     """With the plan inside the caps that it was found from."""
     cells = Cells(workload, Closure.of(workload))
-    caps = np.where(workload.musts, workload.targets**2, np.inf)
+    caps = np.where(workload.required, workload.targets**2, np.inf)
     weights = workload.weights if weights is None else weights
     cost = within(cells, caps, 1.0, 1e-12).largest * slack
     inside = within(cells, caps, cost)
@@ -85,7 +85,7 @@ def test_it_equals_the_convex_optimum(workload, slack):
 @settings(max_examples=21)
 def test_caps_of_very_different_size_are_kept(workload, slack, counted):
     """Whether tables with a cap count in the sum or not."""
-    weights = workload.weights if counted else np.where(workload.musts, 0.0, workload.weights)
+    weights = workload.weights if counted else np.where(workload.required, 0.0, workload.weights)
     if not np.any(weights):
         return
     found, caps, weights, cost = solved(workload, slack, weights)
@@ -119,7 +119,7 @@ def test_no_plan_within_the_caps_is_better(workload, slack, seed):
 @settings(max_examples=14)
 def test_how_far_inside_caps_a_plan_can_be(workload):
     cells = Cells(workload, Closure.of(workload))
-    caps = np.where(workload.musts, workload.targets**2, np.inf)
+    caps = np.where(workload.required, workload.targets**2, np.inf)
     found = within(cells, caps, 1.0)
     b, p = variance_matrix(workload)
     smallest = smallest_ratio(b, p, caps)
@@ -127,7 +127,7 @@ def test_how_far_inside_caps_a_plan_can_be(workload):
     assert found.largest == pytest.approx(smallest, rel=1e-6)
     assert found.largest == pytest.approx(np.max(b @ found.sigma_squared / caps), rel=1e-12)
     assert np.sum(p / found.sigma_squared) == pytest.approx(1, rel=1e-9)
-    assert np.all(found.prices[~workload.musts] == 0)
+    assert np.all(found.prices[~workload.required] == 0)
     assert np.sum(found.prices) == pytest.approx(1)
 
 
@@ -146,7 +146,7 @@ def test_it_takes_the_trouble_to_tell_whether_there_is_room():
 @settings(max_examples=10)
 def test_a_plan_with_room_measures_everything_in_earnest(workload, slack):
     closure = Closure.of(workload)
-    caps = np.where(workload.musts, workload.targets**2, np.inf)
+    caps = np.where(workload.required, workload.targets**2, np.inf)
     cost = within(Cells(workload, closure), caps, 1.0).largest * slack
     inside = within(Cells(workload, closure), caps, cost)
     room = with_room(closure, inside, workload.weights, cost)
@@ -164,8 +164,8 @@ def test_the_total_alone_and_attributes_of_a_single_value(sizes, slack):
     domain = rp.Domain.from_sizes(sizes)
     workload = rp.Workload.all_up_to(domain, len(sizes))
     targets = np.linspace(1, 2, len(workload))
-    musts = np.arange(len(workload)) == 0
-    workload = rp.Workload(domain, workload.members, workload.weights, targets, musts=musts)
+    required = np.arange(len(workload)) == 0
+    workload = rp.Workload(domain, workload.members, workload.weights, targets, required=required)
     found, caps, weights, cost = solved(workload, slack)
     check(found, workload, caps, weights, cost)
 
@@ -245,7 +245,7 @@ def test_progress_is_told_and_may_end_the_search():
         workload.members,
         workload.weights,
         np.linspace(1, 2, len(workload)),
-        musts=np.arange(len(workload)) > 2,
+        required=np.arange(len(workload)) > 2,
     )
     gaps = []
     solved(workload, 1.1, note=gaps.append)
@@ -260,8 +260,8 @@ def test_progress_is_told_and_may_end_the_search():
 def test_a_must_whose_worst_cell_says_nothing_of_most_residuals(basis, slack):
     """The total is one of the questions, and nothing else asks for the attribute."""
     domain = rp.Domain.from_sizes({"a": 3, "b": 3})
-    workload = rp.Workload.of(domain, ["a", "b"], musts=[True, False], targets=[1, 1])
-    found = reach(workload.with_bases({"a": basis}), musts_only=True)
+    workload = rp.Workload.of(domain, ["a", "b"], required=[True, False], targets=[1, 1])
+    found = reach(workload.with_bases({"a": basis}), required_only=True)
     cells, cost = Cells(found.workload, found.closure), found.needed_cost * slack
     caps, weights = np.array([1.0, np.inf]), np.array([0.0, 1.0])
     inside = within(cells, caps, cost)
