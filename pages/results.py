@@ -6,10 +6,10 @@ from pages.components.results.browser import browse
 from pages.components.results.postprocess import after_the_noise
 from pages.components.results.postprocess_task import finished_making, is_making
 from pages.components.results.source import counted_of, opened
-from pages.components.shared.session import show_messages, study
+from pages.components.shared.session import project, show_messages
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 
-study()  # on a new server, where this may be the first page to be asked for
+project()  # on a new server, where this may be the first page to be asked for
 finished_making()
 st.title("Results")
 st.markdown(

@@ -3,15 +3,15 @@
 import streamlit as st
 
 from pages.components.scenarios.comparison import comparison
-from pages.components.scenarios.project_file import study_file
+from pages.components.scenarios.project_file import project_file
 from pages.components.shared.session import (
     bind,
-    change_study,
+    change_project,
     current,
     escaped,
+    project,
     say,
     show_messages,
-    study,
 )
 from rpexplore.analysis.scenario_comparison import in_a_line
 from rpexplore.scenarios.scenario import NAME_LENGTH, NOTE_LENGTH
@@ -21,12 +21,12 @@ HERE = "scenarios"
 
 def describe(key: int) -> None:
     """Take over name and note of the scenario that they were drawn for, still open or not."""
-    now = study()
+    now = project()
     if key not in now.keys:
         return
     place = now.keys.index(key)
     name, note = (st.session_state[f"scenario {each}"].strip() for each in ("name", "note"))
-    change_study(
+    change_project(
         HERE,
         lambda: now.with_scenario(place, now.scenarios[place].replaced(name=name, note=note)),
     )
@@ -38,7 +38,7 @@ def arrange(change_of: str, key: int) -> None:
     By key: after a double click another scenario may stand in its place, and a click may come
     together with a new name.
     """
-    now = study()
+    now = project()
     if key not in now.keys:
         return
     place = now.keys.index(key)
@@ -50,17 +50,17 @@ def arrange(change_of: str, key: int) -> None:
         "down": lambda: now.moved(place, 1),
         "delete": lambda: now.removed(place),
     }[change_of]
-    done = change_study(HERE, arranged)
+    done = change_project(HERE, arranged)
     if done and change_of == "delete":
         say(HERE, "success", f"Deleted “{name}”. Undo, above, brings it back.")
 
 
 def scenario_line(place: int) -> None:
     """One scenario in the list: its name, what it asks for, its note, and what can be done."""
-    scenario, last = study().scenarios[place], len(study().scenarios) - 1
+    scenario, last = project().scenarios[place], len(project().scenarios) - 1
     with st.container(border=True):
         words, buttons = st.columns([3, 2], vertical_alignment="center")
-        is_open = place == study().place
+        is_open = place == project().place
         name = f"**{escaped(scenario.name)}**" + (" (open)" if is_open else "")
         words.markdown(f"{name}  \n{escaped(in_a_line(scenario))}")
         if scenario.note:
@@ -76,9 +76,9 @@ def scenario_line(place: int) -> None:
             line.button(
                 label,
                 icon=icon and f":material/{icon}:",
-                key=f"{change_of} scenario {study().keys[place]}",
+                key=f"{change_of} scenario {project().keys[place]}",
                 on_click=arrange,
-                args=(change_of, study().keys[place]),
+                args=(change_of, project().keys[place]),
                 disabled=disabled,
                 type="tertiary",
             )
@@ -91,7 +91,7 @@ st.markdown(
     "compare."
 )
 show_messages(HERE)
-for place in range(len(study().scenarios)):
+for place in range(len(project().scenarios)):
     scenario_line(place)
 
 left, right = st.columns([1, 2])
@@ -99,19 +99,19 @@ left.text_input(
     "Name of the open scenario",
     key=bind("scenario name", current().name),
     on_change=describe,
-    args=(study().keys[study().place],),
+    args=(project().keys[project().place],),
     max_chars=NAME_LENGTH,
 )
 right.text_area(
     "Note on it",
     key=bind("scenario note", current().note),
     on_change=describe,
-    args=(study().keys[study().place],),
+    args=(project().keys[project().place],),
     max_chars=NOTE_LENGTH,
     height=68,
     placeholder="Why this one, what was agreed",
     help="It is printed in the report and in the files that are exported with the plan.",
 )
 comparison()
-study_file(HERE)
+project_file(HERE)
 st.page_link("pages/release.py", label="Next: export and release", icon=":material/arrow_forward:")

@@ -135,14 +135,14 @@ def drawn_work(person: Person, rank: float, region: str, settlement: str, small_
     level = min(final, reached)
     person.education = EDUCATION_LEVELS[level]
 
-    studies = u() < (0.85 if final > level else on_curve(country.STUDIES, age))
+    projects = u() < (0.85 if final > level else on_curve(country.STUDIES, age))
     if age < 16:
         person.employment = "Under 16"
         return
     keeps_house = 0.05 if person.sex == "F" else 0.015
     if small_children:
         keeps_house *= 3.5
-    if studies and age < 60:
+    if projects and age < 60:
         person.employment = "Student"
     elif u() < on_curve(country.RETIRED, age):
         person.employment = "Retired"

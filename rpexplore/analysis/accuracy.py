@@ -108,7 +108,7 @@ def by_order_in_words(frame: pd.DataFrame, counted: str, *, cells_differ: bool =
     rows = frame.to_dict("records")
     best = min(rows, key=lambda row: row["median"])
     worst = max(rows, key=lambda row: row["median"])
-    if are_same(best["median"], worst["median"]):
+    if is_negligible_difference(best["median"], worst["median"]):
         several = ", however many attributes it has" if len(rows) > 1 else ""
         typical = f"{_as_in_chart(worst['median'])} {counted}"
         whose = "A typical cell of a typical table" if cells_differ else "A typical table"
@@ -120,7 +120,7 @@ def by_order_in_words(frame: pd.DataFrame, counted: str, *, cells_differ: bool =
             f"{order_in_words(worst['order'])}."
         )
     extreme = max(rows, key=lambda row: row["largest"])
-    if are_same(min(row["smallest"] for row in rows), extreme["largest"]):
+    if is_negligible_difference(min(row["smallest"] for row in rows), extreme["largest"]):
         return f"{middle} All tables are equally accurate."
     which = "cell is one of" if cells_differ else "table is"
     return (
@@ -144,7 +144,7 @@ def boxes_in_words(frame: pd.DataFrame, *, cells_differ: bool = False) -> str:
 def differ_within_orders(frame: pd.DataFrame) -> bool:
     """Whether tables of the same order differ noticeably in what `by_order` shows."""
     spans = zip(frame["smallest"].tolist(), frame["largest"].tolist(), strict=True)
-    return not all(are_same(*span) for span in spans)
+    return not all(is_negligible_difference(*span) for span in spans)
 
 
 def targets_met_in_words(met: int, targets: int) -> str:
@@ -208,7 +208,7 @@ def csv_of_tables(plan: Plan) -> str:
     workload = plan.workload
     frame["attributes"] = list(texts_of_tables(workload.domain, workload.tables))
     if np.any(workload.required):
-        frame["must"] = np.where(workload.required, "yes", "no")
+        frame["required"] = np.where(workload.required, "yes", "no")
     if workload.is_marginals:
         frame = frame.drop(columns=["worst_standard_error", "best_standard_error"])
     else:

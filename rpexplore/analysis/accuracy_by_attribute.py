@@ -66,7 +66,7 @@ def in_words(frame: pd.DataFrame, forecast: Forecast, counted: str) -> str:
     if len(rows) == 1:
         which = f"Tables that contain {worst['attribute']}"
         words = f"{which} have a median standard error of {typical}."
-    elif are_same(best["median"], worst["median"]):
+    elif is_negligible_difference(best["median"], worst["median"]):
         words = (
             f"Tables have the same median standard error of {typical}, whichever attribute they "
             "contain."

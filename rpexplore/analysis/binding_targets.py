@@ -39,15 +39,15 @@ def aim_for_targets(scenario: Scenario) -> Loss | None:
 
 
 @dataclass(frozen=True)
-class Reasons:
+class BudgetExplanation:
     """The smallest budget for the targets, and what makes it that large.
 
-    which       "must" or "all": the targets that it is for
+    which       "required" or "all": the targets that it is for
     enough      the smallest budget itself
     advised     the same where no table is without such a target, else with `ROOM` for those
     is_within   whether the present budget is enough
-    targets     how many targets it is for; holders: how many of them hold it up
-    tables      titles of the holders, the one that does most first; at most as many as are named
+    targets     how many targets it is for; binding_tables: how many of them hold it up
+    tables      titles of the binding_tables, the one that does most first; at most as many as are named
     saved       what 10 % more room for the first one would save, share of the budget
     proven_gap  how far below the smallest budget another plan may possibly go, relative
     """
@@ -57,13 +57,13 @@ class Reasons:
     advised: SufficientBudget
     is_within: bool
     targets: int
-    holders: int
+    binding_tables: int
     tables: tuple[str, ...]
     saved: float
     proven_gap: float
 
 
-def reasons(reach: Reach, budget: Budget, *, required_only: bool) -> Reasons:
+def reasons(reach: Reach, budget: Budget, *, required_only: bool) -> BudgetExplanation:
     """What it takes to meet the targets of a reach, against the present budget.
 
     Raises `BudgetError` if no budget that can be planned with is large enough.
@@ -71,17 +71,17 @@ def reasons(reach: Reach, budget: Budget, *, required_only: bool) -> Reasons:
     needed = reach.needed_cost * budget.records_factor / 2
     what = "Meeting all targets" if not required_only else "Meeting the targets that must be met"
     enough = sufficient(needed, budget, what)
-    room = 0.0 if reach.leaves_none_out else ROOM
-    holders = reach.holders
-    return Reasons(
-        which="must" if required_only else "all",
+    room = 0.0 if reach.covers_all_tables else ROOM
+    binding_tables = reach.binding_tables
+    return BudgetExplanation(
+        which="required" if required_only else "all",
         enough=enough,
         advised=enough if room == 0 else sufficient(needed * (1 + room), budget, what),
         is_within=needed <= float(budget.rho) * _ENOUGH,
         targets=len(reach.tables),
-        holders=len(holders),
-        tables=tuple(titles(reach.workload, holders[:_NAMED])),
-        saved=float(reach.saving(WIDER)[holders[0]]),
+        binding_tables=len(binding_tables),
+        tables=tuple(titles(reach.workload, binding_tables[:_NAMED])),
+        saved=float(reach.saving(WIDER)[binding_tables[0]]),
         proven_gap=max(reach.needed_cost / reach.least_cost - 1, 0.0),
     )
 
@@ -91,11 +91,11 @@ def holders_of_budget(
 ) -> pd.DataFrame:
     """The tables that hold the smallest budget up, the one that does most first.
 
-    Columns: table, wanted (as typed), must ("must" or "in proportion"), share (of the budget; all
+    Columns: table, wanted (as typed), must ("required" or "in proportion"), share (of the budget; all
     shares sum to 1), saved (share of the budget that a target 10 % wider would save), rho (the
     smallest budget then, for the privacy unit).
     """
-    rows = reach.holders[:most]
+    rows = reach.binding_tables[:most]
     wanted = wanted_targets(reach.workload, rows, request)
     saved = reach.saving(WIDER)[rows]
     needed = reach.needed_cost * budget.records_factor / 2
@@ -103,7 +103,7 @@ def holders_of_budget(
         {
             "table": titles(reach.workload, rows),
             "wanted": ["" if target is None else target.words for target in wanted],
-            "must": np.where(reach.workload.required[rows], "must", "in proportion"),
+            "required": np.where(reach.workload.required[rows], "required", "in proportion"),
             "share": reach.shares[rows],
             "saved": saved,
             "rho": needed * (1 - saved),
@@ -111,15 +111,15 @@ def holders_of_budget(
     )
 
 
-def in_words(found: Reasons, *, compared: bool = True) -> str:
+def in_words(found: BudgetExplanation, *, compared: bool = True) -> str:
     """What the targets take and which tables hold that up, in a few sentences.
 
     compared: with the present budget
     """
     one = found.targets == 1
     which = {
-        ("must", False): f"The {found.targets:,} targets that must be met take",
-        ("must", True): "The target that must be met takes",
+        ("required", False): f"The {found.targets:,} targets that must be met take",
+        ("required", True): "The target that must be met takes",
         ("all", False): f"The {found.targets:,} targets take",
         ("all", True): "The target takes",
     }[found.which, one]
@@ -131,18 +131,18 @@ def in_words(found: Reasons, *, compared: bool = True) -> str:
         words.append(f"Were it {100 * WIDER:g} % wider, that would save about {saved}.")
         return " ".join(words)
     listed = titles_in_words([(title,) for title in found.tables], _NAMED)
-    if found.holders == 1:
+    if found.binding_tables == 1:
         words.append(
             f"One table holds that up: {listed}; the other targets are met along the way. Were "
             f"its target {100 * WIDER:g} % wider, that would save about {saved}."
         )
     else:
-        more = found.holders - len(found.tables)
+        more = found.binding_tables - len(found.tables)
         rest = f" and {plural(more, 'other')}" if more > 0 else ""
         along = "; the other targets are met along the way"
-        which = f"{found.holders:,} of them hold"
-        if found.holders == found.targets:
-            which, along = "Both hold" if found.holders == 2 else "All of them hold", ""
+        which = f"{found.binding_tables:,} of them hold"
+        if found.binding_tables == found.targets:
+            which, along = "Both hold" if found.binding_tables == 2 else "All of them hold", ""
         words.append(
             f"{which} that up: {listed}{rest}{along}. Were the target of "
             f"the first {100 * WIDER:g} % wider, that would save about {saved}."
@@ -150,11 +150,11 @@ def in_words(found: Reasons, *, compared: bool = True) -> str:
     return " ".join(words)
 
 
-def advice_in_words(found: Reasons) -> str:
+def advice_in_words(found: BudgetExplanation) -> str:
     """What budget to take: the smallest one, or a little more where tables are without a target."""
     if found.advised is found.enough:
         return ""
-    share, which = rounded(100 * ROOM, 2), "a must" if found.which == "must" else "a target"
+    share, which = rounded(100 * ROOM, 2), "a must" if found.which == "required" else "a target"
     return (
         f"At that budget nothing is left for tables without {which}. With "
         f"{share} % more, {found.advised.words}, they get something."

@@ -60,7 +60,7 @@ def quantile_curves(optimum: Optimum) -> list[Curve]:
     lowest, highest = float(found.best[best]), float(found.worst[worst])
     if len(found.mean) == 1:
         return table_curves(optimum, 0)
-    if are_same(math.sqrt(lowest), math.sqrt(highest)):
+    if is_negligible_difference(math.sqrt(lowest), math.sqrt(highest)):
         return [Curve("every table", highest)]
     titled = titles(optimum.workload, np.array([worst, best]))
     of = "cell" if differ else "table"
@@ -92,7 +92,7 @@ def table_curves(optimum: Optimum, place: int) -> list[Curve]:
     (name,) = titles(optimum.workload, np.array([place]))
     found = optimum.table_variances
     mean, worst = float(found.mean[place]), float(found.worst[place])
-    if are_same(math.sqrt(mean), math.sqrt(worst)):
+    if is_negligible_difference(math.sqrt(mean), math.sqrt(worst)):
         return [Curve(name, mean, name)]
     return [
         Curve(f"{name}, {CELLS['mean']}", mean, name),

@@ -84,7 +84,9 @@ class CellAccuracy:
     @property
     def is_level(self) -> bool:
         """Whether all cells are equally accurate."""
-        return are_same(float(self.errors[self.best]), float(self.errors[self.worst]))
+        return is_negligible_difference(
+            float(self.errors[self.best]), float(self.errors[self.worst])
+        )
 
     def label(self, place: tuple[int, ...]) -> str:
         """What the cell at a place is called: "≤ 44, F", "18 to 24"."""
@@ -121,7 +123,7 @@ class CellAccuracy:
         share = self.worst[0] / max(len(self.errors) - 1, 1)
         ends = max(float(self.errors[0]), float(self.errors[-1]))
         highest = float(self.errors[self.worst])
-        return _MIDDLE[0] < share < _MIDDLE[1] and not are_same(ends, highest)
+        return _MIDDLE[0] < share < _MIDDLE[1] and not is_negligible_difference(ends, highest)
 
     def _place(self, flat: int) -> tuple[int, ...]:
         return tuple(int(at) for at in np.unravel_index(flat, self.errors.shape))

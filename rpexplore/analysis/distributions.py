@@ -69,7 +69,7 @@ def by_order_in_words(frame: pd.DataFrame, counted: str) -> str:
         return f"Half of the tables have σ at most {rounded(row['median'], 3)} {counted}."
     high = max(rows, key=lambda row: row["median"])
     low = min(rows, key=lambda row: row["median"])
-    if are_same(low["median"], high["median"]):
+    if is_negligible_difference(low["median"], high["median"]):
         middle = rounded(high["median"], 3)
         return f"The typical standard error is {middle} {counted} at every number of attributes."
     return (
@@ -84,7 +84,7 @@ def by_plan_in_words(frame: pd.DataFrame, counted: str) -> str:
     half = min(rows, key=lambda row: row["median"])
     most = min(rows, key=lambda row: row["upper_tenth"])
     median = f"{rounded(half['median'], 3)} {counted}"
-    if are_same(half["median"], max(row["median"] for row in rows)):
+    if is_negligible_difference(half["median"], max(row["median"] for row in rows)):
         return f"Under every plan half of the tables have σ at most {median}."
     words = (
         f"“{half['series']}” has the smallest median: half of the tables have σ at most {median}"

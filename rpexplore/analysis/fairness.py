@@ -49,7 +49,7 @@ class Unevenness:
     @property
     def is_even(self) -> bool:
         """Whether all tables are equally accurate, as far as anybody would notice."""
-        return are_same(self.best, self.worst)
+        return is_negligible_difference(self.best, self.worst)
 
 
 def unevenness(forecast: Forecast) -> Unevenness:
@@ -145,7 +145,7 @@ def measures_in_words(frame: pd.DataFrame, counted: str) -> str:
     even = min(rows, key=lambda row: row["ratio"])
     uneven = max(rows, key=lambda row: row["ratio"])
     typical = min(rows, key=lambda row: row["median"])
-    if are_same(1, uneven["ratio"]):
+    if is_negligible_difference(1, uneven["ratio"]):
         return "All plans make all tables equally accurate."
     return (
         f"The most even plan is “{even['plan']}” (worst {_times(even['ratio'])} the "

@@ -51,7 +51,7 @@ class Noise:
     variances      of each table: mean, worst and best cell
     """
 
-    cells: Cells
+    cells: CellVariances
     sigma_squared: np.ndarray
     variances: TableVariances
 
@@ -80,7 +80,7 @@ class Forecast:
     @classmethod
     def of_plan(cls, name: str, plan: Plan) -> "Forecast":
         """What a plan gives, seen at a typical cell."""
-        cells = Cells(plan.workload, plan.closure)
+        cells = CellVariances(plan.workload, plan.closure)
         noise = Noise(cells, plan.sigma_squared.floats, plan.table_variances)
         prices = plan.certificate.shadow_prices
         return cls(name, plan.workload, plan.standard_errors, prices, noise=noise)
@@ -94,7 +94,7 @@ class Forecast:
         variances = TableVariances(mean, mean, mean)
         if found.worst is not found.best:
             variances = TableVariances(mean, found.worst / cost, found.best / cost)
-        cells = Cells(optimum.workload, optimum.closure)
+        cells = CellVariances(optimum.workload, optimum.closure)
         noise = Noise(cells, optimum.solution.sigma_squared / cost, variances)
         prices = optimum.solution.shadow_prices
         return cls(name, optimum.workload, errors, prices, noise=noise)
@@ -108,7 +108,7 @@ class Forecast:
             return np.full(rows[: self.workload.orders[table]], self.standard_errors[table])
         return self.noise.cell_standard_errors(table)
 
-    def seen_at(self, cell: str) -> "Forecast":
+    def at_cell(self, cell: str) -> "Forecast":
         """The same tables seen at another cell of each: one of `table_variances.CELLS`."""
         if self.noise is None or cell == self.cell:
             return self

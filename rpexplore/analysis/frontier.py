@@ -86,7 +86,9 @@ class Frontier:
     @property
     def is_a_point(self) -> bool:
         """Whether one plan is the best at both, as far as anybody would notice."""
-        return are_same(math.sqrt(self.points[-1].largest), math.sqrt(self.points[0].largest))
+        return is_negligible_difference(
+            math.sqrt(self.points[-1].largest), math.sqrt(self.points[0].largest)
+        )
 
 
 def frontier(
@@ -293,7 +295,7 @@ def _solved(
     fixed = (1 - share) / found.unit[0] * found.average.table_weights(workload)
     in_largest = share / found.unit[1] * found.worst.table_weights(workload)
     solution = minimise_worst_cell(
-        Cells(workload, closure),
+        CellVariances(workload, closure),
         in_largest,
         1.0,
         tolerance,

@@ -36,7 +36,7 @@ class Holders:
     first_share: float
 
 
-def holders(forecast: Forecast) -> Holders:
+def binding_tables(forecast: Forecast) -> Holders:
     """The fewest tables that hold most of the loss up."""
     places = np.argsort(-forecast.shadow_prices, kind="stable")
     held = np.cumsum(forecast.shadow_prices[places])

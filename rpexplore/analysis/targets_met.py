@@ -17,7 +17,7 @@ from rpexplore.workload.targets import CV, MARGIN, Target
 from rpexplore.workload.workload import Workload
 
 _DIGITS = 3
-_MUST, _IN_PROPORTION = "must", "in proportion"
+_MUST, _IN_PROPORTION = "required", "in proportion"
 
 
 def wanted_targets(
@@ -76,7 +76,7 @@ def of_targets(
 ) -> pd.DataFrame:
     """The tables with a target, the furthest off first; the first `most` of them.
 
-    Columns, indexed by the table's place in the workload: table, wanted (as typed), must ("must" or
+    Columns, indexed by the table's place in the workload: table, wanted (as typed), must ("required" or
     "in proportion"), now (of the least accurate cell, in the unit of the target), outcome ("met:
     ±38", "short by ±12"), and ratio (of the present standard error to the wanted one).
 
@@ -124,7 +124,7 @@ def in_words(
     told = {pair: _in_words(*pair) for pair in set(pairs)}  # many have the same as others
     for place, pair in zip(having.tolist(), pairs, strict=True):
         words[place] = told[pair]
-    columns = ["wanted", "must", "now", "outcome"]
+    columns = ["wanted", "required", "now", "outcome"]
     return pd.DataFrame(words, columns=columns, index=pd.Index(rows, name="place"))
 
 

@@ -89,7 +89,7 @@ def in_words(forecasts: Sequence[Forecast], counted: str) -> str:
 def _trend(forecast: Forecast, counted: str) -> str:
     errors, cells = forecast.standard_errors, forecast.workload.cells
     low, high = float(errors.min()), float(errors.max())
-    if are_same(low, high):
+    if is_negligible_difference(low, high):
         middle = rounded(float(np.median(errors)), 3)
         return f"“{forecast.name}”: σ is {middle} {counted} for every table, whatever its size."
     span = f"from {rounded(low, 3)} to {rounded(high, 3)} {counted}"

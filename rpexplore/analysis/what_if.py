@@ -20,7 +20,7 @@ from rpexplore.scenarios.workload_changes import (
     BOOST,
     LEAVE_OUT,
     PAST,
-    Wish,
+    WorkloadChange,
     places_of,
     rows_of,
     tables_in_words,
@@ -31,7 +31,7 @@ _LEAST_CHANGE = 0.05  # per cent: less than that is told as none
 
 
 @dataclass(frozen=True, eq=False)
-class Moves:
+class AccuracyChanges:
     """Standard errors before and after a change, at privacy cost 1 of one record.
 
     Those of a typical cell, where the cells of a table differ.
@@ -42,14 +42,14 @@ class Moves:
     after      float64[n_tables]; infinite where it is not to be had any more
     """
 
-    wish: Wish
+    wish: WorkloadChange
     workload: Workload
     concerned: np.ndarray
     before: np.ndarray
     after: np.ndarray
 
 
-def moves(before: Optimum, after: Optimum, wish: Wish) -> Moves:
+def moves(before: Optimum, after: Optimum, wish: WorkloadChange) -> AccuracyChanges:
     """How the tables move from one optimum to that of the workload changed as wished.
 
     A table that was left out, or is yet to be added, has a standard error as well if it can be
@@ -63,10 +63,10 @@ def moves(before: Optimum, after: Optimum, wish: Wish) -> Moves:
         concerned = np.zeros(len(workload), dtype=bool)
         concerned[rows_of(workload, wish)] = True
     errors = (np.sqrt(_variances(each, larger)) for each in (before, after))
-    return Moves(wish, workload, concerned, *errors)
+    return AccuracyChanges(wish, workload, concerned, *errors)
 
 
-def by_order(found: Moves, budget: Budget) -> pd.DataFrame:
+def by_order(found: AccuracyChanges, budget: Budget) -> pd.DataFrame:
     """One row for each number of attributes among the others, then among the tables concerned.
 
     Columns: name ("2 attributes", "2 attributes, left out"), concerned, tables, lost (how many are
@@ -97,13 +97,13 @@ def by_order(found: Moves, budget: Budget) -> pd.DataFrame:
     return frame.assign(note=[_note(row) for row in rows])
 
 
-def others_differ(found: Moves) -> bool:
+def others_differ(found: AccuracyChanges) -> bool:
     """Whether some of the other tables move noticeably more than others do."""
     changes = _changes(found.before[~found.concerned], found.after[~found.concerned])
     return len(changes) > 1 and not _are_alike(changes)
 
 
-def extremes(found: Moves, budget: Budget, most: int) -> pd.DataFrame:
+def extremes(found: AccuracyChanges, budget: Budget, most: int) -> pd.DataFrame:
     """The other tables that gain most, then those that gain least or lose most.
 
     Columns: name, concerned, before, after, change, note; all of them where there are few.
@@ -116,7 +116,7 @@ def extremes(found: Moves, budget: Budget, most: int) -> pd.DataFrame:
     return frame.assign(note=[_note(row) for row in frame.to_dict("records")])
 
 
-def of_tables(found: Moves, budget: Budget) -> pd.DataFrame:
+def of_tables(found: AccuracyChanges, budget: Budget) -> pd.DataFrame:
     """One row a table, those that move most first.
 
     Columns: table, order, concerned, before, after (at the budget, NaN where it is not to be
@@ -128,7 +128,7 @@ def of_tables(found: Moves, budget: Budget) -> pd.DataFrame:
     return _tables(found, budget, np.argsort(-distance, kind="stable"))
 
 
-def _tables(found: Moves, budget: Budget, rows: np.ndarray) -> pd.DataFrame:
+def _tables(found: AccuracyChanges, budget: Budget, rows: np.ndarray) -> pd.DataFrame:
     before, after = (
         np.where(np.isinf(errors[rows]), np.nan, errors[rows] * _scale(budget))
         for errors in (found.before, found.after)
@@ -145,7 +145,7 @@ def _tables(found: Moves, budget: Budget, rows: np.ndarray) -> pd.DataFrame:
     )
 
 
-def moves_in_words(found: Moves, budget: Budget, counted: str) -> str:
+def moves_in_words(found: AccuracyChanges, budget: Budget, counted: str) -> str:
     """What the change does to all other tables, and to those that it is about."""
     wish, concerned = found.wish, found.concerned
     which = tables_in_words(found.workload, wish)
@@ -183,7 +183,7 @@ def extremes_in_words(frame: pd.DataFrame, counted: str) -> str:
     )
 
 
-def _of_concerned(found: Moves, budget: Budget, counted: str) -> str:
+def _of_concerned(found: AccuracyChanges, budget: Budget, counted: str) -> str:
     """A sentence about the tables that the wish is about."""
     before, after = found.before[found.concerned], found.after[found.concerned]
     changes, count = _changes(before, after), len(before)

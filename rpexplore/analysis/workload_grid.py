@@ -69,7 +69,7 @@ def workload_grid(
             "cells": workload.cells[shown],
             "weight": workload.weights[shown],
             "target": pd.array([text or None for text in told["wanted"]], dtype="string"),
-            "must": workload.required[shown],
+            "required": workload.required[shown],
             "outcome": told["outcome"],
             "standard_error": np.nan if plan is None else plan.standard_errors[shown],
         },
@@ -107,11 +107,11 @@ def settings_from_grid(
             setting = replace(setting, target=change["target"] or None)
             if setting.target is not None and before is not None and before.required:
                 setting = replace(setting, target=replace(setting.target, required=True))
-        if "must" in change:
+        if "required" in change:
             target = setting.target or of_groups
             if target is not None:
-                target = replace(target, required=change["must"])
-            elif change["must"]:
+                target = replace(target, required=change["required"])
+            elif change["required"]:
                 raise WorkloadError(
                     f"Table {title(table)} must meet its target but has none; type one, or take "
                     "the mark in Must away."
@@ -140,7 +140,7 @@ def scenario_from_grid(
     refused = []
     for row, change in changes.items():
         # The target first: it may be what a mark in Must is about.
-        for column in sorted(change, key=lambda column: column == "must"):
+        for column in sorted(change, key=lambda column: column == "required"):
             cell = {row: {column: change[column]}}
             try:
                 scenario = scenario.with_settings(settings_from_grid(scenario, tables, cell))

@@ -94,7 +94,7 @@ def plan(
     weight: options.Weight = None,
     target: options.Target = None,
     ask: options.Ask = None,
-    even_totals: options.EvenTotals = False,
+    uniform_reference: options.EvenTotals = False,
     weighting: options.TheWeighting = None,
     relative_to: options.TheRelativeTo = None,
     rho: options.Rho = None,
@@ -145,7 +145,7 @@ def plan(
     why = None
     with progress(doing) as tell:
         search = {
-            "even_totals": even_totals,
+            "uniform_reference": uniform_reference,
             "note_strategies": lambda share: tell("Looking for what to measure", share),
             "note": lambda gap: tell(doing, 1.0),
         }

@@ -69,7 +69,7 @@ def plan_facts(plan: Plan) -> dict[str, Any]:
         "lower_bound": certificate.lower_bound,
         "gap": certificate.gap,
         "asked": asked_facts(plan.workload),
-        "even_totals": has_even_totals(plan),
+        "uniform_reference": has_even_totals(plan),
     }
 
 
@@ -145,7 +145,7 @@ def accuracy_table(plan: Plan, count: int) -> str:
         columns["met"] = tables["met"].tolist()
     if np.any(plan.workload.required):
         required = plan.workload.required[least_accurate_first(plan)[:count]]
-        columns["must"] = ["must" if must else "" for must in required.tolist()]
+        columns["required"] = ["required" if must else "" for must in required.tolist()]
     rows = [tuple(columns), *zip(*columns.values(), strict=True)]
     return text_table(rows, "<" + ">" * (len(columns) - 1))
 

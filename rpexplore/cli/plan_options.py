@@ -28,12 +28,12 @@ _TABLES = (
 _TARGET = (
     "Wanted accuracy of the cells of a table: a standard error (age,sex=20), a margin of error "
     "(age,sex=±50 at 95 %; +-50 does as well), or a share of an expected count (age,sex=5 % of "
-    "1000). With must behind it, it has to be met: age,sex=20 must."
+    "1000). With must behind it, it has to be met: age,sex=20 required."
 )
 _LOSS = (
     "What the plan should give. sum: small errors on average (the default). max: a small largest "
     "error, or with --relative-to target: targets met as well as can be. musts: the targets that "
-    "must be met are, then small errors of the other tables on average; musts-then-targets: then "
+    "must be met are, then small errors of the other tables on average; required-then-targets: then "
     "their targets met as well as can be. bounded:0.1: small errors on average, the largest one at "
     "most 10 % above the smallest possible. p-norm:3: between average and largest; the larger the "
     "number, the more large errors count."
@@ -83,7 +83,7 @@ class RelativeTo(StrEnum):
 
 class EnoughFor(StrEnum):
     TARGETS = "targets"
-    MUSTS = "musts"
+    MUSTS = "required"
 
 
 def _option(metavar: str, text: str, *names: str):

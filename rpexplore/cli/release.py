@@ -39,7 +39,7 @@ def release(
     from rpexplore.common.exact_numbers import exact_text
     from rpexplore.releases.atomic_folder import unfinished
     from rpexplore.releases.ledger import Ledger
-    from rpexplore.releases.measurement_file import MARKER
+    from rpexplore.releases.measurement_file import NOTE
 
     if out is None:
         raise RpexploreError("Name the folder for the tables: --out FOLDER.")
@@ -83,7 +83,7 @@ def release(
         charged = booked_since(before, book.account(source), loaded, out)
         if not charged:
             error.add_note("Nothing was charged, nothing was written.")
-        elif (unfinished(out) / MARKER).exists():
+        elif (unfinished(out) / NOTE).exists():
             error.add_note(
                 f"The run was booked before: {amount(charged)} stays charged. Its noise is drawn: "
                 f"finish it without further cost with rpexplore release --resume --out {out}"

@@ -63,7 +63,7 @@ Resume = Annotated[
 def source_from_options(data: Path | None, database: str | None, table: str | None) -> "Source":
     """The records: those of a path, or of a table in a database."""
     from rpexplore.data.databases.connections import connection_named
-    from rpexplore.data.databases.source import EngineSource
+    from rpexplore.data.databases.source import DatabaseSource
     from rpexplore.data.files.file_source import FileSource
 
     if (data is None) == (database is None):
@@ -77,7 +77,7 @@ def source_from_options(data: Path | None, database: str | None, table: str | No
         return FileSource(data)
     assert database is not None
     assert table is not None
-    return EngineSource(connection_named(database), table)
+    return DatabaseSource(connection_named(database), table)
 
 
 def persons_from_options(

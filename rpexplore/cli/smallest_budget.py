@@ -17,7 +17,7 @@ from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
-TARGETS, MUSTS = "targets", "musts"
+TARGETS, MUSTS = "targets", "required"
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ def loss_that_meets(
     """
     if text is None:
         everywhere = not np.any(np.isnan(workload.targets))
-        text = "max" if which == TARGETS and everywhere else "musts"
+        text = "max" if which == TARGETS and everywhere else "required"
     if text.strip() == "max" and relative_to is None:
         relative_to = "target"
     loss = loss_from_text(text, weighting=weighting, relative_to=relative_to)
     in_proportion = which == TARGETS and loss == MaxVariance(relative_to="target")
     if not (in_proportion or isinstance(loss, WithinTargets)):
-        fitting = "musts, musts-then-targets"
+        fitting = "musts, required-then-targets"
         if which == TARGETS:
             fitting += " or max --relative-to target"
         raise WorkloadError(
@@ -61,7 +61,7 @@ def enough_for(
     loss: Loss,
     like: Budget,
     *,
-    even_totals: bool,
+    uniform_reference: bool,
     note: Callable[[float], None],
     note_strategies: Callable[[float], None],
 ) -> Enough:
@@ -76,7 +76,7 @@ def enough_for(
     if isinstance(loss, SumWithinTargets) and not required_only:
         workload = replace(workload, required=~np.isnan(workload.targets))
     options = {
-        "even_totals": even_totals,
+        "uniform_reference": uniform_reference,
         "note": note,
         "note_strategies": note_strategies,
     }

@@ -15,7 +15,7 @@ Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True)
-class Stamp:
+class Fingerprint:
     """What tells, without reading records, that they are still the same.
 
     size      bytes of the records, 0 where an engine does not tell
@@ -91,7 +91,7 @@ class Source(Protocol):
         """
         ...
 
-    def stamp(self) -> Stamp:
+    def stamp(self) -> Fingerprint:
         """What the records look like from outside now; raises `DataError` if they are not there."""
         ...
 

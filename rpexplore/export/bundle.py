@@ -78,7 +78,7 @@ def script_of(plan: Plan, scenario: Scenario) -> str:
     return python_script(
         plan,
         scenario.request,
-        even_totals=scenario.even_totals,
+        uniform_reference=scenario.uniform_reference,
         name=scenario.name,
         note=scenario.note,
     )
@@ -89,7 +89,7 @@ def commands_of(plan: Plan, scenario: Scenario) -> str:
     return command_lines(
         plan,
         scenario.request,
-        even_totals=scenario.even_totals,
+        uniform_reference=scenario.uniform_reference,
         name=scenario.name,
         note=scenario.note,
         counted=scenario.counted,

@@ -17,7 +17,7 @@ from rpexplore.planning.losses.base import SumOfVariances
 from rpexplore.planning.losses.constrained import SumWithBoundedMax
 from rpexplore.planning.losses.custom import SOLVER_ALLOWANCE, CustomLoss
 from rpexplore.planning.losses.named_loss import UnavailableLoss
-from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.optimal_strategies import strategy_bound
 from rpexplore.planning.plan import Plan
@@ -67,7 +67,7 @@ def limits_kept(plan: Plan) -> Finding | None:
 
 def _limit_is_right(plan: Plan, loss: SumWithBoundedMax) -> Finding:
     """Whether the stated limit is that of the smallest largest variance, which is found again."""
-    cells, weights = Cells(plan.workload, plan.closure), plan.workload.weights
+    cells, weights = CellVariances(plan.workload, plan.closure), plan.workload.weights
     cost, limit = float(plan.budget.record_privacy_cost), plan.certificate.limit or 0.0
     with one_thread():
         found = minimise_worst_cell(cells, weights, cost)
@@ -104,7 +104,7 @@ def proven_by_shadow_prices(plan: Plan) -> Finding:
         of_tables = np.bincount(cells.tables, cells.prices, len(workload))
         right_prices &= np.allclose(prices, of_tables, rtol=PRICE_TOLERANCE, atol=PRICE_TOLERANCE)
         scale = max(float(np.sum(cells.prices)), 1.0)
-        of_cells = Cells(workload, plan.closure).map(cells.tables, cells.rows)
+        of_cells = CellVariances(workload, plan.closure).map(cells.tables, cells.rows)
         residual_weights = of_cells.residual_weights(weights[cells.tables] * cells.prices / scale)
     if not right_prices:
         return False, "the stated shadow prices are not what they must be"

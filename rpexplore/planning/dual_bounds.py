@@ -13,7 +13,7 @@ import numpy as np
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.losses.constrained import SumWithBoundedMax, WithinTargets
 from rpexplore.planning.losses.custom import CustomLoss
-from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.solution import CellPrices, dual_bound
 from rpexplore.workload.workload import Workload
@@ -64,7 +64,7 @@ def smallest_weighted_sum(
         of_tables = np.bincount(cells.tables, cells.prices, len(workload))
         on_mean = of_sum + np.where(of_tables > 0, 0.0, prices)
         spread = cells.prices * (prices / np.where(of_tables > 0, of_tables, 1.0))[cells.tables]
-        of_cells = Cells(workload, closure).map(cells.tables, cells.rows)
+        of_cells = CellVariances(workload, closure).map(cells.tables, cells.rows)
         residual_weights = of_cells.residual_weights(spread) + closure.residual_weights(on_mean)
     return dual_bound(closure.privacy_cost_factor, residual_weights, cost)
 

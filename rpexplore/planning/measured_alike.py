@@ -16,7 +16,7 @@ IN_WORDS = (
 )
 
 
-def optimum_measured_as(
+def optimum_with_strategies_of(
     like: Optimum,
     workload: Workload,
     loss: Loss,

@@ -12,11 +12,11 @@ import numpy as np
 from rpexplore.common.concurrency import one_thread
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.base import MaxVariance
-from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.solvers.capped_sum import Within, within
+from rpexplore.planning.solvers.capped_sum import FeasiblePoint, within
 from rpexplore.planning.solvers.solution import TOLERANCE
-from rpexplore.planning.solving import Note, measured_for
+from rpexplore.planning.solving import Note, with_optimal_strategies
 from rpexplore.workload.workload import Workload
 
 _HOLDS = 1e-3  # a target with a smaller share hardly holds the budget up
@@ -33,7 +33,7 @@ class Reach:
     workload: Workload
     closure: Closure
     tables: np.ndarray
-    within: Within
+    within: FeasiblePoint
 
     @property
     def needed_cost(self) -> float:
@@ -46,7 +46,7 @@ class Reach:
         return self.within.least
 
     @property
-    def leaves_none_out(self) -> bool:
+    def covers_all_tables(self) -> bool:
         """Whether all tables are among them; others get nothing at the smallest budget."""
         return len(self.tables) == len(self.workload)
 
@@ -57,7 +57,7 @@ class Reach:
         return self.within.prices
 
     @property
-    def holders(self) -> np.ndarray:
+    def binding_tables(self) -> np.ndarray:
         """The tables that hold the smallest budget up, the one that does most first, int64[k].
 
         Without those that hold less than a thousandth of it.
@@ -79,7 +79,7 @@ def reach(
     *,
     required_only: bool = False,
     closure: Closure | None = None,
-    even_totals: bool = False,
+    uniform_reference: bool = False,
     tolerance: float = TOLERANCE,
     note: Note = lambda gap: None,
     note_strategies: Note = lambda share: None,
@@ -94,13 +94,13 @@ def reach(
     asked = workload.required if required_only else ~np.isnan(workload.targets)
     if not np.any(asked):
         if required_only:
-            raise WorkloadError("No target is marked must; mark those that have to be met.")
+            raise WorkloadError("No target is marked required; mark those that have to be met.")
         raise WorkloadError("No table has a target; set targets for the tables that need them.")
     caps = np.where(asked, workload.targets**2, np.inf)
     if closure is None:
-        closure = _measured(workload, caps, even_totals, note_strategies)
+        closure = _measured(workload, caps, uniform_reference, note_strategies)
     with one_thread():
-        found = within(Cells(workload, closure), caps, 1.0, tolerance, note=note)
+        found = within(CellVariances(workload, closure), caps, 1.0, tolerance, note=note)
     return Reach(workload, closure, np.flatnonzero(asked), found)
 
 
@@ -110,6 +110,6 @@ def _measured(workload: Workload, caps: np.ndarray, even: bool, note: Note) -> C
         return closure
     # Tables without a cap count a little, so that all attributes are measured.
     inverse = np.where(np.isfinite(caps), 1 / caps, np.min(1 / caps[np.isfinite(caps)]) * 1e-3)
-    return measured_for(
+    return with_optimal_strategies(
         workload, closure, MaxVariance(), even=even, note=note, table_weights=inverse
     )

@@ -18,7 +18,7 @@ from rpexplore.planning import plan_file
 from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.losses.named_loss import UnavailableLoss
-from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.query_covariance import (
     normal_quantile,
@@ -123,7 +123,7 @@ class Plan:
     def cell_standard_errors(self, table: AttributeSet) -> np.ndarray:
         """Standard error of every cell of a table of the workload, one axis an attribute."""
         position = self.workload.position(table)
-        variances = Cells(self.workload, self.closure).variances_of(
+        variances = CellVariances(self.workload, self.closure).variances_of(
             position, self.sigma_squared.floats
         )
         return np.sqrt(variances)
@@ -377,7 +377,7 @@ def _targets_line(plan: Plan) -> list[str]:
     required = plan.workload.required
     if np.any(required):
         missed = np.count_nonzero(required & ~met)
-        note = "; this aim does not see to them, --loss musts does" if missed else ""
+        note = "; this aim does not see to them, --loss required does" if missed else ""
         count = np.count_nonzero(required)
         lines.append(f"  Musts      {count - missed:,} of {count:,} met{note}")
     return lines

@@ -80,7 +80,7 @@ _TABLE_KEYS = {
         "ways",
         "weight",
         "target",
-        "must",
+        "required",
         "variance",
         "worst_variance",
         "best_variance",
@@ -127,7 +127,7 @@ def text_from_fields(fields: Mapping[str, Any]) -> str:
             for worst, best in zip(variances.worst.tolist(), variances.best.tolist(), strict=True)
         ]
     if version == DUAL:
-        required = [f'"must":{dumps(must)},' for must in workload.required.tolist()]
+        required = [f'"required":{dumps(must)},' for must in workload.required.tolist()]
         weights = certificate.dual_weights
         held = [None] * len(workload) if weights is None else weights.tolist()
         duals = [f',"dual_weight":{dumps(weight)}' for weight in held]
@@ -239,7 +239,7 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
             f"there must be {len(closure):,} residuals, got {len(listed):,}."
         )
     if version != PURE:
-        closure = closure.measured_by(workload, strategies_of(content, workload))
+        closure = closure.with_strategies(workload, strategies_of(content, workload))
     loss = loss_from_json(content["loss"])
     certificate = _certificate(
         content["certificate"],
@@ -299,7 +299,7 @@ def _certificate(
 
 
 def _required(tables: dict[str, list[Any]]) -> np.ndarray:
-    listed = tables.get("must", [])
+    listed = tables.get("required", [])
     if not all(type(must) is bool for must in listed):
         raise PlanError("whether a target must be met has to be true or false.")
     return np.array(listed, dtype=bool)

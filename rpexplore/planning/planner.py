@@ -21,7 +21,7 @@ from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.optimum import Optimum, record_cost
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.solvers.solution import TOLERANCE
-from rpexplore.planning.solving import measured_solution, solution
+from rpexplore.planning.solving import solution, solve_with_optimal_strategies
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
@@ -50,7 +50,7 @@ def plan(
     loss: Loss,
     budget: Budget,
     tolerance: float = TOLERANCE,
-    even_totals: bool = False,
+    uniform_reference: bool = False,
 ) -> Plan:
     """The plan with the smallest loss within the budget, with its certificate.
 
@@ -65,7 +65,7 @@ def plan(
     """
     _refuse_other(budget, {Budget}, "budget")
     found = optimum(
-        workload, loss=loss, budget=budget, tolerance=tolerance, even_totals=even_totals
+        workload, loss=loss, budget=budget, tolerance=tolerance, uniform_reference=uniform_reference
     )
     return found.at(budget)
 
@@ -76,7 +76,7 @@ def optimum(
     loss: Loss,
     budget: Budget | None = None,
     tolerance: float = TOLERANCE,
-    even_totals: bool = False,
+    uniform_reference: bool = False,
     closure: Closure | None = None,
     strategies: Mapping[int, Strategy] | None = None,
     note: Callable[[float], None] = lambda gap: None,
@@ -119,16 +119,16 @@ def optimum(
     if closure is None:
         closure = Closure.of(workload)
     if strategies is not None:
-        closure = closure.measured_by(workload, strategies)
+        closure = closure.with_strategies(workload, strategies)
         found = solution(workload, closure, loss, cost, tolerance, note=note)
     else:
-        closure, found = measured_solution(
+        closure, found = solve_with_optimal_strategies(
             workload,
             closure,
             loss,
             cost,
             tolerance,
-            even=even_totals,
+            even=uniform_reference,
             note=note,
             note_strategies=note_strategies,
         )

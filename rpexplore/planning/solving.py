@@ -48,7 +48,7 @@ _LEAST_WEIGHT = 1e-9  # relative to the largest, of a table in the search for st
 _NO_PRICE = 1e-9  # relative to the largest: rounding
 
 
-def measured_for(
+def with_optimal_strategies(
     workload: Workload,
     closure: Closure,
     loss: Loss,
@@ -93,10 +93,12 @@ def solution(
         if isinstance(loss, SumOfVariances):
             return minimise_sum(closure, weights, cost, tolerance, note=note), None
         if isinstance(loss, MaxVariance):
-            cells = Cells(workload, closure)
+            cells = CellVariances(workload, closure)
             return minimise_worst_cell(cells, weights, cost, tolerance, note=note), None
         if isinstance(loss, SumWithinTargets | MaxWithinTargets):
-            return _within_targets(Cells(workload, closure), loss, cost, tolerance, note), None
+            return _within_targets(
+                CellVariances(workload, closure), loss, cost, tolerance, note
+            ), None
         if isinstance(loss, SumWithBoundedMax):
             return _bounded(Cells(workload, closure), loss, cost, tolerance, note)
         if isinstance(loss, PNorm):
@@ -105,7 +107,7 @@ def solution(
         return minimise_conic(closure, workload, loss, cost, tolerance, note=note), None
 
 
-def measured_solution(
+def solve_with_optimal_strategies(
     workload: Workload,
     closure: Closure,
     loss: Loss,
@@ -124,21 +126,21 @@ def measured_solution(
 
     Raises `OutOfReachError` if targets that must be met cannot be.
     """
-    measured = measured_for(workload, closure, loss, even=even, note=note_strategies)
+    measured = with_optimal_strategies(workload, closure, loss, even=even, note=note_strategies)
     try:
         found = solution(workload, measured, loss, cost, tolerance, note=note)
     except OutOfReachError:
         if not measured.strategies:
             raise
         assert isinstance(loss, WithinTargets)
-        measured = measured_within(
+        measured = find_feasible_with_optimal_strategies(
             workload, closure, loss.caps(workload), even=even, note=note_strategies
         )
         found = solution(workload, measured, loss, cost, tolerance, note=note)
     return _improved(workload, measured, found, loss, cost, tolerance, even=even, note=note)
 
 
-def measured_within(
+def find_feasible_with_optimal_strategies(
     workload: Workload, closure: Closure, caps: np.ndarray, *, even: bool, note: Note
 ) -> Closure:
     """The closure, measured by strategies that come as far inside caps as can be.
@@ -199,11 +201,11 @@ def _by_strategies(
     found: Mapping[int, Strategy] = best_strategies(
         workload, closure, weights, largest=largest, even=even, note=note
     )
-    return replace(closure, strategies={}, moments=()).measured_by(workload, found)
+    return replace(closure, strategies={}, moments=()).with_strategies(workload, found)
 
 
 def _within_targets(
-    cells: Cells,
+    cells: CellVariances,
     loss: SumWithinTargets | MaxWithinTargets,
     cost: float,
     tolerance: float,
@@ -212,7 +214,7 @@ def _within_targets(
     workload = cells.workload
     weights, caps = loss.table_weights(workload), loss.caps(workload)
     inside = within(cells, caps, cost, tolerance, note=note)
-    if not inside.has_room:
+    if not inside.is_feasible:
         raise _out_of_reach(workload, inside)
     options: dict[str, Any] = {
         "table_weights": weights,
@@ -232,7 +234,7 @@ def _within_targets(
 
 
 def _bounded(
-    cells: Cells, loss: SumWithBoundedMax, cost: float, tolerance: float, note: Note
+    cells: CellVariances, loss: SumWithBoundedMax, cost: float, tolerance: float, note: Note
 ) -> tuple[Solution, float]:
     workload = cells.workload
     fine = min(tolerance, LIMIT_TOLERANCE)
@@ -240,7 +242,7 @@ def _bounded(
     worst = worst_of(cells, smallest.sigma_squared).variances
     limit = loss.limit(float(np.max(workload.weights * worst)))
     caps, weights = loss.caps(workload, limit), loss.table_weights(workload)
-    inside = Within(
+    inside = FeasiblePoint(
         smallest.sigma_squared,
         float(np.max(worst / caps)),
         smallest.lower_bound / limit,
@@ -260,7 +262,7 @@ def _bounded(
 
 
 def _certified(
-    cells: Cells,
+    cells: CellVariances,
     loss: SumWithinTargets | MaxWithinTargets | SumWithBoundedMax,
     found: Solution,
     cost: float,
@@ -285,7 +287,7 @@ def _certified(
     )
 
 
-def _out_of_reach(workload: Workload, inside: Within) -> OutOfReachError:
+def _out_of_reach(workload: Workload, inside: FeasiblePoint) -> OutOfReachError:
     """Which targets conflict, and what budget would do."""
     order = np.argsort(-inside.prices, kind="stable")
     held = [at for at in order.tolist() if inside.prices[at] > _NO_PRICE * inside.prices[order[0]]]
@@ -297,7 +299,7 @@ def _out_of_reach(workload: Workload, inside: Within) -> OutOfReachError:
         "The targets that must be met cannot all be met at this budget. What stands in the way "
         f"{'is' if len(held) == 1 else 'are'} {which} {names}{more}{together}. Give "
         f"{rounded(inside.largest, 4, 'up')} times the budget and a little more (the Plan page, or "
-        "--enough-for musts, finds it), make some of these targets wider, or let some be met in "
+        "--enough-for required, finds it), make some of these targets wider, or let some be met in "
         "proportion only.",
         needed=inside.largest,
     )

@@ -16,7 +16,7 @@ import numpy as np
 
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import measured_places
-from rpexplore.planning.solvers.strategy_matrix import Measuring, best_matrix, best_reference
+from rpexplore.planning.solvers.strategy_matrix import StrategySolution, best_matrix, best_reference
 from rpexplore.planning.strategy_cache import user_cache
 from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.workload import Workload
@@ -26,7 +26,7 @@ _ALIKE = 1e-6  # attributes whose problems agree so far (relative) are solved on
 Note = Callable[[float], None]
 
 
-def _best_even_matrix(gram: np.ndarray) -> Measuring:
+def _best_even_matrix(gram: np.ndarray) -> StrategySolution:
     """The best matrix for an even spread, from the dual weights if they were found before.
 
     These are kept for every size and basis. They are no more than a start: what follows from them
@@ -37,7 +37,9 @@ def _best_even_matrix(gram: np.ndarray) -> Measuring:
     weights = (user_cache().get(key) or {}).get("value_weights", np.empty(0))
     usable = weights.shape == (n,) and np.all(np.isfinite(weights) & (weights > 0))
     even = np.full(n, 1 / n)
-    start = Measuring(np.empty(0), even, weights / np.sum(weights), 0.0, 0.0) if usable else None
+    start = (
+        StrategySolution(np.empty(0), even, weights / np.sum(weights), 0.0, 0.0) if usable else None
+    )
     found = best_matrix(gram, even, start=start)
     if start is None:
         user_cache().put(key, {"value_weights": found.value_weights})
@@ -85,7 +87,7 @@ class StrategySearch:
     closure: Closure
     table_weights: np.ndarray
     keep_references: bool
-    measuring: dict[int, Measuring] = field(default_factory=dict)
+    measuring: dict[int, StrategySolution] = field(default_factory=dict)
     covariances: dict[int, np.ndarray] = field(default_factory=dict)  # of the decoded values
     _known_terms: np.ndarray | None = None
     _known_weights: np.ndarray | None = None
@@ -106,7 +108,7 @@ class StrategySearch:
         }
         self.grams = {q: self.asked[q].gram / self.asked[q].n_rows for q in self.asked}
         costs = (closure.sizes - 1) / closure.sizes
-        costs[self.places] = 1.0  # β of a `Measuring`
+        costs[self.places] = 1.0  # β of a `StrategySolution`
         self.costs = np.prod(np.append(costs, 1.0)[closure.members], axis=1)
         self.spread = np.zeros(
             len(workload.attribute_bases)
@@ -191,7 +193,7 @@ class StrategySearch:
 
     # ---- one attribute
 
-    def _take(self, place: int, found: Measuring) -> None:
+    def _take(self, place: int, found: StrategySolution) -> None:
         self.measuring[place], self._known_terms = found, None
         inverse = np.linalg.inv(np.vstack([np.ones(len(found.reference)), found.matrix]))
         covariance = self.covariances[place] = inverse[:, 1:] @ inverse[:, 1:].T
@@ -200,7 +202,7 @@ class StrategySearch:
             self.spread[question] = float(np.sum(gram * covariance))
             self.total[question] = float(found.reference @ gram @ found.reference)
 
-    def _improved(self, place: int) -> Measuring:
+    def _improved(self, place: int) -> StrategySolution:
         problem, present = self.problem(place), self.measuring[place]
         # By now other weights go with the questions than when it was found.
         covariance = self.covariances[place]

@@ -70,7 +70,7 @@ def verify(plan: Plan, *, strategies: bool = True) -> Verification:
             checks.append(Check("strategies", *near_other_strategies(plan)))
     else:
         if (kept := limits_kept(plan)) is not None:
-            name = "musts" if isinstance(plan.loss, WithinTargets) else "limit"
+            name = "required" if isinstance(plan.loss, WithinTargets) else "limit"
             checks.append(Check(name, *kept))
         checks.append(Check("optimality", *proven_by_dual_weights(plan)))
     return Verification(tuple(checks), guarantee(plan))

@@ -20,7 +20,7 @@ from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocessing.estimates import Estimates, Places
 from rpexplore.postprocessing.measurement_source import refuse_unlike
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
-from rpexplore.postprocessing.same_records import RunOf, refuse_other_records
+from rpexplore.postprocessing.same_records import RunId, refuse_other_records
 from rpexplore.releases.table_folder import Release
 
 _MANY_CELLS = 16  # of two different tables are hardly ever all within a half of each other
@@ -161,8 +161,8 @@ def _listed(names: Sequence[str]) -> str:
     return f"({', '.join(names[:8])}{', …' if len(names) > 8 else ''})"
 
 
-def _runs(part: Release | Estimates) -> list[RunOf]:
+def _runs(part: Release | Estimates) -> list[RunId]:
     """The runs that a part was released by."""
     if isinstance(part, Release):
-        return [RunOf(part.plan.sha256, text_of_path(part.folder.resolve()))]
-    return [RunOf(each.plan_sha256, each.name) for each in part.sources if each.is_release]
+        return [RunId(part.plan.sha256, text_of_path(part.folder.resolve()))]
+    return [RunId(each.plan_sha256, each.name) for each in part.sources if each.is_release]

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError, WorkloadError
-from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.query_covariance import query_covariance
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
@@ -219,7 +219,7 @@ class Estimates:
 
     def _variances(self, places: Places) -> np.ndarray:
         closure, sigma_squared = self._noise(places)
-        return Cells(self._workload(places), closure).variances_of(0, sigma_squared)
+        return CellVariances(self._workload(places), closure).variances_of(0, sigma_squared)
 
     def _noise(self, places: Places) -> tuple[Closure, np.ndarray]:
         """The residuals within a marginal, as they are measured, and their σ²."""

@@ -13,7 +13,7 @@ from rpexplore.releases.ledger import Ledger, Run
 
 
 @dataclass(frozen=True)
-class RunOf:
+class RunId:
     """A run, as whoever holds its release knows it.
 
     folder: where the release lies, the whole path or its last name alone
@@ -23,7 +23,7 @@ class RunOf:
     folder: str
 
 
-def refuse_other_records(ledger: str | Path, runs: Sequence[RunOf]) -> None:
+def refuse_other_records(ledger: str | Path, runs: Sequence[RunId]) -> None:
     """Raise `ReleaseError` if the ledger knows two of the runs, and by different records.
 
     What it does not know, or cannot tell apart, is passed over. Raises `LedgerError` if there is no
@@ -41,7 +41,7 @@ def refuse_other_records(ledger: str | Path, runs: Sequence[RunOf]) -> None:
                 )
 
 
-def _datasets(run: RunOf, booked: Sequence[tuple[str, str, str]]) -> set[str]:
+def _datasets(run: RunId, booked: Sequence[tuple[str, str, str]]) -> set[str]:
     """The datasets that the run may have been on; none if the ledger does not know it."""
     of_plan = [(dataset, output) for dataset, sha256, output in booked if sha256 == run.plan_sha256]
     here = {dataset for dataset, output in of_plan if output == run.folder}

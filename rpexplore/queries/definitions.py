@@ -173,7 +173,7 @@ class StatedLines:
         target = parse_target(text)
         if target.required:
             raise WorkloadError(
-                "The target of a query cannot be a must, since all queries of a list are met in "
+                "The target of a query cannot be required, since all queries of a list are met in "
                 f"proportion to their targets; write {target.text}."
             )
         return target

@@ -1,6 +1,6 @@
 """A charged run: everything is refused before it is booked, and it is booked before any noise.
 
-    charge = Charge(plan, source, output, ledger, cap_rho)  # refuses what it can
+    charge = ChargedRun(plan, source, output, ledger, cap_rho)  # refuses what it can
     counts = charge.counted(domain, tables)                 # reads records, refuses what is left
     with charge.folder() as folder:
         charge.book()                                       # on disk from here on
@@ -19,7 +19,7 @@ from pathlib import Path
 from rpexplore.common.exact_numbers import Exact, exact_fraction
 from rpexplore.common.formatting import data_size, plural
 from rpexplore.data.counts import Counts
-from rpexplore.data.source import PersonRule, Source, Stamp
+from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError, LedgerError, PlanError, ReleaseError
 from rpexplore.planning.verification import Verification
@@ -49,10 +49,10 @@ class DryRun:
     """
 
     findings: tuple[str, ...]
-    stamp: Stamp
+    stamp: Fingerprint
 
 
-class Charge:
+class ChargedRun:
     """What one run of a verified plan costs the records, from the first check to the last note.
 
     kept_with: the file with which an unfinished folder can be finished later, see `new_folder`
@@ -88,7 +88,7 @@ class Charge:
         *,
         other: Mapping[str, str],
         persons: PersonRule | None,
-        checked: Stamp | None,
+        checked: Fingerprint | None,
         progress: Callable[[float], None],
     ) -> Counts:
         """Exact counts, as `Source.counted`, of the records as they were found to be.

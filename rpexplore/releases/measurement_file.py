@@ -24,7 +24,7 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.measurement import measured_cells, measured_shape
 
-MARKER, PLAN = "run/drawn.json", "plan.json"
+NOTE, PLAN = "run/drawn.json", "plan.json"
 
 _MEASURED, _NOTE = "run/measured.int64", "run/drawn.new"
 _MOST_NOTED = 1 << 16  # bytes: names of attributes, values and paths
@@ -34,7 +34,7 @@ _TYPE = np.dtype("<i8")
 
 
 @dataclass(frozen=True)
-class Drawn:
+class MeasurementNote:
     """What finishing a run needs to know of it, beside its plan and its measurements.
 
     run           its number in the ledger
@@ -62,7 +62,7 @@ def reserve(folder: Path, plan: Plan) -> None:
         file.write(plan.text)
         file.flush()
         os.fsync(file.fileno())
-    (folder / MARKER).parent.mkdir()
+    (folder / NOTE).parent.mkdir()
     room = _TYPE.itemsize * int(np.sum(measured_cells(plan.closure)))
     for name, size in ((_MEASURED, room), (_NOTE, _MOST_NOTED)):
         with (folder / name).open("wb") as file:
@@ -85,7 +85,7 @@ def write_measured(folder: Path, parts: Iterable[np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def write_marker(folder: Path, drawn: Drawn) -> None:
+def write_note(folder: Path, drawn: MeasurementNote) -> None:
     """Note that everything was drawn; it and all names in the folder are on disk afterwards."""
     beside, note = folder / _NOTE, {"format": _FORMAT[0], "format_version": _FORMAT[1]}
     with beside.open("r+", encoding="utf-8") as file:
@@ -93,7 +93,7 @@ def write_marker(folder: Path, drawn: Drawn) -> None:
         file.truncate()
         file.flush()
         os.fsync(file.fileno())
-    beside.rename(folder / MARKER)
+    beside.rename(folder / NOTE)
     for each in (beside.parent, folder):
         opened = os.open(each, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -102,17 +102,17 @@ def write_marker(folder: Path, drawn: Drawn) -> None:
             os.close(opened)
 
 
-def read_marker(folder: Path) -> Drawn:
+def read_note(folder: Path) -> MeasurementNote:
     """What was noted; raises `ReleaseError` if it, or a measurement, is not as it was written."""
     try:
-        noted = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+        noted = json.loads((folder / NOTE).read_text(encoding="utf-8"))
         found = noted.pop("format"), noted.pop("format_version")
-        drawn = Drawn(**noted)
+        drawn = MeasurementNote(**noted)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         found, drawn = None, None
     if drawn is None or found != _FORMAT:
         raise ReleaseError(
-            f"The run in {str(folder)!r} cannot be finished: its note {MARKER} cannot be read. "
+            f"The run in {str(folder)!r} cannot be finished: its note {NOTE} cannot be read. "
             "What it was charged stays charged; remove the folder, and run the plan again."
         )
     with (folder / _MEASURED).open("rb") as file:

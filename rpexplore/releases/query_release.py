@@ -8,12 +8,12 @@ import numpy as np
 from rpexplore.common.exact_numbers import Exact
 from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import AnySource, source_of
-from rpexplore.data.source import PersonRule, Stamp
+from rpexplore.data.source import Fingerprint, PersonRule
 from rpexplore.errors import ReleaseError
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.verification import verify_queries
 from rpexplore.releases.atomic_folder import check_new, check_room
-from rpexplore.releases.charged_run import Charge, DryRun, Progress, refuse_broken
+from rpexplore.releases.charged_run import ChargedRun, DryRun, Progress, refuse_broken
 from rpexplore.releases.discrete_gaussian import discrete_gaussian
 from rpexplore.releases.query_folder import QueryRelease, write_query_release
 
@@ -33,7 +33,7 @@ def release_queries(
     persons: PersonRule | None = None,
     ledger: str | Path | None = None,
     cap_rho: Exact | None = None,
-    checked: Stamp | None = None,
+    checked: Fingerprint | None = None,
     progress: Progress = lambda doing, share: None,
 ) -> QueryRelease:
     """Run a query plan on records and write the release folder `output`, which must not exist yet.
@@ -86,21 +86,21 @@ def _charge(
     ledger: str | Path | None,
     cap_rho: Exact | None,
     progress: Progress,
-) -> Charge:
+) -> ChargedRun:
     """The charge of a run, when all is checked but the records."""
     progress("Checking the plan", 0.0)
     refuse_broken(verify_queries(plan))
     check_new(output)
     check_room(_room(plan), output)
-    return Charge(plan, source_of(data), output, ledger, cap_rho)
+    return ChargedRun(plan, source_of(data), output, ledger, cap_rho)
 
 
 def _all_counted(
     plan: QueryPlan,
-    charge: Charge,
+    charge: ChargedRun,
     other: Mapping[str, str],
     persons: PersonRule | None,
-    checked: Stamp | None,
+    checked: Fingerprint | None,
     progress: Progress,
 ) -> Counts:
     """The table of all attributes together."""

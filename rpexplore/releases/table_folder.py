@@ -29,7 +29,7 @@ import pyarrow.parquet
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.query_covariance import normal_quantile, residuals_within
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.planning.plan import Plan
@@ -146,7 +146,7 @@ class FolderWriter:
         self.folder, self.plan, self._other, self._persons = folder, plan, other, persons
         self._measurements = MeasuredFile(folder, plan.closure)
         self._contributions = Contributions(plan, self._measurements)
-        self._cells = Cells(plan.workload, plan.closure)
+        self._cells = CellVariances(plan.workload, plan.closure)
         self._labels: dict[int, list[tuple[str, pa.Array]]] = {}
         tables = folder / "tables"
         # What an earlier attempt has left there is written again.

@@ -22,13 +22,13 @@ from rpexplore.common.concurrency import in_order
 from rpexplore.common.exact_numbers import Exact
 from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import AnySource, source_of
-from rpexplore.data.source import PersonRule, Stamp
+from rpexplore.data.source import Fingerprint, PersonRule
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.verification import verify
 from rpexplore.releases.atomic_folder import check_new, check_room, resumed_folder, unfinished
 from rpexplore.releases.charged_run import (
-    Charge,
+    ChargedRun,
     DryRun,
     Progress,
     how_to_finish,
@@ -43,13 +43,13 @@ from rpexplore.releases.measurement import (
     measured_cells,
 )
 from rpexplore.releases.measurement_file import (
-    MARKER,
+    NOTE,
     PLAN,
-    Drawn,
-    read_marker,
+    MeasurementNote,
+    read_note,
     reserve,
-    write_marker,
     write_measured,
+    write_note,
 )
 from rpexplore.releases.table_folder import BYTES_PER_CELL, FolderWriter, Release
 
@@ -70,7 +70,7 @@ def release(
     persons: PersonRule | None = None,
     ledger: str | Path | None = None,
     cap_rho: Exact | None = None,
-    checked: Stamp | None = None,
+    checked: Fingerprint | None = None,
     progress: Progress = lambda doing, share: None,
 ) -> Release:
     """Run a plan on records and write the release folder `output`, which must not exist yet.
@@ -105,8 +105,8 @@ def release(
         del counts, parts
         ledger_file = str(run.charge.book_of_runs.path)
         words = persons.words if persons else ""
-        drawn = Drawn(number, ledger_file, plan.sha256, dict(other), words, sha256)
-        write_marker(folder, drawn)
+        drawn = MeasurementNote(number, ledger_file, plan.sha256, dict(other), words, sha256)
+        write_note(folder, drawn)
         manifest = _write(folder, plan, drawn, progress)
     progress("Finished", 1.0)
     return Release(output, plan, manifest)
@@ -147,12 +147,12 @@ def resume(
     with, or if its measurements are not those that were noted when they were drawn.
     """
     output = Path(output)
-    if (output / MARKER).is_file():  # it was stopped after it got its name
+    if (output / NOTE).is_file():  # it was stopped after it got its name
         return _tidied(output, ledger)
     try:
-        with resumed_folder(output, MARKER) as folder:
+        with resumed_folder(output, NOTE) as folder:
             progress("Checking what was drawn", 0.0)
-            drawn = read_marker(folder)
+            drawn = read_note(folder)
             plan = Plan.load(folder / PLAN)
             book = Ledger(drawn.ledger if ledger is None else ledger)
             booked = book.run(drawn.run)
@@ -177,10 +177,10 @@ def resume(
 
 def _tidied(output: Path, ledger: str | Path | None) -> Release:
     """A complete release without what only served its run; the ledger notes that it finished."""
-    done, drawn = Release.load(output), read_marker(output)
+    done, drawn = Release.load(output), read_note(output)
     book = Ledger(drawn.ledger if ledger is None else ledger)
     note_finished(book, drawn.run, output)
-    shutil.rmtree((output / MARKER).parent)
+    shutil.rmtree((output / NOTE).parent)
     return done
 
 
@@ -188,7 +188,7 @@ def can_be_resumed(output: str | Path) -> bool:
     """Whether there is a run into `output` that `resume` could finish."""
     output = Path(output)
     left = output if output.exists() else unfinished(output)
-    return (left / MARKER).is_file()
+    return (left / NOTE).is_file()
 
 
 class _Run:
@@ -208,14 +208,17 @@ class _Run:
         # Nothing of the guarantee depends on whether other strategies would be better.
         refuse_broken(verify(plan, strategies=False))
         check_measurable(plan)
-        check_new(output, kept_with=MARKER)
+        check_new(output, kept_with=NOTE)
         measured = 8.0 * float(np.sum(measured_cells(plan.closure)))
         self.room = BYTES_PER_CELL * float(np.sum(plan.workload.cells)) + measured
         check_room(self.room, output)
-        self.charge = Charge(plan, source_of(data), output, ledger, cap_rho, kept_with=MARKER)
+        self.charge = ChargedRun(plan, source_of(data), output, ledger, cap_rho, kept_with=NOTE)
 
     def counted(
-        self, other: Mapping[str, str], persons: PersonRule | None, checked: Stamp | None = None
+        self,
+        other: Mapping[str, str],
+        persons: PersonRule | None,
+        checked: Fingerprint | None = None,
     ) -> Counts:
         """Exact counts of everything that the plan measures."""
         self._progress("Counting the records", 0.0)
@@ -241,7 +244,9 @@ def _followed(parts: Iterator[np.ndarray], plan: Plan, progress: Progress) -> It
         done += part.size
 
 
-def _write(folder: Path, plan: Plan, drawn: Drawn, progress: Progress) -> Mapping[str, object]:
+def _write(
+    folder: Path, plan: Plan, drawn: MeasurementNote, progress: Progress
+) -> Mapping[str, object]:
     """Write tables, residuals and manifest from what was drawn; returns the manifest."""
     writer = FolderWriter(folder, plan, drawn.other, drawn.persons)
     cells = plan.workload.cells

@@ -1,6 +1,6 @@
-"""Drafts: studies that the app saves by itself, one file each, under a key that nobody can guess.
+"""Drafts: projects that the app saves by itself, one file each, under a key that nobody can guess.
 
-A browser knows its own keys and no others, so that two browsers do not see each other's studies.
+A browser knows its own keys and no others, so that two browsers do not see each other's projects.
 """
 
 import re
@@ -12,39 +12,39 @@ from pathlib import Path
 
 from rpexplore.common.files import home_folder, write_whole
 from rpexplore.errors import WorkloadError
-from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.project import Project
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 _lock = threading.Lock()  # between reading what is there and writing over it
 
 
 @dataclass(frozen=True)
-class Draft:
-    """A study as it was saved: what it says, its exact text, and when."""
+class SavedProject:
+    """A project as it was saved: what it says, its exact text, and when."""
 
-    study: Study
+    project: Project
     text: str
     saved: datetime
 
 
 @dataclass(frozen=True)
-class Drafts:
-    """The drafts in a folder, which is made when the first one is saved."""
+class Autosaves:
+    """Saved projects in a folder, which is made when the first one is saved."""
 
     folder: Path
 
     @classmethod
-    def of_user(cls) -> "Drafts":
+    def of_user(cls) -> "Autosaves":
         """In the user's home, or where RPEXPLORE_HOME says."""
-        return cls(home_folder() / "drafts")
+        return cls(home_folder() / "autosaves")
 
     @staticmethod
     def new_key() -> str:
         """A key that is in nobody's use."""
         return uuid.uuid4().hex
 
-    def read(self, key: str) -> Draft | None:
-        """The draft saved under a key; None if there is none.
+    def read(self, key: str) -> SavedProject | None:
+        """The project saved under a key; None if there is none.
 
         Raises `WorkloadError` for one that cannot be used (written by a newer version, say), which
         is left as it is, and `OSError` as the operating system tells it.
@@ -55,14 +55,14 @@ class Drafts:
         path = self.path(key)
         moment = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         try:
-            return Draft(Study.parse(text), text, moment)
+            return SavedProject(Project.parse(text), text, moment)
         except WorkloadError as error:
-            raise WorkloadError(f"The saved study {path} cannot be opened. {error}") from None
+            raise WorkloadError(f"The saved project {path} cannot be opened. {error}") from None
 
     def save(self, key: str, text: str, before: str | None) -> bool:
-        """Save a study's text over `before`; False, and nothing is written, if that is not there.
+        """Save a project's text over `before`; False, and nothing is written, if that is not there.
 
-        Then somebody else has saved under this key: another window with the same study. A draft
+        Then somebody else has saved under this key: another window with the same project. A saved project
         that was there and is gone is written again. Raises `OSError`.
         """
         with _lock:
@@ -74,7 +74,7 @@ class Drafts:
         return True
 
     def path(self, key: str) -> Path:
-        """The file of a draft."""
+        """The file of a saved project."""
         return self.folder / f"{key}.json"
 
     def _text(self, key: str) -> str | None:
@@ -86,4 +86,4 @@ class Drafts:
         except FileNotFoundError:
             return None
         except UnicodeDecodeError:
-            return ""  # which is no study
+            return ""  # which is no project

@@ -1,4 +1,4 @@
-"""Study: the scenarios of one question, in the order of their author, one of them open.
+"""Project: the scenarios of one question, in the order of their author, one of them open.
 
 What the app keeps, saves and loads. Never holds a record.
 """
@@ -12,14 +12,14 @@ from rpexplore.common.formatting import data_size
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.scenarios.scenario import NAME_LENGTH, Scenario
 
-FORMAT = "rpexplore-study"
+FORMAT = "rpexplore-project"
 FORMAT_VERSION = 1
 MOST_SCENARIOS = 100
-MOST_BYTES = 200_000_000  # of an uploaded study
+MOST_BYTES = 200_000_000  # of an uploaded project
 
 
 @dataclass(frozen=True)
-class Study:
+class Project:
     """Scenarios with distinct names; `place` is that of the open one.
 
     keys: a number for each scenario that stays its own when it is renamed or moved; not saved
@@ -36,7 +36,7 @@ class Study:
             object.__setattr__(self, "keys", tuple(range(len(self.scenarios))))
         if not 1 <= len(self.scenarios) <= MOST_SCENARIOS:
             raise WorkloadError(
-                f"A study holds 1 to {MOST_SCENARIOS} scenarios, got {len(self.scenarios)}; "
+                f"A project holds 1 to {MOST_SCENARIOS} scenarios, got {len(self.scenarios)}; "
                 "delete one that is not needed any more."
             )
         if whole_number(self.place) is None or not 0 <= self.place < len(self.scenarios):
@@ -59,41 +59,41 @@ class Study:
         """The open scenario."""
         return self.scenarios[self.place]
 
-    def with_current(self, scenario: Scenario) -> "Study":
+    def with_current(self, scenario: Scenario) -> "Project":
         """A copy in which this takes the open one's place."""
         return self.with_scenario(self.place, scenario)
 
-    def with_scenario(self, place: int, scenario: Scenario) -> "Study":
+    def with_scenario(self, place: int, scenario: Scenario) -> "Project":
         """A copy in which this scenario stands at `place`."""
         before, after = self.scenarios[:place], self.scenarios[place + 1 :]
         return replace(self, scenarios=(*before, scenario, *after))
 
-    def opened(self, place: int) -> "Study":
+    def opened(self, place: int) -> "Project":
         """A copy in which another scenario is the open one."""
         return replace(self, place=place)
 
-    def added(self, scenario: Scenario) -> "Study":
+    def added(self, scenario: Scenario) -> "Project":
         """A copy with a further scenario right after the open one, and open; renamed if need be."""
         scenario = scenario.replaced(name=self.free_name(scenario.name))
         split = self.place + 1
         scenarios = (*self.scenarios[:split], scenario, *self.scenarios[split:])
         keys = (*self.keys[:split], max(self.keys) + 1, *self.keys[split:])
-        return Study(scenarios, split, keys)
+        return Project(scenarios, split, keys)
 
-    def removed(self, place: int) -> "Study":
+    def removed(self, place: int) -> "Project":
         """A copy without one scenario; refuses to remove the last one."""
         if len(self.scenarios) == 1:
-            raise WorkloadError("This is the only scenario; a study needs one.")
+            raise WorkloadError("This is the only scenario; a project needs one.")
         scenarios = self.scenarios[:place] + self.scenarios[place + 1 :]
         keys = self.keys[:place] + self.keys[place + 1 :]
-        return Study(scenarios, min(self.place - (place < self.place), len(scenarios) - 1), keys)
+        return Project(scenarios, min(self.place - (place < self.place), len(scenarios) - 1), keys)
 
-    def moved(self, place: int, by: int) -> "Study":
+    def moved(self, place: int, by: int) -> "Project":
         """A copy in which a scenario stands so many places further down (up if negative)."""
         to = min(max(place + by, 0), len(self.scenarios) - 1)
         order = list(range(len(self.scenarios)))
         order.insert(to, order.pop(place))
-        return Study(
+        return Project(
             tuple(self.scenarios[old] for old in order),
             order.index(self.place),
             tuple(self.keys[old] for old in order),
@@ -109,7 +109,7 @@ class Study:
     # ---- files
 
     def text(self) -> str:
-        """The study as JSON text; `parse` undoes it exactly."""
+        """The project as JSON text; `parse` undoes it exactly."""
         content = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -119,11 +119,11 @@ class Study:
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
     @classmethod
-    def from_bytes(cls, content: bytes, filename: str) -> "Study":
-        """The study in an uploaded file; raises `WorkloadError` if there is none in it."""
+    def from_bytes(cls, content: bytes, filename: str) -> "Project":
+        """The project in an uploaded file; raises `WorkloadError` if there is none in it."""
         if len(content) > MOST_BYTES:
             raise WorkloadError(
-                f"{filename} is too large for a study: {data_size(len(content))}, at most "
+                f"{filename} is too large for a project: {data_size(len(content))}, at most "
                 f"{data_size(MOST_BYTES)}."
             )
         try:
@@ -132,10 +132,10 @@ class Study:
             raise WorkloadError(f"{filename} is not UTF-8 text; save it as UTF-8.") from None
 
     @classmethod
-    def parse(cls, text: str) -> "Study":
-        """The study that a text holds; raises `WorkloadError` if it is not a usable one.
+    def parse(cls, text: str) -> "Project":
+        """The project that a text holds; raises `WorkloadError` if it is not a usable one.
 
-        A text of a single scenario is a study of that one.
+        A text of a single scenario is a project of that one.
         """
         try:
             content: Any = json.loads(text)
@@ -148,8 +148,8 @@ class Study:
             return cls(tuple(Scenario.from_json(each) for each in listed), content["open"])
         except RecursionError:
             raise WorkloadError(
-                "This is not a usable study: its lists stand in each other too deeply."
+                "This is not a usable project: its lists stand in each other too deeply."
             ) from None
         except (KeyError, TypeError, ValueError, RpexploreError) as error:
             what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise WorkloadError(f"This is not a usable study: {what.rstrip('.')}.") from None
+            raise WorkloadError(f"This is not a usable project: {what.rstrip('.')}.") from None

@@ -56,7 +56,7 @@ class Scenario:
     note         what its author wants to remember about it
     expected     public counts that relative errors are judged by, if there are any; the plan does
                  not depend on them
-    even_totals  measure attributes that are asked in ranges, groups and the like as classical
+    uniform_reference  measure attributes that are asked in ranges, groups and the like as classical
                  ResidualPlanner+ does: totals are spread evenly over the values, instead of by the
                  distribution that gives the most accurate tables
     query_list   queries that are asked beside the tables, if there are any: about attributes of
@@ -71,7 +71,7 @@ class Scenario:
     name: str = "Scenario 1"
     note: str = ""
     expected: ExpectedCounts | None = None
-    even_totals: bool = False
+    uniform_reference: bool = False
     # Compared below: lists of queries hold arrays, which have no equality of their own.
     query_list: StatedQueries | None = None
 
@@ -92,10 +92,10 @@ class Scenario:
                 )
         if not self.name.strip():
             raise WorkloadError("A scenario needs a name; type one.")
-        if not isinstance(self.even_totals, bool):
+        if not isinstance(self.uniform_reference, bool):
             raise WorkloadError(
                 f"Whether totals are spread evenly must be true or false, got "
-                f"{shown(self.even_totals)}."
+                f"{shown(self.uniform_reference)}."
             )
 
     @classmethod
@@ -108,7 +108,7 @@ class Scenario:
             plan.loss,
             plan.budget,
             counted,
-            even_totals=has_even_totals(plan),
+            uniform_reference=has_even_totals(plan),
         )
 
     @cached_property
@@ -118,7 +118,12 @@ class Scenario:
 
     def plan(self) -> Plan:
         """The optimal plan; raises `RpexploreError` where there is none."""
-        return plan(self.workload, loss=self.loss, budget=self.budget, even_totals=self.even_totals)
+        return plan(
+            self.workload,
+            loss=self.loss,
+            budget=self.budget,
+            uniform_reference=self.uniform_reference,
+        )
 
     @property
     def misses_target(self) -> str:
@@ -229,7 +234,7 @@ class Scenario:
             "loss": loss_to_json(self.loss),
             "budget": self.budget.to_json(),
             "expected": None if self.expected is None else self.expected.to_json(),
-            **({"even_totals": True} if self.even_totals else {}),
+            **({"uniform_reference": True} if self.uniform_reference else {}),
             **({} if self.query_list is None else {"query_list": stated_to_json(self.query_list)}),
         }
 
@@ -273,7 +278,7 @@ class Scenario:
                 expected=None
                 if expected is None
                 else ExpectedCounts.from_json(expected).fitted(domain),
-                even_totals=content.get("even_totals", False),
+                uniform_reference=content.get("uniform_reference", False),
                 query_list=None if queries is None else stated_from_json(queries),
             )
             _ = scenario.workload

@@ -22,7 +22,7 @@ MOST_LISTED = 2000  # tables that a list names, or that get an importance one by
 
 
 @dataclass(frozen=True)
-class Wish:
+class WorkloadChange:
     """A change of the workload.
 
     action      LEAVE_OUT, BOOST (the tables count `factor` times as much) or ADD
@@ -36,13 +36,13 @@ class Wish:
     factor: float = 2.0
 
 
-def rows_of(workload: Workload, wish: Wish) -> np.ndarray:
+def rows_of(workload: Workload, wish: WorkloadChange) -> np.ndarray:
     """Rows of the tables that a wish is about, ascending, int64[n]."""
     rows = workload.containing(wish.containing)
     return rows if wish.order is None else rows[workload.orders[rows] == wish.order]
 
 
-def changed_workload(scenario: Scenario, wish: Wish) -> Workload:
+def changed_workload(scenario: Scenario, wish: WorkloadChange) -> Workload:
     """The tables as wished, with their importance and targets.
 
     Raises `WorkloadError` where there is nothing to change, or nothing would be left.
@@ -77,7 +77,7 @@ def changed_workload(scenario: Scenario, wish: Wish) -> Workload:
     )
 
 
-def changed_scenario(scenario: Scenario, wish: Wish, workload: Workload) -> Scenario:
+def changed_scenario(scenario: Scenario, wish: WorkloadChange, workload: Workload) -> Scenario:
     """The scenario that asks for the changed workload, as simply as it can be asked for.
 
     Raises `WorkloadError` where only a list can, and it would be too long to work with.
@@ -96,7 +96,7 @@ def changed_scenario(scenario: Scenario, wish: Wish, workload: Workload) -> Scen
     return scenario.with_request(kind="listed", listed=listed)
 
 
-def tables_in_words(workload: Workload, wish: Wish) -> str:
+def tables_in_words(workload: Workload, wish: WorkloadChange) -> str:
     """The tables that a wish is about: "the 45 tables with region", "the table age × sex"."""
     rows = rows_of(workload, wish)
     if len(rows) == 1:
@@ -133,7 +133,7 @@ def refuse_long(count: int) -> None:
         )
 
 
-def _added(scenario: Scenario, wish: Wish) -> Workload:
+def _added(scenario: Scenario, wish: WorkloadChange) -> Workload:
     """The tables of that kind that are not there yet."""
     if wish.order is None:
         raise WorkloadError("Say how many attributes the added tables have.")
@@ -147,7 +147,7 @@ def _added(scenario: Scenario, wish: Wish) -> Workload:
     return scenario.request.settled(scenario.request.with_bases(bare))
 
 
-def _boosted(scenario: Scenario, wish: Wish, workload: Workload) -> Scenario:
+def _boosted(scenario: Scenario, wish: WorkloadChange, workload: Workload) -> Scenario:
     if wish.order is None:
         return scenario.with_group(GroupSetting(wish.containing, factor=wish.factor))
     rows = rows_of(workload, wish)
@@ -159,7 +159,7 @@ def _boosted(scenario: Scenario, wish: Wish, workload: Workload) -> Scenario:
 
 
 def _short_requests(
-    request: WorkloadRequest, wish: Wish, names: Sequence[str]
+    request: WorkloadRequest, wish: WorkloadChange, names: Sequence[str]
 ) -> Iterator[WorkloadRequest]:
     """What may ask for the changed workload without naming each table."""
     if request.kind in ("up_to", "of_order"):

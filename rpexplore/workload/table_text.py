@@ -150,7 +150,7 @@ def workload_from_csv(domain: Domain, text: str, source: str) -> Workload:
     delimiter = ";" if ";" in header and "," not in header else ","
     rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
     columns = [column.strip().lower() for column in rows.fieldnames or []]
-    strangers = set(columns) - {"attributes", "weight", "target", "must"} - _PASSED_OVER
+    strangers = set(columns) - {"attributes", "weight", "target", "required"} - _PASSED_OVER
     if "attributes" not in columns or strangers:
         raise WorkloadError(
             f"{source} must have a header with the column attributes and, if wanted, weight, "
@@ -169,7 +169,7 @@ def workload_from_csv(domain: Domain, text: str, source: str) -> Workload:
                 )
             tables.append(table_from_text(domain, row["attributes"] or ""))
             weights.append(number_from_text(row.get("weight") or "1", "weight"))
-            targets.append(_target_of_row(row.get("target"), row.get("must")))
+            targets.append(_target_of_row(row.get("target"), row.get("required")))
     except (RpexploreError, csv.Error) as error:
         raise WorkloadError(f"{source}, line {rows.line_num}: {error}") from None
     return Workload.of(domain, tables, weights=weights, targets=targets)
@@ -187,10 +187,10 @@ def _target_of_row(text: str | None, must: str | None) -> Target | None:
     target = parse_target(text) if text and text.strip() else None
     word = (must or "").strip().lower()
     if word not in {"", *_TRUTHS}:
-        raise WorkloadError(f"The column must says yes or no, got {shown(must)!r}.")
+        raise WorkloadError(f"The column required says yes or no, got {shown(must)!r}.")
     if target is None:
         if _TRUTHS.get(word):
-            raise WorkloadError("There is no target that could be a must; give one.")
+            raise WorkloadError("There is no target that could be required; give one.")
         return None
     return replace(target, required=_TRUTHS.get(word, target.required))
 

@@ -44,7 +44,7 @@ _FORMS = {
 }
 _PATTERNS = {unit: re.compile(form, re.IGNORECASE) for unit, form in _FORMS.items()}
 _MUST = re.compile(
-    r"(?P<before>(?:must\b\s*:?|!)\s*)?(?P<body>.*?)(?P<behind>\s*(?:\bmust|!))?",
+    r"(?P<before>(?:required\b\s*:?|!)\s*)?(?P<body>.*?)(?P<behind>\s*(?:\brequired|!))?",
     re.IGNORECASE | re.DOTALL,
 )
 
@@ -57,7 +57,7 @@ class Target:
     unit        STANDARD_ERROR; MARGIN: half the width of an interval; or CV: in % of a count
     confidence  of a margin in %, 95 unless given; None for other units
     count       the expected count of a cell that a share is of; None for other units
-    must        whether a plan has to meet it ("must"), or as well as the other targets allow ("in
+    required    whether a plan has to meet it, or as well as the other targets allow ("in
                 proportion")
 
     Numbers may be int, float (read as the decimal it prints as), str or Decimal.
@@ -87,7 +87,7 @@ class Target:
             )
         if not isinstance(required, bool):
             raise WorkloadError(
-                f"The target is a must or not: true or false, got {shown(required)}."
+                f"Whether the target is required must be true or false, got {shown(required)}."
             )
         for noun, given, whose in (("confidence", confidence, MARGIN), ("count", count, CV)):
             if given is not None and unit != whose:
@@ -106,7 +106,7 @@ class Target:
             "unit": unit,
             "confidence": share if unit == MARGIN else None,
             "count": None if count is None else _positive(count, "target's expected count"),
-            "must": required,
+            "required": required,
         }
         for name, content in fields.items():
             object.__setattr__(self, name, content)
@@ -168,7 +168,7 @@ class Target:
 
     @property
     def text(self) -> str:
-        """As it is typed, without whether it is a must: "20", "±50 at 95 %", "5 % of 1000"."""
+        """As it is typed, without whether it is required: "20", "±50 at 95 %", "5 % of 1000"."""
         if self.unit == MARGIN:
             return f"±{plain(self.value)} at {_plain(self.confidence)} %"
         if self.unit == CV:
@@ -177,7 +177,7 @@ class Target:
 
     def __str__(self) -> str:
         """As it is typed; `parse_target` undoes it."""
-        return f"{self.text} must" if self.required else self.text
+        return f"{self.text} required" if self.required else self.text
 
     # ---- files
 
@@ -195,7 +195,7 @@ def parse_target(text: str) -> Target:
 
     A standard error: "20", "σ 20", "se 20". A margin of error: "±50", "+-50" or "+/- 50", which is
     one at 95 %, or "±50 at 99 %". A share of a count: "5 % of 1000". Thousands may be separated:
-    "1,000", "1 000". With "must" or "!" before or behind, the target is a must.
+    "1,000", "1 000". With "required" or "!" before or behind, the target is required.
 
     Raises `WorkloadError` for anything else, with examples.
     """

@@ -27,7 +27,7 @@ def told(workload, required_only):
 
 def test_a_single_must(workload):
     reach, found = told(workload, True)
-    assert (found.targets, found.holders, found.tables) == (1, 1, ("age × sex",))
+    assert (found.targets, found.binding_tables, found.tables) == (1, 1, ("age × sex",))
     assert not found.is_within
     # One target alone: its budget falls with the square of the standard error.
     assert found.saved == pytest.approx(1 - 1.1**-2)
@@ -42,7 +42,7 @@ def test_a_single_must(workload):
 
 def test_of_all_targets_only_some_hold_the_budget_up(workload):
     reach, found = told(workload, False)
-    assert (found.targets, found.holders) == (2, 1)
+    assert (found.targets, found.binding_tables) == (2, 1)
     assert "One table holds that up: age × sex; the other targets are met along the way." in (
         budget_reasons.in_words(found)
     )
@@ -52,7 +52,7 @@ def test_of_all_targets_only_some_hold_the_budget_up(workload):
     frame = budget_reasons.holders_of_budget(reach, BUDGET, request)
     assert frame["table"].tolist() == ["age × sex"]
     assert frame["wanted"].tolist() == ["σ = 3"]
-    assert frame["must"].tolist() == ["must"]
+    assert frame["required"].tolist() == ["required"]
     assert frame["rho"].tolist() == [pytest.approx(reach.needed_cost / 2 / 1.21, rel=1e-4)]
 
 

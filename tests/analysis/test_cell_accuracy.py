@@ -144,7 +144,7 @@ def test_the_attributes_that_differ_most_are_shown_first(plan, forecast):
 def single(basis, size=30):
     domain = rp.Domain((rp.Attribute("age", rp.Integers(0, size - 1)),))
     workload = rp.Workload.all_of_order(domain, 1).with_bases({"age": basis})
-    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=BUDGET, even_totals=True)
+    plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=BUDGET, uniform_reference=True)
     return cells.accuracy_of_cells(Forecast.of_plan("this", plan), 0, (0,))
 
 

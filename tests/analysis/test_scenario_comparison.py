@@ -124,7 +124,7 @@ def test_targets_differ_by_what_was_typed_and_by_musts():
     def asked(target):
         return PLAIN.with_settings([TableSetting(("age",), target=target)])
 
-    side = comparison.inputs([asked("20"), asked("20 must"), asked("±20")])
+    side = comparison.inputs([asked("20"), asked("20 required"), asked("±20")])
     assert differing(side) == {"Targets"}
     words = side.words.loc["Targets"].tolist()
     assert words[:2] == ["1 table, σ = 20", "1 table, σ = 20, 1 of them a must"]

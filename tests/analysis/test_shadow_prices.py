@@ -26,7 +26,7 @@ def with_prices(*prices):
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30).filter(lambda x: sum(x) > 1e-3))
 def test_holders_are_the_fewest(prices):
     prices = np.array(prices) / np.sum(prices)
-    found = shadow_prices.holders(with_prices(*prices))
+    found = shadow_prices.binding_tables(with_prices(*prices))
     ordered = np.sort(prices)[::-1]
     assert ordered[: found.count].sum() >= 0.8 * (1 - 1e-9)
     assert ordered[: found.count - 1].sum() < 0.8
@@ -91,7 +91,7 @@ def test_a_little_larger_target_lowers_the_loss_by_twice_the_share():
 
 
 def words_of(*prices, loss=None):
-    found = shadow_prices.holders(with_prices(*prices))
+    found = shadow_prices.binding_tables(with_prices(*prices))
     what = shadow_prices.what_is_held(loss or rp.MaxVariance(), rp.Workload.all_up_to(DOMAIN, 1))
     return shadow_prices.in_words(found, what)
 

@@ -58,7 +58,7 @@ def test_what_is_met_never_reads_as_if_it_were_not(unit, value, times):
 def scenario():
     return (
         Scenario(DOMAIN)
-        .with_group(GroupSetting(("age",), target="±50 must"))
+        .with_group(GroupSetting(("age",), target="±50 required"))
         .with_settings(
             [TableSetting((), target="0.1 % of 100"), TableSetting(("sex",), target="12.50")]
         )
@@ -72,10 +72,10 @@ def test_tables_with_targets_are_told_as_typed_the_furthest_off_first():
     assert found["table"].tolist()[0] == "(total)"
     assert sorted(found["wanted"]) == ["0.1 % of 100", "12.50", *["±50 at 95 %"] * 3]
     by_table = found.set_index("table")
-    assert by_table["must"].to_dict() == {
+    assert by_table["required"].to_dict() == {
         "(total)": "in proportion",
         "sex": "in proportion",
-        **dict.fromkeys(("age", "age × sex", "age × region"), "must"),
+        **dict.fromkeys(("age", "age × sex", "age × region"), "required"),
     }
     ratios = plan.worst_standard_errors / plan.workload.targets
     assert found["ratio"].tolist() == sorted(ratios[~np.isnan(ratios)], reverse=True)
@@ -104,11 +104,11 @@ def test_the_list_of_tables_has_the_words_instead_of_the_numbers():
     words = targets_met.of_tables(plan, ["age"], asked.request)
     same = [name for name in numbers if name not in ("target", "met")]
     assert words[same].equals(numbers[same])
-    assert list(words)[len(same) :] == ["wanted", "must", "outcome"]
+    assert list(words)[len(same) :] == ["wanted", "required", "outcome"]
     every = targets_met.of_tables(plan, request=asked.request).set_index("table")
     met = standard_errors.of_tables(plan).set_index("table")["met"]
     assert every["outcome"].str.startswith("met: ").equals(met == "yes")
-    assert every.loc["region", ["wanted", "must", "outcome"]].tolist() == ["", "", ""]
+    assert every.loc["region", ["wanted", "required", "outcome"]].tolist() == ["", "", ""]
 
 
 def test_the_least_accurate_cell_is_what_counts():
@@ -158,5 +158,5 @@ def test_counts_are_those_of_the_tables(workload):
     told, counts = targets_met.of_targets(plan), targets_met.target_counts(plan)
     met = told["outcome"].str.startswith("met")
     assert (counts.targets, counts.met) == (len(workload), met.sum())
-    is_must = told["must"] == "must"
+    is_must = told["required"] == "required"
     assert (counts.required, counts.musts_met) == (len(required), (met & is_must).sum())

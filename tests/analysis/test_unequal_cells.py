@@ -12,7 +12,7 @@ from rpexplore.analysis import variance_by_size as cell_variances
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.frontier import frontier
 from rpexplore.analysis.sufficient_budgets import needed_rho, smallest_budget
-from rpexplore.planning.measured_alike import optimum_measured_as
+from rpexplore.planning.measured_alike import optimum_with_strategies_of
 from rpexplore.planning.planner import optimum
 from rpexplore.scenarios.table_settings import TableSetting
 from rpexplore.workload.table_text import workload_from_csv
@@ -49,13 +49,13 @@ def test_a_forecast_is_seen_at_any_cell(plan, dense, solved, cell):
         Forecast.of_plan("this", plan),
         Forecast.of_optimum("this", solved, BUDGET),
     ):
-        shown = forecast.seen_at(cell)
+        shown = forecast.at_cell(cell)
         assert shown.cell == cell
         assert shown.cells_differ
         np.testing.assert_allclose(shown.standard_errors, seen(dense, cell), rtol=1e-6)
         # and back again, from wherever one looks
         np.testing.assert_allclose(
-            shown.seen_at("mean").standard_errors, forecast.standard_errors, rtol=1e-12
+            shown.at_cell("mean").standard_errors, forecast.standard_errors, rtol=1e-12
         )
         found = fairness.unevenness(shown)
         assert found.worst == pytest.approx(seen(dense, cell).max(), rel=1e-6)
@@ -67,12 +67,12 @@ def test_a_forecast_is_seen_at_any_cell(plan, dense, solved, cell):
 def test_words_say_which_cell_is_seen(plan):
     forecast = Forecast.of_plan("this", plan)
     assert "a typical cell" in forecast.seen_in_words
-    assert "the least accurate cell" in forecast.seen_at("worst").seen_in_words
-    assert "the most accurate cell" in forecast.seen_at("best").seen_in_words
+    assert "the least accurate cell" in forecast.at_cell("worst").seen_in_words
+    assert "the most accurate cell" in forecast.at_cell("best").seen_in_words
     alike = Forecast.of_plan("this", MARGINALS.plan())
     assert not alike.cells_differ
     assert alike.seen_in_words == ""
-    np.testing.assert_array_equal(alike.seen_at("worst").standard_errors, alike.standard_errors)
+    np.testing.assert_array_equal(alike.at_cell("worst").standard_errors, alike.standard_errors)
 
 
 def test_every_cell_of_a_table(plan, dense):
@@ -190,7 +190,7 @@ def test_budget_curves_start_and_end_at_cells(solved, dense):
 
 @pytest.mark.parametrize("loss", [rp.SumOfVariances("cells"), rp.MaxVariance()], ids=repr)
 def test_other_losses_are_solved_with_the_same_strategies(solved, loss):
-    other = optimum_measured_as(solved, solved.workload, loss)
+    other = optimum_with_strategies_of(solved, solved.workload, loss)
     assert other.closure.strategies == solved.closure.strategies
     again = optimum(solved.workload, loss=loss, strategies=solved.closure.strategies)
     np.testing.assert_allclose(other.variances, again.variances, rtol=1e-5)
@@ -201,13 +201,13 @@ def test_other_losses_are_solved_with_the_same_strategies(solved, loss):
 
 def test_what_is_newly_asked_is_searched_for():
     before = optimum(MARGINALS.workload, loss=rp.SumOfVariances())
-    after = optimum_measured_as(before, SCENARIO.workload, rp.SumOfVariances())
+    after = optimum_with_strategies_of(before, SCENARIO.workload, rp.SumOfVariances())
     assert sorted(after.closure.strategies) == [0, 2, 3]
 
 
 def test_the_frontier_between_plans_that_measure_alike(solved):
     ends = (
-        optimum_measured_as(solved, solved.workload, loss)
+        optimum_with_strategies_of(solved, solved.workload, loss)
         for loss in (rp.SumOfVariances("cells"), rp.MaxVariance())
     )
     found = frontier(*ends, most_points=5)

@@ -12,10 +12,16 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis import what_if
 from rpexplore.errors import RpexploreError
-from rpexplore.planning.measured_alike import optimum_measured_as
+from rpexplore.planning.measured_alike import optimum_with_strategies_of
 from rpexplore.planning.planner import optimum
 from rpexplore.scenarios.scenario import Scenario
-from rpexplore.scenarios.workload_changes import ADD, BOOST, LEAVE_OUT, Wish, changed_workload
+from rpexplore.scenarios.workload_changes import (
+    ADD,
+    BOOST,
+    LEAVE_OUT,
+    WorkloadChange,
+    changed_workload,
+)
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.table_text import title
@@ -28,14 +34,14 @@ SCENARIO = Scenario(DOMAIN, WorkloadRequest(order=2), budget=BUDGET, counted="pe
 
 LOSSES = [rp.SumOfVariances(), rp.SumOfVariances("cells"), rp.MaxVariance()]
 WISHES = [
-    Wish(LEAVE_OUT, ("region",)),
-    Wish(LEAVE_OUT, (), 1),
-    Wish(LEAVE_OUT, (), 2),
-    Wish(BOOST, ("region",), factor=4.0),
-    Wish(BOOST, (), 1),
-    Wish(ADD, (), 3),
-    Wish(ADD, ("age", "income"), 3),
-    Wish(ADD, (), 5),
+    WorkloadChange(LEAVE_OUT, ("region",)),
+    WorkloadChange(LEAVE_OUT, (), 1),
+    WorkloadChange(LEAVE_OUT, (), 2),
+    WorkloadChange(BOOST, ("region",), factor=4.0),
+    WorkloadChange(BOOST, (), 1),
+    WorkloadChange(ADD, (), 3),
+    WorkloadChange(ADD, ("age", "income"), 3),
+    WorkloadChange(ADD, (), 5),
 ]
 
 
@@ -78,12 +84,14 @@ def test_moves_are_those_from_plan_to_plan(wish, loss):
 
 
 def test_what_moves_most_stands_first():
-    frame = what_if.of_tables(moves_of(Wish(LEAVE_OUT, (), 1)), BUDGET)
+    frame = what_if.of_tables(moves_of(WorkloadChange(LEAVE_OUT, (), 1)), BUDGET)
     distance = np.abs(np.log(frame["after"] / frame["before"])).dropna()
     assert distance.is_monotonic_decreasing
 
 
-@pytest.mark.parametrize("wish", [Wish(LEAVE_OUT, (), 1), Wish(ADD, (), 3), WISHES[0]], ids=str)
+@pytest.mark.parametrize(
+    "wish", [WorkloadChange(LEAVE_OUT, (), 1), WorkloadChange(ADD, (), 3), WISHES[0]], ids=str
+)
 def test_the_extremes_are_those_that_gain_and_lose_most(wish):
     found = moves_of(wish)
     others = what_if.of_tables(found, BUDGET).query("not concerned").set_index("table")["change"]
@@ -106,7 +114,7 @@ def test_the_extremes_are_those_that_gain_and_lose_most(wish):
 
 
 def test_by_number_of_attributes():
-    found = moves_of(Wish(LEAVE_OUT, ("region",)))
+    found = moves_of(WorkloadChange(LEAVE_OUT, ("region",)))
     frame = what_if.by_order(found, BUDGET)
     assert frame["name"].tolist() == [
         "total",
@@ -134,12 +142,12 @@ def row_of_total(tables):
 
 
 def test_notes_of_added_tables():
-    frame = what_if.by_order(moves_of(Wish(ADD, (), 3)), BUDGET)
+    frame = what_if.by_order(moves_of(WorkloadChange(ADD, (), 3)), BUDGET)
     assert frame["name"].iloc[-1] == "3 attributes, added"
     # age × sex × one could be computed from age × sex before, since `one` has a single value
     assert "new" not in frame["note"].iloc[-1]
     without = SCENARIO.replaced(domain=rp.Domain.from_sizes({"a": 3, "b": 4, "c": 5}))
-    frame = what_if.by_order(moves_of(Wish(ADD, (), 3), without), BUDGET)
+    frame = what_if.by_order(moves_of(WorkloadChange(ADD, (), 3), without), BUDGET)
     assert frame["note"].iloc[-1] == "new"
     assert math.isnan(frame["before"].iloc[-1])
 
@@ -162,19 +170,21 @@ def test_sentences_have_no_holes(wish, rho):
 
 
 def test_leaving_out_in_words():
-    found = moves_of(Wish(LEAVE_OUT, ("region",)))
+    found = moves_of(WorkloadChange(LEAVE_OUT, ("region",)))
     changes = what_if.of_tables(found, BUDGET).query("not concerned")["change"]
     words = what_if.moves_in_words(found, BUDGET, "people")
     assert words.startswith("Leaving out the 5 tables with region makes the standard errors of ")
     assert f"the other 11 tables {abs(changes.median()):.2g} % smaller" in words
     assert words.endswith("They cannot be computed from the others.")
-    words = what_if.moves_in_words(moves_of(Wish(LEAVE_OUT, ("age",), 1)), BUDGET, "people")
+    words = what_if.moves_in_words(
+        moves_of(WorkloadChange(LEAVE_OUT, ("age",), 1)), BUDGET, "people"
+    )
     assert words.startswith("Leaving out the table age makes the standard errors of the other 15 ")
     assert "It can still be computed from the others, with errors " in words
 
 
 def test_counting_more_in_words():
-    found = moves_of(Wish(BOOST, ("age", "sex"), 2, factor=9.0))
+    found = moves_of(WorkloadChange(BOOST, ("age", "sex"), 2, factor=9.0))
     assert what_if.by_order(found, BUDGET)["name"].iloc[-1] == "2 attributes, counted differently"
     words = what_if.moves_in_words(found, BUDGET, "people")
     assert words.startswith("Counting the table age × sex 9 times as much makes the standard ")
@@ -183,7 +193,7 @@ def test_counting_more_in_words():
 
 
 def test_adding_in_words():
-    found = moves_of(Wish(ADD, ("age", "income"), 3))
+    found = moves_of(WorkloadChange(ADD, ("age", "income"), 3))
     words = what_if.moves_in_words(found, BUDGET, "people")
     assert words.startswith("Adding the 3 tables of 3 attributes with age and income makes ")
     assert "They will have a standard error of " in words
@@ -191,20 +201,22 @@ def test_adding_in_words():
     some = SCENARIO.with_request(
         kind="listed", listed=(*SCENARIO.workload.tables, ("age", "sex", "income"))
     )
-    found = moves_of(Wish(ADD, ("age", "income"), 3), some)
+    found = moves_of(WorkloadChange(ADD, ("age", "income"), 3), some)
     words = what_if.moves_in_words(found, BUDGET, "people")
     assert words.startswith("Adding 2 of the 3 tables of 3 attributes with age and income makes ")
 
 
 def test_nothing_to_compare_with_and_nothing_that_moves():
     single = SCENARIO.with_request(kind="listed", listed=(("age",),))
-    words = what_if.moves_in_words(moves_of(Wish(BOOST, ("age",)), single), BUDGET, "people")
+    words = what_if.moves_in_words(
+        moves_of(WorkloadChange(BOOST, ("age",)), single), BUDGET, "people"
+    )
     assert (
         words
         == "Counting the table age 2 times as much changes nothing: there are no other tables."
     )
     largest = SCENARIO.with_request(kind="listed", listed=(("age", "income"), ("age", "one")))
-    found = moves_of(Wish(BOOST, ("one",), factor=1.0), largest)
+    found = moves_of(WorkloadChange(BOOST, ("one",), factor=1.0), largest)
     words = what_if.moves_in_words(found, BUDGET, "people")
     assert "moves no other table by as much as 0.05 %" in words
     assert what_if.extremes(found, BUDGET, 5)["note"].tolist() == ["±0 %"]
@@ -226,11 +238,11 @@ def test_changes_in_words(change, words):
 @pytest.mark.parametrize(
     "wish",
     [
-        Wish(LEAVE_OUT, ("region",)),
-        Wish(LEAVE_OUT, (), 1),
-        Wish(LEAVE_OUT, (), 2),
-        Wish(BOOST, ("age",), factor=4.0),
-        Wish(ADD, (), 3),
+        WorkloadChange(LEAVE_OUT, ("region",)),
+        WorkloadChange(LEAVE_OUT, (), 1),
+        WorkloadChange(LEAVE_OUT, (), 2),
+        WorkloadChange(BOOST, ("age",), factor=4.0),
+        WorkloadChange(ADD, (), 3),
     ],
     ids=str,
 )
@@ -238,7 +250,7 @@ def test_moves_of_tables_asked_in_any_way(wish, loss):
     asked = bases.scenario(loss=loss)
     changed = changed_workload(asked, wish)
     solved = optimum(asked.workload, loss=loss)
-    after = optimum_measured_as(solved, changed, loss)
+    after = optimum_with_strategies_of(solved, changed, loss)
     found = what_if.moves(solved, after, wish)
     plans = [each.at(BUDGET) for each in (solved, after)]
     assert after.closure.strategies == solved.closure.strategies  # what is measured stays
@@ -270,8 +282,8 @@ def rows_of_table(workload, position):
 
 def test_what_is_added_is_asked_as_the_scenario_asks():
     asked = bases.scenario()
-    added = changed_workload(asked, Wish(ADD, ("age", "income"), 3))
+    added = changed_workload(asked, WorkloadChange(ADD, ("age", "income"), 3))
     table = added.position(("age", "sex", "income"))
     assert titles(added, np.array([table])) == ["age (cumulative) × sex × income (ranges)"]
-    left = changed_workload(asked, Wish(LEAVE_OUT, ("income",)))
+    left = changed_workload(asked, WorkloadChange(LEAVE_OUT, ("income",)))
     assert titles(left, np.array([1])) == ["age (cumulative)"]

@@ -141,7 +141,7 @@ def target_of(result, table=("age",)):
 def test_a_grid_shows_targets_as_typed_and_whether_they_are_met():
     scenario = Scenario(DOMAIN, WorkloadRequest(order=1)).with_settings(
         [
-            TableSetting((), target="±1 000 must"),
+            TableSetting((), target="±1 000 required"),
             TableSetting(("age",), target="0.50"),
             TableSetting(("sex",), target="1000 % of 1000"),
         ]
@@ -149,7 +149,7 @@ def test_a_grid_shows_targets_as_typed_and_whether_they_are_met():
     grid, _ = workload_grids.workload_grid(scenario, scenario.plan())
     assert grid["target"].tolist()[:3] == ["±1000 at 95 %", "0.50", "1000 % of 1000"]
     assert grid["target"].isna().tolist() == [False, False, False, True]
-    assert grid["must"].tolist() == [True, False, False, False]
+    assert grid["required"].tolist() == [True, False, False, False]
     total, age, sex, income = grid["outcome"]
     assert total.startswith("met: ±")
     assert age.startswith("short by ")
@@ -163,22 +163,22 @@ def test_a_grid_shows_targets_as_typed_and_whether_they_are_met():
 
 def test_a_must_is_marked_and_unmarked():
     scenario = Scenario(DOMAIN).with_group(GroupSetting((), target="±50"))
-    marked = edited(scenario, {"must": True})
-    assert target_of(marked) == rp.parse_target("±50 must")
-    assert edited(marked.scenario, {"must": False}).scenario == scenario
+    marked = edited(scenario, {"required": True})
+    assert target_of(marked) == rp.parse_target("±50 required")
+    assert edited(marked.scenario, {"required": False}).scenario == scenario
     # Typed anew it stays one, unless the mark is taken away as well; both are typed over and over.
     anew = edited(marked.scenario, {"target": "30"})
-    assert target_of(anew) == rp.parse_target("30 must")
+    assert target_of(anew) == rp.parse_target("30 required")
     assert edited(anew.scenario, {"target": "30"}) == anew
-    both = edited(marked.scenario, {"target": "30", "must": False})
+    both = edited(marked.scenario, {"target": "30", "required": False})
     assert target_of(both) == rp.parse_target("30")
-    assert edited(both.scenario, {"must": False, "target": "30"}) == both
-    assert target_of(edited(scenario, {"target": "! 30"})) == rp.parse_target("30 must")
+    assert edited(both.scenario, {"required": False, "target": "30"}) == both
+    assert target_of(edited(scenario, {"target": "! 30"})) == rp.parse_target("30 required")
 
 
 def test_a_group_of_musts_lets_one_table_off():
-    scenario = Scenario(DOMAIN).with_group(GroupSetting((), target="30 must"))
-    off = edited(scenario, {"must": False}).scenario
+    scenario = Scenario(DOMAIN).with_group(GroupSetting((), target="30 required"))
+    off = edited(scenario, {"required": False}).scenario
     assert off.workload.required.tolist() == [True, False, *[True] * 5]
     assert edited(off, {"target": None}).scenario == scenario
 
@@ -189,7 +189,10 @@ def test_a_group_of_musts_lets_one_table_off():
         ({"target": "lots", "weight": 2.0}, r"The target of \(age\) must be written like 20"),
         ({"target": "5 %", "weight": 2.0}, r"\(age\) must be written like .*5 % of 1000"),
         ({"target": "-1", "weight": 2.0}, r"\(age\) must be a positive number, got -1"),
-        ({"must": True, "weight": 2.0}, "Table age must meet its target but has none; type one"),
+        (
+            {"required": True, "weight": 2.0},
+            "Table age must meet its target but has none; type one",
+        ),
     ],
 )
 def test_an_unusable_target_is_refused_and_nothing_else(change, told):

@@ -16,8 +16,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
 
 import rpexplore as rp
-from rpexplore.scenarios.autosave import Drafts
-from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.autosave import Autosaves
+from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from tests.browser.conftest import running_app
@@ -31,7 +31,7 @@ PAGES = (
     "scenarios",
     "queries",
     "release",
-    "released",
+    "results",
 )
 TIMED = ("plan", "fairness", "tradeoffs")
 REPEATS = 4
@@ -42,7 +42,7 @@ class Visitor:
     """A session with the server: where it is, and how to change the budget there."""
 
     def __init__(self, socket, key: str) -> None:
-        self._socket, self._query = socket, f"study={key}"
+        self._socket, self._query = socket, f"project={key}"
         self._page, self._budget = "", ""
 
     def visit(self, name: str) -> tuple[float, int]:
@@ -82,8 +82,8 @@ class Visitor:
 def visiting(scenario: Scenario) -> Iterator[Visitor]:
     """A visitor of an app of its own, with this scenario."""
     with tempfile.TemporaryDirectory() as home:
-        key = Drafts.new_key()
-        Drafts(Path(home) / "drafts").save(key, Study((scenario,)).text(), None)
+        key = Autosaves.new_key()
+        Autosaves(Path(home) / "autosaves").save(key, Project((scenario,)).text(), None)
         with running_app(Path(home)) as address:
             stream = address.replace("http", "ws", 1) + "/_stcore/stream"
             with connect(stream, subprotocols=["streamlit"], max_size=None) as socket:

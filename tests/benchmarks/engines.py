@@ -14,7 +14,7 @@ import pyarrow as pa
 
 import rpexplore as rp
 from rpexplore.data.counts import Counts
-from rpexplore.data.databases.source import EngineSource
+from rpexplore.data.databases.source import DatabaseSource
 from tests.benchmarks.measure import Row, once
 from tests.data.databases.servers import in_duckdb, running_postgres
 
@@ -47,7 +47,7 @@ def records() -> pa.Table:
     return pa.table(columns)
 
 
-def _rows(engine: str, source: EngineSource, limit: float) -> Iterator[Row]:
+def _rows(engine: str, source: DatabaseSource, limit: float) -> Iterator[Row]:
     tables = [table for k in range(4) for table in combinations(range(len(_SIZES)), k)]
     seconds, counts = once(lambda: source.counted(domain(), tables))
     assert isinstance(counts, Counts)

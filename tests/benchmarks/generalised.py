@@ -7,7 +7,7 @@ have nothing to do with the questions: finding the best ones is a case of its ow
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.reconstruction import answers, asked_by, contribution, marginal
 from rpexplore.planning.mechanism.table_variances import TableVariances
@@ -30,7 +30,7 @@ def tables(count: int, size: int, basis: rp.Prefix | rp.Ranges) -> rp.Workload:
 
 def reconstruction_of_ranges() -> list[Row]:
     workload = tables(20, 10, rp.Ranges())
-    closure = Closure.of(workload).measured_by(workload, any_strategies(workload, 1))
+    closure = Closure.of(workload).with_strategies(workload, any_strategies(workload, 1))
     rng = np.random.default_rng(0)
     places = [closure.attributes(residual) for residual in range(len(closure))]
     measured = [rng.integers(-(10**6), 10**6, [9] * len(each)) for each in places]
@@ -41,7 +41,7 @@ def reconstruction_of_ranges() -> list[Row]:
             each: contribution(drawn, each, closure.strategies)
             for each, drawn in zip(places, measured, strict=True)
         }
-        cells, asked, count = Cells(workload, closure), asked_by(workload), 0
+        cells, asked, count = CellVariances(workload, closure), asked_by(workload), 0
         for position in range(len(workload)):
             of_table = workload.places(position)
             within = {
@@ -68,10 +68,10 @@ def reconstruction_of_ranges() -> list[Row]:
 def extreme_cells() -> list[Row]:
     workload = tables(100, 10, rp.Ranges())
     plain, strategies = Closure.of(workload), any_strategies(workload, 1)
-    measuring, closure = best_of_three(lambda _: plain.measured_by(workload, strategies))
+    measuring, closure = best_of_three(lambda _: plain.with_strategies(workload, strategies))
     sigma_squared = np.random.default_rng(0).uniform(1, 5, len(closure))
-    worst, _ = best_of_three(lambda _: Cells(workload, closure).worst(sigma_squared))
-    best, _ = best_of_three(lambda _: Cells(workload, closure).best(sigma_squared))
+    worst, _ = best_of_three(lambda _: CellVariances(workload, closure).worst(sigma_squared))
+    best, _ = best_of_three(lambda _: CellVariances(workload, closure).best(sigma_squared))
     all_three, _ = best_of_three(lambda _: TableVariances.of(workload, closure, sigma_squared))
     return [
         ("166,751 tables of ranges: measured by strategies, s", measuring, "<=", 0.5),

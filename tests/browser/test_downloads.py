@@ -18,8 +18,8 @@ def taken(page, label, path):
 
 def test_the_study_and_the_bundle_can_be_taken(page, server, tmp_path):
     page.goto(f"{server}/scenarios")
-    study = taken(page, "Save study.json", tmp_path / "study.json")
-    assert json.loads(study.read_text())["format"] == "rpexplore-study"
+    project = taken(page, "Save project.json", tmp_path / "project.json")
+    assert json.loads(project.read_text())["format"] == "rpexplore-project"
     page.goto(f"{server}/release")
     bundle = taken(page, "Download everything (.zip)", tmp_path / "bundle.zip")
     with zipfile.ZipFile(bundle) as archive:

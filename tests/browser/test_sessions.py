@@ -64,5 +64,5 @@ def test_the_address_tells_nothing_of_the_schema(page, server):
         page.get_by_role("link", name=name, exact=True).click()
         expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
         expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
-        assert "study=" in page.url
+        assert "project=" in page.url
         assert not any(word in page.url for word in ("age", "sex", "region", "tenure"))

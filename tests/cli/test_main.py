@@ -150,8 +150,8 @@ def test_plan_unites_everything_that_is_asked_for(run):
 
 
 def test_plan_takes_targets_in_any_unit(run):
-    Path("list.csv").write_text("attributes,target,must\ntotal,+-60,yes\n", "utf-8")
-    targets = ["--target", "age=±50 at 99 % must", "--target", "age,sex=5 % of 1,000"]
+    Path("list.csv").write_text("attributes,target,required\ntotal,+-60,yes\n", "utf-8")
+    targets = ["--target", "age=±50 at 99 % required", "--target", "age,sex=5 % of 1,000"]
     ways = ["--tables", "list.csv", "--of-order", "1", "--table", "age,sex"]
     run.done("plan", "codebook.csv", *ways, *targets, *BUDGET, "--out", "plan.json")
     wanted = Plan.load("plan.json").workload.targets
@@ -161,7 +161,7 @@ def test_plan_takes_targets_in_any_unit(run):
 
 
 def test_targets_may_be_musts(run):
-    Path("list.csv").write_text("attributes,target,must\ntotal,+-60,yes\nage,5,\n", "utf-8")
+    Path("list.csv").write_text("attributes,target,required\ntotal,+-60,yes\nage,5,\n", "utf-8")
     workload = options.workload_from_options(
         Domain.load("codebook.csv"),
         up_to=None,
@@ -170,7 +170,7 @@ def test_targets_may_be_musts(run):
         table=["sex"],
         tables=Path("list.csv"),
         weight=[],
-        target=["sex=±50 must"],
+        target=["sex=±50 required"],
         ask=[],
     )
     assert workload.required.tolist() == [True, False, True]
@@ -251,9 +251,9 @@ def test_losses(run):
             "The loss must be one of sum, max",
         ),
         (["--up-to", "1", "--loss", "p-norm:x", "--rho", "1"], "a number, such as p-norm:2"),
-        (["--up-to", "1", "--loss", "musts", "--rho", "1"], "No target is marked must"),
+        (["--up-to", "1", "--loss", "required", "--rho", "1"], "No target is marked required"),
         (
-            ["--up-to", "1", "--loss", "musts", "--rho", "0.1", "--target", "age=1 must"],
+            ["--up-to", "1", "--loss", "required", "--rho", "0.1", "--target", "age=1 required"],
             "cannot all be met at this budget",
         ),
         (["--up-to", "one", *BUDGET], "see rpexplore plan --help."),
@@ -527,7 +527,9 @@ def test_totals_are_spread_evenly_on_demand(asked):
     ways = ["--ask", "age=prefix", "--even-totals"]
     asked.done("plan", "codebook.csv", "--up-to", "1", *ways, *BUDGET, "--out", "even.json")
     workload = Workload.all_up_to(Domain.load("codebook.csv"), 1).with_bases({"age": Prefix()})
-    even = planner.plan(workload, loss=SumOfVariances(), budget=Budget(rho="0.1"), even_totals=True)
+    even = planner.plan(
+        workload, loss=SumOfVariances(), budget=Budget(rho="0.1"), uniform_reference=True
+    )
     assert Path("even.json").read_text("utf-8") == even.text
 
 
@@ -551,7 +553,7 @@ def test_show_says_how_attributes_are_asked(asked):
         "tables": None,
     }
     assert facts["asked"][2]["tables"] == [["region"]]
-    assert facts["even_totals"] is False
+    assert facts["uniform_reference"] is False
     assert {"standard_error", "worst_standard_error"} <= facts["tables"][0].keys()
 
 

@@ -63,8 +63,8 @@ def test_tables_without_a_target_get_a_tenth_more(run):
 
 
 def test_for_musts_the_other_targets_are_met_in_proportion(run):
-    targets = ["--target", "age=±20 must", "--target", "sex,region=0.01"]
-    plan = planned(run, *EACH, *targets, "--enough-for", "musts", "--weighting", "cells")
+    targets = ["--target", "age=±20 required", "--target", "sex,region=0.01"]
+    plan = planned(run, *EACH, *targets, "--enough-for", "required", "--weighting", "cells")
     assert plan.loss == rp.SumWithinTargets("cells")
     assert plan.workload.required.tolist() == [True, False]
     assert worst_ratio(plan, required=True) <= 1 + 1e-9
@@ -73,11 +73,11 @@ def test_for_musts_the_other_targets_are_met_in_proportion(run):
     assert float(plan.budget.privacy_cost) == pytest.approx(1.1 * needed, rel=1e-4)
 
 
-@pytest.mark.parametrize("loss", ["musts", "musts-then-targets"])
+@pytest.mark.parametrize("loss", ["required", "required-then-targets"])
 @pytest.mark.parametrize("asked", [[], ["--ask", "region=ranges"]])
 def test_losses_that_put_musts_first_can_be_asked_for(run, loss, asked):
-    targets = ["--target", "age=±20 must", "--target", "sex,region=50"]
-    plan = planned(run, *EACH, *targets, *asked, "--enough-for", "musts", "--loss", loss)
+    targets = ["--target", "age=±20 required", "--target", "sex,region=50"]
+    plan = planned(run, *EACH, *targets, *asked, "--enough-for", "required", "--loss", loss)
     assert worst_ratio(plan, required=True) <= 1 + 1e-9
 
 
@@ -101,9 +101,9 @@ def test_why_it_is_that_budget_is_told(run):
     [
         (["--enough-for", "targets", "--rho", "1"], "--enough-for finds the budget"),
         (["--enough-for", "targets", "--epsilon", "1"], "leave --epsilon out"),
-        (["--enough-for", "musts"], "No target is marked must"),
+        (["--enough-for", "required"], "No target is marked required"),
         (["--enough-for", "targets", "--loss", "sum"], "leave --loss out"),
-        (["--enough-for", "musts", "--loss", "max"], "(musts, musts-then-targets), got max"),
+        (["--enough-for", "required", "--loss", "max"], "(musts, required-then-targets), got max"),
         (
             ["--enough-for", "targets", "--loss", "max", "--relative-to", "importance"],
             "sees to it that they are met",
@@ -124,7 +124,7 @@ def test_without_targets_there_is_no_smallest_budget(run):
 
 
 def test_musts_out_of_reach_tell_what_would_do(run):
-    targets = ["--target", "age=±20 must", "--loss", "musts", "--rho", "0.0001"]
+    targets = ["--target", "age=±20 required", "--loss", "required", "--rho", "0.0001"]
     told = run.refused("plan", "codebook.csv", *EACH, *targets, "--out", "plan.json")
     assert "cannot all be met at this budget" in told
     assert "times the budget and a little more" in told

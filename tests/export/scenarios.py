@@ -84,12 +84,12 @@ def scenarios() -> dict[str, Scenario]:
                 "up_to",
                 order=2,
                 groups=(
-                    GroupSetting(("age",), target="±50 must"),
+                    GroupSetting(("age",), target="±50 required"),
                     GroupSetting(("age", "sex"), target=30),
                 ),
                 settings=(
                     TableSetting(("sex",), target="5 % of 1000"),
-                    TableSetting(("region",), target="12.50 must"),
+                    TableSetting(("region",), target="12.50 required"),
                 ),
             ),
         ),
@@ -183,7 +183,7 @@ def asked() -> dict[str, Scenario]:
                 "of_order", order=1, basis_choices=(BasisChoice("age", rp.Windows(3)),)
             ),
             rp.MaxVariance(),
-            even_totals=True,
+            uniform_reference=True,
         ),
         "own": Scenario(
             grouped(), WorkloadRequest("up_to", 2, only=("age", "income"), basis_choices=own)

@@ -16,7 +16,7 @@ def picture(basis, size=12):
     domain = rp.Domain((rp.Attribute("age", rp.Integers(0, size - 1)),))
     workload = rp.Workload.all_of_order(domain, 1).with_bases({"age": basis})
     plan = rp.plan(
-        workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"), even_totals=True
+        workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"), uniform_reference=True
     )
     return accuracy_of_cells(Forecast.of_plan("this", plan), 0, (0,))
 

@@ -9,7 +9,7 @@ from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
 import rpexplore as rp
-from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 
 APP = Path(__file__).parents[2] / "app.py"
@@ -20,8 +20,8 @@ class App:
 
     def __init__(self, key: str | None = None) -> None:
         self.test = AppTest.from_file(str(APP), default_timeout=30)
-        if key is not None:  # of a saved study, as in the address
-            self.test.query_params["study"] = key
+        if key is not None:  # of a saved project, as in the address
+            self.test.query_params["project"] = key
         self.test.run()
 
     def open(self, page: str) -> "App":
@@ -37,15 +37,15 @@ class App:
 
     @property
     def scenario(self) -> Scenario:
-        return self.study.current
+        return self.project.current
 
     @scenario.setter
     def scenario(self, scenario: Scenario) -> None:
-        self.test.session_state["study"] = Study((scenario,))
+        self.test.session_state["project"] = Project((scenario,))
 
     @property
-    def study(self) -> Study:
-        return self.test.session_state["study"]
+    def project(self) -> Project:
+        return self.test.session_state["project"]
 
     @property
     def planned(self) -> rp.Plan:

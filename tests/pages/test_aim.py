@@ -40,7 +40,7 @@ def test_every_aim_gives_a_plan(app, with_required):
 def test_how_tables_count_is_kept_from_aim_to_aim(app, with_required):
     session = app("plan", with_required)
     session.selectbox(key="weighting").set_value("cells").run()
-    session.radio(key="aim").set_value("musts").run()
+    session.radio(key="aim").set_value("required").run()
     assert session.scenario.loss == rp.SumWithinTargets("cells")
     session.radio(key="aim").set_value("bounded").run()
     assert session.scenario.loss == rp.SumWithBoundedMax("cells")
@@ -48,7 +48,7 @@ def test_how_tables_count_is_kept_from_aim_to_aim(app, with_required):
 
 def test_what_comes_after_the_musts(app, with_required):
     session = app("plan", with_required)
-    session.radio(key="aim").set_value("musts").run()
+    session.radio(key="aim").set_value("required").run()
     session.radio(key="after musts").set_value("targets").run()
     assert session.scenario.loss == rp.MaxWithinTargets()
     assert not session.error
@@ -76,6 +76,6 @@ def test_the_power_of_the_norm(app, small):
 
 def test_without_a_must_the_page_says_where_to_set_one(app, small):
     session = app("plan", small)
-    session.radio(key="aim").set_value("musts").run()
+    session.radio(key="aim").set_value("required").run()
     assert "No target is marked “must” yet" in plain(session.texts("error"))
-    assert session.radio(key="aim").value == "musts"
+    assert session.radio(key="aim").value == "required"

@@ -109,7 +109,7 @@ def test_no_cache_is_shared_between_sessions():
         assert not used & {"cache_data", "cache_resource"}, path.name
         if path.parent in (ROOT, ROOT / "pages"):  # run anew for every session
             continue
-        holders = {
+        binding_tables = {
             target.id
             for node in tree.body
             if isinstance(node, ast.Assign | ast.AnnAssign)
@@ -118,6 +118,6 @@ def test_no_cache_is_shared_between_sessions():
             if isinstance(target, ast.Name) and target.id.islower()
         }
         # Since when runs are going, by their records, and the lock of that list.
-        assert holders <= (
+        assert binding_tables <= (
             {"_going", "_lock"} if path == ROOT / "pages/components/release/run.py" else set()
         ), path.name

@@ -240,7 +240,7 @@ def test_totals_are_optimised_unless_switched_off(app, small, asked):
     assert session.toggle(key="optimise totals").value
     optimised = session.planned
     session.toggle(key="optimise totals").set_value(False).run()
-    assert session.scenario.even_totals
+    assert session.scenario.uniform_reference
     classical = session.planned
     assert classical.loss_value > optimised.loss_value * 1.001
     assert np.allclose(classical.variances, session.scenario.plan().variances)
@@ -252,13 +252,13 @@ def test_totals_are_optimised_unless_switched_off(app, small, asked):
 def test_solutions_are_kept_by_how_attributes_are_asked(app, asked, searches):
     session = app("plan", asked)
     first = session.planned
-    assert [each["even_totals"] for each in searches] == [False]
+    assert [each["uniform_reference"] for each in searches] == [False]
     session.text_input(key="typed budget").set_value("0.7").run()
     assert session.planned.loss_value == pytest.approx(first.loss_value / 7)
     assert len(searches) == 1  # a budget changes nothing of what is measured
     session.toggle(key="optimise totals").set_value(False).run()
     session.toggle(key="optimise totals").set_value(True).run()
-    assert [each["even_totals"] for each in searches] == [False, True]
+    assert [each["uniform_reference"] for each in searches] == [False, True]
     session.open("workload")
     session.selectbox(key="way asked age").set_value("ranges").run()
     assert len(searches) == 3
@@ -272,9 +272,9 @@ def test_solutions_are_kept_by_how_attributes_are_asked(app, asked, searches):
 
 def test_plans_of_single_values_do_not_depend_on_the_switch(app, small, searches):
     session = app("plan", small)
-    session.scenario = small.replaced(even_totals=True)
+    session.scenario = small.replaced(uniform_reference=True)
     session.run()
-    assert [each["even_totals"] for each in searches] == [False]
+    assert [each["uniform_reference"] for each in searches] == [False]
 
 
 def test_the_search_is_shown_and_can_be_cancelled(app, asked, monkeypatch):
@@ -361,8 +361,8 @@ def records(tmp_path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("even_totals", [False, True])
-def test_a_release_with_running_totals_groups_and_ranges(app, records, tmp_path, even_totals):
+@pytest.mark.parametrize("uniform_reference", [False, True])
+def test_a_release_with_running_totals_groups_and_ranges(app, records, tmp_path, uniform_reference):
     session = app("release")
     scenario = session.scenario.with_request(only=("age", "region", "income", "sex"))
     scenario = scenario.with_basis("age", Prefix()).with_basis("region", Hierarchy())
@@ -370,7 +370,7 @@ def test_a_release_with_running_totals_groups_and_ranges(app, records, tmp_path,
         "age", Identity(), [("age", "sex")]
     )
     session.scenario = replace(
-        scenario, even_totals=even_totals, budget=rp.Budget(rho=1000), counted="people"
+        scenario, uniform_reference=uniform_reference, budget=rp.Budget(rho=1000), counted="people"
     )
     session.run()
     session.radio(key="source").set_value("A file or folder on this computer").run()

@@ -6,24 +6,24 @@ import sys
 import pytest
 
 import rpexplore as rp
-from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.table_settings import TableSetting
 
 VIEWS = ["Smaller errors", "Targets", "A better worst case", "What if"]
 
 
 @pytest.fixture
-def two(small) -> Study:
+def two(small) -> Project:
     """Two scenarios with targets and importances, so that there is something to draw."""
     asked = small.with_settings(
         [TableSetting(("age", "sex"), target=4.0), TableSetting(("region",), weight=5.0)]
     ).replaced(name="as asked")
-    return Study((asked, asked.replaced(name="generous", budget=rp.Budget(rho=1))))
+    return Project((asked, asked.replaced(name="generous", budget=rp.Budget(rho=1))))
 
 
-def drawn(app, study, page, view=None):
-    session = app(page, study.current)
-    session.test.session_state["study"] = study
+def drawn(app, project, page, view=None):
+    session = app(page, project.current)
+    session.test.session_state["project"] = project
     if view is not None:
         session.test.session_state["tradeoffs"] = view
     session.run()

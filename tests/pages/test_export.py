@@ -13,7 +13,7 @@ import rpexplore as rp
 from pages.components.release import export as _export
 from rpexplore.errors import ExportError
 from rpexplore.export.report import pdf
-from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 
 
@@ -41,7 +41,7 @@ def made(monkeypatch) -> dict[str, Callable[[], str | bytes]]:
 
 def opened(scenario: Scenario) -> tuple[AppTest, rp.Plan]:
     session, plan = AppTest.from_function(page, default_timeout=30), scenario.plan()
-    session.session_state["study"] = Study((scenario,))
+    session.session_state["project"] = Project((scenario,))
     session.session_state["the plan"] = plan
     session.run()
     assert not session.exception

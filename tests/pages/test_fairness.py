@@ -368,5 +368,5 @@ def test_the_address_holds_no_name_of_the_schema(app, small):
                 bound.add(widget.proto.query_param_key)
                 names = [option.content for option in widget.proto.options]
                 assert names == [f"{EQUAL} (your plan)", SQRT, CELLS, LARGEST]
-        assert list(session.query_params) == ["study"]
+        assert list(session.query_params) == ["project"]
     assert bound == {"plan_shown"}

@@ -95,14 +95,17 @@ def test_targets_met_are_counted(app, small):
 
 
 def test_targets_and_musts_are_told_as_typed(app, small):
-    settings = [TableSetting(("age",), target="±0.1"), TableSetting((), target="1 % of 9999 must")]
+    settings = [
+        TableSetting(("age",), target="±0.1"),
+        TableSetting((), target="1 % of 9999 required"),
+    ]
     session = app("plan", small.with_settings(settings))
     told = told_of_targets(session).replace("\\", "")
     assert told.startswith("1 of 2 targets is met; musts: 1 of 1. Furthest off is age: ±")
     assert told.endswith(" for a target of ±0.1 at 95 %.")
     rows = session.dataframe[-1].value.set_index("table")
-    assert rows.loc["age", ["wanted", "must"]].tolist() == ["±0.1 at 95 %", "in proportion"]
-    assert rows.loc["(total)", ["wanted", "must"]].tolist() == ["1 % of 9999", "must"]
+    assert rows.loc["age", ["wanted", "required"]].tolist() == ["±0.1 at 95 %", "in proportion"]
+    assert rows.loc["(total)", ["wanted", "required"]].tolist() == ["1 % of 9999", "required"]
 
 
 def test_a_single_target_is_told_in_grammar(app, small):

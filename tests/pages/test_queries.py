@@ -15,8 +15,8 @@ from rpexplore.queries.edits import about_attributes
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.presets import PRESETS
 from rpexplore.queries.verification import verify_queries
-from rpexplore.scenarios.autosave import Drafts
-from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.autosave import Autosaves
+from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 from tests.pages.conftest import HOSTILE
 from tests.support.query_lists import marginals, prefix
@@ -116,7 +116,7 @@ def test_a_schema_without_a_small_attribute_says_so(app):
         ("old: age > 3 ± 5", "Line 4: The name 'old' was given before (line 2)"),
         ("x: age > 99 ± 5", "Line 4: "),
         ("x: age > 3 ± many", "Line 4: The target must be written like"),
-        ("x: age > 3 ± 5 must", "Line 4: The target of a query cannot be a must"),
+        ("x: age > 3 ± 5 required", "Line 4: The target of a query cannot be required"),
     ],
 )
 def test_what_cannot_be_read_names_its_line_and_is_kept_to_be_mended(app, listed, line, told):
@@ -311,10 +311,10 @@ def test_a_missing_attribute_is_told(app, listed):
 
 def test_a_refresh_finds_the_list_again(app, small):
     before = typed(app("queries", small), TEXT)
-    saved = Drafts.of_user().read(before.query_params["study"])
+    saved = Autosaves.of_user().read(before.query_params["project"])
     assert saved is not None
-    assert saved.study == before.study
-    after = app("queries", key=before.query_params["study"])
+    assert saved.project == before.project
+    after = app("queries", key=before.query_params["project"])
     assert after.scenario.query_list == before.scenario.query_list
     assert after.metrics() == before.metrics()
 
@@ -451,7 +451,7 @@ def test_user_text_is_never_formatting(app, hostile):
 
 def test_two_scenarios_have_lists_of_their_own(app, small, listed):
     session = app("queries", listed)
-    session.test.session_state["study"] = Study(
+    session.test.session_state["project"] = Project(
         (listed.replaced(name="one"), small.replaced(name="two"))
     )
     session.run()

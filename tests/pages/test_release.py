@@ -433,7 +433,7 @@ def test_the_tables_count_what_the_run_was_for(app, small_release):
     session, _, _ = small_release
     run_button(session).click().run()
     finish(session)
-    session.test.session_state["study"] = session.study.with_current(
+    session.test.session_state["project"] = session.project.with_current(
         session.scenario.replaced(counted="households")
     )
     session.run()

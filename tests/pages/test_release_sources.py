@@ -96,7 +96,7 @@ def test_what_is_missing_is_asked_for(app, database):
 
 def test_a_study_holds_the_connection_s_name_at_most(app, database):
     session = of_database(app("release"))
-    assert str(database) not in session.study.text()
+    assert str(database) not in session.project.text()
 
 
 # --- a dry run

@@ -7,7 +7,7 @@ import pytest
 import streamlit as st
 
 import rpexplore as rp
-from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 
 
@@ -15,7 +15,7 @@ from rpexplore.scenarios.scenario import Scenario
 def three(app, small):
     """A session with three scenarios, the second one open."""
     session = app("scenarios", small.replaced(name="as asked"))
-    session.test.session_state["study"] = Study(
+    session.test.session_state["project"] = Project(
         (
             small.replaced(name="as asked"),
             small.replaced(name="fair", loss=rp.MaxVariance(), note="for the **board**"),
@@ -27,7 +27,7 @@ def three(app, small):
 
 
 def press(session, change, place):
-    key = session.study.keys[place]
+    key = session.project.keys[place]
     session.button(key=f"{change} scenario {key}").click().run()
     assert not session.exception
     return session
@@ -37,21 +37,21 @@ def test_a_single_scenario_is_offered_to_be_duplicated(app, small):
     session = app("scenarios", small)
     assert any("duplicate it" in text for text in session.texts("info"))
     press(session, "duplicate", 0)
-    assert session.study.names == ("Scenario 1", "Scenario 1 (2)")
+    assert session.project.names == ("Scenario 1", "Scenario 1 (2)")
     assert session.scenario.name == "Scenario 1 (2)"
     assert session.selectbox(key="open scenario").value == "Scenario 1 (2)"
 
 
 def test_scenarios_are_arranged(three):
     press(three, "up", 2)
-    assert three.study.names == ("as asked", "generous", "fair")
+    assert three.project.names == ("as asked", "generous", "fair")
     assert three.scenario.name == "fair"
     press(three, "open", 0)
     assert three.scenario.name == "as asked"
     press(three, "delete", 1)
-    assert three.study.names == ("as asked", "fair")
+    assert three.project.names == ("as asked", "fair")
     three.press("Undo")
-    assert three.study.names == ("as asked", "generous", "fair")
+    assert three.project.names == ("as asked", "generous", "fair")
 
 
 def test_the_open_scenario_is_renamed_and_annotated(three):
@@ -85,37 +85,37 @@ def test_two_scenarios_are_compared_table_by_table(three):
 def test_scenarios_of_different_schemas_are_compared(app, small):
     session = app("scenarios", small)
     other = Scenario(rp.Domain.from_sizes({"x": 3, "y": 2}), name="other")
-    session.test.session_state["study"] = session.study.added(other)
+    session.test.session_state["project"] = session.project.added(other)
     session.run()
     assert not session.exception
     assert any("1 table in common" in text for text in session.texts("markdown"))
 
 
 def test_a_study_is_saved_and_opened(three):
-    text = three.study.text()
-    assert json.loads(text)["format"] == "rpexplore-study"
-    three.unfold("other studies")
-    three.file_uploader(key="study file").upload("mine.json", text.encode()).run()
+    text = three.project.text()
+    assert json.loads(text)["format"] == "rpexplore-project"
+    three.unfold("other projects")
+    three.file_uploader(key="project file").upload("mine.json", text.encode()).run()
     assert any("Opened mine" in message for message in three.texts("success"))
-    assert three.study == Study.parse(text)
-    three.file_uploader(key="study file").upload("bad.json", b"{}").run()
+    assert three.project == Project.parse(text)
+    three.file_uploader(key="project file").upload("bad.json", b"{}").run()
     assert any("not a usable" in message for message in three.texts("error"))
-    assert three.study == Study.parse(text)
+    assert three.project == Project.parse(text)
 
 
-def test_a_new_study_can_be_begun_and_undone(three):
-    before = three.study
-    three.unfold("other studies").press("Start a new study")
+def test_a_new_project_can_be_begun_and_undone(three):
+    before = three.project
+    three.unfold("other projects").press("Start a new project")
     assert three.scenario.domain.names[0] == "age"
-    assert len(three.study.scenarios) == 1
+    assert len(three.project.scenarios) == 1
     three.press("Undo")
-    assert three.study == before
+    assert three.project == before
 
 
 def test_a_scenario_without_a_plan_says_why(app, small):
     session = app("scenarios", small)
     asked = small.replaced(name="targets", loss=rp.MaxVariance(relative_to="target"))
-    session.test.session_state["study"] = session.study.added(asked)
+    session.test.session_state["project"] = session.project.added(asked)
     session.run()
     assert not session.exception
     assert any("no target" in text for text in session.texts("error"))
@@ -140,7 +140,7 @@ def test_scenarios_can_be_left_out_of_the_comparison(three):
 def test_buttons_belong_to_their_scenario_not_to_its_place(three):
     keys = {button.key for button in three.button if button.key}
     press(three, "delete", 0)
-    assert three.study.names == ("fair", "generous")
+    assert three.project.names == ("fair", "generous")
     # What a second click could still reach is gone with the scenario.
     assert "delete scenario 0" in keys
     assert "delete scenario 0" not in {button.key for button in three.button}
@@ -151,8 +151,8 @@ def test_a_click_that_comes_with_a_new_name_is_not_lost(app, small):
     session = app("scenarios", small)
     session.text_input(key="scenario name").set_value("as asked")
     press(session, "duplicate", 0)
-    assert session.study.names[0] == "as asked"
-    assert len(session.study.scenarios) == 2
+    assert session.project.names[0] == "as asked"
+    assert len(session.project.scenarios) == 2
 
 
 def test_the_study_can_be_taken_by_whoever_serves_the_file(app, small, monkeypatch):
@@ -168,4 +168,4 @@ def test_the_study_can_be_taken_by_whoever_serves_the_file(app, small, monkeypat
     session = app("scenarios", small)
     with ThreadPoolExecutor() as elsewhere:
         texts = {label: elsewhere.submit(data).result() for label, data in made if callable(data)}
-    assert texts["Save study.json"] == session.study.text()
+    assert texts["Save project.json"] == session.project.text()

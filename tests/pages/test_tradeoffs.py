@@ -305,7 +305,7 @@ def test_a_plan_of_the_frontier_is_kept_as_a_scenario(tradeoffs, small):
     frame = session.dataframe[-1].value
     place = session.selectbox(key="point of frontier").value
     session.press("Keep it as a new scenario")
-    assert session.study.names == ("Scenario 1", "Scenario 1 (2)")
+    assert session.project.names == ("Scenario 1", "Scenario 1 (2)")
     assert session.scenario.name == "Scenario 1 (2)"
     assert "is open now" in session.success[0].value
     assert session.scenario.note.startswith("Between average and worst case: average ")
@@ -346,7 +346,7 @@ def test_what_if_tables_count_more(tradeoffs, small):
     assert "Counting the 3 tables with age 9 times as much" in plain(session.texts("caption"))
     then = session.dataframe[-1].value.set_index("table")["after"]
     session.press("Keep as a new scenario")
-    assert session.study.names == ("Scenario 1", "Scenario 1 (2)")
+    assert session.project.names == ("Scenario 1", "Scenario 1 (2)")
     assert session.scenario.note.startswith("Counting the 3 tables with age")
     plan = session.scenario.plan()
     assert then["age × sex"] == pytest.approx(

@@ -11,7 +11,7 @@ from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.planning.planner import optimum
-from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.table_settings import TableSetting
 from tests.analysis import bases
 
@@ -77,7 +77,7 @@ def test_marginals_have_neither_the_control_nor_the_view(app, small):
 
 @pytest.mark.parametrize("even", [False, True])
 def test_other_rules_are_planned_on_their_own_and_once(app, monkeypatch, even):
-    weighed = SCENARIO.with_settings([TableSetting(("age",), 3.0)]).replaced(even_totals=even)
+    weighed = SCENARIO.with_settings([TableSetting(("age",), 3.0)]).replaced(uniform_reference=even)
     session = app("fairness", weighed)
     assert not session.exception
     panels = json.loads(session.get("plotly_chart")[0].proto.spec)["layout"]["annotations"]
@@ -85,7 +85,7 @@ def test_other_rules_are_planned_on_their_own_and_once(app, monkeypatch, even):
     assert "taken over from your plan" not in plain(session.texts("caption"))
     worst = {}
     for name, loss in SCHEMES.items():
-        alone = optimum(SCENARIO.workload, loss=loss, even_totals=even)
+        alone = optimum(SCENARIO.workload, loss=loss, uniform_reference=even)
         worst[name] = alone.standard_errors(SCENARIO.budget).max()
     # None of them is planned again to look at it.
     monkeypatch.setattr(sys.modules["rpexplore.planning.solving"], "best_strategies", None)
@@ -176,7 +176,7 @@ def test_trade_offs_of_unequal_cells(app, name):
 def test_scenarios_that_ask_otherwise_stand_side_by_side(app):
     session = app("scenarios", SCENARIO)
     more = SCENARIO.replaced(name="more", loss=SCHEMES["Every cell alike"])
-    session.test.session_state["study"] = Study((SCENARIO, more))
+    session.test.session_state["project"] = Project((SCENARIO, more))
     session.run()
     assert not session.exception
     rows = session.dataframe[0].value["row"].tolist()

@@ -181,7 +181,7 @@ def test_targets_are_typed_in_units_and_told_in_them(app, small):
     assert not session.error
     grid = grid_of(session)
     assert grid["target"].tolist()[1:4] == ["±1000 at 95 %", "0.1 % of 100", "12.50"]
-    assert grid["must"].tolist()[1:4] == [False, False, True]
+    assert grid["required"].tolist()[1:4] == [False, False, True]
     age, sex, region = grid["outcome"].tolist()[1:4]
     assert age.startswith("met: ±")
     assert sex.startswith("short by ")
@@ -196,11 +196,11 @@ def test_targets_are_typed_in_units_and_told_in_them(app, small):
 
 def test_a_target_is_made_a_must_and_let_off(app, small):
     session = app("workload", small.with_group(GroupSetting((), target="±50")))
-    session.type_in_grid("workload grid", 2, "must", True)
+    session.type_in_grid("workload grid", 2, "required", True)
     assert session.scenario.workload.required.tolist() == [False, False, True, *[False] * 4]
     session.type_in_grid("workload grid", 2, "target", "20")
-    assert session.scenario.request.settings == (TableSetting(("sex",), target="20 must"),)
-    session.type_in_grid("workload grid", 2, "must", False)
+    assert session.scenario.request.settings == (TableSetting(("sex",), target="20 required"),)
+    session.type_in_grid("workload grid", 2, "required", False)
     assert session.scenario.request.settings == (TableSetting(("sex",), target="20"),)
     assert not session.error
 
@@ -223,20 +223,20 @@ def test_a_refused_target_names_its_table_and_loses_nothing_else(app, small):
 
 def test_a_must_needs_a_target(app, small):
     session = app("workload", small)
-    session.type_in_grid("workload grid", 4, "must", True)
+    session.type_in_grid("workload grid", 4, "required", True)
     assert "Table age × sex must meet its target but has none" in plain([session.error[0].value])
     session.type_in_grid("workload grid", 4, "target", "7")
     assert not session.error
-    assert session.scenario.request.settings == (TableSetting(("age", "sex"), target="7 must"),)
+    assert session.scenario.request.settings == (TableSetting(("age", "sex"), target="7 required"),)
 
 
 @pytest.mark.parametrize(
     ("unit", "key", "value", "text"),
     [
-        ("standard_error", None, None, "50 must"),
-        ("margin", None, None, "±50 at 95 % must"),
-        ("margin", "confidence of many", 99.0, "±50 at 99 % must"),
-        ("cv", "count of many", 1000.0, "50 % of 1000 must"),
+        ("standard_error", None, None, "50 required"),
+        ("margin", None, None, "±50 at 95 % required"),
+        ("margin", "confidence of many", 99.0, "±50 at 99 % required"),
+        ("cv", "count of many", 1000.0, "50 % of 1000 required"),
     ],
 )
 def test_targets_of_many_tables_are_in_any_unit(app, small, unit, key, value, text):

@@ -31,7 +31,7 @@ def test_honest_plans_hold(plan):
         assert verification.holds, str(verification)
         names = [check.name for check in verification.checks]
         limited = plan in LIMITED.values()
-        first = "limit" if isinstance(plan.loss, rp.SumWithBoundedMax) else "musts"
+        first = "limit" if isinstance(plan.loss, rp.SumWithBoundedMax) else "required"
         assert names == [
             "privacy cost",
             "variances",
@@ -106,7 +106,7 @@ def test_musts_that_are_added_or_taken_away_are_found(kind, asked):
     plan = PLANS[kind + asked]
     for place, must in enumerate(plan.workload.required.tolist()):
         content = json.loads(plan.text)
-        content["tables"][place]["must"] = not must
+        content["tables"][place]["required"] = not must
         assert failed(content), "accepted"
 
 
@@ -120,7 +120,7 @@ def test_musts_that_are_not_met_are_found(asked):
     content["tables"][place]["target"] = target * (1 - (1e-5 if asked else 1e-10))
     found = failed(content)
     assert found is not None
-    assert "musts" in found
+    assert "required" in found
     words = str(rp.verify(rp.Plan.parse(json.dumps(content))))
     assert "1 of 2 tables are above their largest allowed variance; the first is" in words
 
@@ -142,8 +142,8 @@ def test_a_limit_of_another_excess_is_found(asked, excess):
 
 
 OTHERS = [
-    {"kind": "musts_then_average", "weighting": "equal"},
-    {"kind": "musts_then_targets"},
+    {"kind": "required_then_average", "weighting": "equal"},
+    {"kind": "required_then_targets"},
     {"kind": "p_norm", "p": 2, "relative_to": "importance"},
     {"kind": "p_norm", "p": 3, "relative_to": "importance"},
     {"kind": "sum_of_variances", "weighting": "sqrt"},
@@ -164,7 +164,7 @@ def test_cells_that_prove_the_bound_are_looked_at():
     for name in ("SumWithinTargets asked", "MaxWithinTargets asked"):
         content = json.loads(PLANS[name].text)
         assert content["cells"]
-        of_age = [cell for cell in content["cells"] if content["tables"][cell["table"]]["must"]]
+        of_age = [cell for cell in content["cells"] if content["tables"][cell["table"]]["required"]]
         most = max(of_age, key=lambda cell: cell["shadow_price"])
         assert most["rows"] != [0]
         most["rows"] = [0]

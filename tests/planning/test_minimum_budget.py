@@ -55,7 +55,7 @@ def test_the_smallest_budget_is_that_of_a_conic_solver(workload, seed, share, re
     # The solver knows its optimum to about 1e-5 only; the certificate is much sharper.
     assert found.needed_cost == pytest.approx(wanted, rel=2e-5)
     assert found.needed_cost <= found.least_cost * (1 + 1e-6)
-    assert found.leaves_none_out == (len(tables) == len(asked))
+    assert found.covers_all_tables == (len(tables) == len(asked))
     assert np.sum(found.shares) == pytest.approx(1)
     assert not np.any(np.delete(found.shares, tables))
 
@@ -125,5 +125,5 @@ def test_without_targets_there_is_nothing_to_reach():
     tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 4, "sex": 2}), 1)
     with pytest.raises(WorkloadError, match="No table has a target; set targets"):
         rp.reach(tables)
-    with pytest.raises(WorkloadError, match="No target is marked must"):
+    with pytest.raises(WorkloadError, match="No target is marked required"):
         rp.reach(tables.with_targets({("age",): 3}), required_only=True)

@@ -60,7 +60,7 @@ def test_mixed_bases_come_close_to_the_exact_optimum(weighting):
 
 def test_an_optimised_reference_is_better_and_an_even_one_is_even():
     best = rp.plan(MIXED, loss=SUM, budget=rp.Budget(privacy_cost=1))
-    even = rp.plan(MIXED, loss=SUM, budget=rp.Budget(privacy_cost=1), even_totals=True)
+    even = rp.plan(MIXED, loss=SUM, budget=rp.Budget(privacy_cost=1), uniform_reference=True)
     assert best.loss_value < even.loss_value * 0.995
     for place, strategy in even.closure.strategies.items():
         assert not np.any(strategy.integers.sum(axis=1))

@@ -136,7 +136,7 @@ def test_truncated_files_are_refused(plan):
 
 MISSING = [
     ("certificate", "limit"),
-    ("tables", 1, "must"),
+    ("tables", 1, "required"),
     ("tables", 1, "dual_weight"),
     ("tables", 1, "ways"),
     ("tables", 1, "worst_variance"),
@@ -157,9 +157,9 @@ def test_missing_parts_are_refused_and_invalid(path):
 # (plan, path, value, what the message says, whether the schema can say so as well)
 UNUSABLE = [
     (AVERAGE, ("format_version",), 2, "certificate must hold exactly", True),
-    (AVERAGE, ("tables", 0, "must"), 1, "true or false", True),
-    (AVERAGE, ("tables", 0, "must"), None, "true or false", True),
-    (AVERAGE, ("tables", 0, "must"), "true", "true or false", True),
+    (AVERAGE, ("tables", 0, "required"), 1, "true or false", True),
+    (AVERAGE, ("tables", 0, "required"), None, "true or false", True),
+    (AVERAGE, ("tables", 0, "required"), "true", "true or false", True),
     (AVERAGE, ("tables", 0, "target"), None, r"\(total\) must meet its target but has none", False),
     (AVERAGE, ("tables", 1, "dual_weight"), -1, "dual_weight must be", True),
     (AVERAGE, ("tables", 1, "dual_weight"), None, "every dual_weight must be a number", False),
@@ -174,9 +174,9 @@ UNUSABLE = [
     (BOUNDED, ("loss", "excess"), "0.1", "excess must be a number", True),
     (BOUNDED, ("loss", "weighting"), "rows", "one of equal, cells, sqrt", True),
     (AVERAGE, ("loss", "excess"), 0.1, "excess", True),
-    (AVERAGE, ("loss", "kind"), "musts", "loss must be one of .*musts_then_average", True),
+    (AVERAGE, ("loss", "kind"), "required", "loss must be one of .*required_then_average", True),
     (AVERAGE, ("loss",), {"kind": "sum_of_variances", "weighting": "sqrt"}, "dual_weight", False),
-    (SUM, ("loss",), {"kind": "musts_then_average", "weighting": "cells"}, "dual_weight", False),
+    (SUM, ("loss",), {"kind": "required_then_average", "weighting": "cells"}, "dual_weight", False),
     (AVERAGE, ("loss",), {"kind": "own", "name": " "}, "named by a text", True),
     (AVERAGE, ("loss",), {"kind": "own", "name": 3}, "named by a text", True),
     (PLANS["PNorm"], ("loss", "p"), 0.5, "p must be a number from 1", True),
@@ -204,7 +204,7 @@ def test_what_another_version_holds_has_no_third():
     """The same plan would have two texts, and two names."""
     content = json.loads(SUM.text)
     for row in content["tables"]:
-        row["must"] = False
+        row["required"] = False
     with pytest.raises(PlanError, match="no target must be met the format version is 1"):
         rp.Plan.parse(json.dumps(content))
 
@@ -212,9 +212,9 @@ def test_what_another_version_holds_has_no_third():
 def test_other_losses_have_no_first_or_second_version():
     for asked in (False, True):
         plain = make_plan(rp.SumOfVariances("sqrt"), asked=asked, required=False)
-        content = changed(plain, ("loss",), {"kind": "musts_then_average", "weighting": "sqrt"})
+        content = changed(plain, ("loss",), {"kind": "required_then_average", "weighting": "sqrt"})
         assert content["format_version"] == 1 + asked
-        with pytest.raises(PlanError, match="musts_then_average the format version is 3"):
+        with pytest.raises(PlanError, match="required_then_average the format version is 3"):
             rp.Plan.parse(json.dumps(content))
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import OutOfReachError
 from rpexplore.planning.mechanism.accounting import ExactVariances
-from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.minimum_budget import reach
 from rpexplore.planning.planner import optimum
@@ -238,7 +238,7 @@ def with_required(workload: rp.Workload, seed: int) -> rp.Workload:
 def test_with_fixed_strategies_it_equals_the_optimum_over_all_cells(workload, loss, slack, seed):
     workload = with_required(workload, seed)
     strategies = any_strategies(workload, seed)
-    closure = Closure.of(workload).measured_by(workload, strategies)
+    closure = Closure.of(workload).with_strategies(workload, strategies)
     cost = reach(workload, required_only=True, closure=closure).needed_cost * slack
     plan = optimum(workload, loss=loss, budget=budget_of(cost), strategies=strategies).at(
         budget_of(cost)
@@ -254,7 +254,7 @@ def test_with_fixed_strategies_it_equals_the_optimum_over_all_cells(workload, lo
         assert shown**2 <= caps[place] * (1 + 1e-12)
     assert plan.certificate.gap <= 1e-6
     cells, tables = (
-        Cells(workload, closure),
+        CellVariances(workload, closure),
         np.repeat(np.arange(len(workload)), [len(each) for each in of_cells]),
     )
     units = np.eye(len(closure))

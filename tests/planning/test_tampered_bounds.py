@@ -55,7 +55,7 @@ def test_musts_without_weight_on_the_others_are_refused_without_a_crash():
 
     def change(content):
         for table in content["tables"]:
-            if not table["must"]:
+            if not table["required"]:
                 table["dual_weight"] = 0.0
 
     assert not rp.verify(tampered(plan, change)).holds

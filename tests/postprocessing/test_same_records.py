@@ -6,7 +6,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import LedgerError, ReleaseError
-from rpexplore.postprocessing.same_records import RunOf, refuse_other_records
+from rpexplore.postprocessing.same_records import RunId, refuse_other_records
 from rpexplore.releases.ledger import Ledger
 
 DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 2})
@@ -31,11 +31,11 @@ def book(tmp_path) -> Ledger:
     return book
 
 
-def run(book: Ledger, plan: rp.Plan, folder: str) -> RunOf:
-    return RunOf(plan.sha256, str(book.path.parent / folder))
+def run(book: Ledger, plan: rp.Plan, folder: str) -> RunId:
+    return RunId(plan.sha256, str(book.path.parent / folder))
 
 
-def refused(book: Ledger, *runs: RunOf) -> str:
+def refused(book: Ledger, *runs: RunId) -> str:
     with pytest.raises(ReleaseError) as error:
         refuse_other_records(book.path, runs)
     return str(error.value)
@@ -57,22 +57,22 @@ def test_a_folder_that_was_moved_is_known_by_its_last_name(book):
     (book.path.parent / "2021.csv").write_text("a,b\n1,1\n")
     book.book(book.path.parent / "2021.csv", PLAN, PLAN.record_rho, Path(third.folder))
     assert "2021.csv" in refused(book, run(book, OTHER, "other"), run(book, PLAN, "moved/third"))
-    assert "2021.csv" in refused(book, RunOf(OTHER.sha256, "other"), RunOf(PLAN.sha256, "third"))
+    assert "2021.csv" in refused(book, RunId(OTHER.sha256, "other"), RunId(PLAN.sha256, "third"))
 
 
 def test_what_it_cannot_tell_apart_is_passed_over(book):
     # A moved "out" may be either of two.
-    refuse_other_records(book.path, [run(book, OTHER, "other"), RunOf(PLAN.sha256, "out")])
-    refuse_other_records(book.path, [run(book, OTHER, "other"), RunOf(PLAN.sha256, "renamed")])
+    refuse_other_records(book.path, [run(book, OTHER, "other"), RunId(PLAN.sha256, "out")])
+    refuse_other_records(book.path, [run(book, OTHER, "other"), RunId(PLAN.sha256, "renamed")])
 
 
 def test_what_it_does_not_know_is_passed_over(book):
-    refuse_other_records(book.path, [RunOf("f" * 64, "out"), run(book, PLAN, "2019/out")])
+    refuse_other_records(book.path, [RunId("f" * 64, "out"), run(book, PLAN, "2019/out")])
     refuse_other_records(book.path, [])
 
 
 def test_three_are_compared_in_pairs(book):
-    stranger = RunOf("f" * 64, "out")
+    stranger = RunId("f" * 64, "out")
     refused(book, run(book, PLAN, "2019/out"), stranger, run(book, PLAN, "2020/out"))
 
 

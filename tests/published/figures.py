@@ -51,13 +51,13 @@ def crossover_workload(row: dict[str, str]) -> rp.Workload:
     return asked.with_bases(dict.fromkeys(names, rp.Prefix()))
 
 
-def smallest_error(asked: rp.Workload, *, even_totals: bool = False) -> tuple[float, rp.Plan]:
+def smallest_error(asked: rp.Workload, *, uniform_reference: bool = False) -> tuple[float, rp.Plan]:
     """√(sum of the variances of all cells / number of cells), as small as it can be."""
     plan = rp.plan(
         asked,
         loss=rp.SumOfVariances(weighting="cells"),
         budget=rp.Budget(privacy_cost=1),
-        even_totals=even_totals,
+        uniform_reference=uniform_reference,
     )
     return float(np.sqrt(asked.cells @ plan.variances / np.sum(asked.cells))), plan
 

@@ -29,7 +29,7 @@ def test_all_rows_are_here():
 @pytest.mark.parametrize("row", PREFIX)
 def test_prefix_sums_of_a_survey(row):
     asked = prefix_workload(row["dataset"], row["k"])
-    even, even_plan = smallest_error(asked, even_totals=True)
+    even, even_plan = smallest_error(asked, uniform_reference=True)
     best, best_plan = smallest_error(asked)
     assert even <= float(row["ceiling"]) * ROUNDING
     assert best <= min(float(row["published"]), float(row["published_hdmm"]), even)
@@ -41,7 +41,7 @@ def test_prefix_sums_of_a_survey(row):
 @pytest.mark.parametrize("row", CROSSOVER)
 def test_where_other_mechanisms_were_better(row):
     asked = crossover_workload(row)
-    even, _ = smallest_error(asked, even_totals=True)
+    even, _ = smallest_error(asked, uniform_reference=True)
     best, plan = smallest_error(asked)
     published = [row[key] for key in row if key.startswith("published") and row[key]]
     assert even <= float(row["ceiling_rpplus"]) * ROUNDING

@@ -141,7 +141,7 @@ ONE = [*"100000"]
         ('condition\n"\n total"\nage = 5\n', "q.csv, line 4: "),
         ("condition\nage > 29\n", "q.csv, line 2: .* holds for no cell"),
         ("condition,target\ntotal,x\n", "q.csv, line 2: The target must be written like"),
-        ("condition,target\ntotal,5 must\n", "q.csv, line 2: .* cannot be a must"),
+        ("condition,target\ntotal,5 required\n", "q.csv, line 2: .* cannot be required"),
         ("condition\ntotal\ntotal\n", r"q.csv, line 3: .* given before \(q.csv, line 2\)"),
         ("condition\nage in (1, 2)\n", "q.csv, line 2: There are 2 values for 1 column; put"),
         ('condition\n"total\n', "q.csv is no usable CSV"),

@@ -107,7 +107,10 @@ def test_names_conditions_and_targets_are_told_apart(line, name, condition, targ
         ("a: total\nb: total\na: age < 20", r"Line 3: The name 'a' was given before \(line 1\)"),
         ("age >= 100", "Line 1: The condition 'age >= 100' holds for no cell"),
         ("total @ a lot", "Line 1: The target must be written like 20"),
-        ("total ± 5 must", "Line 1: The target of a query cannot be a must, .* write ±5 at 95 %"),
+        (
+            "total ± 5 required",
+            "Line 1: The target of a query cannot be required, .* write ±5 at 95 %",
+        ),
         ("total @", "Line 1: There must be a target behind @"),
         ("total @ -3", "Line 1: .* positive number"),
         ("total @ 1e13", "Line 1: The target of query 'total' must be a standard error"),

@@ -127,7 +127,7 @@ def changed(**changes):
         (changed(name="everybody"), "^Query 2: The name 'everybody' was given before"),
         (changed(target="a lot"), "^Query 2: The target must be written like"),
         (changed(target=""), "^Query 2: The query needs a target"),
-        (changed(target="20 must"), "^Query 2: The target of a query cannot be a must"),
+        (changed(target="20 required"), "^Query 2: The target of a query cannot be required"),
         (changed(condition="income > 3"), "^Query 2: .*no attribute 'income'"),
         (changed() | {"queries": []}, "at least one query"),
         (changed() | {"queries": {}}, "name, target and either"),

@@ -16,11 +16,11 @@ PLAN = plan(Workload.all_up_to(DOMAIN, 1), loss=SumOfVariances(), budget=Budget(
 
 
 @pytest.fixture
-def charge(tmp_path) -> Charge:
+def charge(tmp_path) -> ChargedRun:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "records.csv").write_text("a\n0\n")
     source = FileSource(tmp_path / "data" / "records.csv")
-    return Charge(PLAN, source, tmp_path / "out" / "release", None, None)
+    return ChargedRun(PLAN, source, tmp_path / "out" / "release", None, None)
 
 
 def runs(folder: Path):
@@ -46,7 +46,7 @@ def test_a_complete_release_is_kept_if_only_the_last_note_fails(charge, tmp_path
     assert [run.state for run in runs(tmp_path)] == ["started"]
 
 
-def run(charge: Charge) -> None:
+def run(charge: ChargedRun) -> None:
     with charge.folder() as folder:
         charge.book()
         (folder / "tables.csv").write_text("noisy")

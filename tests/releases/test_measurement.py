@@ -292,7 +292,7 @@ def test_as_many_records_as_are_allowed_do_not_overflow_strategies(sizes, asked,
     if sizes[0] > 100:
         strategies = {0: any_strategy(sizes[0], 1)}
     found = any_plan(workload, 1)
-    closure = found.closure.measured_by(workload, strategies)
+    closure = found.closure.with_strategies(workload, strategies)
     found = replace(found, closure=closure)
     largest = 1
     for place, n in enumerate(sizes):
@@ -324,7 +324,7 @@ def test_partial_sums_at_the_border_do_not_overflow(exact):
     workload = Workload.of(Domain.from_sizes({"a0": n}), ["a0"]).with_bases({"a0": Prefix()})
     found = any_plan(workload, 1)
     strategy = largest_integers(n)
-    found = replace(found, closure=found.closure.measured_by(workload, {0: strategy}))
+    found = replace(found, closure=found.closure.with_strategies(workload, {0: strategy}))
     most = (2**61 - 1) // 2**20
     check_countable(found, Crowd(most - most // 10**9))
     counts = np.full(n, most // n)

@@ -79,7 +79,7 @@ def run_of(data: Path, output: Path) -> tuple[Path, Path, Path]:
         ("os.fsync", 1, 0),
         ("rpexplore.releases.table_release.reserve", 1, 0),
         ("os.fsync", 2, 1),
-        ("rpexplore.releases.table_release.write_marker", 1, 1),
+        ("rpexplore.releases.table_release.write_note", 1, 1),
         ("os.fsync", 3, 1),
     ],
 )

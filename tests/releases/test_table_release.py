@@ -719,7 +719,7 @@ def test_a_run_is_on_disk_before_the_first_noise(data, output, monkeypatch):
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError])
 @pytest.mark.parametrize(
     "where",
-    ["rpexplore.releases.measurement.measured", "rpexplore.releases.table_release.write_marker"],
+    ["rpexplore.releases.measurement.measured", "rpexplore.releases.table_release.write_note"],
 )
 def test_an_interrupted_run_stays_charged_and_leaves_nothing(
     error, where, data, output, monkeypatch

@@ -209,7 +209,7 @@ def test_an_asking_that_does_not_fit_is_refused_in_a_file_where_no_table_has_it_
 def test_files_without_askings_are_as_they_were():
     content = SCENARIO.to_json()
     assert "basis_choices" not in content["tables"]
-    assert "even_totals" not in content
+    assert "uniform_reference" not in content
     assert Scenario.from_json(content).request.basis_choices == ()
 
 
@@ -218,18 +218,20 @@ def test_files_without_askings_are_as_they_were():
 
 def test_even_totals_reach_the_plan():
     scenario = SCENARIO.with_basis("age", rp.Prefix())
-    even = scenario.replaced(even_totals=True)
+    even = scenario.replaced(uniform_reference=True)
     again = Scenario.parse(even.text())
     assert again == even
-    assert json.loads(even.text())["even_totals"] is True
-    made = rp.plan(scenario.workload, loss=scenario.loss, budget=scenario.budget, even_totals=True)
+    assert json.loads(even.text())["uniform_reference"] is True
+    made = rp.plan(
+        scenario.workload, loss=scenario.loss, budget=scenario.budget, uniform_reference=True
+    )
     assert even.plan().text == made.text
     assert even.plan().loss_value > scenario.plan().loss_value
 
 
 @pytest.mark.parametrize("value", [1, "yes", None])
 def test_even_totals_are_true_or_false(value):
-    content = SCENARIO.to_json() | {"even_totals": value}
+    content = SCENARIO.to_json() | {"uniform_reference": value}
     with pytest.raises(WorkloadError, match="must be true or false"):
         Scenario.from_json(content)
 
@@ -238,10 +240,12 @@ def test_a_plan_tells_whether_totals_are_even():
     scenario = SCENARIO.with_basis("age", rp.Prefix())
     plan = scenario.plan()
     assert not has_even_totals(plan)
-    assert not Scenario.of_plan(plan).even_totals
+    assert not Scenario.of_plan(plan).uniform_reference
     assert Scenario.of_plan(plan) == scenario
-    assert not has_even_totals(SCENARIO.replaced(even_totals=True).plan())  # it has no strategies
-    even = scenario.replaced(even_totals=True).plan()
+    assert not has_even_totals(
+        SCENARIO.replaced(uniform_reference=True).plan()
+    )  # it has no strategies
+    even = scenario.replaced(uniform_reference=True).plan()
     assert has_even_totals(even)
     assert Scenario.of_plan(even).plan().text == even.text
 

@@ -1,4 +1,4 @@
-"""Study: scenarios in order, one of them open."""
+"""Project: scenarios in order, one of them open."""
 
 import json
 
@@ -8,33 +8,33 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
-from rpexplore.scenarios.project import MOST_SCENARIOS, Study
+from rpexplore.scenarios.project import MOST_SCENARIOS, Project
 from rpexplore.scenarios.scenario import Scenario
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})
 
 
-def study_of(*names, place=0):
-    return Study(tuple(Scenario(DOMAIN, name=name) for name in names), place)
+def project_of(*names, place=0):
+    return Project(tuple(Scenario(DOMAIN, name=name) for name in names), place)
 
 
 def test_a_new_scenario_follows_the_open_one_and_is_open():
-    study = study_of("a", "b", "c", place=1).added(Scenario(DOMAIN, name="new"))
-    assert study.names == ("a", "b", "new", "c")
-    assert study.current.name == "new"
+    project = project_of("a", "b", "c", place=1).added(Scenario(DOMAIN, name="new"))
+    assert project.names == ("a", "b", "new", "c")
+    assert project.current.name == "new"
 
 
 def test_a_duplicate_gets_a_name_of_its_own():
-    study = study_of("a", "b")
-    study = study.added(study.current)
-    assert study.names == ("a", "a (2)", "b")
-    study = study.opened(0)
-    assert study.added(study.current).names == ("a", "a (3)", "a (2)", "b")
+    project = project_of("a", "b")
+    project = project.added(project.current)
+    assert project.names == ("a", "a (2)", "b")
+    project = project.opened(0)
+    assert project.added(project.current).names == ("a", "a (3)", "a (2)", "b")
 
 
 def test_a_long_name_stays_within_its_limit():
-    study = study_of("x" * 60)
-    assert len(study.added(study.current).current.name) <= 60
+    project = project_of("x" * 60)
+    assert len(project.added(project.current).current.name) <= 60
 
 
 @pytest.mark.parametrize(
@@ -42,9 +42,9 @@ def test_a_long_name_stays_within_its_limit():
     [(0, 0, "bc", "b"), (2, 2, "ab", "b"), (2, 0, "bc", "c"), (0, 2, "ab", "a"), (1, 1, "ac", "c")],
 )
 def test_removing_keeps_the_open_one_or_opens_its_neighbour(place, removed, names, current):
-    study = study_of("a", "b", "c", place=place).removed(removed)
-    assert "".join(study.names) == names
-    assert study.current.name == current
+    project = project_of("a", "b", "c", place=place).removed(removed)
+    assert "".join(project.names) == names
+    assert project.current.name == current
 
 
 @given(
@@ -52,17 +52,17 @@ def test_removing_keeps_the_open_one_or_opens_its_neighbour(place, removed, name
 )
 def test_moving_changes_the_order_and_nothing_else(count, place, moved, by):
     place, moved = place % count, moved % count
-    study = study_of(*"abcdef"[:count], place=place)
-    after = study.moved(moved, by)
-    assert sorted(after.names) == sorted(study.names)
-    assert after.current == study.current
-    assert after.names.index(study.names[moved]) == min(max(moved + by, 0), count - 1)
-    others = [name for name in study.names if name != study.names[moved]]
-    assert [name for name in after.names if name != study.names[moved]] == others
+    project = project_of(*"abcdef"[:count], place=place)
+    after = project.moved(moved, by)
+    assert sorted(after.names) == sorted(project.names)
+    assert after.current == project.current
+    assert after.names.index(project.names[moved]) == min(max(moved + by, 0), count - 1)
+    others = [name for name in project.names if name != project.names[moved]]
+    assert [name for name in after.names if name != project.names[moved]] == others
 
 
 def test_the_text_is_read_back_exactly():
-    study = Study(
+    project = Project(
         (
             Scenario(DOMAIN, name="as asked", note="first try\nwith two lines"),
             Scenario(
@@ -71,16 +71,16 @@ def test_the_text_is_read_back_exactly():
         ),
         1,
     )
-    assert Study.parse(study.text()) == study
+    assert Project.parse(project.text()) == project
 
 
 def test_a_scenario_file_is_a_study_of_one():
     scenario = Scenario(DOMAIN, name="alone")
-    assert Study.parse(scenario.text()) == Study((scenario,))
+    assert Project.parse(scenario.text()) == Project((scenario,))
 
 
 def broken(change):
-    content = json.loads(study_of("a", "b").text())
+    content = json.loads(project_of("a", "b").text())
     change(content)
     return json.dumps(content)
 
@@ -110,24 +110,24 @@ def broken(change):
 )
 def test_what_is_no_study_is_refused(text):
     with pytest.raises(WorkloadError, match="not a usable"):
-        Study.parse(text)
+        Project.parse(text)
 
 
 def test_what_is_too_large_is_not_even_read(monkeypatch):
     monkeypatch.setattr("rpexplore.scenarios.project.MOST_BYTES", 10)
-    with pytest.raises(WorkloadError, match=r"big\.json is too large for a study"):
-        Study.from_bytes(b" " * 11, "big.json")
+    with pytest.raises(WorkloadError, match=r"big\.json is too large for a project"):
+        Project.from_bytes(b" " * 11, "big.json")
 
 
 def test_names_are_distinct():
     with pytest.raises(WorkloadError, match="'a' already"):
-        study_of("a", "b").with_scenario(1, Scenario(DOMAIN, name="a"))
+        project_of("a", "b").with_scenario(1, Scenario(DOMAIN, name="a"))
 
 
 def test_a_study_is_never_empty_nor_endless():
     with pytest.raises(WorkloadError, match="only scenario"):
-        study_of("a").removed(0)
-    full = study_of(*(f"s{i}" for i in range(MOST_SCENARIOS)))
+        project_of("a").removed(0)
+    full = project_of(*(f"s{i}" for i in range(MOST_SCENARIOS)))
     with pytest.raises(WorkloadError, match="delete one"):
         full.added(full.current)
 
@@ -148,8 +148,8 @@ def test_what_is_known_of_the_tables_is_kept_where_it_stays_true():
 
 
 def test_keys_stay_with_their_scenarios():
-    study = study_of("a", "b", "c").moved(0, 2)
-    assert dict(zip(study.names, study.keys, strict=True)) == {"b": 1, "c": 2, "a": 0}
-    study = study.removed(study.names.index("c")).added(Scenario(DOMAIN, name="d"))
-    assert len(set(study.keys)) == 3
-    assert dict(zip(study.names, study.keys, strict=True))["b"] == 1
+    project = project_of("a", "b", "c").moved(0, 2)
+    assert dict(zip(project.names, project.keys, strict=True)) == {"b": 1, "c": 2, "a": 0}
+    project = project.removed(project.names.index("c")).added(Scenario(DOMAIN, name="d"))
+    assert len(set(project.keys)) == 3
+    assert dict(zip(project.names, project.keys, strict=True))["b"] == 1

@@ -15,7 +15,9 @@ DOMAIN = rp.Domain.from_sizes({"a": 2, "b": 3, "c": 4})
 TABLES = list(chain.from_iterable(combinations(DOMAIN.names, k) for k in range(3)))
 TABLE = st.sampled_from(TABLES)
 NUMBER = st.sampled_from([0.5, 1.0, 2.0, 4.0])
-TARGET = NUMBER | st.sampled_from(["±50 at 99 %", "5 % of 1000", "2 must", "±50 must", "0.10"])
+TARGET = NUMBER | st.sampled_from(
+    ["±50 at 99 %", "5 % of 1000", "2 required", "±50 required", "0.10"]
+)
 CHANGES = st.one_of(
     st.builds(GroupSetting, TABLE, weight=NUMBER, target=st.none() | TARGET),
     st.builds(GroupSetting, TABLE, factor=NUMBER, target=st.none() | TARGET),
@@ -25,7 +27,7 @@ CHANGES = st.one_of(
 
 
 def values(scenario):
-    """The importance of each table and its target: standard error and whether it is a must."""
+    """The importance of each table and its target: standard error and whether it is required."""
     workload = scenario.workload
     pairs = zip(workload.targets.tolist(), workload.required.tolist(), strict=True)
     targets = [None if error != error else (error, must) for error, must in pairs]
@@ -115,7 +117,7 @@ def test_words():
         "All tables: importance 0.5, target σ = 1,234.5"
     )
     assert GroupSetting(("a", "b"), target=3).words == "All tables with a and b: target σ = 3"
-    assert GroupSetting((), target="±1 000 must").words == (
+    assert GroupSetting((), target="±1 000 required").words == (
         "All tables: target ±1,000 at 95 %, which is a must"
     )
 
@@ -132,9 +134,9 @@ def test_a_target_that_is_none_is_refused_with_the_name_of_its_table():
 def test_musts_of_a_plan_come_back_as_settings():
     domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(8)})
     # Most tables must; one of the same standard error need not, and one is left a number.
-    scenario = Scenario(domain).with_group(GroupSetting((), target="7 must"))
+    scenario = Scenario(domain).with_group(GroupSetting((), target="7 required"))
     scenario = scenario.with_settings([TableSetting((), target=8), TableSetting(("a1",), target=7)])
     again = WorkloadRequest.of(scenario.workload)
     assert again == scenario.request
     few = rp.Workload.of(DOMAIN, TABLES, targets=[rp.Target(3, required=True), *[None] * 6])
-    assert WorkloadRequest.of(few).settings == (TableSetting((), target="3 must"),)
+    assert WorkloadRequest.of(few).settings == (TableSetting((), target="3 required"),)

@@ -13,7 +13,7 @@ from rpexplore.scenarios.workload_changes import (
     ADD,
     BOOST,
     LEAVE_OUT,
-    Wish,
+    WorkloadChange,
     changed_scenario,
     changed_workload,
     places_of,
@@ -39,18 +39,18 @@ def tables(workload):
 BEFORE = tables(SCENARIO.workload)
 
 WISHES = [
-    Wish(LEAVE_OUT, ("region",)),
-    Wish(LEAVE_OUT, ("age", "sex")),
-    Wish(LEAVE_OUT, (), 2),
-    Wish(LEAVE_OUT, (), 1),
-    Wish(LEAVE_OUT, ("age",), 2),
-    Wish(LEAVE_OUT, (), 0),
-    Wish(BOOST, ("region",), factor=2.5),
-    Wish(BOOST, (), 1, factor=0.1),
-    Wish(BOOST, ("age", "sex"), 2),
-    Wish(ADD, (), 3),
-    Wish(ADD, ("age",), 3),
-    Wish(ADD, ("age", "sex", "region", "income"), 4),
+    WorkloadChange(LEAVE_OUT, ("region",)),
+    WorkloadChange(LEAVE_OUT, ("age", "sex")),
+    WorkloadChange(LEAVE_OUT, (), 2),
+    WorkloadChange(LEAVE_OUT, (), 1),
+    WorkloadChange(LEAVE_OUT, ("age",), 2),
+    WorkloadChange(LEAVE_OUT, (), 0),
+    WorkloadChange(BOOST, ("region",), factor=2.5),
+    WorkloadChange(BOOST, (), 1, factor=0.1),
+    WorkloadChange(BOOST, ("age", "sex"), 2),
+    WorkloadChange(ADD, (), 3),
+    WorkloadChange(ADD, ("age",), 3),
+    WorkloadChange(ADD, ("age", "sex", "region", "income"), 4),
 ]
 
 
@@ -92,11 +92,11 @@ def test_the_scenario_asks_for_the_changed_workload(wish):
 @pytest.mark.parametrize(
     ("wish", "kind", "order", "only"),
     [
-        (Wish(LEAVE_OUT, ("region",)), "up_to", 2, ("age", "sex", "income")),
-        (Wish(LEAVE_OUT, (), 2), "up_to", 1, ()),
-        (Wish(ADD, (), 3), "up_to", 3, ()),
-        (Wish(LEAVE_OUT, (), 1), "listed", 2, ()),
-        (Wish(ADD, ("age",), 3), "listed", 2, ()),
+        (WorkloadChange(LEAVE_OUT, ("region",)), "up_to", 2, ("age", "sex", "income")),
+        (WorkloadChange(LEAVE_OUT, (), 2), "up_to", 1, ()),
+        (WorkloadChange(ADD, (), 3), "up_to", 3, ()),
+        (WorkloadChange(LEAVE_OUT, (), 1), "listed", 2, ()),
+        (WorkloadChange(ADD, ("age",), 3), "listed", 2, ()),
     ],
     ids=str,
 )
@@ -107,10 +107,10 @@ def test_it_asks_as_simply_as_it_can(wish, kind, order, only):
 
 def test_tables_of_one_order_grow_into_all_up_to_it():
     scenario = Scenario(DOMAIN, WorkloadRequest("of_order", order=2))
-    wish = Wish(LEAVE_OUT, ("sex",))
+    wish = WorkloadChange(LEAVE_OUT, ("sex",))
     request = changed_scenario(scenario, wish, changed_workload(scenario, wish)).request
     assert (request.kind, request.only) == ("of_order", ("age", "region", "income"))
-    wish = Wish(ADD, (), 1)  # the total is missing, so that only a list will do
+    wish = WorkloadChange(ADD, (), 1)  # the total is missing, so that only a list will do
     made = changed_scenario(scenario, wish, changed_workload(scenario, wish))
     assert made.request.kind == "listed"
     assert len(made.workload) == 10
@@ -119,15 +119,15 @@ def test_tables_of_one_order_grow_into_all_up_to_it():
 @pytest.mark.parametrize(
     ("wish", "told"),
     [
-        (Wish(LEAVE_OUT, ("age", "sex", "region")), "no such table"),
-        (Wish(LEAVE_OUT), "leave no table"),
-        (Wish(BOOST, (), 3), "no such table"),
-        (Wish(ADD, (), 2), "all of these tables already"),
-        (Wish(ADD, ("age", "sex"), 2), "all of these tables already"),
-        (Wish(ADD, ("age",)), "how many attributes"),
-        (Wish(ADD, ("age", "sex"), 1), "tables of at most 1"),
-        (Wish(ADD, (), 9), "Tables of 9 attributes"),
-        (Wish(BOOST, ("age",), factor=-1), "positive number"),
+        (WorkloadChange(LEAVE_OUT, ("age", "sex", "region")), "no such table"),
+        (WorkloadChange(LEAVE_OUT), "leave no table"),
+        (WorkloadChange(BOOST, (), 3), "no such table"),
+        (WorkloadChange(ADD, (), 2), "all of these tables already"),
+        (WorkloadChange(ADD, ("age", "sex"), 2), "all of these tables already"),
+        (WorkloadChange(ADD, ("age",)), "how many attributes"),
+        (WorkloadChange(ADD, ("age", "sex"), 1), "tables of at most 1"),
+        (WorkloadChange(ADD, (), 9), "Tables of 9 attributes"),
+        (WorkloadChange(BOOST, ("age",), factor=-1), "positive number"),
     ],
     ids=str,
 )
@@ -139,17 +139,25 @@ def test_wishes_that_mean_nothing_are_refused(wish, told):
 def test_importance_means_nothing_where_targets_are_aimed_at():
     scenario = SCENARIO.replaced(loss=rp.MaxVariance("target"))
     with pytest.raises(WorkloadError, match="importance has no effect"):
-        changed_workload(scenario, Wish(BOOST, ("age",)))
+        changed_workload(scenario, WorkloadChange(BOOST, ("age",)))
 
 
 def test_long_lists_are_refused():
     domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(30)})
     scenario = Scenario(domain, WorkloadRequest(order=3))
-    for wish in (Wish(LEAVE_OUT, (), 1), Wish(BOOST, (), 3), Wish(LEAVE_OUT, ("a1", "a2"))):
+    for wish in (
+        WorkloadChange(LEAVE_OUT, (), 1),
+        WorkloadChange(BOOST, (), 3),
+        WorkloadChange(LEAVE_OUT, ("a1", "a2")),
+    ):
         workload = changed_workload(scenario, wish)
         with pytest.raises(WorkloadError, match="one by one"):
             changed_scenario(scenario, wish, workload)
-    for wish in (Wish(LEAVE_OUT, ("a1",)), Wish(BOOST, ("a1",)), Wish(BOOST, (), 1)):
+    for wish in (
+        WorkloadChange(LEAVE_OUT, ("a1",)),
+        WorkloadChange(BOOST, ("a1",)),
+        WorkloadChange(BOOST, (), 1),
+    ):
         workload = changed_workload(scenario, wish)
         assert tables(changed_scenario(scenario, wish, workload).workload) == tables(workload)
 
@@ -157,14 +165,14 @@ def test_long_lists_are_refused():
 @pytest.mark.parametrize(
     ("wish", "words"),
     [
-        (Wish(LEAVE_OUT, ("region",)), "the 4 tables with region"),
-        (Wish(LEAVE_OUT, ("age", "sex")), "the table age × sex"),
-        (Wish(LEAVE_OUT, ("age", "sex"), 2), "the table age × sex"),
-        (Wish(LEAVE_OUT, (), 2), "the 6 tables of 2 attributes"),
-        (Wish(LEAVE_OUT, (), 1), "the 4 tables of 1 attribute"),
-        (Wish(LEAVE_OUT, ("age",), 2), "the 3 tables of 2 attributes with age"),
-        (Wish(LEAVE_OUT, (), 0), "the total"),
-        (Wish(BOOST), "the 11 tables"),
+        (WorkloadChange(LEAVE_OUT, ("region",)), "the 4 tables with region"),
+        (WorkloadChange(LEAVE_OUT, ("age", "sex")), "the table age × sex"),
+        (WorkloadChange(LEAVE_OUT, ("age", "sex"), 2), "the table age × sex"),
+        (WorkloadChange(LEAVE_OUT, (), 2), "the 6 tables of 2 attributes"),
+        (WorkloadChange(LEAVE_OUT, (), 1), "the 4 tables of 1 attribute"),
+        (WorkloadChange(LEAVE_OUT, ("age",), 2), "the 3 tables of 2 attributes with age"),
+        (WorkloadChange(LEAVE_OUT, (), 0), "the total"),
+        (WorkloadChange(BOOST), "the 11 tables"),
     ],
     ids=str,
 )

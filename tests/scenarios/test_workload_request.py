@@ -162,7 +162,7 @@ def test_settings_aside_are_counted():
 def test_targets_reach_the_workload_as_standard_errors_and_musts():
     scenario = (
         Scenario(DOMAIN, WorkloadRequest(order=1))
-        .with_group(GroupSetting((), target="±50 must"))
+        .with_group(GroupSetting((), target="±50 required"))
         .with_settings([TableSetting(("age",), target="5 % of 1000"), TableSetting((), target=3)])
     )
     workload = scenario.workload
@@ -171,12 +171,12 @@ def test_targets_reach_the_workload_as_standard_errors_and_musts():
     assert workload.required.tolist() == [False, False, True, True, True]
     wanted, which = scenario.request.targets(workload)
     typed = [str(wanted[place]) for place in which.tolist()]
-    assert typed == ["3", "5 % of 1000", *["±50 at 95 % must"] * 3]
+    assert typed == ["3", "5 % of 1000", *["±50 at 95 % required"] * 3]
     assert Scenario.parse(scenario.text()) == scenario
 
 
 def test_a_request_read_off_a_plan_has_its_musts():
-    scenario = Scenario(DOMAIN).with_group(GroupSetting(("age",), target="±50 must"))
+    scenario = Scenario(DOMAIN).with_group(GroupSetting(("age",), target="±50 required"))
     request = WorkloadRequest.of(scenario.workload)
     again = request.workload(DOMAIN)
     assert again.required.tolist() == scenario.workload.required.tolist()
@@ -202,7 +202,7 @@ def test_files_with_plain_targets_stay_the_same_bytes(number):
 def test_other_targets_are_kept_as_text():
     request = WorkloadRequest(settings=(TableSetting(("age",), target="+-50!"),))
     (setting,) = json.loads(Scenario(DOMAIN, request).text())["tables"]["settings"]
-    assert setting["target"] == "±50 at 95 % must"
+    assert setting["target"] == "±50 at 95 % required"
 
 
 @pytest.mark.parametrize("target", ["lots", "", True, [5], {"value": 5}, -1, 0, 1e400])

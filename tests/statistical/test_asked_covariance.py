@@ -36,7 +36,7 @@ from tests.statistical.test_release_covariance import (
     PAIR_DEVIATIONS,
     RELEASES,
     Counted,
-    Drawn,
+    MeasurementNote,
     Stock,
     pair_deviations,
     tables_of,
@@ -82,7 +82,7 @@ def simulated() -> tuple[Plan, np.ndarray]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", stock.draw)
         for number in range(RELEASES):
-            errors[number] = tables_of(found, Drawn(found, counted)) - truth
+            errors[number] = tables_of(found, MeasurementNote(found, counted)) - truth
     assert all(len(samples) == 0 for samples in stock.left.values())
     return found, errors
 

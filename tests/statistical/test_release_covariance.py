@@ -46,7 +46,7 @@ class Counted:
         return self._counts(tuple(places))
 
 
-class Drawn:
+class MeasurementNote:
     """In the place of the file: the measurements of one release."""
 
     def __init__(self, found: Plan, counted: Counted) -> None:
@@ -56,7 +56,7 @@ class Drawn:
         return self._all[residual]
 
 
-def tables_of(found: Plan, drawn: Drawn) -> np.ndarray:
+def tables_of(found: Plan, drawn: MeasurementNote) -> np.ndarray:
     """All cells of all tables of one release."""
     contributions = Contributions(found, drawn)
     return all_cells([contributions.answers(i) for i in range(len(found.workload))])
@@ -103,7 +103,7 @@ def simulated() -> tuple[Plan, np.ndarray]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", stock.draw)
         for number in range(RELEASES):
-            errors[number] = tables_of(found, Drawn(found, counted)) - truth
+            errors[number] = tables_of(found, MeasurementNote(found, counted)) - truth
     assert all(len(samples) == 0 for samples in stock.left.values())
     return found, errors
 

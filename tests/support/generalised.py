@@ -153,7 +153,7 @@ def any_strategies(workload: rp.Workload, seed: int) -> dict[int, Strategy]:
 
 def measured_closure(workload: rp.Workload, seed: int) -> tuple[Closure, np.ndarray]:
     """Its closure, measured by any strategies, and any noise scales."""
-    closure = Closure.of(workload).measured_by(workload, any_strategies(workload, seed))
+    closure = Closure.of(workload).with_strategies(workload, any_strategies(workload, seed))
     return closure, np.random.default_rng(seed).uniform(0.1, 10, len(closure))
 
 

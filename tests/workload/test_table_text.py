@@ -173,8 +173,11 @@ def test_csv_tables_have_weights_and_targets(text):
         ("attributes,weight\nage,much\n", "line 2: The weight must be a number"),
         ("attributes,target\nage,lots\n", "line 2: The target must be written like 20"),
         ("attributes,target\nage,-4\n", "line 2: The target must be a positive number"),
-        ("attributes,target,must\nage,5,maybe\n", "line 2: The column must says yes or no"),
-        ("attributes,target,must\nage,,yes\n", "line 2: There is no target that could be a must"),
+        ("attributes,target,required\nage,5,maybe\n", "line 2: The column required says yes or no"),
+        (
+            "attributes,target,required\nage,,yes\n",
+            "line 2: There is no target that could be required",
+        ),
         ("attributes\nage\nage\n", r"\(age\) is in the workload twice"),
         ("attributes,weight\nage,-1\n", "must be a positive number"),
         ("attributes\n", "at least one table"),
@@ -187,8 +190,8 @@ def test_csv_that_cannot_be_used_is_refused(text, told):
 
 def test_csv_targets_are_in_any_unit_and_may_be_musts():
     text = (
-        "attributes,target,must\nage,±50,\nsex,5 % of 1000 must,\nregion,1 000,YES\n"
-        '"age,sex","1,000 must",no\n"age,region",,no\n'
+        "attributes,target,required\nage,±50,\nsex,5 % of 1000 required,\nregion,1 000,YES\n"
+        '"age,sex","1,000 required",no\n"age,region",,no\n'
     )
     workload = workload_from_csv(DOMAIN, text, "tables.csv")
     assert workload.tables[:3] == [("age",), ("sex",), ("region",)]

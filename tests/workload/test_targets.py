@@ -45,8 +45,14 @@ MARGIN_50 = Target(50, MARGIN)
     ],
 )
 @pytest.mark.parametrize(
-    ("before", "behind", "must"),
-    [("", "", False), ("must ", "", True), ("! ", "", True), ("", " MUST", True), ("", "!", True)],
+    ("before", "behind", "required"),
+    [
+        ("", "", False),
+        ("required ", "", True),
+        ("! ", "", True),
+        ("", " REQUIRED", True),
+        ("", "!", True),
+    ],
 )
 def test_a_text_is_the_target_it_says(text, target, error, before, behind, must):
     parsed = parse_target(f"{before}{text.strip()}{behind}")
@@ -59,7 +65,7 @@ def test_a_text_is_the_target_it_says(text, target, error, before, behind, must)
     "text",
     [
         "",
-        "must",
+        "required",
         "lots",
         "2,5",
         "1 000,000",

@@ -452,7 +452,7 @@ def test_targets_and_musts_are_changed(domain):
     assert workload.with_targets({(): 4}).required.tolist() == [True, False]
     assert workload.with_targets({(): Target(4)}).required.tolist() == [False, False]
     assert workload.with_targets({(): None}).required.tolist() == [False, False]
-    margin = workload.with_targets({("age",): parse_target("±50 must")})
+    margin = workload.with_targets({("age",): parse_target("±50 required")})
     assert margin.required.tolist() == [True, True]
     assert margin.targets[1] == parse_target("±50").standard_error
     assert workload.with_weights({(): 2}).required.tolist() == [True, False]
@@ -467,11 +467,17 @@ def test_targets_and_musts_are_changed(domain):
             r"table \(age\) must meet its target but has none",
         ),
         (lambda w: w.with_required({(): 1}), "must be true or false, got 1"),
-        (lambda w: w.with_required({("age",): False, "age": False}), r"\(age\) is given two musts"),
+        (
+            lambda w: w.with_required({("age",): False, "age": False}),
+            r"\(age\) is given two required",
+        ),
         (lambda w: replace(w, required=np.array([True])), "2 times true or false"),
         (lambda w: replace(w, required=np.array([1, 0])), "2 times true or false, got int"),
         (lambda w: Workload.of(w.domain, [()], required=[True]), "but has none"),
-        (lambda w: Workload.of(w.domain, [()], targets=[3], required=[True, True]), "2 musts"),
+        (
+            lambda w: Workload.of(w.domain, [()], targets=[3], required=[True, True]),
+            "2 required",
+        ),
     ],
 )
 def test_musts_that_cannot_be_are_refused(domain, change, told):

@@ -111,7 +111,7 @@ def looked_at(compared: list[Forecast], chosen: Forecast) -> tuple[list[Forecast
     seen = kept(
         "fairness seen",
         (cell, *compared),
-        lambda: [forecast.seen_at(cell or "mean") for forecast in compared],
+        lambda: [forecast.at_cell(cell or "mean") for forecast in compared],
     )
     return seen, seen[compared.index(chosen)]
 

@@ -52,7 +52,7 @@ def names_of(chosen: Forecast) -> Any:
 def tables_that_decide(chosen: Forecast) -> None:
     """Which tables hold the largest variance, or the sum of variances, up."""
     loss = SCHEMES.get(chosen.name, current().loss)
-    found = kept("fairness holders", (chosen,), lambda: shadow_prices.holders(chosen))
+    found = kept("fairness binding_tables", (chosen,), lambda: shadow_prices.binding_tables(chosen))
     what = shadow_prices.what_is_held(loss, chosen.workload)
     st.markdown(escaped(shadow_prices.in_words(found, what)))
     st.page_link(

@@ -60,7 +60,7 @@ def why_this_budget() -> None:
             _panel(found, told, aim)
 
 
-def _told(found: Reach, required_only: bool) -> budget_reasons.Reasons | None:
+def _told(found: Reach, required_only: bool) -> budget_reasons.BudgetExplanation | None:
     try:
         return budget_reasons.reasons(found, current().budget, required_only=required_only)
     except RpexploreError as error:
@@ -68,7 +68,7 @@ def _told(found: Reach, required_only: bool) -> budget_reasons.Reasons | None:
         return None
 
 
-def _panel(found: Reach, told: budget_reasons.Reasons, aim: Loss) -> None:
+def _panel(found: Reach, told: budget_reasons.BudgetExplanation, aim: Loss) -> None:
     budget, present = current().budget, current().loss
     if aim != present:
         st.markdown(
@@ -90,7 +90,7 @@ def _panel(found: Reach, told: budget_reasons.Reasons, aim: Loss) -> None:
     columns = {
         "table": "Table",
         "wanted": "Target",
-        "must": "Must",
+        "required": "Must",
         "share": st.column_config.NumberColumn("Share of the budget", format="percent"),
         "saved": st.column_config.NumberColumn("Saved if 10 % wider", format="percent"),
         "rho": number("ρ then", frame["rho"]),

@@ -75,7 +75,7 @@ def table_list(planned: Plan) -> None:
             "margin_95": st.column_config.NumberColumn("± 95 % of the time", format=digits),
             "weight": st.column_config.NumberColumn("Importance", format="%.4g"),
             "wanted": st.column_config.TextColumn("Target"),
-            "must": st.column_config.TextColumn("Must"),
+            "required": st.column_config.TextColumn("Must"),
             "outcome": st.column_config.TextColumn("Met or short by"),
         },
     )

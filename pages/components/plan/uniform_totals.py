@@ -12,12 +12,13 @@ def totals_input(place: str) -> None:
 
     def set_spread() -> None:
         change(
-            place, lambda: current().replaced(even_totals=not st.session_state["optimise totals"])
+            place,
+            lambda: current().replaced(uniform_reference=not st.session_state["optimise totals"]),
         )
 
     st.toggle(
         "Optimise how totals are spread (recommended)",
-        key=bind("optimise totals", not current().even_totals),
+        key=bind("optimise totals", not current().uniform_reference),
         on_change=set_spread,
     )
     st.caption(

@@ -131,7 +131,7 @@ def _remove() -> None:
 
 
 def _typed() -> str | None:
-    """Lines that were typed and not taken over; not those of before an undo or another study."""
+    """Lines that were typed and not taken over; not those of before an undo or another project."""
     held = st.session_state.get(_TYPED)
     return held[1] if held is not None and held[0] == revision(HERE) else None
 

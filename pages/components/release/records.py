@@ -10,7 +10,7 @@ from pages.components.shared.paths import path_of
 from pages.components.shared.session import escaped, kept
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.data.databases.connections import connection_named, names_there, secrets_file
-from rpexplore.data.databases.source import EngineSource
+from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.files.file_source import FileSource
 from rpexplore.data.source import Source
 from rpexplore.domain.domain import Domain
@@ -110,7 +110,7 @@ def _database() -> Source | None:
 
 def _reached(name: str, table: str) -> Source:
     """The table of a database, which was there a moment ago."""
-    source = EngineSource(connection_named(name), table)
+    source = DatabaseSource(connection_named(name), table)
     source.stamp()
     return source
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pages.components.shared.background import Note, Task
 from rpexplore.common.formatting import rounded, text_of_path
-from rpexplore.data.source import PersonRule, Source, Stamp
+from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger import Account, Ledger
 from rpexplore.releases.table_release import BOOKED, DRAWN, Release, release
@@ -49,7 +49,7 @@ class Job:
     ledger: Ledger
     cap: Fraction | None  # ρ of the plan's privacy unit
     account: Account
-    checked: Stamp | None = None  # what a dry run has seen of the records
+    checked: Fingerprint | None = None  # what a dry run has seen of the records
 
     def asks_the_same(self, other: "Job") -> bool:
         """Whether another job would do the same, whatever was checked or spent meanwhile."""

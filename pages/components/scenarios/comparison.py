@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.components.shared.charts import exhibit, number, numbers
-from pages.components.shared.session import bind, escaped, kept, study
+from pages.components.shared.session import bind, escaped, kept, project
 from pages.components.shared.solutions import plan
 from rpexplore.analysis import distributions
 from rpexplore.analysis import scenario_comparison as compared
@@ -21,7 +21,7 @@ MOST = 6  # as many as there are styles to tell apart
 def comparison() -> None:
     """Choose scenarios, and see where they differ and what comes of each."""
     st.subheader("Side by side")
-    if len(study().scenarios) == 1:
+    if len(project().scenarios) == 1:
         st.info("There is one scenario so far; duplicate it, and change the copy, to compare.")
         return
     scenarios = _chosen()
@@ -45,7 +45,7 @@ def comparison() -> None:
 
 def _chosen() -> list[Scenario]:
     """The scenarios to compare: all but those that were taken out, so that new ones are in."""
-    names = study().names
+    names = project().names
     left_out = st.session_state.setdefault("not compared", frozenset())
 
     def choose() -> None:
@@ -59,7 +59,7 @@ def _chosen() -> list[Scenario]:
         on_change=choose,
         max_selections=MOST,
     )
-    return [each for each in study().scenarios if each.name in chosen]
+    return [each for each in project().scenarios if each.name in chosen]
 
 
 def _words(

@@ -1,4 +1,4 @@
-"""What the pages share: the session's study with its one open scenario, and messages to the user.
+"""What the pages share: the session's project with its one open scenario, and messages to the user.
 
 Streamlit forgets the widgets of a page that is not shown. So the scenario is the truth: before a
 widget is drawn its value is set from there, and only a change by the user goes back.
@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import streamlit as st
 
 from pages import all_pages
-from pages.components.shared.autosave import open_draft, save_draft
+from pages.components.shared.autosave import save_project, take_saved
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
-from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 
 T = TypeVar("T")
@@ -22,30 +22,30 @@ MOST_STEPS_BACK = 100
 EVERYWHERE = "everywhere"  # where messages go that belong to no part of a page
 
 
-def study() -> Study:
-    """The study of this session."""
-    if "study" not in st.session_state:
+def project() -> Project:
+    """The project of this session."""
+    if "project" not in st.session_state:
         # The first visit to a new server went straight to this page: until Streamlit has seen
         # st.navigation, it takes pages/ for the whole app and runs a page without app.py.
         st.navigation(all_pages(), position="hidden")
         st.rerun()
-    return st.session_state["study"]
+    return st.session_state["project"]
 
 
 def current() -> Scenario:
     """The open scenario of this session."""
-    return study().current
+    return project().current
 
 
 def change(
     place: str, make: Callable[[], Scenario], otherwise: str = "Nothing was changed."
 ) -> bool:
     """Replace the open scenario; what is refused leaves the old one and a message at `place`."""
-    return _replace(place, lambda: study().with_current(make()), otherwise)
+    return _replace(place, lambda: project().with_current(make()), otherwise)
 
 
-def change_study(place: str, make: Callable[[], Study]) -> bool:
-    """Replace the study, maybe open another scenario; a refusal is told as by `change`."""
+def change_project(place: str, make: Callable[[], Project]) -> bool:
+    """Replace the project, maybe open another scenario; a refusal is told as by `change`."""
     done = _replace(place, make)
     if done:
         forget_typed()
@@ -53,14 +53,14 @@ def change_study(place: str, make: Callable[[], Study]) -> bool:
 
 
 def _replace(
-    place: str, make: Callable[[], Study], otherwise: str = "Nothing was changed."
+    place: str, make: Callable[[], Project], otherwise: str = "Nothing was changed."
 ) -> bool:
     try:
         changed = make()
     except RpexploreError as error:
         say(place, "error", f"{error} {otherwise}")
         return False
-    before = study()
+    before = project()
     if changed != before:
         steps = st.session_state.setdefault("steps back", [])
         steps.append(before)
@@ -72,7 +72,7 @@ def _replace(
 
 def add_scenario(place: str, make: Callable[[], Scenario]) -> bool:
     """Keep a further scenario, and open it."""
-    return change_study(place, lambda: study().added(make()))
+    return change_project(place, lambda: project().added(make()))
 
 
 def step(back: bool) -> None:
@@ -80,7 +80,7 @@ def step(back: bool) -> None:
     here, there = ("steps back", "steps forward")[:: 1 if back else -1]
     steps = st.session_state.get(here, [])
     if steps:
-        st.session_state.setdefault(there, []).append(study())
+        st.session_state.setdefault(there, []).append(project())
         _keep(steps.pop())
         forget_typed()
 
@@ -91,25 +91,25 @@ def can_step(back: bool) -> bool:
 
 
 def open_saved(key: str) -> None:
-    """Go over to another saved study of this browser; the present one stays saved."""
-    if not open_draft(key):
-        say(EVERYWHERE, "error", "That study is not there any more.")
+    """Go over to another saved project of this browser; the present one stays saved."""
+    if not take_saved(key):
+        say(EVERYWHERE, "error", "That project is not there any more.")
         return
     st.session_state["steps back"] = []
     st.session_state["steps forward"] = []
     forget_typed()
 
 
-def _keep(changed: Study) -> None:
-    undivided = save_draft(changed)
-    st.session_state["study"] = changed
+def _keep(changed: Project) -> None:
+    undivided = save_project(changed)
+    st.session_state["project"] = changed
     if not undivided:
         say(
             EVERYWHERE,
             "warning",
-            "This study was changed in another window as well. Nothing is lost: the other window "
+            "This project was changed in another window as well. Nothing is lost: the other window "
             "keeps its own, and this one goes on with a copy. The Scenarios page has both, under "
-            "“Open another study”.",
+            "“Open another project”.",
         )
 
 

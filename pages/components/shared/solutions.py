@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from pages.components.shared.background import Note, Task, has_ended
-from pages.components.shared.session import current, escaped, kept, study
+from pages.components.shared.session import current, escaped, kept, project
 from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.losses.base import Loss
@@ -43,33 +43,35 @@ class Optima:
         self._closure = closure
         self._lock = threading.Lock()
 
-    def key(self, loss: Loss, even_totals: bool, budget: Budget) -> Key:
+    def key(self, loss: Loss, uniform_reference: bool, budget: Budget) -> Key:
         """What a solution is kept under; where nothing is spread, how is no difference."""
-        spread = even_totals and not self.workload.is_marginals
+        spread = uniform_reference and not self.workload.is_marginals
         return loss, spread, None if loss.is_homogeneous else budget
 
-    def task(self, loss: Loss, even_totals: bool, budget: Budget) -> Task[Optimum]:
+    def task(self, loss: Loss, uniform_reference: bool, budget: Budget) -> Task[Optimum]:
         """The task that solves for this loss, begun when first asked for."""
-        key = self.key(loss, even_totals, budget)
+        key = self.key(loss, uniform_reference, budget)
         if key not in self.tasks:
             self._make_room(key)
             self.tasks[key] = Task(partial(self._solve, *key)).start()
         return self.tasks[key]
 
-    def reach(self, required_only: bool, even_totals: bool) -> Task[Reach]:
+    def reach(self, required_only: bool, uniform_reference: bool) -> Task[Reach]:
         """The task that finds what the targets take, begun when first asked for."""
-        key = required_only, even_totals and not self.workload.is_marginals
+        key = required_only, uniform_reference and not self.workload.is_marginals
         if key not in self.reaches:
             self.reaches[key] = Task(partial(self._reach, *key)).start()
         return self.reaches[key]
 
-    def forget(self, loss: Loss, even_totals: bool, budget: Budget) -> None:
+    def forget(self, loss: Loss, uniform_reference: bool, budget: Budget) -> None:
         """Solve anew when it is asked for again."""
-        self.tasks.pop(self.key(loss, even_totals, budget), None)
+        self.tasks.pop(self.key(loss, uniform_reference, budget), None)
 
-    def forget_reach(self, required_only: bool, even_totals: bool) -> None:
+    def forget_reach(self, required_only: bool, uniform_reference: bool) -> None:
         """Find anew what the targets take when it is asked for again."""
-        self.reaches.pop((required_only, even_totals and not self.workload.is_marginals), None)
+        self.reaches.pop(
+            (required_only, uniform_reference and not self.workload.is_marginals), None
+        )
 
     def _make_room(self, key: Key) -> None:
         """Drop what was solved for the budgets of long ago, while a slider goes over many."""
@@ -88,25 +90,27 @@ class Optima:
         self.tasks = {key: task for key, task in self.tasks.items() if task.result is not None}
         self.reaches = {key: task for key, task in self.reaches.items() if task.result is not None}
 
-    def _solve(self, loss: Loss, even_totals: bool, budget: Budget | None, note: Note) -> Optimum:
+    def _solve(
+        self, loss: Loss, uniform_reference: bool, budget: Budget | None, note: Note
+    ) -> Optimum:
         tell_search, tell = self._telling(note)
         return solved(
             self.workload,
             loss=loss,
             budget=budget,
-            even_totals=even_totals,
+            uniform_reference=uniform_reference,
             closure=self._listed(note),
             note=tell,
             note_strategies=tell_search,
         )
 
-    def _reach(self, required_only: bool, even_totals: bool, note: Note) -> Reach:
+    def _reach(self, required_only: bool, uniform_reference: bool, note: Note) -> Reach:
         tell_search, tell = self._telling(note)
         return reach(
             self.workload,
             required_only=required_only,
             closure=self._listed(note) if self.workload.is_marginals else None,
-            even_totals=even_totals,
+            uniform_reference=uniform_reference,
             note=tell,
             note_strategies=tell_search,
         )
@@ -153,7 +157,7 @@ def optimum(
     except RpexploreError as error:
         st.error(escaped(f"There is no plan: {error}"))
         return None
-    kept_under = loss, scenario.even_totals, scenario.budget
+    kept_under = loss, scenario.uniform_reference, scenario.budget
     task = optima.task(*kept_under)
     if not has_ended(task, f"planning {scenario.name} {loss}", "Planning"):
         return None
@@ -172,7 +176,7 @@ def targets_reach(required_only: bool) -> Reach | None:
     None while it is being worked out, and where there is no answer (the page then says why).
     """
     optima = _optima_of(current().workload)
-    kept_under = required_only, current().even_totals
+    kept_under = required_only, current().uniform_reference
     task = optima.reach(*kept_under)
     if not has_ended(task, f"reach {kept_under}", "Working out what the targets take"):
         return None
@@ -204,7 +208,7 @@ def _optima_of(workload: Workload) -> Optima:
     if found is None:
         closures = (optima.closure_of(workload) for optima in held)
         found = Optima(workload, next((each for each in closures if each is not None), None))
-        wanted = [vars(scenario).get("workload") for scenario in study().scenarios]
+        wanted = [vars(scenario).get("workload") for scenario in project().scenarios]
         for optima in held:
             if not any(optima.workload is each for each in wanted):
                 optima.give_up()

@@ -7,29 +7,29 @@ from pages.components.shared.session import (
     EVERYWHERE,
     bind,
     can_step,
-    change_study,
+    change_project,
     escaped,
+    project,
     say,
     show_messages,
     step,
-    study,
 )
 
 
 def open_scenario() -> None:
-    place = study().names.index(st.session_state["open scenario"])
-    change_study(EVERYWHERE, lambda: study().opened(place))
+    place = project().names.index(st.session_state["open scenario"])
+    change_project(EVERYWHERE, lambda: project().opened(place))
 
 
 def bar(problem: str) -> None:
-    """Draw it; problem: what went wrong when the session's study was opened, if anything."""
+    """Draw it; problem: what went wrong when the session's project was opened, if anything."""
     if problem:
         say(EVERYWHERE, "error", problem)
     line = st.container(horizontal=True, vertical_alignment="center", gap="small")
     line.selectbox(
         "Open scenario",
-        study().names,
-        key=bind("open scenario", study().current.name),
+        project().names,
+        key=bind("open scenario", project().current.name),
         on_change=open_scenario,
         label_visibility="collapsed",
         width=260,
@@ -47,7 +47,7 @@ def bar(problem: str) -> None:
         )
     if problem := saving_problem():
         st.error(
-            f"Changes are not saved: nothing can be written to {escaped(problem)}. Save the study "
+            f"Changes are not saved: nothing can be written to {escaped(problem)}. Save the project "
             "as a file on the Scenarios page before you close the browser."
         )
     elif is_saved():

@@ -5,7 +5,13 @@ import streamlit as st
 from pages.components.shared.session import change, current, say, show_messages
 from pages.components.tradeoffs.adopt import keep_scenario
 from rpexplore.scenarios.scenario import Scenario
-from rpexplore.scenarios.workload_changes import ADD, BOOST, LEAVE_OUT, Wish, changed_scenario
+from rpexplore.scenarios.workload_changes import (
+    ADD,
+    BOOST,
+    LEAVE_OUT,
+    WorkloadChange,
+    changed_scenario,
+)
 from rpexplore.workload.workload import Workload
 
 HERE = "what if"
@@ -13,7 +19,7 @@ ACTIONS = {LEAVE_OUT: "are left out", BOOST: "count differently", ADD: "are adde
 ANY = "any number"
 
 
-def wish_inputs() -> Wish | None:
+def wish_inputs() -> WorkloadChange | None:
     """Which tables, and what becomes of them; None while that is not chosen."""
     names, largest = current().domain.names, int(current().workload.orders.max())
     action = st.segmented_control(
@@ -58,10 +64,10 @@ def wish_inputs() -> Wish | None:
         return None
     places = current().domain.positions([name for name in containing if name in names])
     wanted = int(order) if order in range(len(names) + 1) else None
-    return Wish(action, tuple(names[place] for place in places), wanted, factor)
+    return WorkloadChange(action, tuple(names[place] for place in places), wanted, factor)
 
 
-def take_over(wish: Wish, workload: Workload, words: str) -> None:
+def take_over(wish: WorkloadChange, workload: Workload, words: str) -> None:
     """Buttons that make the change, in the open scenario or in a new one. words: what it does"""
 
     def scenario() -> Scenario:

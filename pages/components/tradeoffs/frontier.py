@@ -15,7 +15,7 @@ from rpexplore.planning.losses.base import (
     SumOfVariances,
     weighting_in_words,
 )
-from rpexplore.planning.measured_alike import IN_WORDS, optimum_measured_as
+from rpexplore.planning.measured_alike import IN_WORDS, optimum_with_strategies_of
 from rpexplore.planning.optimum import Optimum
 from rpexplore.scenarios.scenario import Scenario
 
@@ -73,7 +73,10 @@ def _found_measured_alike(
 
     def work(note: Note) -> trade.Frontier:
         note(0.0, "Planning for the best average and the best worst case")
-        ends = (optimum_measured_as(solution, solution.workload, loss) for loss in (average, worst))
+        ends = (
+            optimum_with_strategies_of(solution, solution.workload, loss)
+            for loss in (average, worst)
+        )
         return trade.frontier(*ends, note=note)
 
     return worked_out("frontier", (solution, average, worst), work)

@@ -9,7 +9,7 @@ from pages.components.tradeoffs.change_input import take_over, wish_inputs
 from rpexplore.analysis import what_if
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.what_if import before_and_after
-from rpexplore.planning.measured_alike import optimum_measured_as
+from rpexplore.planning.measured_alike import optimum_with_strategies_of
 from rpexplore.planning.optimum import Optimum
 from rpexplore.scenarios.workload_changes import changed_workload
 
@@ -38,9 +38,9 @@ def changed_tables(solution: Optimum) -> None:
         right.info(escaped(str(error)))
         return
 
-    def work(note: Note) -> what_if.Moves:
+    def work(note: Note) -> what_if.AccuracyChanges:
         note(0.1, "Planning for the changed tables")
-        after = optimum_measured_as(
+        after = optimum_with_strategies_of(
             solution,
             workload,
             scenario.loss,
@@ -66,7 +66,7 @@ def changed_tables(solution: Optimum) -> None:
         _all_tables(found)
 
 
-def _show(found: what_if.Moves) -> None:
+def _show(found: what_if.AccuracyChanges) -> None:
     """The change in words, by number of attributes, and for the tables that move most."""
     budget, counted = current().budget, current().counted
     sentence = what_if.moves_in_words(found, budget, counted)
@@ -87,7 +87,7 @@ def _show(found: what_if.Moves) -> None:
         )
 
 
-def _all_tables(found: what_if.Moves) -> None:
+def _all_tables(found: what_if.AccuracyChanges) -> None:
     """The numbers of both charts, and of every table."""
     budget = current().budget
     with st.expander("The numbers of these charts, and every table"):

@@ -90,7 +90,7 @@ def settings(planned: Plan | None) -> None:
             "cells": st.column_config.NumberColumn("Cells", disabled=True, format="localized"),
             "weight": st.column_config.NumberColumn("Importance", min_value=0.0),
             "target": st.column_config.TextColumn("Target", help=NOTATIONS),
-            "must": st.column_config.CheckboxColumn("Must"),
+            "required": st.column_config.CheckboxColumn("Must"),
             "outcome": st.column_config.TextColumn(
                 "Met or short by", disabled=True, help="By the least accurate cell of the table."
             ),

@@ -1,7 +1,7 @@
 """Connections to databases and clusters: named by people, kept where only they can read them.
 
 What a connection is (an address, often with a password) stands in an environment variable or in a
-file of secrets. Saved studies, plans, ledgers, errors and logs hold its name, never what it is.
+file of secrets. Saved projects, plans, ledgers, errors and logs hold its name, never what it is.
 """
 
 import os

@@ -19,14 +19,14 @@ from rpexplore.data.coding import coders
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.connections import Connection
 from rpexplore.data.databases.session import Session, engine_errors, opened, parts_of
-from rpexplore.data.source import PersonRule, Progress, Stamp
+from rpexplore.data.source import Fingerprint, PersonRule, Progress
 from rpexplore.domain.attribute import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
 
 @dataclass(frozen=True)
-class EngineSource:
+class DatabaseSource:
     """The records of a table or view: table or schema.table, letter by letter.
 
     Counted in one statement, in a transaction that only reads. Memory here: 4 bytes for each cell
@@ -60,7 +60,7 @@ class EngineSource:
         schema, table = parts_of(self.table.lower())  # as DuckDB takes them
         return f"duckdb:{text_of_path(file)}/{schema or 'main'}.{table}"
 
-    def stamp(self) -> Stamp:
+    def stamp(self) -> Fingerprint:
         """A digest of columns, their types and, in PostgreSQL, the room that a table takes.
 
         Size and time for a DuckDB file alone.
@@ -76,9 +76,9 @@ class EngineSource:
             seen += [str(stat.st_mtime_ns), str(stat.st_ctime_ns)]
         digest = hashlib.sha256(json.dumps(seen).encode()).hexdigest()
         if stat is None:
-            return Stamp(0, "", digest)
+            return Fingerprint(0, "", digest)
         modified = datetime.fromtimestamp(stat.st_mtime, UTC).isoformat(timespec="seconds")
-        return Stamp(stat.st_size, modified, digest)
+        return Fingerprint(stat.st_size, modified, digest)
 
     def columns(self) -> tuple[str, ...]:
         with self._opened() as (_, table):

@@ -17,7 +17,7 @@ from rpexplore.data.files.batches import batches, columns_of, readable
 from rpexplore.data.files.counting import Codes, counts_of
 from rpexplore.data.files.listing import record_files
 from rpexplore.data.files.persons import kept_records
-from rpexplore.data.source import PersonRule, Progress, Stamp
+from rpexplore.data.source import Fingerprint, PersonRule, Progress
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
@@ -50,7 +50,7 @@ class FileSource:
         path = self.path.resolve()
         return text_of_path(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
-    def stamp(self) -> Stamp:
+    def stamp(self) -> Fingerprint:
         """Size and last change of all files, and a digest of their names, sizes and times.
 
         Raises `DataError` if there are none, or if a folder changes while it is looked at.
@@ -67,7 +67,7 @@ class FileSource:
         latest = max(changed for _, _, changed, _, _ in seen)
         modified = datetime.fromtimestamp(latest / 1e9, UTC).isoformat(timespec="seconds")
         digest = hashlib.sha256(json.dumps(seen).encode()).hexdigest()
-        return Stamp(sum(size for _, size, _, _, _ in seen), modified, digest)
+        return Fingerprint(sum(size for _, size, _, _, _ in seen), modified, digest)
 
     def _files(self) -> list[tuple[str, int, int, int, int]]:
         """Name, bytes, times of contents and of any change in nanoseconds, and place on the disk

@@ -67,7 +67,7 @@ def _scheme(plan: Plan, bare: Workload, loss: Loss, even: bool) -> Optimum:
 
     even: totals are spread evenly
     """
-    return optimum(bare, loss=loss, closure=plan.closure, even_totals=even)
+    return optimum(bare, loss=loss, closure=plan.closure, uniform_reference=even)
 
 
 def _comparison_in_words(plan: Plan) -> str:

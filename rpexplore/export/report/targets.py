@@ -32,7 +32,7 @@ def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
         return Section("Targets", ("No table was given a target for its accuracy.",))
     found, differ = targets_met.target_counts(plan), cells_differ(plan.table_variances)
     scales = plan.loss.is_homogeneous
-    why, holders = _why(plan, request)
+    why, binding_tables = _why(plan, request)
     sentences = [
         found.words,
         *([_MUSTS] if found.required else []),
@@ -45,18 +45,18 @@ def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
     words = {
         "table": "table",
         "wanted": "target",
-        "must": "must",
+        "required": "required",
         "now": "least accurate cell" if differ else "in the plan",
         "outcome": "met or short by",
         "ratio": "times the target",
     }
     if not found.required:
-        del words["must"]
+        del words["required"]
     note = "A number by itself is a standard error σ."
     if len(frame) < found.targets:
         note += f" And {found.targets - len(frame):,} more; tables.csv has all."
     title = "Targets, the furthest off first"
-    return Section("Targets", sentences, (Numbers(frame, words, title, note), *holders))
+    return Section("Targets", sentences, (Numbers(frame, words, title, note), *binding_tables))
 
 
 def _why(plan: Plan, request: WorkloadRequest | None) -> tuple[str, list[Numbers]]:
@@ -74,7 +74,7 @@ def _why(plan: Plan, request: WorkloadRequest | None) -> tuple[str, list[Numbers
     words = {
         "table": "table",
         "wanted": "target",
-        "must": "must",
+        "required": "required",
         "share": "share of the budget",
         "saved": "saved if 10 % wider",
         "rho": "ρ then",
@@ -82,8 +82,8 @@ def _why(plan: Plan, request: WorkloadRequest | None) -> tuple[str, list[Numbers
     frame["share"] = [share_in_words(share) for share in frame["share"]]
     frame["saved"] = [share_in_words(share) for share in frame["saved"]]
     note = "What would be saved follows from the shares, so it is approximate."
-    if len(frame) < told.holders:
-        note += f" And {told.holders - len(frame):,} more."
+    if len(frame) < told.binding_tables:
+        note += f" And {told.binding_tables - len(frame):,} more."
     title = "Tables that hold the smallest budget up"
     return budget_reasons.in_words(told), [Numbers(frame, words, title, note)]
 

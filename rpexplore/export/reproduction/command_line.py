@@ -22,7 +22,7 @@ def command_lines(
     plan: Plan,
     request: WorkloadRequest | None = None,
     *,
-    even_totals: bool | None = None,
+    uniform_reference: bool | None = None,
     name: str = "",
     note: str = "",
     counted: str = _COUNTED,
@@ -33,10 +33,10 @@ def command_lines(
 
     Own questions are in files there as well, as `Recipe.custom_basis_files` has them.
 
-    even_totals: as in the scenario, where that is known
+    uniform_reference: as in the scenario, where that is known
     made: the file for the plan that is made again, beside the exported plan.json
     """
-    recipe = Recipe.of(plan, request, even_totals)
+    recipe = Recipe.of(plan, request, uniform_reference)
     report = ["rpexplore", "report", "plan.json", "--out", "made.html"]
     for option, text in (("--name", name), ("--note", note)):
         report += [option, text] if text.strip() else []
@@ -115,7 +115,7 @@ def _basis_choices(recipe: Recipe) -> list[list[str]]:
             each, list(texts_of_tables(recipe.domain, each.tables)), recipe.file_of(each)
         )
     ]
-    return [*asked, *([["--even-totals"]] if recipe.even_totals else [])]
+    return [*asked, *([["--even-totals"]] if recipe.uniform_reference else [])]
 
 
 def _loss(plan: Plan) -> list[list[str]]:

@@ -22,16 +22,19 @@ from rpexplore.workload.workload import Workload
 class Recipe:
     """A plan, and a request that gives exactly its tables, and what is asked of them.
 
-    even_totals: whether it was made with totals spread evenly, as `Scenario.even_totals` says
+    uniform_reference: whether it was made with totals spread evenly, as `Scenario.uniform_reference` says
     """
 
     plan: Plan
     request: WorkloadRequest
-    even_totals: bool = False
+    uniform_reference: bool = False
 
     @classmethod
     def of(
-        cls, plan: Plan, request: WorkloadRequest | None = None, even_totals: bool | None = None
+        cls,
+        plan: Plan,
+        request: WorkloadRequest | None = None,
+        uniform_reference: bool | None = None,
     ) -> "Recipe":
         """By this request if it gives the plan's workload, else by one read off the workload.
 
@@ -39,9 +42,9 @@ class Recipe:
         """
         if request is None or not _gives(request, plan.workload):
             request = WorkloadRequest.of(plan.workload)
-        if even_totals is None or plan.workload.is_marginals:
-            even_totals = has_even_totals(plan)
-        return cls(plan, request, even_totals)
+        if uniform_reference is None or plan.workload.is_marginals:
+            uniform_reference = has_even_totals(plan)
+        return cls(plan, request, uniform_reference)
 
     @property
     def domain(self) -> Domain:

@@ -43,7 +43,7 @@ def plan() -> rp.Plan:
     return rp.plan(
         workload(domain()),
         loss={loss},
-        budget={budget},{even_totals}
+        budget={budget},{uniform_reference}
     )
 
 
@@ -128,7 +128,7 @@ def python_script(
     plan: Plan,
     request: WorkloadRequest | None = None,
     *,
-    even_totals: bool | None = None,
+    uniform_reference: bool | None = None,
     name: str = "",
     note: str = "",
 ) -> str:
@@ -137,10 +137,10 @@ def python_script(
     Own questions are in files beside it, as `Recipe.custom_basis_files` has them.
 
     request: how the tables were asked for, where that is known
-    even_totals: as in the scenario, where that is known
+    uniform_reference: as in the scenario, where that is known
     name, note: of the scenario, as a comment
     """
-    recipe = Recipe.of(plan, request, even_totals)
+    recipe = Recipe.of(plan, request, uniform_reference)
     imports = _IMPORTS_FOR_FILES if recipe.custom_basis_files else _IMPORTS
     but = except_found(plan.workload.domain)
     return _SCRIPT.format(
@@ -154,7 +154,7 @@ def python_script(
         taken=" but for those named above" if but else "",
         loss=_loss(plan.loss),
         budget=_budget(plan),
-        even_totals="\n        even_totals=True," if recipe.even_totals else "",
+        uniform_reference="\n        uniform_reference=True," if recipe.uniform_reference else "",
         asked="how their attributes are asked, " if recipe.basis_choices else "",
         workload=textwrap.indent(workload_source(recipe), "    "),
         attributes=textwrap.indent(

@@ -18,7 +18,7 @@ AIMS = {
     "sum": "small errors on average",
     "largest": "a small largest error",
     "target": "targets met as well as can be",
-    "musts": "the musts met, then small errors on average",
+    "required": "the musts met, then small errors on average",
     "musts, then targets": "the musts met, then the other targets as well as can be",
     "bounded": "small errors on average, the largest one bounded",
 }

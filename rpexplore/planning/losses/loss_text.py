@@ -1,4 +1,4 @@
-"""Losses as texts, for command lines: "sum", "max", "musts", "bounded:0.1", "p-norm:3", …"""
+"""Losses as texts, for command lines: "sum", "max", "required", "bounded:0.1", "p-norm:3", …"""
 
 from typing import Any
 
@@ -12,8 +12,8 @@ _WEIGHTING, _RELATIVE_TO = "weighting", "relative_to"
 _KINDS: dict[str, tuple[Any, str, str]] = {
     "sum": (SumOfVariances, "", _WEIGHTING),
     "max": (MaxVariance, "", _RELATIVE_TO),
-    "musts": (SumWithinTargets, "", _WEIGHTING),
-    "musts-then-targets": (MaxWithinTargets, "", ""),
+    "required": (SumWithinTargets, "", _WEIGHTING),
+    "required-then-targets": (MaxWithinTargets, "", ""),
     "bounded": (SumWithBoundedMax, "excess", _WEIGHTING),
     "p-norm": (PNorm, "p", _RELATIVE_TO),
 }

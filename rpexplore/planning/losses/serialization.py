@@ -13,8 +13,8 @@ from rpexplore.planning.losses.p_norm import PNorm
 _LOSS_KINDS: dict[str, Any] = {
     "sum_of_variances": SumOfVariances,
     "max_variance": MaxVariance,
-    "musts_then_average": SumWithinTargets,
-    "musts_then_targets": MaxWithinTargets,
+    "required_then_average": SumWithinTargets,
+    "required_then_targets": MaxWithinTargets,
     "bounded_average": SumWithBoundedMax,
     "p_norm": PNorm,
     "own": (ConvexLoss, NamedLoss),

@@ -23,7 +23,7 @@ _MOST_COMBINED = 5_000_000  # combinations of rows that may hold the extreme cel
 
 
 @dataclass(frozen=True, eq=False)
-class Extremes:
+class ExtremeCells:
     """Of each table, a cell of the largest (or smallest) variance.
 
     variances  float64[n_tables]
@@ -35,7 +35,7 @@ class Extremes:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Cells:
+class CellVariances:
     """The cells of a workload's tables, of which only the extreme ones are ever looked at.
 
     closure: measured by its strategies
@@ -54,15 +54,15 @@ class Cells:
             for place, basis in self.workload.attribute_bases
         ]
 
-    def worst(self, sigma_squared: np.ndarray) -> Extremes:
+    def worst(self, sigma_squared: np.ndarray) -> ExtremeCells:
         """A least accurate cell of each table, from σ² [n_residuals]."""
         return self._extremes(sigma_squared, largest=True)
 
-    def best(self, sigma_squared: np.ndarray) -> Extremes:
+    def best(self, sigma_squared: np.ndarray) -> ExtremeCells:
         """A most accurate cell of each table."""
         return self._extremes(sigma_squared, largest=False)
 
-    def map(self, tables: np.ndarray, rows: np.ndarray) -> "CellMap":
+    def map(self, tables: np.ndarray, rows: np.ndarray) -> "CellVarianceMap":
         """What a solver needs to know of single cells: of these tables, at these rows."""
         indices, parts = [], []
         for chosen, columns, axes in self.closure.by_order(self.workload, tables):
@@ -79,7 +79,7 @@ class Cells:
         where = tuple(np.concatenate(each) for each in zip(*indices, strict=True))
         shape = (len(tables), len(self.closure))
         matrix = sparse.csr_array((np.concatenate(parts), where), shape=shape)
-        return CellMap(matrix, self.closure.privacy_cost_factor)
+        return CellVarianceMap(matrix, self.closure.privacy_cost_factor)
 
     def variances_of(self, table: int, sigma_squared: np.ndarray) -> np.ndarray:
         """The variance of every cell of one table, one axis an attribute; read-only."""
@@ -137,7 +137,7 @@ class Cells:
     def _smallest(self) -> "_Candidates":
         return _Candidates.of(self.moments, largest=False)
 
-    def _extremes(self, sigma_squared: np.ndarray, *, largest: bool) -> Extremes:
+    def _extremes(self, sigma_squared: np.ndarray, *, largest: bool) -> ExtremeCells:
         workload, candidates = self.workload, self._largest if largest else self._smallest
         variances = np.empty(len(workload))
         # Where an attribute has a single value, T is 0 and the first candidate, with the extreme
@@ -150,7 +150,7 @@ class Cells:
                 found = candidates.extreme(sigma_squared[columns[part]], asked[part], largest)
                 variances[chosen[part]], of_axes = found
                 rows[chosen[part, None], axes[part]] = of_axes
-        return Extremes(variances * self._outside(everything, rows), rows)
+        return ExtremeCells(variances * self._outside(everything, rows), rows)
 
     def _batches(self, tables: np.ndarray, counts: np.ndarray) -> Iterator[np.ndarray]:
         """Tables to work on together, as places among them: those with about as many candidates.
@@ -227,7 +227,7 @@ class _Candidates:
 
 
 @dataclass(frozen=True, eq=False)
-class CellMap:
+class CellVarianceMap:
     """`solvers.solution.VarianceMap` of single cells: the rows of B are cells, not tables."""
 
     matrix: sparse.csr_array

@@ -106,7 +106,7 @@ class Closure:
         cells = workload.counted_cells
         return cls(members, incidence, sizes, cells, cells, pairs, factor, {}, ())
 
-    def measured_by(self, workload: Workload, strategies: Mapping[int, Strategy]) -> "Closure":
+    def with_strategies(self, workload: Workload, strategies: Mapping[int, Strategy]) -> "Closure":
         """This closure of the workload, when attributes are measured through these strategies.
 
         strategies: by place, of every attribute that some table asks other than by single values

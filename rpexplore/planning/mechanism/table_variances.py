@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpexplore.planning.losses.base import Loss
-from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.workload.workload import Workload
 
@@ -46,7 +46,7 @@ class TableVariances:
         mean = closure.variances(sigma_squared)
         if workload.is_marginals:
             return cls(mean, mean, mean)
-        cells = Cells(workload, closure)
+        cells = CellVariances(workload, closure)
         worst, best = cells.worst(sigma_squared).variances, cells.best(sigma_squared).variances
         # Rounding must not put a mean outside its extremes where all cells are alike.
         return cls(mean, np.maximum(worst, mean), np.minimum(best, mean))

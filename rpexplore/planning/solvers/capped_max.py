@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rpexplore.planning.mechanism.cell_variances import Cells
-from rpexplore.planning.solvers.capped_sum import CAP_ROUNDING, Within, with_room
+from rpexplore.planning.mechanism.cell_variances import CellVariances
+from rpexplore.planning.solvers.capped_sum import CAP_ROUNDING, FeasiblePoint, with_room
 from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell, worst_of
 from rpexplore.planning.solvers.solution import TOLERANCE, Solution, dual_bound, rounding_allowance
 
@@ -28,8 +28,8 @@ _LEAST_GAP = 5e-12  # of h: less is lost in rounding
 
 
 def minimise_factor(
-    cells: Cells,
-    inside: Within,
+    cells: CellVariances,
+    inside: FeasiblePoint,
     *,
     table_weights: np.ndarray,
     caps: np.ndarray,

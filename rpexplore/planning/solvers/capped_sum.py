@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from rpexplore.planning.mechanism.cell_variances import CellMap, Cells
+from rpexplore.planning.mechanism.cell_variances import CellVarianceMap, CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.interior_point import MOST_CELLS, central_cap_prices
 from rpexplore.planning.solvers.max_cell_variance import are_in, minimise_worst_cell, worst_of
@@ -50,7 +50,7 @@ _MOST_NEWTON, _CLOSE = 60, 1e-5
 
 
 @dataclass(frozen=True, eq=False)
-class Within:
+class FeasiblePoint:
     """A plan that comes as far inside all caps as can be.
 
     sigma_squared  float64[n_residuals]; those in no capped table cost next to nothing
@@ -67,19 +67,19 @@ class Within:
     cells: CellPrices | None
 
     @property
-    def has_room(self) -> bool:
+    def is_feasible(self) -> bool:
         """Whether the caps are kept, and would be if they were lower by what rounding takes."""
         return self.largest < 1 - CAP_ROUNDING
 
 
 def within(
-    cells: Cells,
+    cells: CellVariances,
     caps: np.ndarray,
     privacy_cost: float,
     tolerance: float = TOLERANCE,
     *,
     note: Callable[[float], None] = lambda gap: None,
-) -> Within:
+) -> FeasiblePoint:
     """The plan with the smallest max Var/cap over the tables with a cap, at this privacy cost.
 
     caps: float64[n_tables], inf for tables without one (at least one has one)
@@ -106,11 +106,13 @@ def within(
         if found.lower_bound >= 1 or largest <= 1 - 10 * aim or aim <= _FINEST:
             break
         aim = max(aim / 30, _FINEST)
-    return Within(found.sigma_squared, largest, found.lower_bound, found.shadow_prices, found.cells)
+    return FeasiblePoint(
+        found.sigma_squared, largest, found.lower_bound, found.shadow_prices, found.cells
+    )
 
 
 def with_room(
-    closure: Closure, inside: Within, table_weights: np.ndarray, privacy_cost: float
+    closure: Closure, inside: FeasiblePoint, table_weights: np.ndarray, privacy_cost: float
 ) -> np.ndarray:
     """A plan inside the caps that measures all residuals in earnest, float64[n_residuals].
 
@@ -125,8 +127,8 @@ def with_room(
 
 
 def minimise_capped(
-    cells: Cells,
-    inside: Within,
+    cells: CellVariances,
+    inside: FeasiblePoint,
     *,
     table_weights: np.ndarray,
     caps: np.ndarray,
@@ -198,7 +200,7 @@ def minimise_capped(
 
 
 def _first_cells(
-    cells: Cells, capped: np.ndarray, worst: np.ndarray
+    cells: CellVariances, capped: np.ndarray, worst: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """(tables, rows) of the cells to begin with: the worst ones, and one that all noise reaches.
 
@@ -231,7 +233,7 @@ class _Search:
 
     def __init__(
         self,
-        of_cells: CellMap,
+        of_cells: CellVarianceMap,
         inverse: np.ndarray,
         held: np.ndarray,
         room: np.ndarray,

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from rpexplore.planning.mechanism.cell_variances import CellMap, Cells, Extremes
+from rpexplore.planning.mechanism.cell_variances import CellVarianceMap, CellVariances, ExtremeCells
 from rpexplore.planning.solvers.interior_point import MOST_CELLS, central_prices
 from rpexplore.planning.solvers.max_variance import minimise_maximum
 from rpexplore.planning.solvers.solution import TOLERANCE, CellPrices, Solution, best_response
@@ -26,7 +26,7 @@ _ROUNDS, _ROUNDS_OF_MANY = 150, 5000  # of multiplicative steps
 
 
 def minimise_worst_cell(
-    cells: Cells,
+    cells: CellVariances,
     table_weights: np.ndarray,
     privacy_cost: float,
     tolerance: float = TOLERANCE,
@@ -96,16 +96,16 @@ def minimise_worst_cell(
     return replace(best, sigma_squared=sigma_squared, shadow_prices=of_tables, cells=of_cells)
 
 
-def worst_of(cells: Cells, sigma_squared: np.ndarray) -> Extremes:
-    """`Cells.worst`, at once where all cells of each table are alike."""
+def worst_of(cells: CellVariances, sigma_squared: np.ndarray) -> ExtremeCells:
+    """`CellVariances.worst`, at once where all cells of each table are alike."""
     if not cells.workload.is_marginals:
         return cells.worst(sigma_squared)
     variances = cells.closure.variances(sigma_squared)
-    return Extremes(variances, np.zeros_like(cells.workload.members, dtype=np.int64))
+    return ExtremeCells(variances, np.zeros_like(cells.workload.members, dtype=np.int64))
 
 
 def _of_alike_cells(
-    cells: Cells,
+    cells: CellVariances,
     table_weights: np.ndarray,
     privacy_cost: float,
     tolerance: float,
@@ -144,7 +144,7 @@ def _of_alike_cells(
 
 
 def _of_cells(
-    of_cells: CellMap,
+    of_cells: CellVarianceMap,
     weights: np.ndarray,
     privacy_cost: float,
     tolerance: float,

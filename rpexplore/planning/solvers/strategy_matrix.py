@@ -29,7 +29,7 @@ _GAIN = 1e-9  # relative to a start: what is less is rounding
 
 
 @dataclass(frozen=True, eq=False)
-class Measuring:
+class StrategySolution:
     """How an attribute is measured, and how good that is for the gram it was made for.
 
     matrix: R, float64[n − 1, n]; matrix @ reference is 0, its largest column norm² is 1.
@@ -54,10 +54,10 @@ def best_matrix(
     gram: np.ndarray,
     reference: np.ndarray | None = None,
     *,
-    start: Measuring | None = None,
+    start: StrategySolution | None = None,
     tolerance: float = 1e-7,
     note: Note | None = None,
-) -> Measuring:
+) -> StrategySolution:
     """The R with the smallest root for a gram, float64[n, n], n ≥ 2, at a reference distribution.
 
     reference: z, 1/n each if None. start: a measuring whose value weights are near. The gap
@@ -76,10 +76,10 @@ def best_reference(
     total_grams: Sequence[np.ndarray],
     total: Total,
     *,
-    start: Measuring | None = None,
+    start: StrategySolution | None = None,
     tolerance: float = 1e-7,
     note: Note | None = None,
-) -> Measuring:
+) -> StrategySolution:
     """The R and z with the smallest root + total(η), where η_j = zᵀ total_grams[j] z.
 
     total: value and gradient at η, float64[k]; nondecreasing, such that total(η(z)) is convex.
@@ -108,7 +108,7 @@ def best_reference(
         value_weights, reference = search.descent(value_weights, references, tolerance, note)
     found = _best_matrix(gram, reference, value_weights, tolerance, None)
 
-    def objective(measuring: Measuring) -> float:
+    def objective(measuring: StrategySolution) -> float:
         z = measuring.reference
         return measuring.root + total(np.array([z @ one @ z for one in total_grams]))[0]
 
@@ -123,7 +123,7 @@ def _best_matrix(
     value_weights: np.ndarray,
     tolerance: float,
     note: Note | None,
-) -> Measuring:
+) -> StrategySolution:
     """`best_matrix`, from given value weights."""
     scale = np.trace(gram) / len(gram)
     gram = gram / scale
@@ -140,7 +140,7 @@ def _best_matrix(
     decoding = np.linalg.inv(np.vstack([np.ones(len(gram)), matrix]))[:, 1:]
     root = np.sqrt(np.sum((gram @ decoding) * decoding) * scale)
     bound = _lower_bound(gram, reference, found.value_weights) * np.sqrt(scale)
-    return Measuring(matrix, reference, found.value_weights, float(root), float(bound))
+    return StrategySolution(matrix, reference, found.value_weights, float(root), float(bound))
 
 
 def _lower_bound(gram: np.ndarray, reference: np.ndarray, value_weights: np.ndarray) -> float:

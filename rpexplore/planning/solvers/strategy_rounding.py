@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from rpexplore.planning.solvers.strategy_matrix import Measuring
+from rpexplore.planning.solvers.strategy_matrix import StrategySolution
 
 Worth = Callable[[float, np.ndarray], float]
 
@@ -42,7 +42,7 @@ def bits_for(strategies_together: int) -> float:
 
 
 def integer_matrix(
-    measuring: Measuring, bits: float, gram: np.ndarray, worth: Worth, *, even: bool = False
+    measuring: StrategySolution, bits: float, gram: np.ndarray, worth: Worth, *, even: bool = False
 ) -> np.ndarray:
     """R·2^bits in integers, int64[n − 1, n], |entries| ≤ 2^bits, chosen by what it is worth.
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rpexplore.data.databases.connections import Connection
-from rpexplore.data.databases.source import EngineSource
+from rpexplore.data.databases.source import DatabaseSource
 
 SQL_TYPES = {
     pa.string(): "text",
@@ -60,7 +60,7 @@ class Server:
                 cursor = server.execute(statement)
             return cursor.fetchall() if cursor.description else []
 
-    def source(self, table: pa.Table, name: str) -> EngineSource:
+    def source(self, table: pa.Table, name: str) -> DatabaseSource:
         """This table, stored on the server."""
         import psycopg
 
@@ -72,7 +72,7 @@ class Server:
         ):
             for row in table.to_pylist():
                 copy.write_row(list(row.values()))
-        return EngineSource(self.connection, name)
+        return DatabaseSource(self.connection, name)
 
     def stop(self) -> None:
         control(self.programs, "pg_ctl", "-D", self.folder / "data", "-m", "immediate", "stop")
@@ -151,19 +151,19 @@ def running_spark(folder: Path) -> Iterator[object]:
         spark.stop()
 
 
-def in_duckdb(table: pa.Table, path: Path, name: str = "records") -> EngineSource:
+def in_duckdb(table: pa.Table, path: Path, name: str = "records") -> DatabaseSource:
     """This table, stored in a DuckDB file."""
     import duckdb
 
     with duckdb.connect(path) as database:
         database.register("given", table)
         database.execute(f'CREATE OR REPLACE TABLE "{name}" AS FROM given')
-    return EngineSource(Connection("FILE", f"duckdb://{path}"), name)
+    return DatabaseSource(Connection("FILE", f"duckdb://{path}"), name)
 
 
-def in_spark(spark, table: pa.Table, folder: Path, name: str = "records") -> EngineSource:
+def in_spark(spark, table: pa.Table, folder: Path, name: str = "records") -> DatabaseSource:
     """This table, as a view of a Parquet file."""
     path = folder / f"{name}.parquet"
     pq.write_table(table, path)
     spark.read.parquet(str(path)).createOrReplaceTempView(name)
-    return EngineSource(Connection("CLUSTER", "spark://"), name)
+    return DatabaseSource(Connection("CLUSTER", "spark://"), name)

@@ -9,7 +9,7 @@ import pytest
 from rpexplore import Attribute, Bins, Categories, Domain
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.coding import BLANKS
-from rpexplore.data.databases.source import EngineSource
+from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.files.file_source import FileSource
 from rpexplore.errors import DataError
 from tests.data import awkward
@@ -23,7 +23,7 @@ def of_file(tmp_path_factory) -> Counts:
     return counted(FileSource(path))
 
 
-def counted(source: FileSource | EngineSource) -> Counts:
+def counted(source: FileSource | DatabaseSource) -> Counts:
     return source.counted(awkward.domain(), awkward.tables(), other=awkward.others())
 
 
@@ -75,7 +75,7 @@ def test_blanks_are_those_of_files():
 LETTERS = Domain((Attribute("c", Categories(("a", "A", "b", "rest"))),))
 
 
-def of_letters(source: EngineSource) -> list[int]:
+def of_letters(source: DatabaseSource) -> list[int]:
     return source.counted(LETTERS, [(0,)], other={"c": "rest"}).counts((0,)).tolist()
 
 
@@ -102,7 +102,7 @@ def test_text_types_of_postgresql_are_compared_exactly(kind, expected, postgres)
         f"CREATE TABLE texts (c {kind})",
         "INSERT INTO texts VALUES ('a'), ('A'), ('a'), ('a ')",
     )
-    assert of_letters(EngineSource(postgres.connection, "texts")) == expected
+    assert of_letters(DatabaseSource(postgres.connection, "texts")) == expected
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_numbers_without_a_scale_in_postgresql(postgres):
         "INSERT INTO amounts VALUES (0.5), (1), (1e30), (1e-400), ('NaN'), (1e400)",
     )
     domain = Domain((Attribute("c", Bins((0, 0.5, 1, 2))),))
-    counts = EngineSource(postgres.connection, "amounts").counted(
+    counts = DatabaseSource(postgres.connection, "amounts").counted(
         domain, [(0,)], other={"c": "1 to 2"}
     )
     assert counts.counts((0,)).tolist() == [1, 1, 4]

@@ -15,7 +15,7 @@ from rpexplore import Attribute, Bins, Categories, Domain, Integers
 from rpexplore.data.databases import counting as engine_counting
 from rpexplore.data.databases import session as engine_session
 from rpexplore.data.databases.connections import Connection
-from rpexplore.data.databases.source import EngineSource
+from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError, DomainError
 from tests.data.databases.servers import Server, in_duckdb, in_spark, running_postgres
@@ -65,7 +65,7 @@ def expected(records: pa.Table, places: tuple[int, ...]) -> np.ndarray:
     return counts
 
 
-def check(source: EngineSource, records: pa.Table) -> None:
+def check(source: DatabaseSource, records: pa.Table) -> None:
     counts = source.counted(DOMAIN, TABLES)
     assert sorted(counts.tables) == [(0, 1, 2), (1, 3), (2, 3, 4)]  # no set in another
     assert counts.n_records == len(records)
@@ -290,7 +290,7 @@ def test_one_duckdb_file_is_one_dataset(tmp_path, monkeypatch):
     (tmp_path / "link.duckdb").symlink_to("records.duckdb")
     for url in ("duckdb://records.duckdb", f"duckdb://{tmp_path}/link.duckdb"):
         for table in ("records", "main.records", "Records"):
-            other = EngineSource(Connection("OTHER", url), table)
+            other = DatabaseSource(Connection("OTHER", url), table)
             assert other.dataset(tmp_path) == "duckdb:records.duckdb/main.records"
             assert other.stamp() == source.stamp()
             assert other.home == tmp_path
@@ -305,7 +305,7 @@ def test_one_table_of_a_server_is_one_dataset(postgres, tmp_path):
         f"postgresql:///postgres?host={postgres.folder}&user=keeper&application_name=x",
     ]
     sources = [
-        EngineSource(Connection("X", url), name)
+        DatabaseSource(Connection("X", url), name)
         for url in urls
         for name in ("people", "public.people")
     ]
@@ -327,7 +327,7 @@ def test_another_column_is_another_stamp(postgres):
 # --- refusals
 
 
-def refusal(source: EngineSource, domain: Domain = DOMAIN) -> DataError:
+def refusal(source: DatabaseSource, domain: Domain = DOMAIN) -> DataError:
     with pytest.raises(DataError) as caught:
         source.counted(domain, [(0,)])
     return caught.value
@@ -336,24 +336,24 @@ def refusal(source: EngineSource, domain: Domain = DOMAIN) -> DataError:
 @pytest.mark.parametrize("name", ["nothing", "nowhere.people"])
 def test_a_table_that_is_not_there(name, store):
     source = store(people(5))
-    error = refusal(EngineSource(source.connection, name))
+    error = refusal(DatabaseSource(source.connection, name))
     assert f"there is no table {name!r}" in str(error)
 
 
 def test_names_of_postgresql_are_taken_letter_by_letter(postgres):
-    source = EngineSource(postgres.source(people(5), "people").connection, "People")
+    source = DatabaseSource(postgres.source(people(5), "people").connection, "People")
     assert "there is no table 'People'" in str(refusal(source))
 
 
 def test_a_table_that_is_not_there_in_spark(spark):
-    error = refusal(EngineSource(Connection("CLUSTER", "spark://"), "nothing"))
+    error = refusal(DatabaseSource(Connection("CLUSTER", "spark://"), "nothing"))
     assert "there is no table 'nothing'" in str(error)
 
 
 @pytest.mark.parametrize("name", ["", "a.b.c", "a.", ".a"])
 def test_what_names_no_table(name):
     with pytest.raises(DataError, match=r"schema\.table"):
-        EngineSource(Connection("X", "duckdb:///x"), name)
+        DatabaseSource(Connection("X", "duckdb:///x"), name)
 
 
 def test_a_column_that_is_not_there(store):
@@ -366,7 +366,7 @@ def test_a_table_that_may_not_be_read(postgres):
     postgres.source(people(5), "people")
     postgres.run("DROP ROLE IF EXISTS guest", "CREATE ROLE guest LOGIN PASSWORD 's3cr3t'")
     url = postgres.url.replace("keeper@", "guest:s3cr3t@")
-    error = refusal(EngineSource(Connection("GUEST", url), "people"))
+    error = refusal(DatabaseSource(Connection("GUEST", url), "people"))
     assert "may not read the table 'people'" in str(error)
     assert "s3cr3t" not in error.on_screen()
 
@@ -382,7 +382,7 @@ def test_a_table_that_may_not_be_read(postgres):
     ],
 )
 def test_a_server_that_cannot_be_reached(url):
-    error = refusal(EngineSource(Connection("AWAY", url), "people"))
+    error = refusal(DatabaseSource(Connection("AWAY", url), "people"))
     assert "'AWAY'" in str(error)
     assert "ann" not in str(error)
     assert "s3cr3t" not in error.on_screen()
@@ -390,7 +390,7 @@ def test_a_server_that_cannot_be_reached(url):
 
 def test_a_duckdb_file_that_is_not_there_or_is_none(tmp_path):
     path = tmp_path / "records.duckdb"
-    source = EngineSource(Connection("FILE", f"duckdb://{path}"), "records")
+    source = DatabaseSource(Connection("FILE", f"duckdb://{path}"), "records")
     assert "not there" in str(refusal(source))
     path.write_bytes(b"nonsense" * 1000)
     assert "'FILE'" in str(refusal(source))
@@ -414,7 +414,7 @@ def test_nothing_is_ever_written(postgres):
         "$$ INSERT INTO written VALUES (1); SELECT 'm' $$",
         "CREATE VIEW sly AS SELECT writes() AS sex FROM generate_series(1, 3)",
     )
-    error = refusal(EngineSource(postgres.connection, "sly"))
+    error = refusal(DatabaseSource(postgres.connection, "sly"))
     assert "read-only" in error.private
     assert postgres.run("SELECT count(*) FROM written") == [(0,)]
 
@@ -446,7 +446,9 @@ def test_the_caller_stops_a_server(error, postgres):
         "WHERE pg_sleep(0.1)::text = ''"
     )
     with pytest.raises(error):
-        EngineSource(postgres.connection, "slow").counted(SLOW, [(0,)], progress=stopping(error()))
+        DatabaseSource(postgres.connection, "slow").counted(
+            SLOW, [(0,)], progress=stopping(error())
+        )
     waiting = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'rpexplore'"
     deadline = time.monotonic() + 5
     while postgres.run(waiting) and time.monotonic() < deadline:
@@ -465,13 +467,13 @@ def test_the_caller_stops_duckdb(tmp_path):
         )
     started = time.monotonic()
     with pytest.raises(Cancel):
-        EngineSource(source.connection, "slow").counted(SLOW, [(0,)], progress=stopping(Cancel()))
+        DatabaseSource(source.connection, "slow").counted(SLOW, [(0,)], progress=stopping(Cancel()))
     assert time.monotonic() - started < 20
 
 
 def test_the_caller_stops_spark(spark):
     spark.range(10**12).selectExpr("cast(id % 2 as string) as c").createOrReplaceTempView("slow")
-    source = EngineSource(Connection("CLUSTER", "spark://"), "slow")
+    source = DatabaseSource(Connection("CLUSTER", "spark://"), "slow")
     started = time.monotonic()
     with pytest.raises(Cancel):
         source.counted(SLOW, [(0,)], progress=stopping(Cancel()))
@@ -494,7 +496,7 @@ def test_a_server_that_dies_on_the_way():
                 server.stop()
 
         with pytest.raises(DataError, match="connection was lost") as caught:
-            EngineSource(server.connection, "slow").counted(SLOW, [(0,)], progress=progress)
+            DatabaseSource(server.connection, "slow").counted(SLOW, [(0,)], progress=progress)
         assert str(server.folder) not in str(caught.value)
 
 

@@ -36,9 +36,9 @@ def test_targets_are_told_in_grammar(wanted, told):
 
 ASKED = Scenario(DOMAIN).with_settings(
     [
-        TableSetting((), target="±0.5 must"),
+        TableSetting((), target="±0.5 required"),
         TableSetting(("age",), target="50 % of 1000"),
-        TableSetting(("sex",), target="12.50 must"),
+        TableSetting(("sex",), target="12.50 required"),
     ]
 )
 
@@ -51,18 +51,18 @@ def test_targets_are_told_as_typed_with_their_musts():
     assert [heading for heading, _ in listed.header] == [
         "table",
         "target",
-        "must",
+        "required",
         "in the plan",
         "met or short by",
         "times the target",
     ]
     by_table = {row[0]: row[1:] for row in listed.rows}
     assert next(iter(by_table)) == "(total)"
-    assert by_table["(total)"][:2] == ["±0.5 at 95 %", "must"]
+    assert by_table["(total)"][:2] == ["±0.5 at 95 %", "required"]
     assert by_table["(total)"][3].startswith("short by ±")
     assert by_table["age"][:2] == ["50 % of 1000", "in proportion"]
     assert by_table["age"][3] == f"met: {by_table['age'][2]}"
-    assert by_table["sex"][:2] == ["12.50", "must"]
+    assert by_table["sex"][:2] == ["12.50", "required"]
 
 
 def test_without_a_scenario_targets_are_standard_errors():
@@ -81,7 +81,7 @@ def test_a_long_list_is_cut_visibly():
     listed, *_ = targets(asked.plan(), asked.request).parts
     assert len(listed.rows) == 20
     assert "And 11 more; tables.csv has all." in listed.note
-    assert "must" not in [heading for heading, _ in listed.header]
+    assert "required" not in [heading for heading, _ in listed.header]
 
 
 def test_a_report_on_a_scenario_has_its_targets_as_typed():
@@ -99,9 +99,9 @@ def test_why_the_budget_is_as_large_as_it_is():
     told = " ".join(section.sentences)
     assert "The target that must be met takes ρ = 0.055556" in told
     assert "With the same aim" not in told  # another budget would have another plan
-    _, holders = section.parts
-    assert holders.frame["table"].tolist() == ["age × sex"]
-    assert holders.frame["share"].tolist() == ["100 %"]
+    _, binding_tables = section.parts
+    assert binding_tables.frame["table"].tolist() == ["age × sex"]
+    assert binding_tables.frame["share"].tolist() == ["100 %"]
     plan = rp.plan(wanted, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
     told = " ".join(targets(plan).sentences)
     assert "The 2 targets take ρ =" in told

@@ -39,7 +39,9 @@ def test_it_says_how_each_attribute_is_asked_and_measured(plan, made):
     assert rows["sex"][-1] == "value by value"
     assert rows["income"][1] == "15"
     assert rows["age"][-1].endswith("totals spread as suits the tables best")
-    even = rp.plan(plan.workload, loss=rp.SumOfVariances(), budget=plan.budget, even_totals=True)
+    even = rp.plan(
+        plan.workload, loss=rp.SumOfVariances(), budget=plan.budget, uniform_reference=True
+    )
     (part,) = asked(even)[0].parts
     assert isinstance(part, Numbers)
     assert [row[-1].endswith("spread evenly") for row in part.rows] == [True, False, True, True]
@@ -71,8 +73,8 @@ def test_accuracy_is_that_of_typical_best_and_worst_cells(plan, made):
     assert "age (cumulative) × income (ranges)" in [row[0] for row in worst.rows]
     words = " ".join(section(made, "Targets").sentences)
     assert "the least accurate cell of its table meets it" in words
-    missed, holders = section(made, "Targets").parts
-    assert [row[0] for row in holders.rows] == ["age (cumulative)"]
+    missed, binding_tables = section(made, "Targets").parts
+    assert [row[0] for row in binding_tables.rows] == ["age (cumulative)"]
     assert missed.rows[0][0] == "age (cumulative)"
     assert float(missed.rows[0][2].removeprefix("σ = ")) == pytest.approx(
         plan.worst_standard_errors[plan.workload.position(["age"])], rel=0.01

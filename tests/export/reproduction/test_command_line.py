@@ -20,7 +20,7 @@ def lines_of(plan: rp.Plan, scenario: Scenario, **more: str) -> str:
     return command_lines(
         plan,
         scenario.request,
-        even_totals=scenario.even_totals,
+        uniform_reference=scenario.uniform_reference,
         name=scenario.name,
         note=scenario.note,
         counted=scenario.counted,
@@ -48,9 +48,9 @@ def test_targets_are_written_as_typed():
     options = verb(lines_of(scenario.plan(), scenario), "plan")
     given = [option for option in options if option.startswith("--target")]
     assert given == [
-        "--target=age=±50 at 95 % must",
+        "--target=age=±50 at 95 % required",
         "--target=sex=5 % of 1000",
-        "--target=region=12.50 must",
+        "--target=region=12.50 required",
     ]
 
 

@@ -60,7 +60,7 @@ def test_a_script_has_targets_as_typed_and_the_same_musts(tmp_path):
     assert plan.workload.musts.any()
     assert made_by(path).workload.musts.tolist() == plan.workload.musts.tolist()
     text = path.read_text("utf-8")
-    for typed in ("±50 at 95 % must", "30", "5 % of 1000", "12.50 must"):
+    for typed in ("±50 at 95 % required", "30", "5 % of 1000", "12.50 required"):
         assert f'rp.parse_target("{typed}")' in text
 
 
@@ -170,7 +170,7 @@ def test_builders_stand_in_the_script_as_they_were_asked_for():
     assert 'asked = asked.with_bases({"income": rp.Ranges()}, tables=[("income",)])' in script(
         "prefix"
     )
-    assert "even_totals=True," in script("even totals")
-    assert "even_totals" not in script("prefix")
+    assert "uniform_reference=True," in script("even totals")
+    assert "uniform_reference" not in script("prefix")
     assert '.with_name("young and old.csv")' in script("own")
     assert survey().names == SCENARIOS["up to"].domain.names

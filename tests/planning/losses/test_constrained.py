@@ -74,9 +74,9 @@ def test_what_is_allowed(workload):
 def test_there_must_be_musts(workload):
     none = replace(workload, required=np.zeros(3, dtype=bool))
     for loss in (rp.SumWithinTargets(), rp.MaxWithinTargets()):
-        with pytest.raises(WorkloadError, match=r"No target is marked must; mark those"):
+        with pytest.raises(WorkloadError, match=r"No target is marked required; mark those"):
             loss.caps(none)
-        with pytest.raises(WorkloadError, match="No target is marked must"):
+        with pytest.raises(WorkloadError, match="No target is marked required"):
             rp.plan(none, loss=loss, budget=rp.Budget(rho=1))
 
 

@@ -33,11 +33,11 @@ def test_a_number_left_out_has_its_usual_value():
 @pytest.mark.parametrize(
     ("text", "options", "said"),
     [
-        ("least", {}, "must be one of sum, max, musts"),
+        ("least", {}, "must be one of sum, max, required"),
         ("sum:3", {}, "The loss sum takes no number"),
         ("p-norm:three", {}, "a number, such as p-norm:2"),
         ("p-norm:0.5", {}, "from 1 to 1000"),
-        ("max", {"weighting": "cells"}, "--weighting belongs to the losses sum, musts, bounded"),
+        ("max", {"weighting": "cells"}, "--weighting belongs to the losses sum, required, bounded"),
         ("sum", {"relative_to": "target"}, "--relative-to belongs to the losses max, p-norm"),
         ("bounded:-1", {}, "The excess must be from"),
     ],

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism import cell_variances as cells_module
-from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.workload.bases import Prefix, Ranges
@@ -28,7 +28,7 @@ some = settings(deadline=None, max_examples=60)
 @some
 def test_variances_against_dense_matrices(workload, seed):
     closure, sigma_squared = measured_closure(workload, seed)
-    cells = Cells(workload, closure)
+    cells = CellVariances(workload, closure)
     found = TableVariances.of(workload, closure, sigma_squared)
     worst, best = cells.worst(sigma_squared), cells.best(sigma_squared)
     for table, dense in enumerate(all_variances(workload, closure, sigma_squared)):
@@ -62,7 +62,7 @@ def test_the_map_of_single_cells_against_dense_matrices(workload, seed):
             rows[cell, axis] = int(rng.integers(count))
             variances = variances[rows[cell, axis]]
         expected.append(float(variances))
-    found = Cells(workload, closure).map(tables, rows)
+    found = CellVariances(workload, closure).map(tables, rows)
     scale = max(expected)
     np.testing.assert_allclose(
         found.variances(sigma_squared), expected, rtol=1e-8, atol=1e-9 * scale
@@ -79,7 +79,7 @@ def test_the_map_of_single_cells_against_dense_matrices(workload, seed):
 def test_only_rows_of_the_hull_can_be_worst(workload, seed):
     """For noise scales over twelve decades, where other rows are worst each time."""
     closure, _ = measured_closure(workload, seed)
-    cells = Cells(workload, closure)
+    cells = CellVariances(workload, closure)
     rng = np.random.default_rng(seed)
     for _ in range(5):
         sigma_squared = 10 ** rng.uniform(-6, 6, len(closure))
@@ -99,7 +99,7 @@ def test_tables_in_batches_of_any_size(at_once, monkeypatch):
         {name: Ranges() if place % 3 else Prefix() for place, name in enumerate(domain.names[1:])}
     )
     closure, sigma_squared = measured_closure(workload, 5)
-    cells = Cells(workload, closure)
+    cells = CellVariances(workload, closure)
     assert len(set(cells._largest.counts.tolist())) > 2
     worst, best = cells.worst(sigma_squared), cells.best(sigma_squared)
     for table in range(len(workload)):
@@ -119,8 +119,8 @@ def test_equal_sizes_do_not_interact():
 
     def variances(first, second, strategies):
         workload = rp.Workload.of(domain, tables).with_bases({"a": first, "b": second})
-        closure = Closure.of(workload).measured_by(workload, strategies)
-        cells = Cells(workload, closure)
+        closure = Closure.of(workload).with_strategies(workload, strategies)
+        cells = CellVariances(workload, closure)
         return [cells.variances_of(t, np.array([2.0, 3.0, 3.0, 5.0])) for t in range(4)]
 
     one = variances(Prefix(), Ranges(), strategies)
@@ -142,7 +142,7 @@ def test_single_values_asked_by_anything_add_no_residual_but_rows():
     )
     closure, sigma_squared = measured_closure(workload, 3)
     assert [closure.attributes(r) for r in range(len(closure))] == [(), (1,)]
-    cells = Cells(workload, closure)
+    cells = CellVariances(workload, closure)
     small = cells.variances_of(0, sigma_squared)
     expected = sigma_squared[0] * np.outer([9, 1, 4], [1, 4])
     np.testing.assert_allclose(small, expected, rtol=1e-13)
@@ -159,7 +159,7 @@ def test_marginals_are_asked_without_strategies():
     domain = rp.Domain.from_sizes({"a": 10**6, "b": 3})
     workload = rp.Workload.all_up_to(domain, 2)
     closure = Closure.of(workload)
-    cells = Cells(workload, closure)
+    cells = CellVariances(workload, closure)
     sigma_squared = np.arange(1.0, 5.0)
     for table, variance in enumerate(closure.variances(sigma_squared)):
         every = cells.variances_of(table, sigma_squared)
@@ -179,8 +179,8 @@ def test_a_table_with_too_many_candidates_is_refused():
         {name: Ranges() for name in domain.names}
     )
     strategy = any_strategy(5, 4)
-    closure = Closure.of(workload).measured_by(workload, dict.fromkeys(range(16), strategy))
-    cells = Cells(workload, closure)
+    closure = Closure.of(workload).with_strategies(workload, dict.fromkeys(range(16), strategy))
+    cells = CellVariances(workload, closure)
     count = int(cells._smallest.counts[0])
     assert count**16 > 5_000_000
     with pytest.raises(PlanError, match=r"\(a0, a1, .*a15\) asks so many .* ask fewer"):
@@ -192,6 +192,6 @@ def test_strategies_are_looked_up_by_attribute_not_by_size():
     workload = rp.Workload.all_up_to(domain, 1).with_bases({"a": Prefix(), "b": Prefix()})
     strategies = any_strategies(workload, 8)
     assert not np.array_equal(strategies[0].integers, strategies[1].integers)
-    closure = Closure.of(workload).measured_by(workload, strategies)
+    closure = Closure.of(workload).with_strategies(workload, strategies)
     of_a, of_b = closure.moments
     assert not np.allclose(of_a.spread, of_b.spread)

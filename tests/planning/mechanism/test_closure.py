@@ -174,10 +174,10 @@ def test_measured_by_strategies_against_dense_matrices(workload, seed):
 def test_measuring_again_forgets_the_strategies_before(workload, seed):
     plain = Closure.of(workload)
     strategies = any_strategies(workload, seed)
-    again = plain.measured_by(workload, any_strategies(workload, seed + 9)).measured_by(
+    again = plain.with_strategies(workload, any_strategies(workload, seed + 9)).with_strategies(
         workload, strategies
     )
-    once = plain.measured_by(workload, strategies)
+    once = plain.with_strategies(workload, strategies)
     for name in ("pairs", "shrinkage", "cells", "privacy_cost_factor"):
         np.testing.assert_array_equal(getattr(again, name), getattr(once, name))
     np.testing.assert_array_equal(again.incidence.toarray(), once.incidence.toarray())
@@ -198,7 +198,7 @@ def test_single_values_are_asked_as_before(workload, seed):
         # Any factor X = RᵀR of I − 11ᵀ/n does; this one is in integers up to scale for n = 2 only.
         rows = np.linalg.eigh(np.eye(n) - 1 / n)[1][:, 1:].T
         strategies = {0: Strategy(np.round(rows * 2**20).astype(np.int64), 20)}
-    closure = Closure.of(asked).measured_by(asked, strategies)
+    closure = Closure.of(asked).with_strategies(asked, strategies)
     plain = Closure.of(workload)
     scales = np.random.default_rng(seed).uniform(0.1, 10, len(plain))
     np.testing.assert_allclose(closure.variances(scales), plain.variances(scales), rtol=1e-4)

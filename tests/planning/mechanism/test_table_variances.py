@@ -7,4 +7,4 @@ from rpexplore.planning.mechanism.table_variances import are_same
 
 @pytest.mark.parametrize(("high", "same"), [(2.0, True), (2.009, True), (2.02, False)])
 def test_the_same_as_far_as_anybody_would_notice(high, same):
-    assert are_same(2.0, high) == same
+    assert is_negligible_difference(2.0, high) == same

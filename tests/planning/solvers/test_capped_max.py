@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.capped_max import minimise_factor
 from rpexplore.planning.solvers.capped_sum import CAP_ROUNDING, within
@@ -32,7 +32,7 @@ def problem(workload):
 
 def solved(workload, slack, **options):
     """(solution, privacy cost): a budget that leaves this slack to the musts."""
-    cells = Cells(workload, Closure.of(workload))
+    cells = CellVariances(workload, Closure.of(workload))
     caps, weights = problem(workload)
     cost = within(cells, caps, 1.0, 1e-12).largest * slack
     inside = within(cells, caps, cost)
@@ -112,7 +112,7 @@ def test_caps_that_are_not_in_the_way_change_nothing():
         targets=[1, 2, 1e9],
         required=[False, False, True],
     )
-    cells = Cells(workload, Closure.of(workload))
+    cells = CellVariances(workload, Closure.of(workload))
     caps, weights = problem(workload)
     inside = within(cells, caps, 1.0)
     found = minimise_factor(cells, inside, table_weights=weights, caps=caps, privacy_cost=1.0)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.minimum_budget import reach
 from rpexplore.planning.solvers.capped_sum import CAP_ROUNDING, minimise_capped, with_room, within
@@ -33,7 +33,7 @@ def solved(workload, slack, weights=None, **options):
 
 def solved_from(workload, slack, weights=None, **options):
     """With the plan inside the caps that it was found from."""
-    cells = Cells(workload, Closure.of(workload))
+    cells = CellVariances(workload, Closure.of(workload))
     caps = np.where(workload.required, workload.targets**2, np.inf)
     weights = workload.weights if weights is None else weights
     cost = within(cells, caps, 1.0, 1e-12).largest * slack
@@ -118,7 +118,7 @@ def test_no_plan_within_the_caps_is_better(workload, slack, seed):
 @given(workloads_with_musts(powers=3.0))
 @settings(max_examples=14)
 def test_how_far_inside_caps_a_plan_can_be(workload):
-    cells = Cells(workload, Closure.of(workload))
+    cells = CellVariances(workload, Closure.of(workload))
     caps = np.where(workload.required, workload.targets**2, np.inf)
     found = within(cells, caps, 1.0)
     b, p = variance_matrix(workload)
@@ -133,12 +133,12 @@ def test_how_far_inside_caps_a_plan_can_be(workload):
 
 def test_it_takes_the_trouble_to_tell_whether_there_is_room():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 4, "b": 7, "c": 3}), 2)
-    cells = Cells(workload, Closure.of(workload))
+    cells = CellVariances(workload, Closure.of(workload))
     caps = np.random.default_rng(1).uniform(0.5, 5, len(workload))
     smallest = within(cells, caps, 1.0, 1e-12).largest
     for room in (1e-8, -1e-8):
         found = within(cells, caps * smallest * (1 + room), 1.0, 1e-4)
-        assert found.has_room == (room > 0)
+        assert found.is_feasible == (room > 0)
         assert (found.least < 1) == (room > 0)
 
 
@@ -147,8 +147,8 @@ def test_it_takes_the_trouble_to_tell_whether_there_is_room():
 def test_a_plan_with_room_measures_everything_in_earnest(workload, slack):
     closure = Closure.of(workload)
     caps = np.where(workload.required, workload.targets**2, np.inf)
-    cost = within(Cells(workload, closure), caps, 1.0).largest * slack
-    inside = within(Cells(workload, closure), caps, cost)
+    cost = within(CellVariances(workload, closure), caps, 1.0).largest * slack
+    inside = within(CellVariances(workload, closure), caps, cost)
     room = with_room(closure, inside, workload.weights, cost)
     variances, costs = closure.variances(room), closure.privacy_cost_factor
     assert np.max(variances / caps) < 1
@@ -214,7 +214,7 @@ def test_prices_by_newtons_method_keep_all_caps(seed, room):
     rng = np.random.default_rng(seed)
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 4, "b": 7, "c": 3}), 2)
     closure = Closure.of(workload)
-    cells, p = Cells(workload, closure), closure.privacy_cost_factor
+    cells, p = CellVariances(workload, closure), closure.privacy_cost_factor
     caps = rng.uniform(0.5, 5, len(workload))
     caps *= within(cells, caps, 1.0, 1e-12).largest * (1 + room)
     relative = cells.map(np.arange(len(caps)), np.zeros_like(workload.members)).matrix
@@ -262,7 +262,7 @@ def test_a_must_whose_worst_cell_says_nothing_of_most_residuals(basis, slack):
     domain = rp.Domain.from_sizes({"a": 3, "b": 3})
     workload = rp.Workload.of(domain, ["a", "b"], required=[True, False], targets=[1, 1])
     found = reach(workload.with_bases({"a": basis}), required_only=True)
-    cells, cost = Cells(found.workload, found.closure), found.needed_cost * slack
+    cells, cost = CellVariances(found.workload, found.closure), found.needed_cost * slack
     caps, weights = np.array([1.0, np.inf]), np.array([0.0, 1.0])
     inside = within(cells, caps, cost)
     found = minimise_capped(cells, inside, table_weights=weights, caps=caps, privacy_cost=cost)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_places
 from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell
@@ -30,7 +30,7 @@ def cells_of(sizes, bases, seed, order):
         )
         for place in measured_places(workload)
     }
-    return Cells(workload, Closure.of(workload).measured_by(workload, strategies))
+    return CellVariances(workload, Closure.of(workload).with_strategies(workload, strategies))
 
 
 def all_cells(cells):

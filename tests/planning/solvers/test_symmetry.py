@@ -33,7 +33,7 @@ def test_classes_are_equitable(workload, apart, seed):
     With that, the averaged plan of any plan is no worse (see the module).
     """
     closure = Closure.of(workload)
-    closure = closure.measured_by(workload, any_strategies(workload, seed))
+    closure = closure.with_strategies(workload, any_strategies(workload, seed))
     weights = workload.weights
     told_apart = (np.arange(len(workload)) % 2,) if apart else ()
     classes = symmetric_classes(closure, weights, told_apart)

@@ -8,13 +8,13 @@ import rpexplore as rp
 from pages.components.shared import autosave as _drafts
 from pages.components.shared import background as _task
 from pages.components.shared import solutions as _optima
-from rpexplore.scenarios.autosave import Drafts
-from rpexplore.scenarios.project import Study
+from rpexplore.scenarios.autosave import Autosaves
+from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 
 PAGES = [
     "schema", "workload", "plan", "fairness", "tradeoffs", "scenarios", "queries", "release",
-    "released",
+    "results",
 ]  # fmt: skip
 
 
@@ -55,26 +55,26 @@ def test_a_refused_change_is_no_step(app, small):
     assert session.scenario == small
 
 
-def saved(session) -> Study | None:
-    draft = Drafts.of_user().read(session.query_params["study"])
-    return draft and draft.study
+def saved(session) -> Project | None:
+    saved = Autosaves.of_user().read(session.query_params["project"])
+    return saved and saved.project
 
 
 def test_every_change_is_saved_and_only_changes_are(app):
     session = app("plan")
     assert saved(session) is None
     typed_budget(session, "0.25")
-    assert saved(session) == session.study
+    assert saved(session) == session.project
     session.press("Undo")
-    assert saved(session) == session.study
+    assert saved(session) == session.project
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_refresh_finds_everything_again(app, page):
     before = app("plan")
     typed_budget(before, "0.25")
-    after = app(page, key=before.query_params["study"])
-    assert after.study == before.study
+    after = app(page, key=before.query_params["project"])
+    assert after.project == before.project
     assert not after.error
 
 
@@ -86,14 +86,14 @@ def test_an_address_of_nothing_starts_afresh(app):
 def test_two_windows_on_one_study_go_separate_ways(app):
     first = app("plan")
     typed_budget(first, "0.25")
-    key = first.query_params["study"]
+    key = first.query_params["project"]
     second = app("plan", key=key)
     typed_budget(first, "0.3")
     typed_budget(second, "0.4")
     assert any("another window" in text for text in second.texts("warning"))
-    assert second.query_params["study"] != key
-    assert saved(first) == first.study
-    assert saved(second) == second.study
+    assert second.query_params["project"] != key
+    assert saved(first) == first.project
+    assert saved(second) == second.project
     typed_budget(second, "0.5")
     assert not second.warning
 
@@ -113,7 +113,7 @@ def test_a_full_disk_is_told_and_stops_nothing(app, small, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Drafts, "save", full)
+    monkeypatch.setattr(Autosaves, "save", full)
     typed_budget(session, "0.25")
     assert any("not saved" in text for text in session.texts("error"))
     assert session.scenario.budget == rp.Budget(rho="0.25")
@@ -125,7 +125,7 @@ def test_a_full_disk_is_told_and_stops_nothing(app, small, monkeypatch):
 def test_another_scenario_is_opened_on_any_page(app, small):
     session = app("plan", small)
     other = Scenario(small.domain, budget=rp.Budget(rho=2), name="generous")
-    session.test.session_state["study"] = session.study.added(other).opened(0)
+    session.test.session_state["project"] = session.project.added(other).opened(0)
     session.run()
     session.selectbox(key="open scenario").set_value("generous").run()
     assert session.text_input(key="typed budget").value == "2"
@@ -138,14 +138,14 @@ def test_another_scenario_is_opened_on_any_page(app, small):
 def test_a_draft_that_cannot_be_opened_is_told_and_kept(app):
     before = app("plan")
     typed_budget(before, "0.25")
-    key = before.query_params["study"]
-    path = Drafts.of_user().path(key)
-    path.write_text(before.study.text().replace('"format_version": 1', '"format_version": 2', 1))
+    key = before.query_params["project"]
+    path = Autosaves.of_user().path(key)
+    path.write_text(before.project.text().replace('"format_version": 1', '"format_version": 2', 1))
     text = path.read_text()
     after = app("plan", key=key)
     assert any("cannot be opened" in message for message in after.texts("error"))
     typed_budget(after, "0.3")
-    assert after.query_params["study"] != key
+    assert after.query_params["project"] != key
     assert path.read_text() == text
 
 
@@ -153,16 +153,16 @@ def test_other_studies_of_the_browser_can_be_opened(app, monkeypatch):
     first, second = app("plan"), app("plan")
     typed_budget(first, "0.25")
     typed_budget(second, "0.5")
-    monkeypatch.setattr(_drafts, "remembered_keys", lambda: [first.query_params["study"]])
+    monkeypatch.setattr(_drafts, "remembered_keys", lambda: [first.query_params["project"]])
     second.open("scenarios")
-    assert not [each for each in second.button if str(each.key).startswith("open study")]
-    second.unfold("other studies")
-    second.button(key=f"open study {first.query_params['study']}").click().run()
-    assert second.study == first.study
+    assert not [each for each in second.button if str(each.key).startswith("open project")]
+    second.unfold("other projects")
+    second.button(key=f"open project {first.query_params['project']}").click().run()
+    assert second.project == first.project
     assert second.button(key="Undo step").disabled
     second.open("plan")
     typed_budget(second, "0.75")
-    assert saved(first) == second.study  # and the first session would go its own way from here
+    assert saved(first) == second.project  # and the first session would go its own way from here
 
 
 def test_undo_while_a_plan_is_made_plans_again(app, small, monkeypatch):
