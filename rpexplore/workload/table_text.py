@@ -139,10 +139,10 @@ def text_from_tables(domain: Domain, tables: Iterable[Table]) -> str:
 
 
 def workload_from_csv(domain: Domain, text: str, source: str) -> Workload:
-    """The workload of a CSV text with the columns attributes and maybe weight, target and must.
+    """The workload of a CSV text with the columns attributes and maybe weight, target and required.
 
-    Targets are texts as `parse_target` has them, must is yes or no. An empty weight is 1, an empty
-    target is none, an empty must is what the target says. `source` is named in errors.
+    Targets are texts as `parse_target` has them, required is yes or no. An empty weight is 1, an empty
+    target is none, an empty required is what the target says. `source` is named in errors.
 
     Raises `WorkloadError` naming the line that cannot be used.
     """
@@ -154,7 +154,7 @@ def workload_from_csv(domain: Domain, text: str, source: str) -> Workload:
     if "attributes" not in columns or strangers:
         raise WorkloadError(
             f"{source} must have a header with the column attributes and, if wanted, weight, "
-            f"target and must, got {', '.join(columns) or 'no header'}."
+            f"target and required, got {', '.join(columns) or 'no header'}."
         )
     rows.fieldnames = columns
     tables: list[tuple[str, ...]] = []
@@ -183,11 +183,11 @@ def number_from_text(text: str, name: str) -> float:
         raise WorkloadError(f"The {name} must be a number such as 2.5, got {text!r}.") from None
 
 
-def _target_of_row(text: str | None, must: str | None) -> Target | None:
+def _target_of_row(text: str | None, required: str | None) -> Target | None:
     target = parse_target(text) if text and text.strip() else None
-    word = (must or "").strip().lower()
+    word = (required or "").strip().lower()
     if word not in {"", *_TRUTHS}:
-        raise WorkloadError(f"The column required says yes or no, got {shown(must)!r}.")
+        raise WorkloadError(f"The column required says yes or no, got {shown(required)!r}.")
     if target is None:
         if _TRUTHS.get(word):
             raise WorkloadError("There is no target that could be required; give one.")
