@@ -6,8 +6,12 @@ from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.losses.base import MaxVariance, SumOfVariances
-from rpexplore.planning.losses.constrained import BoundedAverage, MustsThenAverage, MustsThenTargets
-from rpexplore.planning.losses.custom import ConvexLoss
+from rpexplore.planning.losses.constrained import (
+    MaxWithinTargets,
+    SumWithBoundedMax,
+    SumWithinTargets,
+)
+from rpexplore.planning.losses.custom import CustomLoss
 from rpexplore.planning.losses.p_norm import PNorm
 from rpexplore.planning.minimum_budget import Reach, reach
 from rpexplore.planning.plan import Plan
@@ -38,8 +42,7 @@ __all__ = [
     "Identity",
     "Integers",
     "MaxVariance",
-    "MustsThenAverage",
-    "MustsThenTargets",
+    "MaxWithinTargets",
     "PNorm",
     "Plan",
     "Prefix",
@@ -49,6 +52,8 @@ __all__ = [
     "Reach",
     "RpexploreError",
     "SumOfVariances",
+    "SumWithBoundedMax",
+    "SumWithinTargets",
     "Target",
     "Windows",
     "Workload",

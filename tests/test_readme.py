@@ -152,7 +152,7 @@ def test_postprocessing(shown):
 
 def test_targets(shown):
     plan = rp.Plan.load(shown("docs/guide.md", TARGETS) / "accurate.json")
-    musts = plan.workload.musts
+    musts = plan.workload.required
     assert np.count_nonzero(musts) == 2
     assert np.all(plan.worst_standard_errors[musts] <= plan.workload.targets[musts] * (1 + 1e-9))
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.planning.mechanism.query_covariance import normal_quantile
-from rpexplore.planning.mechanism.table_variances import are_same, cells_differ
+from rpexplore.planning.mechanism.table_variances import cells_differ, is_negligible_difference
 from rpexplore.planning.plan import Plan
 from rpexplore.workload.table_text import texts_of_tables
 from rpexplore.workload.table_titles import titles

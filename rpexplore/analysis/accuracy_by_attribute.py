@@ -6,7 +6,7 @@ import pandas as pd
 from rpexplore.analysis.accuracy import titles
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded
-from rpexplore.planning.mechanism.table_variances import are_same
+from rpexplore.planning.mechanism.table_variances import is_negligible_difference
 
 
 def by_attribute(forecast: Forecast) -> pd.DataFrame:

@@ -47,7 +47,8 @@ class BudgetExplanation:
     advised     the same where no table is without such a target, else with `ROOM` for those
     is_within   whether the present budget is enough
     targets     how many targets it is for; binding_tables: how many of them hold it up
-    tables      titles of the binding_tables, the one that does most first; at most as many as are named
+    tables      titles of the binding_tables, the one that does most first; at most as many as are
+    named
     saved       what 10 % more room for the first one would save, share of the budget
     proven_gap  how far below the smallest budget another plan may possibly go, relative
     """
@@ -91,9 +92,9 @@ def holders_of_budget(
 ) -> pd.DataFrame:
     """The tables that hold the smallest budget up, the one that does most first.
 
-    Columns: table, wanted (as typed), must ("required" or "in proportion"), share (of the budget; all
-    shares sum to 1), saved (share of the budget that a target 10 % wider would save), rho (the
-    smallest budget then, for the privacy unit).
+    Columns: table, wanted (as typed), required ("required" or "in proportion"), share (of the
+    budget; all shares sum to 1), saved (share of the budget that a target 10 % wider would save),
+    rho (the smallest budget then, for the privacy unit).
     """
     rows = reach.binding_tables[:most]
     wanted = wanted_targets(reach.workload, rows, request)

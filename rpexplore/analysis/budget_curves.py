@@ -17,7 +17,11 @@ from rpexplore.analysis.budget_units import plain, stated_delta
 from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, as_epsilon
 from rpexplore.common.formatting import rounded
-from rpexplore.planning.mechanism.table_variances import CELLS, are_same, cells_differ
+from rpexplore.planning.mechanism.table_variances import (
+    CELLS,
+    cells_differ,
+    is_negligible_difference,
+)
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget

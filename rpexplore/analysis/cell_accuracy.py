@@ -16,8 +16,8 @@ from rpexplore.analysis.cell_blocks import Blocks, TableNoise
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
-from rpexplore.planning.mechanism.table_variances import are_same
-from rpexplore.workload.bases import Hierarchy, Own, Ranges
+from rpexplore.planning.mechanism.table_variances import is_negligible_difference
+from rpexplore.workload.bases import CustomBasis, Hierarchy, Ranges
 from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
 from rpexplore.workload.table_titles import name_as_asked, titles
 from rpexplore.workload.workload import Workload

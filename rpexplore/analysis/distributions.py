@@ -11,7 +11,7 @@ import pandas as pd
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.common.formatting import rounded
-from rpexplore.planning.mechanism.table_variances import are_same
+from rpexplore.planning.mechanism.table_variances import is_negligible_difference
 
 MOST_STEPS = 200
 _QUANTILES = {

@@ -13,7 +13,7 @@ import pandas as pd
 from rpexplore.analysis.accuracy import titles
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded, share_in_words
-from rpexplore.planning.mechanism.table_variances import are_same
+from rpexplore.planning.mechanism.table_variances import is_negligible_difference
 
 # What to call each measure, and what it means.
 MEASURES = {

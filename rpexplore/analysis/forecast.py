@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from rpexplore.planning.losses.base import WEIGHTINGS, Loss, MaxVariance, SumOfVariances
-from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.table_variances import CELLS, TableVariances, cells_differ
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.plan import Plan

@@ -18,8 +18,8 @@ import pandas as pd
 
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
-from rpexplore.planning.mechanism.cell_variances import Cells
-from rpexplore.planning.mechanism.table_variances import TableVariances, are_same
+from rpexplore.planning.mechanism.cell_variances import CellVariances
+from rpexplore.planning.mechanism.table_variances import TableVariances, is_negligible_difference
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell
 from rpexplore.planning.solvers.solution import Solution

@@ -76,9 +76,9 @@ def of_targets(
 ) -> pd.DataFrame:
     """The tables with a target, the furthest off first; the first `most` of them.
 
-    Columns, indexed by the table's place in the workload: table, wanted (as typed), must ("required" or
-    "in proportion"), now (of the least accurate cell, in the unit of the target), outcome ("met:
-    ±38", "short by ±12"), and ratio (of the present standard error to the wanted one).
+    Columns, indexed by the table's place in the workload: table, wanted (as typed), required
+    ("required" or "in proportion"), now (of the least accurate cell, in the unit of the target),
+    outcome ("met: ±38", "short by ±12"), ratio (of the present standard error to the wanted one).
 
     request: what the plan was asked for; without it targets are standard errors
     """

@@ -12,7 +12,7 @@ from rpexplore.analysis.accuracy import titles
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.orders import group_name, order_groups
 from rpexplore.common.formatting import rounded
-from rpexplore.planning.mechanism.table_variances import are_same
+from rpexplore.planning.mechanism.table_variances import is_negligible_difference
 
 # Up to so many tables each is a point of its own; more are counted in bins.
 MOST_POINTS = 2000

@@ -33,7 +33,8 @@ _TARGET = (
 _LOSS = (
     "What the plan should give. sum: small errors on average (the default). max: a small largest "
     "error, or with --relative-to target: targets met as well as can be. musts: the targets that "
-    "must be met are, then small errors of the other tables on average; required-then-targets: then "
+    "must be met are, then small errors of the other tables on average; required-then-targets: "
+    "then "
     "their targets met as well as can be. bounded:0.1: small errors on average, the largest one at "
     "most 10 % above the smallest possible. p-norm:3: between average and largest; the larger the "
     "number, the more large errors count."

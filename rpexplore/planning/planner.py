@@ -13,8 +13,8 @@ from rpexplore.planning.losses.constrained import (
     SumWithinTargets,
     WithinTargets,
 )
-from rpexplore.planning.losses.custom import ConvexLoss
-from rpexplore.planning.losses.named_loss import NamedLoss
+from rpexplore.planning.losses.custom import CustomLoss
+from rpexplore.planning.losses.named_loss import UnavailableLoss
 from rpexplore.planning.losses.p_norm import PNorm
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy
@@ -34,8 +34,8 @@ _LOSSES = (
     MaxWithinTargets,
     SumWithBoundedMax,
     PNorm,
-    ConvexLoss,
-    NamedLoss,  # which tells what is missing
+    CustomLoss,
+    UnavailableLoss,  # which tells what is missing
 )
 _EXAMPLES = {
     "workload": "Workload.all_up_to(domain, 2)",
@@ -56,7 +56,7 @@ def plan(
 
     tolerance: how far (relative) a plan may be from the optimum; a larger one is faster for
     MaxVariance on very many tables, and means nothing for SumOfVariances, which is exact.
-    even_totals: measure attributes that are asked in ranges, groups and the like as
+    uniform_reference: measure attributes that are asked in ranges, groups and the like as
     ResidualPlanner+ does, instead of optimising the reference distribution (docs/mathematics.md
     §5.2) as well
 

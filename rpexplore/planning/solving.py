@@ -23,15 +23,15 @@ from rpexplore.planning.losses.constrained import (
     SumWithinTargets,
     WithinTargets,
 )
-from rpexplore.planning.losses.custom import ConvexLoss
+from rpexplore.planning.losses.custom import CustomLoss
 from rpexplore.planning.losses.p_norm import PNorm
-from rpexplore.planning.mechanism.cell_variances import Cells
+from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.optimal_strategies import best_strategies
 from rpexplore.planning.solvers.capped_max import minimise_factor
-from rpexplore.planning.solvers.capped_sum import Within, minimise_capped, within
+from rpexplore.planning.solvers.capped_sum import FeasiblePoint, minimise_capped, within
 from rpexplore.planning.solvers.conic_program import minimise_conic
 from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell, worst_of
 from rpexplore.planning.solvers.p_norm import minimise_p_norm
@@ -100,10 +100,10 @@ def solution(
                 CellVariances(workload, closure), loss, cost, tolerance, note
             ), None
         if isinstance(loss, SumWithBoundedMax):
-            return _bounded(Cells(workload, closure), loss, cost, tolerance, note)
+            return _bounded(CellVariances(workload, closure), loss, cost, tolerance, note)
         if isinstance(loss, PNorm):
             return minimise_p_norm(closure, weights, loss.p, cost, tolerance, note=note), None
-        assert isinstance(loss, ConvexLoss)
+        assert isinstance(loss, CustomLoss)
         return minimise_conic(closure, workload, loss, cost, tolerance, note=note), None
 
 

@@ -62,7 +62,8 @@ class Autosaves:
     def save(self, key: str, text: str, before: str | None) -> bool:
         """Save a project's text over `before`; False, and nothing is written, if that is not there.
 
-        Then somebody else has saved under this key: another window with the same project. A saved project
+        Then somebody else has saved under this key: another window with the same project. A saved
+        project
         that was there and is gone is written again. Raises `OSError`.
         """
         with _lock:

@@ -48,7 +48,8 @@ def read_custom_basis(content: bytes, filename: str, attribute: Attribute) -> Cu
 
 
 def csv_from_custom_basis(own: CustomBasis, attribute: Attribute) -> str:
-    """The questions as CSV. `custom_basis_from_csv` undoes it but for the name, which the file's is, and
+    """The questions as CSV. `custom_basis_from_csv` undoes it but for the name, which the file's
+    is, and
     blanks around labels."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)

@@ -1,4 +1,4 @@
-"""Questions: the matrix W of a query basis for one attribute, as an operator (RP+ §7).
+"""QueryMatrix: the matrix W of a query basis for one attribute, as an operator (RP+ §7).
 
 The rows of W are the questions, its columns the attribute's values. Only own questions are held as
 a matrix: every other basis computes with what it is made of, so that all 500,500 ranges of 1,000

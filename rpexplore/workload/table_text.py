@@ -141,7 +141,8 @@ def text_from_tables(domain: Domain, tables: Iterable[Table]) -> str:
 def workload_from_csv(domain: Domain, text: str, source: str) -> Workload:
     """The workload of a CSV text with the columns attributes and maybe weight, target and required.
 
-    Targets are texts as `parse_target` has them, required is yes or no. An empty weight is 1, an empty
+    Targets are texts as `parse_target` has them, required is yes or no. An empty weight is 1, an
+    empty
     target is none, an empty required is what the target says. `source` is named in errors.
 
     Raises `WorkloadError` naming the line that cannot be used.

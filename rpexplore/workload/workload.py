@@ -212,8 +212,10 @@ class Workload:
         A name by itself is a one-way table, so ("age", "sex") lists two of them, and
         [("age", "sex")] one two-way table.
 
-        `weights`, `targets` and `required`, where given, go along with `tables` one by one. A target
-        that is a number is a standard error; whether one is a must it says itself, unless `required`
+        `weights`, `targets` and `required`, where given, go along with `tables` one by one. A
+        target
+        that is a number is a standard error; whether one is a must it says itself, unless
+        `required`
         does.
         """
         sets = [domain.positions(table) for table in tables]
@@ -351,7 +353,8 @@ class Workload:
 
     @cached_property
     def attribute_basis_index(self) -> np.ndarray:
-        """What each table asks: positions in `attribute_bases`, int32[n_tables, max_order]; −1 behind."""
+        """What each table asks: positions in `attribute_bases`, int32[n_tables, max_order]; −1
+        behind."""
         first = np.cumsum([0, *map(len, self.bases)], dtype=np.int32)
         return np.where(self.members < 0, -1, first[self.members] + self.basis_index)
 

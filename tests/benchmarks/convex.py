@@ -10,7 +10,7 @@ import cvxpy as cp
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.planning.losses.custom import ConvexLoss
+from rpexplore.planning.losses.custom import CustomLoss
 from rpexplore.planning.losses.p_norm import PNorm
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.solution import TOLERANCE
@@ -44,12 +44,12 @@ def a_hundred() -> rp.Workload:
 
 
 def solved(
-    name: str, workload: rp.Workload, losses: tuple[PNorm | ConvexLoss, ...], limit: float
+    name: str, workload: rp.Workload, losses: tuple[PNorm | CustomLoss, ...], limit: float
 ) -> list[Row]:
     rows: list[Row] = []
     for loss in losses:
 
-        def solve(closure: Closure, loss: PNorm | ConvexLoss = loss) -> float:
+        def solve(closure: Closure, loss: PNorm | CustomLoss = loss) -> float:
             found, _ = solution(workload, closure, loss, 1.0, TOLERANCE)
             value = loss.value(closure.variances(found.sigma_squared), workload)
             return value / found.lower_bound - 1

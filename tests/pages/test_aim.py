@@ -26,8 +26,8 @@ def test_every_aim_gives_a_plan(app, with_required):
     for aim, loss in (
         ("largest", rp.MaxVariance()),
         ("target", rp.MaxVariance("target")),
-        ("musts", rp.MustsThenAverage()),
-        ("bounded", rp.BoundedAverage()),
+        ("musts", rp.SumWithinTargets()),
+        ("bounded", rp.SumWithBoundedMax()),
         ("norm", rp.PNorm()),
         ("sum", rp.SumOfVariances()),
     ):

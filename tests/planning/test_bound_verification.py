@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.planning.losses.named_loss import NamedLoss
+from rpexplore.planning.losses.named_loss import UnavailableLoss
 from tests.planning.test_plan_file_duals import LOSSES, OWN, PLANS
 from tests.planning.test_verification import change_sigma_squared, claim, failed, scaled
 

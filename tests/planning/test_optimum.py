@@ -77,7 +77,7 @@ def held_to_targets() -> rp.Workload:
     )
 
 
-UNLIKE = [rp.MustsThenAverage(), rp.MustsThenTargets()]
+UNLIKE = [rp.SumWithinTargets(), rp.MaxWithinTargets()]
 
 
 @pytest.mark.parametrize("loss", UNLIKE, ids=repr)

@@ -8,7 +8,7 @@ from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.data.files.file_source import FileSource
 from rpexplore.errors import LedgerError
 from rpexplore.planning.planner import plan
-from rpexplore.releases.charged_run import Charge
+from rpexplore.releases.charged_run import ChargedRun
 from rpexplore.releases.ledger import Ledger
 
 DOMAIN = Domain.from_sizes({"a": 2})

@@ -54,9 +54,9 @@ MARGIN_50 = Target(50, MARGIN)
         ("", "!", True),
     ],
 )
-def test_a_text_is_the_target_it_says(text, target, error, before, behind, must):
+def test_a_text_is_the_target_it_says(text, target, error, before, behind, required):
     parsed = parse_target(f"{before}{text.strip()}{behind}")
-    assert parsed == replace(target, required=must)
+    assert parsed == replace(target, required=required)
     assert parsed.standard_error == pytest.approx(error, rel=1e-13)
     assert parse_target(str(parsed)) == parsed
 

@@ -13,7 +13,11 @@ from rpexplore.planning.losses.base import (
     SumOfVariances,
     weighting_in_words,
 )
-from rpexplore.planning.losses.constrained import BoundedAverage, MustsThenAverage, MustsThenTargets
+from rpexplore.planning.losses.constrained import (
+    MaxWithinTargets,
+    SumWithBoundedMax,
+    SumWithinTargets,
+)
 from rpexplore.planning.losses.p_norm import PNorm
 
 SUM, LARGEST, TARGET, MUSTS, BOUNDED, NORM = "sum", "largest", "target", "musts", "bounded", "norm"
@@ -46,7 +50,7 @@ def aim_of(loss: Loss) -> str:
         return TARGET if loss.relative_to == "target" else LARGEST
     if isinstance(loss, SumWithinTargets | MaxWithinTargets):
         return MUSTS
-    return BOUNDED if isinstance(loss, BoundedAverage) else NORM
+    return BOUNDED if isinstance(loss, SumWithBoundedMax) else NORM
 
 
 def aim(place: str) -> None:
@@ -86,8 +90,8 @@ def _first_of(chosen: str, loss: Loss) -> Loss:
         SUM: SumOfVariances(weighting),
         LARGEST: MaxVariance(),
         TARGET: MaxVariance(relative_to="target"),
-        MUSTS: MustsThenAverage(weighting),
-        BOUNDED: BoundedAverage(weighting),
+        MUSTS: SumWithinTargets(weighting),
+        BOUNDED: SumWithBoundedMax(weighting),
         NORM: PNorm(),
     }[chosen]
 

@@ -47,7 +47,8 @@ def bar(problem: str) -> None:
         )
     if problem := saving_problem():
         st.error(
-            f"Changes are not saved: nothing can be written to {escaped(problem)}. Save the project "
+            f"Changes are not saved: nothing can be written to {escaped(problem)}. Save the "
+            f"project "
             "as a file on the Scenarios page before you close the browser."
         )
     elif is_saved():

@@ -119,7 +119,7 @@ def _by_attribute(own: Forecast, counted: str) -> list[Chart]:
 def _holders(plan: Plan, own: Forecast) -> Chart:
     what = shadow_prices.what_is_held(plan.loss, plan.workload)
     chart = shares.chart(shadow_prices.by_table(own), "table", what)
-    return replace(chart, sentence=shadow_prices.in_words(shadow_prices.holders(own), what))
+    return replace(chart, sentence=shadow_prices.in_words(shadow_prices.binding_tables(own), what))
 
 
 def _best_off(own: Forecast) -> Numbers:

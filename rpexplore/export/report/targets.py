@@ -10,7 +10,7 @@ from rpexplore.common.formatting import share_in_words
 from rpexplore.errors import BudgetError
 from rpexplore.export.report.section import Numbers, Section
 from rpexplore.planning.losses.base import MaxVariance
-from rpexplore.planning.losses.constrained import MustsFirst
+from rpexplore.planning.losses.constrained import WithinTargets
 from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.minimum_budget import reach
 from rpexplore.planning.plan import Plan

@@ -22,7 +22,8 @@ from rpexplore.workload.workload import Workload
 class Recipe:
     """A plan, and a request that gives exactly its tables, and what is asked of them.
 
-    uniform_reference: whether it was made with totals spread evenly, as `Scenario.uniform_reference` says
+    uniform_reference: whether it was made with totals spread evenly, as
+    `Scenario.uniform_reference` says
     """
 
     plan: Plan

@@ -36,7 +36,8 @@ class WithinTargets:
         """
         if not np.any(workload.required):
             raise WorkloadError(
-                "No target is marked required; mark those that have to be met, or choose another aim."
+                "No target is marked required; mark those that have to be met, or choose another "
+                "aim."
             )
         with np.errstate(over="ignore"):  # the planner refuses what is out of its range
             return np.where(workload.required, workload.targets**2, np.inf)

@@ -4,7 +4,11 @@ from typing import Any
 
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
-from rpexplore.planning.losses.constrained import BoundedAverage, MustsThenAverage, MustsThenTargets
+from rpexplore.planning.losses.constrained import (
+    MaxWithinTargets,
+    SumWithBoundedMax,
+    SumWithinTargets,
+)
 from rpexplore.planning.losses.p_norm import PNorm
 
 # name -> (class, the field that a number behind a colon is, the option that goes with it)

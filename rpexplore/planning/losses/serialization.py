@@ -5,9 +5,13 @@ from typing import Any
 
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
-from rpexplore.planning.losses.constrained import BoundedAverage, MustsThenAverage, MustsThenTargets
-from rpexplore.planning.losses.custom import ConvexLoss
-from rpexplore.planning.losses.named_loss import NamedLoss
+from rpexplore.planning.losses.constrained import (
+    MaxWithinTargets,
+    SumWithBoundedMax,
+    SumWithinTargets,
+)
+from rpexplore.planning.losses.custom import CustomLoss
+from rpexplore.planning.losses.named_loss import UnavailableLoss
 from rpexplore.planning.losses.p_norm import PNorm
 
 _LOSS_KINDS: dict[str, Any] = {
@@ -17,7 +21,7 @@ _LOSS_KINDS: dict[str, Any] = {
     "required_then_targets": MaxWithinTargets,
     "bounded_average": SumWithBoundedMax,
     "p_norm": PNorm,
-    "own": (ConvexLoss, NamedLoss),
+    "own": (CustomLoss, UnavailableLoss),
 }
 
 

@@ -66,7 +66,7 @@ class TableVariances:
         return errors
 
 
-def are_same(low: float, high: float) -> bool:
+def is_negligible_difference(low: float, high: float) -> bool:
     """Whether nobody would notice how much larger the second standard error is."""
     return high <= low * SAME
 

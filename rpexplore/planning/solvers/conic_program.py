@@ -18,7 +18,7 @@ from scipy import sparse
 
 from rpexplore.common.numerics import smallest_value
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.planning.losses.custom import ConvexLoss
+from rpexplore.planning.losses.custom import CustomLoss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.max_variance import minimise_maximum
 from rpexplore.planning.solvers.solution import (
@@ -41,7 +41,7 @@ _RUN_AWAY = 1e3  # a table this much noisier than in the best average may be one
 def minimise_conic(
     closure: Closure,
     workload: Workload,
-    loss: ConvexLoss,
+    loss: CustomLoss,
     privacy_cost: float,
     tolerance: float = TOLERANCE,
     *,
@@ -93,7 +93,7 @@ class _Problem:
 
     closure: Closure
     workload: Workload
-    loss: ConvexLoss
+    loss: CustomLoss
     weights: np.ndarray
     privacy_cost: float
 

@@ -42,7 +42,8 @@ _SHRINKING = 0.2  # of the barrier
 _ENOUGH = 0.05  # of the gain that the slope promises: a step is taken
 # The barrier of all queries together over that of all cells.
 _QUERY_SHARE = 0.03
-# CellVariances' weights this far below their mean, and queries this much better than wanted, leave room.
+# Cells' weights this far below their mean, and queries this much better than wanted, leave
+# room.
 _LIGHT, _SLACK = 0.01, 0.99
 # Steps to settle what is in that room, and the slope, over the barrier, at which it is settled.
 _SETTLING, _SETTLED = 25, 0.01

@@ -57,8 +57,8 @@ def test_every_script_makes_its_plan_to_the_byte(name, tmp_path):
 
 def test_a_script_has_targets_as_typed_and_the_same_musts(tmp_path):
     plan, path = exported(tmp_path, "units")
-    assert plan.workload.musts.any()
-    assert made_by(path).workload.musts.tolist() == plan.workload.musts.tolist()
+    assert plan.workload.required.any()
+    assert made_by(path).workload.required.tolist() == plan.workload.required.tolist()
     text = path.read_text("utf-8")
     for typed in ("±50 at 95 % required", "30", "5 % of 1000", "12.50 required"):
         assert f'rp.parse_target("{typed}")' in text
@@ -151,7 +151,9 @@ def test_another_plan_is_not_passed_off_as_the_exported_one(tmp_path, old, new, 
 def test_builders_stand_in_the_script_as_they_were_asked_for():
     def script(name: str) -> str:
         scenario = SCENARIOS[name]
-        return python_script(plan_of(name), scenario.request, even_totals=scenario.even_totals)
+        return python_script(
+            plan_of(name), scenario.request, uniform_reference=scenario.uniform_reference
+        )
 
     assert "rp.Workload.all_up_to(domain, 2)" in script("up to")
     assert "rp.Workload.all_of_order(domain, 2)" in script("of order")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from rpexplore.planning.losses.custom import ConvexLoss
+from rpexplore.planning.losses.custom import CustomLoss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers import conic_program
 from rpexplore.planning.solvers.conic_program import minimise_conic
@@ -32,7 +32,7 @@ EXPRESSIONS = {
     "mixture": lambda V: 0.1 * cp.sum(V) + cp.max(V),
     "worst two": lambda V: cp.sum_largest(V, min(2, V.size)),
 }
-LOSSES = [ConvexLoss(expression, name) for name, expression in EXPRESSIONS.items()]
+LOSSES = [CustomLoss(expression, name) for name, expression in EXPRESSIONS.items()]
 # Others have no values that the solver can tell apart where variances are far from 1.
 SCALE_FREE = [loss for loss in LOSSES if loss.name in ("norm", "largest", "mixture", "worst two")]
 COST = 0.3
@@ -46,7 +46,7 @@ def squared_excess(workload):
         ratios = cp.multiply(relative * len(workload), variances)
         return cp.sum_squares(cp.pos(ratios - 1)) / len(workload) + 1e-3 * (relative @ variances)
 
-    return ConvexLoss(expression, "squared excess")
+    return CustomLoss(expression, "squared excess")
 
 
 @given(workloads(with_targets=True, max_tables=8), st.sampled_from(LOSSES))
@@ -60,7 +60,7 @@ def test_plans_are_certified(workload, loss):
 @given(asked_workloads(workloads()), st.sampled_from(SCALE_FREE), st.integers(0, 3))
 @settings(deadline=None, max_examples=10)
 def test_plans_are_certified_for_any_query_basis(workload, loss, seed):
-    closure = Closure.of(workload).measured_by(workload, any_strategies(workload, seed))
+    closure = Closure.of(workload).with_strategies(workload, any_strategies(workload, seed))
     solution = minimise_conic(closure, workload, loss, COST)
     check_dual_certificate(solution, loss, workload, closure, COST)
 
@@ -84,7 +84,7 @@ def test_known_cases_come_out(seed):
     closure, weights, n_tables = Closure.of(workload), workload.weights, len(workload)
 
     def conic(expression):
-        return minimise_conic(closure, workload, ConvexLoss(expression, "mine"), COST).lower_bound
+        return minimise_conic(closure, workload, CustomLoss(expression, "mine"), COST).lower_bound
 
     total = minimise_sum(closure, weights, COST).lower_bound
     largest = minimise_maximum(closure, weights, COST).lower_bound
@@ -132,18 +132,18 @@ def test_an_own_loss_is_merged_only_where_it_is_symmetric(monkeypatch):
         "_proposal",
         lambda self, classes, unit: seen.append(len(classes.costs)) or solved(self, classes, unit),
     )
-    alike = ConvexLoss(lambda V: cp.norm(V, 3), "alike")
+    alike = CustomLoss(lambda V: cp.norm(V, 3), "alike")
     solution = minimise_conic(closure, workload, alike, COST)
     check_dual_certificate(solution, alike, workload, closure, COST)
     assert seen == [3]
     ramp = 1 + np.arange(len(workload))
-    unlike = ConvexLoss(lambda V: cp.norm(cp.multiply(ramp, V), 3), "unlike")
+    unlike = CustomLoss(lambda V: cp.norm(cp.multiply(ramp, V), 3), "unlike")
     solution = minimise_conic(closure, workload, unlike, COST)
     check_dual_certificate(solution, unlike, workload, closure, COST)
     assert seen == [3, len(closure)]
     seen.clear()
     # Symmetric as far as the swaps that are tried can tell, for want of trying.
-    monkeypatch.setattr(ConvexLoss, "is_same_when_swapped", lambda self, variances, classes: True)
+    monkeypatch.setattr(CustomLoss, "is_same_when_swapped", lambda self, variances, classes: True)
     solution = minimise_conic(closure, workload, unlike, COST)
     check_dual_certificate(solution, unlike, workload, closure, COST)
     assert seen[0] == 3
@@ -153,7 +153,7 @@ def test_an_own_loss_is_merged_only_where_it_is_symmetric(monkeypatch):
 def test_a_loss_that_leaves_a_table_out_is_refused():
     workload = random_workload(1)
     left_out = workload.describe(len(workload) - 1)
-    loss = ConvexLoss(lambda V: cp.norm(V[:-1]), "most")
+    loss = CustomLoss(lambda V: cp.norm(V[:-1]), "most")
     with pytest.raises(PlanError) as raised:
         minimise_conic(Closure.of(workload), workload, loss, COST)
     assert "takes no notice" in str(raised.value)
@@ -162,7 +162,7 @@ def test_a_loss_that_leaves_a_table_out_is_refused():
 
 def test_a_loss_that_can_be_nothing_is_refused():
     workload = random_workload(1)
-    loss = ConvexLoss(lambda V: cp.sum_squares(cp.pos(V - 1e9)), "excess")
+    loss = CustomLoss(lambda V: cp.sum_squares(cp.pos(V - 1e9)), "excess")
     with pytest.raises(PlanError, match=r"is 0 at this budget .* 1e-3 \* cvxpy\.sum\(V\)"):
         minimise_conic(Closure.of(workload), workload, loss, COST)
 
@@ -175,7 +175,7 @@ def test_a_solver_that_fails_is_an_error(monkeypatch):
 
 
 def test_a_bound_above_a_loss_that_is_reached_is_not_believed(monkeypatch):
-    monkeypatch.setattr(ConvexLoss, "minorant", lambda self, dual, workload, near: (1e6, 0.0))
+    monkeypatch.setattr(CustomLoss, "minorant", lambda self, dual, workload, near: (1e6, 0.0))
     workload = random_workload(1)
     with pytest.raises(PlanError, match="No plan could be proven good"):
         minimise_conic(Closure.of(workload), workload, LOSSES[3], COST)

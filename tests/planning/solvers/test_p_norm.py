@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.planning.losses.custom import ConvexLoss
+from rpexplore.planning.losses.custom import CustomLoss
 from rpexplore.planning.losses.p_norm import PNorm, p_norm
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.conic_program import minimise_conic
@@ -39,7 +39,7 @@ def test_it_agrees_with_the_conic_solver(workload, loss):
     check_dual_certificate(special, loss, workload, closure, COST)
     # Weights near 1 for the solver; the norm is homogeneous.
     unit = float(np.max(weights))
-    custom = ConvexLoss(
+    custom = CustomLoss(
         lambda V: cp.pnorm(cp.multiply(weights / unit, V), loss.p, approx=loss.p == 2), "p-norm"
     )
     conic = minimise_conic(closure, workload, custom, COST)
@@ -50,7 +50,7 @@ def test_it_agrees_with_the_conic_solver(workload, loss):
 @given(asked_workloads(workloads(with_targets=True)), st.sampled_from(LOSSES), st.integers(0, 3))
 @settings(deadline=None, max_examples=10)
 def test_it_holds_for_any_query_basis(workload, loss, seed):
-    closure = Closure.of(workload).measured_by(workload, any_strategies(workload, seed))
+    closure = Closure.of(workload).with_strategies(workload, any_strategies(workload, seed))
     check_dual_certificate(minimised(loss, workload, closure), loss, workload, closure, COST)
 
 
