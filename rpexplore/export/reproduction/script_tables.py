@@ -1,4 +1,4 @@
-"""The part of a script that makes a plan's tables, and says how they are asked."""
+"""The part of a script that makes a plan's workload, and says which bases its attributes have."""
 
 from collections.abc import Mapping
 
@@ -26,18 +26,18 @@ def workload_source(recipe: Recipe) -> str:
     if needs_tables_csv(recipe):
         lines = [
             'file = Path(__file__).with_name("tables.csv")  # exported along with this script',
-            'asked = workload_from_csv(domain, file.read_text(encoding="utf-8"), file.name)',
+            'workload = workload_from_csv(domain, file.read_text(encoding="utf-8"), file.name)',
         ]
     else:
         lines = [*_tables(recipe), *_groups(recipe.request), *_singles(recipe)]
-    return "\n".join([*lines, *_basis_choices(recipe), "return asked"])
+    return "\n".join([*lines, *_basis_choices(recipe), "return workload"])
 
 
 def _tables(recipe: Recipe) -> list[str]:
     request = recipe.request
     if request.kind == "listed":
         listed = [f"    {literal(table)}," for table in request.listed]
-        return ["tables = [", *listed, "]", "asked = rp.Workload.of(domain, tables)"]
+        return ["tables = [", *listed, "]", "workload = rp.Workload.of(domain, tables)"]
     builder = {
         "up_to": f"all_up_to(domain, {recipe.order}",
         "of_order": f"all_of_order(domain, {recipe.order}",
@@ -49,25 +49,25 @@ def _tables(recipe: Recipe) -> list[str]:
         "cells": request.most_cells if request.kind != "at_most_cells" else None,
     }
     more = [f", {key}={literal(value)}" for key, value in narrowed.items() if value is not None]
-    return [f"asked = rp.Workload.{builder}{''.join(more)})"]
+    return [f"workload = rp.Workload.{builder}{''.join(more)})"]
 
 
 def _groups(request: WorkloadRequest) -> list[str]:
     """Importances and targets of all tables that have certain attributes."""
     lines, with_required = [], _has_required(request)
     for group in request.groups:
-        rows = f"asked.containing({literal(group.containing)}).tolist()"
-        lines.append(f"tables = [asked.tables[row] for row in {rows}]")
+        rows = f"workload.containing({literal(group.containing)}).tolist()"
+        lines.append(f"tables = [workload.tables[row] for row in {rows}]")
         if group.weight is not None:
             weights = f"dict.fromkeys(tables, {literal(group.weight)})"
-            lines.append(f"asked = asked.with_weights({weights})")
+            lines.append(f"workload = workload.with_weights({weights})")
         if group.factor is not None:
-            rows = "weights = dict(zip(asked.tables, asked.weights.tolist()))"
+            rows = "weights = dict(zip(workload.tables, workload.weights.tolist()))"
             product = f"{{table: {literal(group.factor)} * weights[table] for table in tables}}"
-            lines += [rows, f"asked = asked.with_weights({product})"]
+            lines += [rows, f"workload = workload.with_weights({product})"]
         if group.target is not None:
             wanted = f"dict.fromkeys(tables, {_target(group.target, with_required)})"
-            lines.append(f"asked = asked.with_targets({wanted})")
+            lines.append(f"workload = workload.with_targets({wanted})")
     return lines
 
 
@@ -101,7 +101,7 @@ def _given(noun: str, sources: Mapping[Table, str]) -> list[str]:
     if not sources:
         return []
     rows = [f"        {literal(table)}: {source}," for table, source in sources.items()]
-    return [f"asked = asked.with_{noun}(", "    {", *rows, "    }", ")"]
+    return [f"workload = workload.with_{noun}(", "    {", *rows, "    }", ")"]
 
 
 def _basis_choices(recipe: Recipe) -> list[str]:
@@ -113,8 +113,8 @@ def _basis_choices(recipe: Recipe) -> list[str]:
             lines.append(f"file = Path(__file__).with_name({literal(file)})")
         basis = _basis(each, file)
         tables = [f"tables=[{', '.join(map(literal, each.tables))}]"] if each.tables else []
-        ways = f"{{{literal(each.attribute)}: {basis}}}"
-        lines.append(f"asked = {call('asked.asked', [ways, *tables])}")
+        bases = f"{{{literal(each.attribute)}: {basis}}}"
+        lines.append(f"workload = {call('workload.with_bases', [bases, *tables])}")
     return lines
 
 

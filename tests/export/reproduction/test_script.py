@@ -168,9 +168,10 @@ def test_builders_stand_in_the_script_as_they_were_asked_for():
     )
     assert "rp.Bins((0, 500, 1000.5, 20000))" in script("up to")
     assert "tables.csv" in script("long list")
-    assert 'asked = asked.with_bases({"region": rp.Hierarchy()})' in script("prefix")
-    assert 'asked = asked.with_bases({"income": rp.Ranges()}, tables=[("income",)])' in script(
-        "prefix"
+    assert 'workload = workload.with_bases({"region": rp.Hierarchy()})' in script("prefix")
+    assert (
+        'workload = workload.with_bases({"income": rp.Ranges()}, tables=[("income",)])'
+        in script("prefix")
     )
     assert "uniform_reference=True," in script("even totals")
     assert "uniform_reference" not in script("prefix")
