@@ -59,14 +59,14 @@ def _sizes(plan: Plan) -> Numbers:
                 "largest": int(max(cells)),
             }
         )
-    words = {
+    columns = {
         "order": "tables by number of attributes",
         "tables": "tables",
         "cells": "cells in all",
         "smallest": "cells of the smallest",
         "largest": "of the largest",
     }
-    return Numbers(pd.DataFrame(rows).astype(object), words)
+    return Numbers(pd.DataFrame(rows).astype(object), columns)
 
 
 def _weights(plan: Plan) -> list[Numbers]:
@@ -87,8 +87,8 @@ def _weights(plan: Plan) -> list[Numbers]:
     note = "Importance multiplies a table's variance in what the plan makes small."
     if left:
         note += f" {_are(left, 'smaller importance')} not shown; tables.csv has all."
-    words = {"weight": "importance", "tables": "tables", "example": "such as"}
-    return [Numbers(frame, words, "Importance", note)]
+    columns = {"weight": "importance", "tables": "tables", "example": "such as"}
+    return [Numbers(frame, columns, "Importance", note)]
 
 
 def accuracy(plan: Plan, counted: str) -> Section:
@@ -135,14 +135,14 @@ def _worst(plan: Plan) -> Numbers:
     names = ["table", "cells", "standard_error", "margin_95"]
     if "worst_standard_error" in frame:
         names += ["best_standard_error", "worst_standard_error"]
-    words = headings(names)
+    columns = headings(names)
     if np.any(plan.workload.weights != 1):
-        words["weight"] = "importance"
+        columns["weight"] = "importance"
     if not np.all(np.isnan(plan.workload.targets)):
-        words |= {"target": "target σ", "met": "met"}
+        columns |= {"target": "target σ", "met": "met"}
     shown, total = len(frame), len(plan.workload)
     title = "All tables" if shown == total else f"The {shown} least accurate of {total:,} tables"
-    return Numbers(_in_words(frame), words, f"{title}, the least accurate first")
+    return Numbers(_in_words(frame), columns, f"{title}, the least accurate first")
 
 
 def list_of_tables(plan: Plan) -> Attachment:

@@ -14,12 +14,9 @@ from rpexplore.figures import shadow_prices as shares
 from rpexplore.figures import variance_by_size as size_figures
 from rpexplore.figures.chart import Chart
 from rpexplore.figures.columns import COLUMNS, Column, headings
-from rpexplore.planning.losses.base import Loss
-from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum
 from rpexplore.scenarios.scenario import has_even_totals
-from rpexplore.workload.workload import Workload
 
 OWN = "This plan"
 BEST = 10
@@ -29,8 +26,9 @@ def fairness_section(plan: Plan, counted: str) -> Section:
     """Who is worst off in this plan, who decides, and the usual schemes beside it."""
     own, *schemes = forecasts(plan)
     if len(plan.workload) == 1:
-        words = fairness.unevenness_in_words(fairness.unevenness(own), counted)
-        return Section("Fairness", (words,))
+        return Section(
+            "Fairness", (fairness.unevenness_in_words(fairness.unevenness(own), counted),)
+        )
     return Section(
         "Fairness",
         (
@@ -44,7 +42,7 @@ def fairness_section(plan: Plan, counted: str) -> Section:
             curves.chart_by_order(own, counted),
             curves.chart_by_plan([own, *schemes], counted),
             *_by_attribute(own, counted),
-            _holders(plan, own),
+            _binding_tables(plan, own),
             _best_off(own),
         ),
     )
@@ -52,22 +50,18 @@ def fairness_section(plan: Plan, counted: str) -> Section:
 
 def forecasts(plan: Plan) -> list[Forecast]:
     """The plan, and for the same tables and budget each scheme that is another one."""
-    own, bare = scheme_of(plan.loss, plan.workload), plain(plan.workload)
-    even = has_even_totals(plan)
-    others = [
-        Forecast.of_optimum(name, _scheme(plan, bare, loss, even), plan.budget)
-        for name, loss in SCHEMES.items()
-        if name != own
-    ]
-    return [Forecast.of_plan(OWN, plan), *others]
-
-
-def _scheme(plan: Plan, bare: Workload, loss: Loss, even: bool) -> Optimum:
-    """The optimum for another loss, with attributes measured as is best for that.
-
-    even: totals are spread evenly
-    """
-    return optimum(bare, loss=loss, closure=plan.closure, uniform_reference=even)
+    own, unweighted = scheme_of(plan.loss, plan.workload), plain(plan.workload)
+    forecasts = [Forecast.of_plan(OWN, plan)]
+    for name, loss in SCHEMES.items():
+        if name != own:
+            scheme = optimum(
+                unweighted,
+                loss=loss,
+                closure=plan.closure,
+                uniform_reference=has_even_totals(plan),
+            )
+            forecasts.append(Forecast.of_optimum(name, scheme, plan.budget))
+    return forecasts
 
 
 def _comparison_in_words(plan: Plan) -> str:
@@ -100,13 +94,13 @@ def _by_size(compared: list[Forecast], counted: str) -> Chart:
 def _side_by_side(compared: list[Forecast], counted: str) -> tuple[Numbers, Points]:
     measured = fairness.measures(compared)
     frame = fairness.side_by_side(measured)
-    words = {"measure": "measure", **{each.name: each.name for each in compared}}
+    columns = {"measure": "measure"} | {forecast.name: forecast.name for forecast in compared}
     sentence = fairness.measures_in_words(measured, counted)
     meanings = [
         f"{name}: {meaning[0].lower()}{meaning[1:]}" for name, meaning in fairness.MEASURES.values()
     ]
     return (
-        Numbers(frame, words, "The plans side by side", sentence),
+        Numbers(frame, columns, "The plans side by side", sentence),
         Points(meanings, "What the measures say"),
     )
 
@@ -116,7 +110,7 @@ def _by_attribute(own: Forecast, counted: str) -> list[Chart]:
     return [] if frame.empty else [attribute_figures.chart(frame, own, counted)]
 
 
-def _holders(plan: Plan, own: Forecast) -> Chart:
+def _binding_tables(plan: Plan, own: Forecast) -> Chart:
     what = shadow_prices.what_is_held(plan.loss, plan.workload)
     chart = shares.chart(shadow_prices.by_table(own), "table", what)
     return replace(chart, sentence=shadow_prices.in_words(shadow_prices.binding_tables(own), what))

@@ -28,7 +28,7 @@ from rpexplore.export.report.nist_checklist import nist_checklist
 from rpexplore.export.report.privacy_label import label
 from rpexplore.export.report.proof import proof, versions
 from rpexplore.export.report.relative_errors import relative_errors_section
-from rpexplore.export.report.schema import all_values, asked, schema
+from rpexplore.export.report.schema import all_values, query_bases, schema
 from rpexplore.export.report.section import Section, numbers_file, numbers_of
 from rpexplore.export.report.targets import targets
 from rpexplore.figures.chart import Chart
@@ -100,7 +100,7 @@ def report(
         label=label(plan),
         sections=(
             schema(domain),
-            *asked(plan),
+            *query_bases(plan),
             tables_asked_for(plan),
             accuracy(plan, counted),
             fairness_section(plan, counted),

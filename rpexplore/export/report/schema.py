@@ -15,7 +15,7 @@ from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
 from rpexplore.workload.workload import Workload
 
 FIRST_VALUES = 4
-_EVEN = 0.01  # relative
+_EVEN = 0.01  # relative: what rounding the matrix may change of a uniform reference
 MOST_VALUES = 5_000  # in the appendix, over all attributes
 
 
@@ -30,9 +30,9 @@ def schema(domain: Domain) -> Section:
         }
         for attribute in domain.attributes
     ]
-    words = {"name": "attribute", "label": "label", "values": "values", "listed": "which"}
+    columns = {"name": "attribute", "label": "label", "values": "values", "listed": "which"}
     if not any(attribute.label for attribute in domain.attributes):
-        del words["label"]
+        del columns["label"]
     names = found_in_words(domain)
     return Section(
         "Schema",
@@ -42,31 +42,30 @@ def schema(domain: Domain) -> Section:
             "not protected. The appendix lists values that are cut short here.",
             *([f"Taken from the records were the values of {names}."] if names else []),
         ),
-        (Numbers(pd.DataFrame(rows), words),),
+        (Numbers(pd.DataFrame(rows), columns),),
     )
 
 
-def asked(plan: Plan) -> list[Section]:
-    """How attributes are asked and measured, where not all are by their single values."""
+def query_bases(plan: Plan) -> list[Section]:
+    """The query bases of the attributes and how each is measured; nothing for marginals."""
     workload, strategies = plan.workload, plan.closure.strategies
     if workload.is_marginals:
         return []
     rows = []
-    for place, listed in enumerate(workload.bases):
-        attribute = workload.domain.attributes[place]
-        for basis in listed:
-            found = query_matrix(basis, attribute)
+    for index, bases in enumerate(workload.bases):
+        attribute = workload.domain.attributes[index]
+        for basis in bases:
             rows.append(
                 {
                     "name": attribute.name,
                     "asked": basis.words(attribute),
                     "questions": basis.n_rows(attribute),
-                    "such": _first_and_last(found),
-                    "tables": _tables_that_ask(workload, place, basis),
-                    "measured": _measured(strategies.get(place)),
+                    "such": _first_and_last(query_matrix(basis, attribute)),
+                    "tables": _tables_with_basis(workload, index, basis),
+                    "measured": _measured(strategies.get(index)),
                 }
             )
-    words = {
+    columns = {
         "name": "attribute",
         "asked": "is asked by",
         "questions": "questions",
@@ -86,22 +85,20 @@ def asked(plan: Plan) -> list[Section]:
                 "the tables best” that it is divided by weights that were optimised as well. "
                 "Neither makes any answer wrong on average.",
             ),
-            (Numbers(pd.DataFrame(rows), words),),
+            (Numbers(pd.DataFrame(rows), columns),),
         )
     ]
 
 
-def _tables_that_ask(workload: Workload, place: int, basis: Basis) -> int:
-    return int(
-        np.count_nonzero(
-            workload.attribute_basis_index == workload.attribute_bases.index((place, basis))
-        )
-    )
+def _tables_with_basis(workload: Workload, attribute_index: int, basis: Basis) -> int:
+    """How many tables ask an attribute by this basis."""
+    pair = workload.attribute_bases.index((attribute_index, basis))
+    return int(np.count_nonzero(workload.attribute_basis_index == pair))
 
 
-def _first_and_last(found: QueryMatrix) -> str:
-    first, last = found.label(0), found.label(found.n_rows - 1)
-    return first if found.n_rows == 1 else f"{first} … {last}"
+def _first_and_last(queries: QueryMatrix) -> str:
+    first, last = queries.label(0), queries.label(queries.n_rows - 1)
+    return first if queries.n_rows == 1 else f"{first} … {last}"
 
 
 def _measured(strategy: Strategy | None) -> str:
@@ -152,6 +149,7 @@ def _values_in_short(attribute: Attribute) -> str:
     if isinstance(values, Bins) and values.size > FIRST_VALUES:
         first, last = values.label(0), values.label(values.size - 1)
         return f"intervals from “{first}” up to “{last}”"
-    first = [values.label(place) for place in range(min(values.size, FIRST_VALUES))]
-    more = [f"and {values.size - FIRST_VALUES:,} more"] if values.size > FIRST_VALUES else []
-    return "; ".join([*first, *more])
+    labels = [values.label(index) for index in range(min(values.size, FIRST_VALUES))]
+    if values.size > FIRST_VALUES:
+        labels.append(f"and {values.size - FIRST_VALUES:,} more")
+    return "; ".join(labels)

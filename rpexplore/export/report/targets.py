@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from rpexplore.analysis import accuracy as standard_errors
-from rpexplore.analysis import binding_targets as budget_reasons
-from rpexplore.analysis import targets_met
+from rpexplore.analysis import binding_targets, targets_met
+from rpexplore.analysis.accuracy import MET
 from rpexplore.analysis.sufficient_budgets import sufficient
 from rpexplore.common.formatting import share_in_words
 from rpexplore.errors import BudgetError
@@ -30,19 +29,22 @@ def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
     ratios = plan.worst_standard_errors / plan.workload.targets
     if np.all(np.isnan(ratios)):
         return Section("Targets", ("No table was given a target for its accuracy.",))
-    found, differ = targets_met.target_counts(plan), cells_differ(plan.table_variances)
-    scales = plan.loss.is_homogeneous
-    why, binding_tables = _why(plan, request)
+    counts, differ = targets_met.target_counts(plan), cells_differ(plan.table_variances)
+    explanation, binding_tables = _smallest_budget(plan, request)
     sentences = [
-        found.words,
-        *([_MUSTS] if found.required else []),
+        counts.words,
+        *([_MUSTS] if counts.required else []),
         *([_OF_WORST_CELLS] if differ else []),
         # The plan with another aim is scaled to other budgets; with one of these it is another.
-        *(_what_it_takes(plan, float(np.nanmax(ratios)) ** 2, found.targets) if scales else []),
-        why,
+        *(
+            _sufficient_budget(plan, float(np.nanmax(ratios)) ** 2, counts.targets)
+            if plan.loss.is_homogeneous
+            else []
+        ),
+        explanation,
     ]
     frame = targets_met.of_targets(plan, request, most=MOST_SHOWN)
-    words = {
+    columns = {
         "table": "table",
         "wanted": "target",
         "required": "required",
@@ -50,28 +52,28 @@ def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
         "outcome": "met or short by",
         "ratio": "times the target",
     }
-    if not found.required:
-        del words["required"]
+    if not counts.required:
+        del columns["required"]
     note = "A number by itself is a standard error σ."
-    if len(frame) < found.targets:
-        note += f" And {found.targets - len(frame):,} more; tables.csv has all."
+    if len(frame) < counts.targets:
+        note += f" And {counts.targets - len(frame):,} more; tables.csv has all."
     title = "Targets, the furthest off first"
-    return Section("Targets", sentences, (Numbers(frame, words, title, note), *binding_tables))
+    return Section("Targets", sentences, (Numbers(frame, columns, title, note), *binding_tables))
 
 
-def _why(plan: Plan, request: WorkloadRequest | None) -> tuple[str, list[Numbers]]:
+def _smallest_budget(plan: Plan, request: WorkloadRequest | None) -> tuple[str, list[Numbers]]:
     """The smallest budget for the targets, and the tables that hold it up.
 
     For those that must be met, where the plan meets these first, else for all.
     """
     required_only = isinstance(plan.loss, WithinTargets)
-    found = reach(plan.workload, required_only=required_only, closure=plan.closure)
+    minimum = reach(plan.workload, required_only=required_only, closure=plan.closure)
     try:
-        told = budget_reasons.reasons(found, plan.budget, required_only=required_only)
+        reasons = binding_targets.reasons(minimum, plan.budget, required_only=required_only)
     except BudgetError as error:
         return str(error), []
-    frame = budget_reasons.holders_of_budget(found, plan.budget, request, MOST_HOLDERS)
-    words = {
+    frame = binding_targets.holders_of_budget(minimum, plan.budget, request, MOST_HOLDERS)
+    columns = {
         "table": "table",
         "wanted": "target",
         "required": "required",
@@ -82,16 +84,16 @@ def _why(plan: Plan, request: WorkloadRequest | None) -> tuple[str, list[Numbers
     frame["share"] = [share_in_words(share) for share in frame["share"]]
     frame["saved"] = [share_in_words(share) for share in frame["saved"]]
     note = "What would be saved follows from the shares, so it is approximate."
-    if len(frame) < told.binding_tables:
-        note += f" And {told.binding_tables - len(frame):,} more."
+    if len(frame) < reasons.binding_tables:
+        note += f" And {reasons.binding_tables - len(frame):,} more."
     title = "Tables that hold the smallest budget up"
-    return budget_reasons.in_words(told), [Numbers(frame, words, title, note)]
+    return binding_targets.in_words(reasons), [Numbers(frame, columns, title, note)]
 
 
-def _what_it_takes(plan: Plan, factor: float, targets: int) -> list[str]:
+def _sufficient_budget(plan: Plan, factor: float, targets: int) -> list[str]:
     """The budget that would just meet all targets; factor: how many times the plan's own it is."""
     them = "it" if targets == 1 else "all of them"
-    if 1 / standard_errors.MET**2 <= factor <= standard_errors.MET**2:
+    if 1 / MET**2 <= factor <= MET**2:
         return []
     try:
         enough = sufficient(float(plan.rho) * factor, plan.budget)

@@ -1,7 +1,7 @@
 """The command lines that make a plan again, check it, report on it, and run it."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -29,12 +29,18 @@ def command_lines(
     made: str = "made.json",
     records: str = "PATH/TO/records.csv",
 ) -> str:
-    """The verbs for this plan, in the folder of codebook.json and tables.csv, ready for a shell.
+    """The verbs for this plan, ready for a shell in the folder of the bundle.
 
-    Own questions are in files there as well, as `Recipe.custom_basis_files` has them.
+    There are codebook.json, tables.csv, and custom bases as `Recipe.custom_basis_files` has them.
 
-    uniform_reference: as in the scenario, where that is known
-    made: the file for the plan that is made again, beside the exported plan.json
+    Args:
+        request: How the tables were asked for, where that is known.
+        uniform_reference: As in the scenario, where that is known.
+        name: What to call the plan in the report.
+        note: A remark in the report.
+        counted: What one record stands for, in the plural.
+        made: The file for the plan that is made again, beside the exported plan.json.
+        records: The file with the records.
     """
     recipe = Recipe.of(plan, request, uniform_reference)
     report = ["rpexplore", "report", "plan.json", "--out", "made.html"]
@@ -47,7 +53,9 @@ def command_lines(
             "rpexplore verify plan.json",
             "",
             f"# Make the plan again; it must have the SHA-256 {plan.sha256}",
-            _joined(["rpexplore", "plan", "codebook.json"], _options(recipe), ["--out", made]),
+            _over_lines(
+                [["rpexplore", "plan", "codebook.json"], *_options(recipe), ["--out", made]]
+            ),
             "",
             "# Write the report again (as made.pdf: as PDF).",
             shlex.join(report),
@@ -86,16 +94,9 @@ def _tables(recipe: Recipe) -> list[list[str]]:
         "of_order": ["--of-order", str(recipe.order)],
         "at_most_cells": ["--at-most-cells", str(request.cells)],
     }
-    named = dict(
-        zip(
-            sorted({*listed, *weighted, *targeted}),
-            texts_of_tables(
-                recipe.domain,
-                [workload.tables[row] for row in sorted({*listed, *weighted, *targeted})],
-            ),
-            strict=True,
-        )
-    )
+    rows = sorted({*listed, *weighted, *targeted})
+    texts = texts_of_tables(recipe.domain, [workload.tables[row] for row in rows])
+    named = dict(zip(rows, texts, strict=True))
     wanted = map(str, wanted_targets(workload, np.array(targeted, dtype=int), request))
     # With an equals sign, so that no name is taken for an option.
     return [
@@ -108,20 +109,20 @@ def _tables(recipe: Recipe) -> list[list[str]]:
 
 def _basis_choices(recipe: Recipe) -> list[list[str]]:
     """Options that say how attributes are asked."""
-    asked = [
-        [f"--ask={text}"]
-        for each in recipe.basis_choices
-        for text in text_of_basis_choice(
-            each, list(texts_of_tables(recipe.domain, each.tables)), recipe.file_of(each)
-        )
-    ]
-    return [*asked, *([["--even-totals"]] if recipe.uniform_reference else [])]
+    options = []
+    for choice in recipe.basis_choices:
+        tables = list(texts_of_tables(recipe.domain, choice.tables))
+        texts = text_of_basis_choice(choice, tables, recipe.file_of(choice))
+        options += [[f"--ask={text}"] for text in texts]
+    if recipe.uniform_reference:
+        options.append(["--even-totals"])
+    return options
 
 
 def _loss(plan: Plan) -> list[list[str]]:
     return [[f"--{name}", text] for name, text in options_of_loss(plan.loss)]
 
 
-def _joined(command: Sequence[str], options: Sequence[Sequence[str]], last: Sequence[str]) -> str:
-    """One command over several lines, an option on each."""
-    return " \\\n    ".join(shlex.join(part) for part in (command, *options, last))
+def _over_lines(parts: Iterable[Sequence[str]]) -> str:
+    """One command over several lines, a part of it on each."""
+    return " \\\n    ".join(map(shlex.join, parts))

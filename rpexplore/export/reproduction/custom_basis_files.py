@@ -1,4 +1,4 @@
-"""Own questions of a plan as files, so that programs can load them again exactly."""
+"""Custom bases of a plan as files, so that programs can load them again exactly."""
 
 import json
 import re
@@ -18,30 +18,30 @@ CustomBasisFiles = dict[tuple[int, Basis], tuple[str, str]]
 
 
 def custom_basis_files(workload: Workload) -> CustomBasisFiles:
-    """(place of the attribute, its own questions) -> (name of a file, its text), `{}` without any.
+    """(index of the attribute, its custom basis) -> (name of a file, its text), `{}` without any.
 
     As CSV under their name where that says all, otherwise as JSON.
     """
-    found: CustomBasisFiles = {}
+    files: CustomBasisFiles = {}
     taken = set(_TAKEN)
-    for place, basis in workload.attribute_bases:
+    for index, basis in workload.attribute_bases:
         if isinstance(basis, CustomBasis):
-            attribute = workload.domain.attributes[place]
+            attribute = workload.domain.attributes[index]
             name, text = _file(basis, attribute, taken)
             taken.add(name.rpartition(".")[0].lower())
-            found[place, basis] = name, text
-    return found
+            files[index, basis] = name, text
+    return files
 
 
-def _file(own: CustomBasis, attribute: Attribute, taken: set[str]) -> tuple[str, str]:
-    if _PLAIN.fullmatch(own.name) and own.name.lower() not in taken:
-        name, text = f"{own.name}.csv", csv_from_custom_basis(own, attribute)
+def _file(basis: CustomBasis, attribute: Attribute, taken: set[str]) -> tuple[str, str]:
+    if _PLAIN.fullmatch(basis.name) and basis.name.lower() not in taken:
+        name, text = f"{basis.name}.csv", csv_from_custom_basis(basis, attribute)
         try:
-            if custom_basis_from_csv(text, name, attribute) == own:
+            if custom_basis_from_csv(text, name, attribute) == basis:
                 return name, text
         except WorkloadError:  # labels that CSV cannot tell from something else
             pass
     number = 1
     while f"questions-{number}" in taken:
         number += 1
-    return f"questions-{number}.json", json.dumps(to_json(own), ensure_ascii=False) + "\n"
+    return f"questions-{number}.json", json.dumps(to_json(basis), ensure_ascii=False) + "\n"

@@ -69,44 +69,45 @@ class Recipe:
     @property
     def basis_choices(self) -> list[BasisChoice]:
         """How attributes are asked that are in the plan; in some tables: those in the plan."""
-        workload, found = self.plan.workload, []
-        for basis_choice in self.request.basis_choices:
-            there = tuple(
+        workload, choices = self.plan.workload, []
+        for choice in self.request.basis_choices:
+            tables = tuple(
                 table
-                for table in basis_choice.tables
+                for table in choice.tables
                 if workload.find(self.domain.positions(table)) is not None
             )
-            if there or (not basis_choice.tables and self._place(basis_choice) in workload.used):
-                found.append(replace(basis_choice, tables=there))
-        return found
+            if tables or (not choice.tables and self._attribute_index(choice) in workload.used):
+                choices.append(replace(choice, tables=tables))
+        return choices
 
     @cached_property
     def custom_basis_files(self) -> CustomBasisFiles:
-        """The files that hold own questions."""
+        """The files that hold custom bases."""
         return custom_basis_files(self.plan.workload)
 
-    def file_of(self, basis_choice: BasisChoice) -> str:
-        """The name of the file with what is asked, if that is own questions; else ""."""
-        return self.custom_basis_files.get(
-            (self._place(basis_choice), basis_choice.basis), ("", "")
-        )[0]
+    def file_of(self, choice: BasisChoice) -> str:
+        """The name of the file with a custom basis; "" for every other basis."""
+        name, _ = self.custom_basis_files.get(
+            (self._attribute_index(choice), choice.basis), ("", "")
+        )
+        return name
 
-    def _place(self, basis_choice: BasisChoice) -> int:
-        return self.domain.position(basis_choice.attribute)
+    def _attribute_index(self, choice: BasisChoice) -> int:
+        return self.domain.position(choice.attribute)
 
 
 def _gives(request: WorkloadRequest, workload: Workload) -> bool:
     try:
-        made = request.workload(workload.domain)
+        requested = request.workload(workload.domain)
     except RpexploreError:
         return False
     return (
-        np.array_equal(made.members, workload.members)
-        and np.array_equal(made.weights, workload.weights)
-        and np.array_equal(made.targets, workload.targets, equal_nan=True)
-        and np.array_equal(made.required, workload.required)
-        and made.bases == workload.bases
-        and np.array_equal(made.basis_index, workload.basis_index)
+        np.array_equal(requested.members, workload.members)
+        and np.array_equal(requested.weights, workload.weights)
+        and np.array_equal(requested.targets, workload.targets, equal_nan=True)
+        and np.array_equal(requested.required, workload.required)
+        and requested.bases == workload.bases
+        and np.array_equal(requested.basis_index, workload.basis_index)
     )
 
 

@@ -132,13 +132,16 @@ def python_script(
     name: str = "",
     note: str = "",
 ) -> str:
-    """A runnable script for this plan; ready beside tables.csv if `needs_tables_csv`.
+    """A runnable script for this plan, in the folder of the bundle.
 
-    Own questions are in files beside it, as `Recipe.custom_basis_files` has them.
+    There is tables.csv, which it reads if `needs_tables_csv`, and custom bases as
+    `Recipe.custom_basis_files` has them.
 
-    request: how the tables were asked for, where that is known
-    uniform_reference: as in the scenario, where that is known
-    name, note: of the scenario, as a comment
+    Args:
+        request: How the tables were asked for, where that is known.
+        uniform_reference: As in the scenario, where that is known.
+        name: Of the scenario, as a comment.
+        note: Of the scenario, as a comment.
     """
     recipe = Recipe.of(plan, request, uniform_reference)
     imports = _IMPORTS_FOR_FILES if recipe.custom_basis_files else _IMPORTS
@@ -158,7 +161,8 @@ def python_script(
         asked="how their attributes are asked, " if recipe.basis_choices else "",
         workload=textwrap.indent(workload_source(recipe), "    "),
         attributes=textwrap.indent(
-            "\n".join(f"{_attribute(each)}," for each in recipe.domain.attributes), " " * 12
+            "\n".join(f"{_attribute(attribute)}," for attribute in recipe.domain.attributes),
+            " " * 12,
         ),
     )
 
@@ -200,15 +204,17 @@ def _values(attribute: Attribute) -> str:
 
 
 def _loss(loss: Loss) -> str:
-    """The constructor of a loss; raises `PlanError` for an own one."""
+    """The constructor of a loss; raises `PlanError` for a custom one."""
     options_of_loss(loss)  # refuses what cannot be written down
-    held: Any = loss  # a dataclass, as all losses are
-    given = [f"{each.name}={literal(getattr(loss, each.name))}" for each in fields(held)]
-    return f"rp.{type(loss).__name__}({', '.join(given)})"
+    parameters: Any = loss  # a dataclass, as all losses are
+    arguments = [
+        f"{field.name}={literal(getattr(loss, field.name))}" for field in fields(parameters)
+    ]
+    return f"rp.{type(loss).__name__}({', '.join(arguments)})"
 
 
 def _budget(plan: Plan) -> str:
-    given: dict[str, Any] = dict(budget_texts(plan.budget))
+    arguments: dict[str, Any] = dict(budget_texts(plan.budget))
     if plan.budget.max_records_per_person is not None:
-        given["max_records_per_person"] = plan.budget.max_records_per_person
-    return f"rp.Budget({', '.join(f'{key}={literal(value)}' for key, value in given.items())})"
+        arguments["max_records_per_person"] = plan.budget.max_records_per_person
+    return f"rp.Budget({', '.join(f'{key}={literal(value)}' for key, value in arguments.items())})"

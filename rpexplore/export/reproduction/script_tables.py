@@ -74,18 +74,18 @@ def _groups(request: WorkloadRequest) -> list[str]:
 def _singles(recipe: Recipe) -> list[str]:
     """Importances and targets of single tables."""
     weights, targets, with_required = {}, {}, _has_required(recipe.request)
-    for each in recipe.settings:
-        if each.weight is not None:
-            weights[each.attributes] = repr(each.weight)
-        if each.target is not None:
-            targets[each.attributes] = _target(each.target, with_required)
-    return [*_given("weights", weights), *_given("targets", targets)]
+    for setting in recipe.settings:
+        if setting.weight is not None:
+            weights[setting.attributes] = repr(setting.weight)
+        if setting.target is not None:
+            targets[setting.attributes] = _target(setting.target, with_required)
+    return [*_call_with_tables("weights", weights), *_call_with_tables("targets", targets)]
 
 
 def _has_required(request: WorkloadRequest) -> bool:
     """Whether some target is a must."""
-    listed = (*request.groups, *request.settings)
-    return any(each.target is not None and each.target.required for each in listed)
+    targets = [setting.target for setting in (*request.groups, *request.settings)]
+    return any(target is not None and target.required for target in targets)
 
 
 def _target(target: Target, with_required: bool) -> str:
@@ -97,7 +97,7 @@ def _target(target: Target, with_required: bool) -> str:
     return repr(number)
 
 
-def _given(noun: str, sources: Mapping[Table, str]) -> list[str]:
+def _call_with_tables(noun: str, sources: Mapping[Table, str]) -> list[str]:
     if not sources:
         return []
     rows = [f"        {literal(table)}: {source}," for table, source in sources.items()]
@@ -107,24 +107,24 @@ def _given(noun: str, sources: Mapping[Table, str]) -> list[str]:
 def _basis_choices(recipe: Recipe) -> list[str]:
     """How attributes are asked other than by single values: everywhere, then in some tables."""
     lines = []
-    for each in sorted(recipe.basis_choices, key=lambda each: bool(each.tables)):
-        file = recipe.file_of(each)
+    for choice in sorted(recipe.basis_choices, key=lambda choice: bool(choice.tables)):
+        file = recipe.file_of(choice)
         if file:
             lines.append(f"file = Path(__file__).with_name({literal(file)})")
-        basis = _basis(each, file)
-        tables = [f"tables=[{', '.join(map(literal, each.tables))}]"] if each.tables else []
-        bases = f"{{{literal(each.attribute)}: {basis}}}"
+        basis = _basis(choice, file)
+        tables = [f"tables=[{', '.join(map(literal, choice.tables))}]"] if choice.tables else []
+        bases = f"{{{literal(choice.attribute)}: {basis}}}"
         lines.append(f"workload = {call('workload.with_bases', [bases, *tables])}")
     return lines
 
 
-def _basis(basis_choice: BasisChoice, file: str) -> str:
-    match basis_choice.basis:
+def _basis(choice: BasisChoice, file: str) -> str:
+    match choice.basis:
         case Windows():
-            return f"rp.Windows({basis_choice.basis.width})"
-        case Hierarchy() if basis_choice.basis.widths:
-            return f"rp.Hierarchy({literal(basis_choice.basis.widths)})"
+            return f"rp.Windows({choice.basis.width})"
+        case Hierarchy() if choice.basis.widths:
+            return f"rp.Hierarchy({literal(choice.basis.widths)})"
         case CustomBasis():
-            attribute = f"domain[{literal(basis_choice.attribute)}]"
+            attribute = f"domain[{literal(choice.attribute)}]"
             return f"rp.read_custom_basis(file.read_bytes(), file.name, {attribute})"
-    return f"rp.{type(basis_choice.basis).__name__}()"
+    return f"rp.{type(choice.basis).__name__}()"

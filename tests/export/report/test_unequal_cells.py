@@ -8,7 +8,7 @@ from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.export.report.fairness import forecasts
 from rpexplore.export.report.report import html, report
-from rpexplore.export.report.schema import asked
+from rpexplore.export.report.schema import query_bases
 from rpexplore.export.report.section import Numbers
 from rpexplore.scenarios.table_settings import TableSetting
 from tests.analysis import bases
@@ -42,7 +42,7 @@ def test_it_says_how_each_attribute_is_asked_and_measured(plan, made):
     even = rp.plan(
         plan.workload, loss=rp.SumOfVariances(), budget=plan.budget, uniform_reference=True
     )
-    (part,) = asked(even)[0].parts
+    (part,) = query_bases(even)[0].parts
     assert isinstance(part, Numbers)
     assert [row[-1].endswith("spread evenly") for row in part.rows] == [True, False, True, True]
 
