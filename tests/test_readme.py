@@ -152,9 +152,11 @@ def test_postprocessing(shown):
 
 def test_targets(shown):
     plan = rp.Plan.load(shown("docs/guide.md", TARGETS) / "accurate.json")
-    musts = plan.workload.required
-    assert np.count_nonzero(musts) == 2
-    assert np.all(plan.worst_standard_errors[musts] <= plan.workload.targets[musts] * (1 + 1e-9))
+    required = plan.workload.required
+    assert np.count_nonzero(required) == 2
+    assert np.all(
+        plan.worst_standard_errors[required] <= plan.workload.targets[required] * (1 + 1e-9)
+    )
 
 
 def test_lists_of_queries(shown):
