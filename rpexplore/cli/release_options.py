@@ -64,7 +64,7 @@ def source_from_options(data: Path | None, database: str | None, table: str | No
     """The records: those of a path, or of a table in a database."""
     from rpexplore.data.databases.connections import connection_named
     from rpexplore.data.databases.source import DatabaseSource
-    from rpexplore.data.files.file_source import FileSource
+    from rpexplore.data.files.source import FileSource
 
     if (data is None) == (database is None):
         got = "neither" if data is None else "both"

@@ -79,16 +79,16 @@ class Coder:
 
 
 def coders(
-    domain: Domain, places: Sequence[int], other: Mapping[str, str] | None
+    domain: Domain, places: Sequence[int], unknown_values: Mapping[str, str] | None
 ) -> dict[int, Coder]:
     """A coder for each of these attributes, by its place.
 
-    other: attribute name -> the value that takes what is missing or not in the domain. Raises
-    `DomainError` for an unknown name, `DataError` for an unknown value.
+    unknown_values: attribute name -> the value that takes what is missing or not in the domain.
+    Raises `DomainError` for an unknown name, `DataError` for an unknown value.
     """
     others = {
         domain.position(name): _index_of(domain[name], value)
-        for name, value in (other or {}).items()
+        for name, value in (unknown_values or {}).items()
     }
     return {place: Coder(domain.attributes[place], others.get(place)) for place in places}
 

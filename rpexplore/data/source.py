@@ -10,7 +10,7 @@ from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
-Progress = Callable[[float], None]
+CountProgress = Callable[[float], None]
 """Told the share of the counting that is done."""
 
 
@@ -91,7 +91,7 @@ class Source(Protocol):
         """
         ...
 
-    def stamp(self) -> Fingerprint:
+    def fingerprint(self) -> Fingerprint:
         """What the records look like from outside now; raises `DataError` if they are not there."""
         ...
 
@@ -99,19 +99,24 @@ class Source(Protocol):
         """The names of the records' columns, in their order; looks at no record."""
         ...
 
-    def counted(
+    def count(
         self,
         domain: Domain,
         tables: Sequence[Sequence[int]],
         *,
-        other: Mapping[str, str] | None = None,
-        persons: PersonRule | None = None,
-        progress: Progress = lambda share: None,
+        unknown_values: Mapping[str, str] | None = None,
+        person_rule: PersonRule | None = None,
+        on_progress: CountProgress = lambda share: None,
     ) -> Counts:
         """Exact counts from which the marginals on all these sets of places follow.
 
-        other: attribute name -> the value that takes what is missing or not in the domain; without
-        it both are refused.
+        Args:
+            domain: The attributes, which the records have as columns.
+            tables: Sets of attribute indices.
+            unknown_values: Attribute name -> the value that takes what is missing or not in the
+                domain; without it both are refused.
+            person_rule: How many records of one person are counted; None: all are.
+            on_progress: Told the share that is done; may raise to stop the counting.
 
         All counts are of one state of the records: raises `DataError` if they change meanwhile, as
         for records that cannot be read, a missing column, a value outside the domain, or a person

@@ -70,7 +70,7 @@ class ChargedRun:
         *,
         kept_with: str | None = None,
     ) -> None:
-        self.stamp = source.stamp()
+        self.stamp = source.fingerprint()
         self._plan, self._source, self._output, self._kept_with = plan, source, output, kept_with
         self.book_of_runs = Ledger(ledger) if ledger is not None else Ledger.beside(source)
         self._cap = None if cap_rho is None else _record_cap(plan, cap_rho)
@@ -104,10 +104,10 @@ class ChargedRun:
                 f"The records {self._source.name!r} have changed since they were checked; check "
                 "them again."
             )
-        counts = self._source.counted(
-            domain, tables, other=other, persons=persons, progress=progress
+        counts = self._source.count(
+            domain, tables, unknown_values=other, person_rule=persons, on_progress=progress
         )
-        if self._source.stamp() != self.stamp:
+        if self._source.fingerprint() != self.stamp:
             raise DataError(
                 f"The records {self._source.name!r} have changed while they were counted; run it "
                 "again when nobody writes to them."

@@ -162,7 +162,7 @@ class Ledger:
         cap_record_rho: noted as the dataset's cap if it has none yet. Raises `LedgerError`, and
         enters nothing, if it has another one, or if the run would go beyond its cap.
         """
-        dataset, stamp = self._dataset(data), source_of(data).stamp()
+        dataset, stamp = self._dataset(data), source_of(data).fingerprint()
         with self._connection() as connection:
             _check_cap(_account(connection, dataset), plan, record_rho, cap_record_rho)
             if cap_record_rho is not None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from rpexplore.data.files.file_source import FileSource
+from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import Source
 from rpexplore.errors import LedgerError
 from rpexplore.releases.ledger import FILENAME, Ledger

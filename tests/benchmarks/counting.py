@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rpexplore.data.files.file_source import FileSource
+from rpexplore.data.files.source import FileSource
 from rpexplore.domain.attribute import Attribute, Categories, Integers
 from rpexplore.domain.domain import Domain
 from tests.benchmarks.measure import Row, peak_gigabytes
@@ -74,7 +74,7 @@ def _make(n_records: int) -> None:
 def _count(n_records: int) -> dict[str, float]:
     source = FileSource(mock_file(n_records))
     start, worked = time.perf_counter(), time.process_time()
-    counts = source.counted(mock_domain(), TABLES)
+    counts = source.count(mock_domain(), TABLES)
     seconds, worked = time.perf_counter() - start, time.process_time() - worked
     assert counts.n_records == n_records
     return {"seconds": seconds, "worked": worked, "peak": peak_gigabytes()}
@@ -92,7 +92,7 @@ def _count_large(n_records: int) -> dict[str, float]:
         )
         domain = Domain.from_sizes({f"a{i}": LARGE for i in range(n_attributes)})
         start = time.perf_counter()
-        counts = FileSource(path).counted(domain, list(combinations(range(n_attributes), 3)))
+        counts = FileSource(path).count(domain, list(combinations(range(n_attributes), 3)))
         seconds = time.perf_counter() - start
     cells = sum(table.size for table in counts.tables.values())
     return {"seconds": seconds, "peak": peak_gigabytes(), "cells": cells}

@@ -49,7 +49,7 @@ def records() -> pa.Table:
 
 def _rows(engine: str, source: DatabaseSource, limit: float) -> Iterator[Row]:
     tables = [table for k in range(4) for table in combinations(range(len(_SIZES)), k)]
-    seconds, counts = once(lambda: source.counted(domain(), tables))
+    seconds, counts = once(lambda: source.count(domain(), tables))
     assert isinstance(counts, Counts)
     off = max(abs(int(counts.counts(table).sum()) - _RECORDS) for table in tables)
     yield (f"{len(tables)} tables of 10^6 records in {engine}, s", seconds, "<=", limit)

@@ -472,7 +472,7 @@ def test_a_stop_or_failure_after_booking_says_that_it_stays_charged(planned, mon
     told = json.loads(failed.stdout)["error"]
     assert "No space left on device" in told
     assert "ρ = 0.1 stays charged" in told
-    monkeypatch.setattr("rpexplore.data.files.file_source.FileSource.counted", stop)
+    monkeypatch.setattr("rpexplore.data.files.source.FileSource.count", stop)
     early = planned(*command)
     assert early.exit_code == 130
     assert early.stderr == "Stopped. Nothing was charged, nothing was written.\n"

@@ -335,7 +335,7 @@ def test_a_stop_after_booking_says_that_it_stays_charged(planned, monkeypatch):
     stopped = planned(*command)
     assert stopped.exit_code == 130
     assert stopped.stderr == "Stopped. The run was booked before: ρ = 0.1 stays charged.\n"
-    monkeypatch.setattr("rpexplore.data.files.file_source.FileSource.counted", stop)
+    monkeypatch.setattr("rpexplore.data.files.source.FileSource.count", stop)
     assert planned(*command).stderr == "Stopped. Nothing was charged, nothing was written.\n"
     account = Ledger.beside("records.csv").account("records.csv")
     assert [each.state for each in account.runs] == ["started"]

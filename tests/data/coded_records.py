@@ -33,11 +33,11 @@ def read_records(
     domain: Domain,
     places: Sequence[int],
     *,
-    other: Mapping[str, str] | None = None,
-    progress: Callable[[float], None] = lambda share: None,
+    unknown_values: Mapping[str, str] | None = None,
+    on_progress: Callable[[float], None] = lambda share: None,
 ) -> CodedRecords:
-    """All records of a file or folder in memory: what `FileSource.counted` sees batch by batch."""
-    path, coding = Path(path), coders(domain, places, other)
+    """All records of a file or folder in memory: what `FileSource.count` sees batch by batch."""
+    path, coding = Path(path), coders(domain, places, unknown_values)
     parts: dict[int, list[np.ndarray]] = {place: [] for place in places}
     n_records = 0
     with readable(path):
@@ -45,7 +45,7 @@ def read_records(
             for place, coder in coding.items():
                 parts[place].append(coder.codes(batch.column(coder.name)))
             n_records += batch.num_rows
-            progress(share)
+            on_progress(share)
     none = [np.empty(0, dtype=np.uint8)]
     codes = {place: np.concatenate(found or none) for place, found in parts.items()}
     return CodedRecords(codes, n_records, domain.sizes)

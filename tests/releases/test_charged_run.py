@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
-from rpexplore.data.files.file_source import FileSource
+from rpexplore.data.files.source import FileSource
 from rpexplore.errors import LedgerError
 from rpexplore.planning.planner import plan
 from rpexplore.releases.charged_run import ChargedRun

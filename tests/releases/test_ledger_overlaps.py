@@ -3,7 +3,7 @@
 import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
-from rpexplore.data.files.file_source import FileSource
+from rpexplore.data.files.source import FileSource
 from rpexplore.errors import LedgerError
 from rpexplore.planning.planner import plan
 from rpexplore.releases.ledger import FILENAME, Ledger

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import rpexplore
 from rpexplore import Attribute, Budget, Categories, Domain, Integers, SumOfVariances, Workload
 from rpexplore.data.counts import Counts
-from rpexplore.data.files.file_source import FileSource
+from rpexplore.data.files.source import FileSource
 from rpexplore.errors import DataError, DomainError, LedgerError, PlanError, ReleaseError
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import query_plan
@@ -297,7 +297,7 @@ def test_too_many_records_are_refused(data, output, forbidden_noise, monkeypatch
     largest = int(np.max(np.abs(PLAN.strategy.integers)))
     most = -(-(2**61) // largest)
     crowd = Counts({}, most)
-    monkeypatch.setattr(FileSource, "counted", lambda *args, **options: crowd)
+    monkeypatch.setattr(FileSource, "count", lambda *args, **options: crowd)
     with pytest.raises(ReleaseError, match="too many records") as caught:
         release_queries(PLAN, data, output)
     assert str(most) not in str(caught.value)

@@ -38,7 +38,7 @@ from rpexplore import (
     Workload,
 )
 from rpexplore.data.counts import Counts
-from rpexplore.data.files.file_source import FileSource
+from rpexplore.data.files.source import FileSource
 from rpexplore.errors import (
     BudgetError,
     DataError,
@@ -585,7 +585,7 @@ def test_what_cannot_be_measured_is_refused(data, output, forbidden_noise, monke
         with pytest.raises(ReleaseError):
             release(unusable, data, output)
     crowd = Counts({}, 2**61)
-    monkeypatch.setattr(FileSource, "counted", lambda *args, **options: crowd)
+    monkeypatch.setattr(FileSource, "count", lambda *args, **options: crowd)
     with pytest.raises(ReleaseError, match="too many records") as caught:
         release(PLAN, data, output)
     assert str(2**61) not in str(caught.value)

@@ -11,7 +11,7 @@ from pages.components.shared.session import escaped, kept
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.data.databases.connections import connection_named, names_there, secrets_file
 from rpexplore.data.databases.source import DatabaseSource
-from rpexplore.data.files.file_source import FileSource
+from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import Source
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
@@ -68,7 +68,7 @@ def _path() -> Source | None:
         return None
     data = FileSource(path)
     try:
-        data.stamp()
+        data.fingerprint()
     except RpexploreError as error:
         st.error(escaped(error.on_screen()))
         return None
@@ -111,7 +111,7 @@ def _database() -> Source | None:
 def _reached(name: str, table: str) -> Source:
     """The table of a database, which was there a moment ago."""
     source = DatabaseSource(connection_named(name), table)
-    source.stamp()
+    source.fingerprint()
     return source
 
 

@@ -36,7 +36,7 @@ def take(
         doing = f"Reading {plural(len(chosen), 'column')} of {path.name}"
         note(0.0, doing)
         # Below 1, for a note that the work is done is not cancelled any more.
-        return found_values(path, chosen, progress=lambda share: note(0.99 * share, doing))
+        return found_values(path, chosen, on_progress=lambda share: note(0.99 * share, doing))
 
     if TASK in st.session_state:
         st.session_state[TASK][0].cancel()

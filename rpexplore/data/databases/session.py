@@ -17,7 +17,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from rpexplore.data.databases.connections import Connection
-from rpexplore.data.source import Progress
+from rpexplore.data.source import CountProgress
 from rpexplore.errors import DataError, RpexploreError
 
 _PATIENCE = 0.2  # seconds between two looks whether somebody still waits
@@ -112,10 +112,12 @@ class Session:
             with suppress(Exception):  # the session may be gone
                 cached.release()
 
-    def pieces(self, statement: Any, name: str, progress: Progress) -> Iterator[pa.RecordBatch]:
+    def pieces(
+        self, statement: Any, name: str, on_progress: CountProgress
+    ) -> Iterator[pa.RecordBatch]:
         """The rows of a statement, piece by piece, of at most 100,000 rows where the engine can.
 
-        It runs beside, so that `progress` can stop it by raising whatever it wants; Ctrl-C does.
+        It runs beside, so that `on_progress` can stop it by raising whatever it wants; Ctrl-C does.
         """
         arrived: queue.Queue = queue.Queue(maxsize=2)
         left = threading.Event()
@@ -129,7 +131,7 @@ class Session:
                     try:
                         piece = arrived.get(timeout=_PATIENCE)
                     except queue.Empty:
-                        progress(0.0)
+                        on_progress(0.0)
                         continue
                     if piece is None:
                         break

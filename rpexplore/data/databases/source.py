@@ -19,7 +19,7 @@ from rpexplore.data.coding import coders
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.connections import Connection
 from rpexplore.data.databases.session import Session, engine_errors, opened, parts_of
-from rpexplore.data.source import Fingerprint, PersonRule, Progress
+from rpexplore.data.source import CountProgress, Fingerprint, PersonRule
 from rpexplore.domain.attribute import Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
@@ -60,7 +60,7 @@ class DatabaseSource:
         schema, table = parts_of(self.table.lower())  # as DuckDB takes them
         return f"duckdb:{text_of_path(file)}/{schema or 'main'}.{table}"
 
-    def stamp(self) -> Fingerprint:
+    def fingerprint(self) -> Fingerprint:
         """A digest of columns, their types and, in PostgreSQL, the room that a table takes.
 
         Size and time for a DuckDB file alone.
@@ -84,22 +84,22 @@ class DatabaseSource:
         with self._opened() as (_, table):
             return tuple(table.columns)
 
-    def counted(
+    def count(
         self,
         domain: Domain,
         tables: Sequence[Sequence[int]],
         *,
-        other: Mapping[str, str] | None = None,
-        persons: PersonRule | None = None,
-        progress: Progress = lambda share: None,
+        unknown_values: Mapping[str, str] | None = None,
+        person_rule: PersonRule | None = None,
+        on_progress: CountProgress = lambda share: None,
     ) -> Counts:
-        coders(domain, [], other)  # refuses what `other` may not say
-        _check_rule(persons)
+        coders(domain, [], unknown_values)  # refuses what `unknown_values` may not say
+        _check_rule(person_rule)
         sizes, wanted = domain.sizes.tolist(), maximal(tables)
         places = sorted({place for table in wanted for place in table})
         others = {
             domain.position(name): _value(domain, name, value)
-            for name, value in (other or {}).items()
+            for name, value in (unknown_values or {}).items()
         }
         with self._opened() as (session, table), ExitStack() as held:
             # Of an optional extra.
@@ -108,23 +108,27 @@ class DatabaseSource:
 
             refuse_too_many(wanted, sizes)
             needed = [domain.names[place] for place in places]
-            if persons is not None:
-                needed += [persons.column, *([persons.order] if persons.order else [])]
+            if person_rule is not None:
+                needed += [person_rule.column, *([person_rule.order] if person_rule.order else [])]
             self._check_columns(table.columns, needed)
             with engine_errors(self.connection, self.table):
-                more = {} if persons is None else _whose(table, persons, self.connection.engine)
+                more = (
+                    {}
+                    if person_rule is None
+                    else _whose(table, person_rule, self.connection.engine)
+                )
                 engine = self.connection.engine
                 records = coded(table, domain, places, others, engine, more)
-                if persons is not None and persons.excess == "keep first":
+                if person_rule is not None and person_rule.excess == "keep first":
                     records = ranked(records, places)
                 records = held.enter_context(session.held(records))
-                asked = statement(records, wanted, sizes, persons)
+                asked = statement(records, wanted, sizes, person_rule)
             tally = Tally(wanted, sizes)
-            progress(0.0)
-            for piece in session.pieces(asked, self.table, progress):
+            on_progress(0.0)
+            for piece in session.pieces(asked, self.table, on_progress):
                 tally.add(piece)
-        counts = tally.counts(domain, persons, self.name)
-        progress(1.0)
+        counts = tally.counts(domain, person_rule, self.name)
+        on_progress(1.0)
         return counts
 
     @cached_property

@@ -1,6 +1,6 @@
 """Records from files and folders of them, by pyarrow: only the columns asked for, in batches."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,8 +11,6 @@ import pyarrow.parquet
 from rpexplore.data.files.csv_batches import csv_batches, csv_header
 from rpexplore.data.files.listing import RecordFile, record_files
 from rpexplore.errors import DataError
-
-Progress = Callable[[float], None]
 
 _BATCH_VALUES = 1 << 22  # of all columns together
 _LEAST_ROWS, _MOST_ROWS = 1 << 12, 1 << 18  # of a batch

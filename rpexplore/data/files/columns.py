@@ -94,7 +94,7 @@ def found_values(
     names: Sequence[str],
     *,
     most: int = MOST_VALUES,
-    progress: Callable[[float], None] = lambda fraction: None,
+    on_progress: Callable[[float], None] = lambda fraction: None,
 ) -> FoundValues:
     """The values that occur in these columns, sorted, as the categories of a domain have them.
 
@@ -115,7 +115,7 @@ def found_values(
                     refused[name] = f"texts of more than {MOST_LETTERS} characters"
                 if name in refused:
                     found[name].clear()
-            progress(fraction)
+            on_progress(fraction)
     for name in found.keys() - refused.keys():
         if not found[name]:
             refused[name] = "no values"

@@ -40,7 +40,7 @@ def counts_of(
     tables: Iterable[Sequence[int]],
     sizes: Sequence[int],
     *,
-    progress: Callable[[float], None],
+    on_progress: Callable[[float], None],
 ) -> Counts:
     """Exact counts from which the marginals on all these sets of places follow.
 
@@ -52,9 +52,9 @@ def counts_of(
     for gathered, n_records, share in _gathered(batches):
         with closing(tally.added(gathered, n_records)) as parts:
             for part in parts:
-                progress(counted + (share - counted) * part)
+                on_progress(counted + (share - counted) * part)
         counted = share
-        progress(share)
+        on_progress(share)
     return Counts(tally.tables, tally.n_records)
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rpexplore.data.coding import as_numbers, as_text, looked_up, of_known_type
-from rpexplore.data.source import PersonRule, Progress
+from rpexplore.data.source import CountProgress, PersonRule
 from rpexplore.errors import DataError
 
 _PIECE = 1 << 20  # records that are compared at a time
@@ -23,7 +23,7 @@ _LARGEST = 10**18  # of the whole numbers that are keys themselves; texts of the
 
 
 def kept_records(
-    batches: Iterable[tuple[pa.RecordBatch, float]], rule: PersonRule, progress: Progress
+    batches: Iterable[tuple[pa.RecordBatch, float]], rule: PersonRule, on_progress: CountProgress
 ) -> np.ndarray:
     """Which records are counted, in the order of the batches: bool[n_records].
 
@@ -41,7 +41,7 @@ def kept_records(
         persons.add(batch.column(rule.column))
         if rule.order is not None:
             order.add(batch.column(rule.order))
-        progress(share)
+        on_progress(share)
     keys = persons.keys()
     by_person = np.lexsort([*order.keys(), *keys])  # the last key first, ties as they come
     kept = np.ones(len(by_person), dtype=bool)

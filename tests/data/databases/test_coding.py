@@ -10,7 +10,7 @@ from rpexplore import Attribute, Bins, Categories, Domain
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.coding import BLANKS
 from rpexplore.data.databases.source import DatabaseSource
-from rpexplore.data.files.file_source import FileSource
+from rpexplore.data.files.source import FileSource
 from rpexplore.errors import DataError
 from tests.data import awkward
 from tests.data.databases.servers import in_duckdb, in_spark
@@ -24,7 +24,7 @@ def of_file(tmp_path_factory) -> Counts:
 
 
 def counted(source: FileSource | DatabaseSource) -> Counts:
-    return source.counted(awkward.domain(), awkward.tables(), other=awkward.others())
+    return source.count(awkward.domain(), awkward.tables(), unknown_values=awkward.others())
 
 
 def disagreements(of_file: Counts, of_engine: Counts) -> list[str]:
@@ -76,7 +76,7 @@ LETTERS = Domain((Attribute("c", Categories(("a", "A", "b", "rest"))),))
 
 
 def of_letters(source: DatabaseSource) -> list[int]:
-    return source.counted(LETTERS, [(0,)], other={"c": "rest"}).counts((0,)).tolist()
+    return source.count(LETTERS, [(0,)], unknown_values={"c": "rest"}).counts((0,)).tolist()
 
 
 @pytest.mark.parametrize(
@@ -125,8 +125,8 @@ def test_numbers_without_a_scale_in_postgresql(postgres):
         "INSERT INTO amounts VALUES (0.5), (1), (1e30), (1e-400), ('NaN'), (1e400)",
     )
     domain = Domain((Attribute("c", Bins((0, 0.5, 1, 2))),))
-    counts = DatabaseSource(postgres.connection, "amounts").counted(
-        domain, [(0,)], other={"c": "1 to 2"}
+    counts = DatabaseSource(postgres.connection, "amounts").count(
+        domain, [(0,)], unknown_values={"c": "1 to 2"}
     )
     assert counts.counts((0,)).tolist() == [1, 1, 4]
 
@@ -136,7 +136,7 @@ def test_other_kinds_of_columns_are_refused(column, tmp_path):
     source = in_duckdb(pa.table({"c": column}), tmp_path / "records.duckdb")
     for values in (Categories(("a",)), Bins((0, 1))):
         with pytest.raises(DataError, match="'c' is of a kind"):
-            source.counted(Domain((Attribute("c", values),)), [(0,)])
+            source.count(Domain((Attribute("c", values),)), [(0,)])
 
 
 @pytest.mark.parametrize("size", [24, 25, 1000, 20_000])
@@ -150,13 +150,13 @@ def test_long_lists_of_categories(size, tmp_path, postgres):
         in_duckdb(records, tmp_path / "records.duckdb"),
         postgres.source(records, "places"),
     ):
-        assert source.counted(domain, [(0,)]).counts((0,)).tolist() == expected
+        assert source.count(domain, [(0,)]).counts((0,)).tolist() == expected
 
 
 def test_more_bins_than_a_statement_can_hold_are_refused(tmp_path):
     source = in_duckdb(pa.table({"c": [1.0]}), tmp_path / "records.duckdb")
     most = Domain((Attribute("c", Bins(tuple(range(513)))),))
-    assert source.counted(most, [(0,)]).counts((0,)).argmax() == 1
+    assert source.count(most, [(0,)]).counts((0,)).argmax() == 1
     more = Domain((Attribute("c", Bins(tuple(range(514)))),))
     with pytest.raises(DataError, match="at most 512 bins"):
-        source.counted(more, [(0,)])
+        source.count(more, [(0,)])

@@ -66,7 +66,7 @@ def expected(records: pa.Table, places: tuple[int, ...]) -> np.ndarray:
 
 
 def check(source: DatabaseSource, records: pa.Table) -> None:
-    counts = source.counted(DOMAIN, TABLES)
+    counts = source.count(DOMAIN, TABLES)
     assert sorted(counts.tables) == [(0, 1, 2), (1, 3), (2, 3, 4)]  # no set in another
     assert counts.n_records == len(records)
     for table in TABLES:
@@ -98,7 +98,7 @@ def test_counts_are_exact_in_spark(spark, tmp_path):
     check(source, records)
     assert source.columns() == tuple(records.column_names)
     assert source.dataset(tmp_path) == "spark:/default.records"
-    assert source.stamp() == source.stamp()
+    assert source.fingerprint() == source.fingerprint()
 
 
 def test_no_records_are_records_too(store):
@@ -125,7 +125,7 @@ def test_any_tables_of_any_records(tmp_path_factory, data):
         for place in range(len(sizes))
     }
     path = tmp_path_factory.mktemp("any") / "records.duckdb"
-    counts = in_duckdb(pa.table(columns), path).counted(domain, tables)
+    counts = in_duckdb(pa.table(columns), path).count(domain, tables)
     assert counts.n_records == len(rows)
     for table in tables:
         found = counts.counts(table)
@@ -154,7 +154,7 @@ def test_nothing_but_places_and_counts_comes_back(store, monkeypatch):
     monkeypatch.setattr(
         engine_counting.Tally, "add", lambda self, piece: (came.append(piece), add(self, piece))
     )
-    source.counted(DOMAIN, TABLES, persons=PersonRule("who", 3001))
+    source.count(DOMAIN, TABLES, person_rule=PersonRule("who", 3001))
     n_cells = sum(np.count_nonzero(expected(records, table)) for table in TABLES[:2])
     n_cells += np.count_nonzero(expected(records, (2, 3, 4)))
     assert {piece.schema.names[0] for piece in came} == {"part"}
@@ -179,19 +179,19 @@ def test_what_is_not_in_the_codebook_is_told_apart_and_never_shown(value, store)
     source = store(records.set_column(at, "sex", column))
     what = "a missing value" if value is None else "a value that is not in the codebook"
     with pytest.raises(DataError, match=f"'sex' holds {what}") as caught:
-        source.counted(DOMAIN, TABLES)
+        source.count(DOMAIN, TABLES)
     assert "s3cr3t" not in caught.value.on_screen()
-    counts = source.counted(DOMAIN, TABLES, other={"sex": "f"})
+    counts = source.count(DOMAIN, TABLES, unknown_values={"sex": "f"})
     assert counts.n_records == 50
-    source.counted(DOMAIN, [(1,)])  # of no concern there
+    source.count(DOMAIN, [(1,)])  # of no concern there
 
 
 def test_an_unknown_other_is_refused(store):
     source = store(people(5))
     with pytest.raises(DomainError, match="'nobody'"):
-        source.counted(DOMAIN, TABLES, other={"nobody": "f"})
+        source.count(DOMAIN, TABLES, unknown_values={"nobody": "f"})
     with pytest.raises(DataError, match="'nonsense'"):
-        source.counted(DOMAIN, TABLES, other={"sex": "nonsense"})
+        source.count(DOMAIN, TABLES, unknown_values={"sex": "nonsense"})
 
 
 def test_counts_that_do_not_agree_are_refused():
@@ -212,7 +212,7 @@ def test_counts_that_do_not_agree_are_refused():
 def test_more_cells_than_memory_holds_are_refused(store):
     domain = Domain.from_sizes(dict.fromkeys("abc", 1000))
     with pytest.raises(DataError, match="1,000,000,000 cells"):
-        store(people(5)).counted(domain, [(0, 1, 2)])
+        store(people(5)).count(domain, [(0, 1, 2)])
 
 
 # --- persons
@@ -232,7 +232,7 @@ def kept(records: pa.Table, most: int) -> pa.Table:
 def test_the_first_records_of_each_person(most, store):
     records = people(400)
     rule = PersonRule("who", most, "keep first", "turn")
-    counts = store(records).counted(DOMAIN, TABLES, persons=rule)
+    counts = store(records).count(DOMAIN, TABLES, person_rule=rule)
     wanted = kept(records, most)
     assert counts.n_records == len(wanted)
     for table in TABLES:
@@ -242,7 +242,7 @@ def test_the_first_records_of_each_person(most, store):
 def test_the_first_records_of_each_person_in_spark(spark, tmp_path):
     records = people(100)
     rule = PersonRule("who", 1, "keep first", "turn")
-    counts = in_spark(spark, records, tmp_path, "persons").counted(DOMAIN, [(0, 1)], persons=rule)
+    counts = in_spark(spark, records, tmp_path, "persons").count(DOMAIN, [(0, 1)], person_rule=rule)
     assert np.array_equal(counts.counts((0, 1)), expected(kept(records, 1), (0, 1)))
 
 
@@ -250,9 +250,9 @@ def test_too_many_records_of_a_person_are_refused(store):
     records = people(400)
     most = max(Counter(records["who"].to_pylist()).values())
     source = store(records)
-    assert source.counted(DOMAIN, TABLES, persons=PersonRule("who", most)).n_records == 400
+    assert source.count(DOMAIN, TABLES, person_rule=PersonRule("who", most)).n_records == 400
     with pytest.raises(DataError, match=f"more records than the {most - 1} that") as caught:
-        source.counted(DOMAIN, TABLES, persons=PersonRule("who", most - 1))
+        source.count(DOMAIN, TABLES, person_rule=PersonRule("who", most - 1))
     assert not re.search(r"person \d", caught.value.on_screen())
 
 
@@ -263,22 +263,22 @@ def test_records_of_nobody_are_refused(nobody, store):
     records = records.set_column(at, "who", pa.array([nobody, *"bcdefghi"], pa.string()))
     for rule in (PersonRule("who", 9), PersonRule("who", 1, "keep first", "turn")):
         with pytest.raises(DataError, match="nobody knows whose"):
-            store(records).counted(DOMAIN, TABLES, persons=rule)
+            store(records).count(DOMAIN, TABLES, person_rule=rule)
 
 
 def test_persons_are_told_apart_letter_by_letter(store):
     records = people(4)
     at = records.column_names.index("who")
     source = store(records.set_column(at, "who", pa.array(["a", "A", "a ", " a"])))
-    assert source.counted(DOMAIN, TABLES, persons=PersonRule("who", 1)).n_records == 4
+    assert source.count(DOMAIN, TABLES, person_rule=PersonRule("who", 1)).n_records == 4
 
 
 def test_rules_that_cannot_be_followed_are_refused(store):
     source = store(people(5))
     with pytest.raises(DataError, match="have no order"):
-        source.counted(DOMAIN, TABLES, persons=PersonRule("who", 1, "keep first"))
+        source.count(DOMAIN, TABLES, person_rule=PersonRule("who", 1, "keep first"))
     with pytest.raises(DataError, match="no column 'whose'"):
-        source.counted(DOMAIN, TABLES, persons=PersonRule("whose", 1))
+        source.count(DOMAIN, TABLES, person_rule=PersonRule("whose", 1))
 
 
 # --- what a ledger knows the records by
@@ -292,7 +292,7 @@ def test_one_duckdb_file_is_one_dataset(tmp_path, monkeypatch):
         for table in ("records", "main.records", "Records"):
             other = DatabaseSource(Connection("OTHER", url), table)
             assert other.dataset(tmp_path) == "duckdb:records.duckdb/main.records"
-            assert other.stamp() == source.stamp()
+            assert other.fingerprint() == source.fingerprint()
             assert other.home == tmp_path
     assert source.dataset(Path("/elsewhere")) == f"duckdb:{tmp_path}/records.duckdb/main.records"
 
@@ -311,17 +311,17 @@ def test_one_table_of_a_server_is_one_dataset(postgres, tmp_path):
     ]
     (key,) = {source.dataset(tmp_path) for source in sources}
     assert re.fullmatch(r"postgresql:\d+/postgres/public\.people", key)
-    assert len({source.stamp() for source in sources}) == 1
+    assert len({source.fingerprint() for source in sources}) == 1
     assert {source.home for source in sources} == {None}
 
 
-def test_another_column_is_another_stamp(postgres):
+def test_another_column_is_another_fingerprint(postgres):
     source = postgres.source(people(5), "people")
-    before = source.stamp()
+    before = source.fingerprint()
     postgres.run("INSERT INTO people SELECT * FROM people")
-    assert source.stamp() == before  # no record is looked at
+    assert source.fingerprint() == before  # no record is looked at
     postgres.run("ALTER TABLE people ALTER age TYPE int")
-    assert source.stamp() != before
+    assert source.fingerprint() != before
 
 
 # --- refusals
@@ -329,7 +329,7 @@ def test_another_column_is_another_stamp(postgres):
 
 def refusal(source: DatabaseSource, domain: Domain = DOMAIN) -> DataError:
     with pytest.raises(DataError) as caught:
-        source.counted(domain, [(0,)])
+        source.count(domain, [(0,)])
     return caught.value
 
 
@@ -446,8 +446,8 @@ def test_the_caller_stops_a_server(error, postgres):
         "WHERE pg_sleep(0.1)::text = ''"
     )
     with pytest.raises(error):
-        DatabaseSource(postgres.connection, "slow").counted(
-            SLOW, [(0,)], progress=stopping(error())
+        DatabaseSource(postgres.connection, "slow").count(
+            SLOW, [(0,)], on_progress=stopping(error())
         )
     waiting = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'rpexplore'"
     deadline = time.monotonic() + 5
@@ -467,7 +467,9 @@ def test_the_caller_stops_duckdb(tmp_path):
         )
     started = time.monotonic()
     with pytest.raises(Cancel):
-        DatabaseSource(source.connection, "slow").counted(SLOW, [(0,)], progress=stopping(Cancel()))
+        DatabaseSource(source.connection, "slow").count(
+            SLOW, [(0,)], on_progress=stopping(Cancel())
+        )
     assert time.monotonic() - started < 20
 
 
@@ -476,7 +478,7 @@ def test_the_caller_stops_spark(spark):
     source = DatabaseSource(Connection("CLUSTER", "spark://"), "slow")
     started = time.monotonic()
     with pytest.raises(Cancel):
-        source.counted(SLOW, [(0,)], progress=stopping(Cancel()))
+        source.count(SLOW, [(0,)], on_progress=stopping(Cancel()))
     assert time.monotonic() - started < 60
     assert spark.range(3).count() == 3  # the session itself goes on
 
@@ -496,7 +498,7 @@ def test_a_server_that_dies_on_the_way():
                 server.stop()
 
         with pytest.raises(DataError, match="connection was lost") as caught:
-            DatabaseSource(server.connection, "slow").counted(SLOW, [(0,)], progress=progress)
+            DatabaseSource(server.connection, "slow").count(SLOW, [(0,)], on_progress=progress)
         assert str(server.folder) not in str(caught.value)
 
 
@@ -516,7 +518,7 @@ def test_ties_in_the_order_are_broken_by_what_is_counted(tmp_path):
             }
         )
         source = in_duckdb(records, tmp_path / name)
-        return source.counted(domain, [(0,)], persons=rule).counts((0,))
+        return source.count(domain, [(0,)], person_rule=rule).counts((0,))
 
     as_they_are = np.arange(20_000)
     first = counted("first.duckdb", 0, as_they_are)

@@ -234,7 +234,7 @@ def test_other_types(tmp_path):
 def test_strange_texts_of_every_type_are_told_and_mapped(type_, tmp_path):
     path = stored(tmp_path, c=text_array(["1", SECRET, None], type_))
     for domain, other, codes_then in ((NUMBERED, "rest", [1, 3, 3]), (DIGITS, "9", [1, 9, 9])):
-        assert codes(path, domain, other={"c": other}) == [codes_then]
+        assert codes(path, domain, unknown_values={"c": other}) == [codes_then]
         error = refusal(path, domain, SECRET)
         assert "'c'" in str(error)
         assert "not in the codebook" in str(error)
@@ -247,7 +247,7 @@ def test_a_null_of_every_type_is_refused_or_mapped(type_, domain, tmp_path):
     path = stored(tmp_path, c=pa.nulls(2, type_))
     assert "missing value" in str(refusal(path, domain))
     label = domain["c"].labels()[0]
-    assert codes(path, domain, other={"c": label}) == [[0, 0]]
+    assert codes(path, domain, unknown_values={"c": label}) == [[0, 0]]
 
 
 @pytest.mark.parametrize("strange", [math.nan, math.inf, -math.inf, 2.5, 1e300, -1.0])
@@ -255,7 +255,7 @@ def test_a_null_of_every_type_is_refused_or_mapped(type_, domain, tmp_path):
 def test_floats_that_are_no_value(strange, domain, tmp_path):
     path = stored(tmp_path, c=[1.0, strange])
     assert "not in the codebook" in str(refusal(path, domain))
-    assert codes(path, domain, other={"c": domain["c"].labels()[2]}) == [[1, 2]]
+    assert codes(path, domain, unknown_values={"c": domain["c"].labels()[2]}) == [[1, 2]]
 
 
 @pytest.mark.parametrize("column", [[[1]], [{"x": 1}]], ids=["list", "struct"])
@@ -282,7 +282,7 @@ def test_how_a_record_is_coded_does_not_depend_on_the_others(tmp_path_factory, f
 
     def coded(column):
         path = stored(folder, c=pa.array(column, pa.float64()))
-        return codes(path, domain, other=other)[0]
+        return codes(path, domain, unknown_values=other)[0]
 
     assert coded(floats) == [coded([value])[0] for value in floats]
 
@@ -353,7 +353,7 @@ def test_progress_grows_to_one(places, tmp_path):
     domain = domain_of(c=Integers(0, 1), d=Integers(0, 1))
     for path in (written(tmp_path, "c,d\n0,1\n"), stored(tmp_path, c=[0, 1], d=[1, 1])):
         shares = []
-        read_records(path, domain, places, progress=shares.append)
+        read_records(path, domain, places, on_progress=shares.append)
         assert shares == sorted(shares)
         assert shares[-1] == 1.0
 
@@ -515,7 +515,7 @@ def test_other_takes_what_is_unlisted_or_missing_and_drops_nobody(ending, tmp_pa
     path = tmp_path / f"records.{ending}"
     frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
     other = {"c": "rest", "n": "5 to 9", "x": "0 to under 1"}
-    records = read_records(path, domain, [0, 1, 2], other=other)
+    records = read_records(path, domain, [0, 1, 2], unknown_values=other)
     assert records.codes[0].tolist() == [0, 1, 1, 1, 1]
     assert records.codes[1].tolist() == [1, 1, 1, 1, 0]
     assert records.codes[2].tolist() == [0, 0, 0, 1, 0]
@@ -526,7 +526,7 @@ def test_other_takes_what_is_unlisted_or_missing_and_drops_nobody(ending, tmp_pa
 def test_other_helps_its_own_attribute_only(tmp_path):
     domain = domain_of(c=Categories(("a", "rest")), d=Categories(("a", "rest")))
     path = written(tmp_path, f"c,d\na,{SECRET}\n")
-    error = refusal(path, domain, SECRET, other={"c": "rest"})
+    error = refusal(path, domain, SECRET, unknown_values={"c": "rest"})
     assert "'d'" in str(error)
 
 
@@ -534,9 +534,9 @@ def test_other_helps_its_own_attribute_only(tmp_path):
 def test_an_unknown_other_is_refused(places, tmp_path):
     path = written(tmp_path, "c\na\n")
     with pytest.raises((DataError, DomainError), match="'nobody'"):
-        read_records(path, LETTERS, places, other={"nobody": "a"})
+        read_records(path, LETTERS, places, unknown_values={"nobody": "a"})
     with pytest.raises(DataError, match="'nonsense'"):
-        read_records(path, LETTERS, places, other={"c": "nonsense"})
+        read_records(path, LETTERS, places, unknown_values={"c": "nonsense"})
 
 
 @pytest.mark.parametrize("text", ["c\na\n\nb\n", "c\na\n\n", 'c\na\n""\nb\n'])

@@ -205,7 +205,7 @@ def test_files_are_read_in_blocks_with_progress(tmp_path):
     asked = []
     path = tmp_path / "data.parquet"
     pq.write_table(pa.table({"c": ["a", "b", "c", "d"]}), path, row_group_size=1)
-    found = found_values(path, ["c"], progress=asked.append)
+    found = found_values(path, ["c"], on_progress=asked.append)
     assert found.values == {"c": ("a", "b", "c", "d")}
     assert asked == [0.25, 0.5, 0.75, 1.0]
 

@@ -60,7 +60,7 @@ def test_counts_are_those_of_a_counter(sizes, n_records, cuts, data):
             "_MOST_GATHERED": [1, 10, 1 << 21],
         }.items():
             patch.setattr(counting, name, data.draw(st.sampled_from(values)))
-        found = counts_of(batches_of(columns, cuts), tables, sizes, progress=nothing)
+        found = counts_of(batches_of(columns, cuts), tables, sizes, on_progress=nothing)
     assert found.n_records == n_records
     for table in tables:
         for n_places in range(len(table) + 1):
@@ -76,7 +76,7 @@ def test_places_of_cells_do_not_overflow(sizes):
     """The last cell of all, where indices and places fill the types they have."""
     columns = [np.array([n - 1, 0, n - 1]).astype(np.min_scalar_type(n - 1)) for n in sizes]
     table = tuple(range(len(sizes)))
-    counts = counts_of(batches_of(columns, [2]), [table], sizes, progress=nothing).counts(table)
+    counts = counts_of(batches_of(columns, [2]), [table], sizes, on_progress=nothing).counts(table)
     assert counts.flat[-1] == 2
     assert counts.flat[0] == 1
     assert counts.sum() == 3
@@ -87,7 +87,7 @@ def test_large_tables_beside_small_ones():
     sizes = (80, 90, 70, 3, 2)
     columns = columns_of(sizes, 20_000)
     tables = [(0, 1, 2), (0, 3, 4), (1, 3), (2, 4)]
-    found = counts_of(batches_of(columns, [1, 9000]), tables, sizes, progress=nothing)
+    found = counts_of(batches_of(columns, [1, 9000]), tables, sizes, on_progress=nothing)
     assert set(found.tables) == set(tables)
     for table in [*tables, (1, 2), (3,), ()]:
         expected = crossed(columns, table, sizes) if table else 20_000
@@ -96,7 +96,7 @@ def test_large_tables_beside_small_ones():
 
 def test_only_maximal_tables_are_kept_in_four_bytes_a_cell():
     tables = [each for k in range(4) for each in combinations(range(6), k)]
-    found = counts_of(batches_of(columns_of([3] * 6, 50), []), tables, [3] * 6, progress=nothing)
+    found = counts_of(batches_of(columns_of([3] * 6, 50), []), tables, [3] * 6, on_progress=nothing)
     assert set(found.tables) == set(combinations(range(6), 3))
     assert sum(counts.nbytes for counts in found.tables.values()) == 20 * 27 * 4
 
@@ -108,7 +108,7 @@ def test_counts_are_widened_before_they_overflow(monkeypatch):
     columns = [np.zeros(1000, dtype=np.uint8)]
     for n_records, width in ((200, 1), (300, 8), (1000, 8)):
         batches = batches_of([columns[0][:n_records]], list(range(0, n_records, 50)))
-        found = counts_of(batches, [(0,)], [2], progress=nothing)
+        found = counts_of(batches, [(0,)], [2], on_progress=nothing)
         assert found.counts((0,)).tolist() == [n_records, 0]
         assert found.tables[(0,)].itemsize == width
 
@@ -131,7 +131,7 @@ def test_progress_grows_to_one():
     columns = columns_of([4] * 8, 3000)
     shares: list[float] = []
     tables = list(combinations(range(8), 3))
-    counts_of(batches_of(columns, [1000]), tables, [4] * 8, progress=shares.append)
+    counts_of(batches_of(columns, [1000]), tables, [4] * 8, on_progress=shares.append)
     assert len(shares) > 3
     assert shares == sorted(shares)
     assert 0 < shares[0] < 1
@@ -157,7 +157,7 @@ def test_what_progress_raises_ends_the_counting(stop, monkeypatch):
 
     before = threading.active_count()
     with pytest.raises(stop) as _:
-        counts_of(batches_of(columns_of([4] * 12, 100), []), tables, [4] * 12, progress=refuse)
+        counts_of(batches_of(columns_of([4] * 12, 100), []), tables, [4] * 12, on_progress=refuse)
     assert threading.active_count() == before
     assert 1 <= len(counted) < len(tables) // 2
     assert threading.main_thread() not in counted
@@ -170,5 +170,5 @@ def test_an_error_in_a_block_is_told(monkeypatch):
     monkeypatch.setattr(counting, "_flat_places", fail)
     before = threading.active_count()
     with pytest.raises(MemoryError):
-        counts_of(batches_of(columns_of([4, 4], 100), []), [(0, 1)], [4, 4], progress=nothing)
+        counts_of(batches_of(columns_of([4, 4], 100), []), [(0, 1)], [4, 4], on_progress=nothing)
     assert threading.active_count() == before

@@ -1,4 +1,4 @@
-"""FileSource: exact counts of files and folders against a counter; stamps; what is refused."""
+"""FileSource: exact counts of files and folders; fingerprints; what is refused."""
 
 import gzip
 import os
@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
 from rpexplore.data.counts import Counts
 from rpexplore.data.files import batches as files
-from rpexplore.data.files import file_source
+from rpexplore.data.files import source as file_source
 from rpexplore.data.files.columns import found_values, read_header
-from rpexplore.data.files.file_source import FileSource
+from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import PersonRule, Source
 from rpexplore.errors import DataError
 
@@ -118,7 +118,7 @@ def test_counts_are_those_of_a_counter(tmp_path_factory, records, form, rows):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "_LEAST_ROWS", rows)
         patch.setattr(files, "_MOST_ROWS", rows)
-        check(FileSource(path).counted(DOMAIN, ALL, other=OTHER), records)
+        check(FileSource(path).count(DOMAIN, ALL, unknown_values=OTHER), records)
 
 
 @given(
@@ -144,14 +144,16 @@ def test_of_each_person_the_first_are_counted(tmp_path_factory, ids, records, mo
     path = tmp_path_factory.mktemp("records") / ("data.csv" if as_csv else "data.parquet")
     pa.csv.write_csv(table, path) if as_csv else pq.write_table(table, path, row_group_size=5)
     rule = PersonRule("id", most, "keep first", order)
-    counts = FileSource(path).counted(DOMAIN, ALL, other=OTHER, persons=rule)
+    counts = FileSource(path).count(DOMAIN, ALL, unknown_values=OTHER, person_rule=rule)
     check(counts, [each for place, each in enumerate(records) if place in kept])
     strict = PersonRule("id", most)
     if len(kept) == n:
-        check(FileSource(path).counted(DOMAIN, ALL, other=OTHER, persons=strict), records)
+        check(
+            FileSource(path).count(DOMAIN, ALL, unknown_values=OTHER, person_rule=strict), records
+        )
     else:
         with pytest.raises(DataError, match=f"than the {most} that"):
-            FileSource(path).counted(DOMAIN, ALL, other=OTHER, persons=strict)
+            FileSource(path).count(DOMAIN, ALL, unknown_values=OTHER, person_rule=strict)
 
 
 def test_the_first_records_are_found_across_batches(tmp_path):
@@ -164,7 +166,7 @@ def test_the_first_records_are_found_across_batches(tmp_path):
     pq.write_table(table.slice(4), tmp_path / "data" / "1.parquet")
     for most, kept in ((1, [0, 1, 2, 5]), (2, [0, 1, 2, 3, 5, 5])):
         rule = PersonRule("id", most, "keep first")
-        counts = FileSource(tmp_path / "data").counted(DOMAIN, ALL, persons=rule)
+        counts = FileSource(tmp_path / "data").count(DOMAIN, ALL, person_rule=rule)
         check(counts, [records[place] for place in kept])
 
 
@@ -187,7 +189,7 @@ def test_progress_grows_to_one(form, tmp_path):
     path = write_folder(tmp_path / "data", SOME * 5, form)
     for persons in (None, PersonRule("age", 5)):
         shares: list[float] = []
-        FileSource(path).counted(DOMAIN, ALL, persons=persons, progress=shares.append)
+        FileSource(path).count(DOMAIN, ALL, person_rule=persons, on_progress=shares.append)
         assert shares == sorted(shares)
         assert shares[-1] == 1
         assert len(shares) >= (3 if persons is None else 4)
@@ -196,15 +198,15 @@ def test_progress_grows_to_one(form, tmp_path):
 def test_only_the_columns_of_the_tables_are_needed(tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("sex,x\nf,1\nm,2\nf,\n")
-    counts = FileSource(path).counted(DOMAIN, [(0,)])
+    counts = FileSource(path).count(DOMAIN, [(0,)])
     assert counts.counts((0,)).tolist() == [2, 1, 0]
-    assert FileSource(path).counted(DOMAIN, []).n_records == 3
-    assert FileSource(path).counted(DOMAIN, [()]).counts(()) == 3
+    assert FileSource(path).count(DOMAIN, []).n_records == 3
+    assert FileSource(path).count(DOMAIN, [()]).counts(()) == 3
     with pytest.raises(DataError, match="no column 'age'"):
-        FileSource(path).counted(DOMAIN, [(0, 1)])
+        FileSource(path).count(DOMAIN, [(0, 1)])
 
 
-# --- the dataset and its stamp
+# --- the dataset and its fingerprint
 
 
 def test_a_dataset_is_a_path_as_seen_from_the_ledger(tmp_path):
@@ -221,14 +223,14 @@ def test_a_dataset_is_a_path_as_seen_from_the_ledger(tmp_path):
     assert FileSource(str(inside)).name == str(inside)
 
 
-def test_a_stamp_tells_size_and_latest_change(tmp_path):
+def test_a_fingerprint_tells_size_and_latest_change(tmp_path):
     path = write_folder(tmp_path / "data", SOME, "csv folder")
     os.utime(path / "0.csv", ns=(0, 1_500_000_000 * 10**9))
     os.utime(path / "1.csv.gz", ns=(0, 1_600_000_000 * 10**9 + 1))
-    stamp = FileSource(path).stamp()
-    assert stamp.size == sum(each.stat().st_size for each in path.iterdir())
-    assert stamp.modified == "2020-09-13T12:26:40+00:00"
-    assert FileSource(path).stamp() == stamp
+    fingerprint = FileSource(path).fingerprint()
+    assert fingerprint.size == sum(each.stat().st_size for each in path.iterdir())
+    assert fingerprint.modified == "2020-09-13T12:26:40+00:00"
+    assert FileSource(path).fingerprint() == fingerprint
 
 
 def touch(path: Path) -> None:
@@ -257,7 +259,7 @@ CHANGES = {
 def test_records_that_change_while_they_are_counted_are_refused(change, tmp_path):
     path = write_folder(tmp_path / "data", SOME, "csv folder")
     (path / "1.csv.gz").unlink()
-    before = FileSource(path).stamp()
+    before = FileSource(path).fingerprint()
     waiting = [change]
 
     def meanwhile(_: float) -> None:
@@ -265,9 +267,9 @@ def test_records_that_change_while_they_are_counted_are_refused(change, tmp_path
             waiting.pop()(path / "0.csv")
 
     with pytest.raises(DataError, match="changed while they were counted") as caught:
-        FileSource(path).counted(DOMAIN, [(0, 1)], progress=meanwhile)
+        FileSource(path).count(DOMAIN, [(0, 1)], on_progress=meanwhile)
     assert str(path) in str(caught.value)
-    assert FileSource(path).stamp() != before
+    assert FileSource(path).fingerprint() != before
 
 
 def test_a_folder_that_changes_while_it_is_listed_is_refused(tmp_path, monkeypatch):
@@ -281,12 +283,12 @@ def test_a_folder_that_changes_while_it_is_listed_is_refused(tmp_path, monkeypat
 
     monkeypatch.setattr(file_source, "record_files", changing)
     with pytest.raises(DataError, match="change while they are looked at"):
-        FileSource(path).stamp()
+        FileSource(path).fingerprint()
 
 
 @pytest.mark.parametrize("name", ["none.csv", "none.parquet", "none"])
 def test_what_is_not_there_is_told(name, tmp_path):
-    for ask in (FileSource.stamp, lambda source: source.counted(DOMAIN, [(0,)])):
+    for ask in (FileSource.fingerprint, lambda source: source.count(DOMAIN, [(0,)])):
         with pytest.raises(DataError, match=f"no records at .*{name}"):
             ask(FileSource(tmp_path / name))
 
@@ -297,7 +299,7 @@ def test_what_is_not_there_is_told(name, tmp_path):
 def refusal(path: Path, **options) -> DataError:
     """The `DataError`; fails if its message or traceback holds the secret."""
     with pytest.raises(DataError) as caught:
-        FileSource(path).counted(DOMAIN, ALL, **options)
+        FileSource(path).count(DOMAIN, ALL, **options)
     printed = "".join(traceback.format_exception(caught.value)) + repr(caught.value.args)
     assert SECRET not in printed
     return caught.value
@@ -307,7 +309,7 @@ def test_a_file_of_a_folder_without_the_column_is_named_before_records_are_read(
     path = write_folder(tmp_path / "data", SOME, "flat")
     table = pq.read_table(path / "part-1.parquet").drop_columns(["age"])
     pq.write_table(table, path / "part-1.parquet")
-    error = refusal(path, progress=lambda share: pytest.fail("records were read"))
+    error = refusal(path, on_progress=lambda share: pytest.fail("records were read"))
     assert "part-1.parquet" in str(error)
     assert "'age'" in str(error)
 
@@ -325,7 +327,7 @@ def test_a_strange_value_is_told_on_screen_only(form, tmp_path):
     records = [*SOME, (SECRET, 3, 5.0, "8")]
     path = write_folder(tmp_path / "data", records, form)
     with pytest.raises(DataError) as caught:
-        FileSource(path).counted(DOMAIN, ALL)
+        FileSource(path).count(DOMAIN, ALL)
     assert SECRET not in str(caught.value)
     assert SECRET in caught.value.on_screen()
 
@@ -335,7 +337,7 @@ def test_a_missing_key_is_a_missing_value(missing, tmp_path):
     records = [tuple(None if value == missing else value for value in each) for each in SOME]
     path = write_folder(tmp_path / "data", records, "hive")
     assert "missing value" in str(refusal(path))
-    check(FileSource(path).counted(DOMAIN, ALL, other=OTHER), records)
+    check(FileSource(path).count(DOMAIN, ALL, unknown_values=OTHER), records)
 
 
 @pytest.mark.parametrize("broken", ["cut", "garbled", "not compressed", "quotes", "ragged"])
@@ -359,7 +361,7 @@ def test_what_progress_raises_stops_everything(stop, tmp_path):
         raise stop
 
     with pytest.raises(stop):
-        FileSource(path).counted(DOMAIN, ALL, progress=refuse)
+        FileSource(path).count(DOMAIN, ALL, on_progress=refuse)
     assert threading.active_count() == threads
 
 
@@ -374,7 +376,7 @@ def test_a_larger_file_is_counted_as_pandas_does(tmp_path):
     values[1] = Categories(tuple(f"v{i}" for i in range(70)))
     domain = Domain(tuple(Attribute(f"a{i}", each) for i, each in enumerate(values)))
     tables = [places for k in range(4) for places in combinations(range(5), k)]
-    found = FileSource(tmp_path / "data.parquet").counted(domain, tables)
+    found = FileSource(tmp_path / "data.parquet").count(domain, tables)
     for places in tables[1:]:
         expected = pd.Series(1, index=frame.index).groupby([columns[f"a{i}"] for i in places]).sum()
         counts = found.counts(places)
