@@ -1,6 +1,5 @@
 """A chart as pages and reports show it: the figure, and what stands beside every figure."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -26,7 +25,7 @@ class Chart:
     subject: str
     sentence: str
     frame: pd.DataFrame
-    columns: Mapping[str, Column]
+    columns: dict[str, Column]
     file: str
     remark: str = ""
     title: str = ""

@@ -1,17 +1,18 @@
 """Scenarios side by side on the Scenarios page: inputs, outcomes, curves, single tables."""
 
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from pages.components.shared.charts import exhibit, number, numbers
+from pages.components.shared.charts import chart_with_numbers, number, numbers
 from pages.components.shared.session import bind, escaped, kept, project
 from pages.components.shared.solutions import plan
-from rpexplore.analysis import distributions
 from rpexplore.analysis import scenario_comparison as compared
 from rpexplore.analysis.forecast import Forecast
-from rpexplore.figures import distributions as figures
+from rpexplore.figures import distributions
+from rpexplore.figures.columns import Column
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
 
@@ -92,37 +93,22 @@ def _curves(scenarios: list[Scenario], plans: list[Plan]) -> None:
     """The distribution of standard errors of every scenario, in one chart."""
     names = tuple(scenario.name for scenario in scenarios)
     forecasts = [Forecast.of_plan(*pair) for pair in zip(names, plans, strict=True)]
-    curves, quantiles = kept(
-        "compared curves",
-        (*plans, names),
-        lambda: (
-            distributions.curves_by_plan(forecasts),
-            distributions.quantiles_by_plan(forecasts),
-        ),
-    )
     counted = compared.common_noun(scenarios)
+    chart = kept(
+        "compared curves",
+        (*plans, names, counted),
+        lambda: distributions.chart_by_plan(forecasts, counted),
+    )
     st.markdown("**How many tables reach which accuracy**")
-    exhibit(
-        figures.shares_of_tables(curves, counted),
-        distributions.by_plan_in_words(quantiles, counted),
-        "Share of tables by standard error, one curve a scenario",
+    chart_with_numbers(
+        replace(
+            chart,
+            subject="Share of tables by standard error, one curve a scenario",
+            columns=chart.columns | {"series": Column("scenario", "text")},
+            file="scenarios.csv",
+        ),
         "A curve further left is a more accurate plan.",
     )
-    with st.expander("The numbers of this chart"):
-        columns = {
-            "best": "Best",
-            "lower_quartile": "Best quarter up to",
-            "median": "Half up to",
-            "upper_quartile": "Three quarters up to",
-            "worst": "Worst",
-        }
-        numbers(
-            quantiles,
-            {"series": "Scenario", "tables": "Tables"}
-            | {name: number(words, quantiles[name]) for name, words in columns.items()},
-            "scenarios.csv",
-            "Quantiles of the standard error by scenario",
-        )
 
 
 def _tables(scenarios: list[Scenario], plans: list[Plan]) -> None:
