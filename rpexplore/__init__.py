@@ -21,7 +21,6 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import query_optimum, query_plan
 from rpexplore.queries.query_list import QueryList
-from rpexplore.queries.verification import verify_queries
 from rpexplore.workload.bases import Hierarchy, Identity, Prefix, Ranges, Windows
 from rpexplore.workload.custom_basis import CustomBasis
 from rpexplore.workload.custom_basis_file import read_custom_basis
@@ -64,5 +63,4 @@ __all__ = [
     "reach",
     "read_custom_basis",
     "verify",
-    "verify_queries",
 ]

@@ -181,7 +181,6 @@ def show(
 
     Refuses a plan that `verify` finds wrong.
     """
-    from rpexplore.cli.any_plan import load_plan, verification_of
     from rpexplore.cli.plan_facts import (
         accuracy_table,
         asked_text,
@@ -190,13 +189,16 @@ def show(
         table_facts,
     )
     from rpexplore.cli.queries import show_queries
+    from rpexplore.planning.plan import Plan
+    from rpexplore.planning.verification import verify
     from rpexplore.queries.plan import QueryPlan
+    from rpexplore.queries.plan_kinds import load_plan
 
     if csv is not None:
         refuse_existing(csv, force)
     with progress("Reading the plan"):
         loaded = load_plan(plan_file)
-        if not verification_of(loaded).holds:
+        if not verify(loaded).holds:
             raise RpexploreError(
                 f"The plan {str(plan_file)!r} does not hold what it claims; see "
                 "`rpexplore verify` for what is wrong, and make it again."
@@ -204,6 +206,7 @@ def show(
     if isinstance(loaded, QueryPlan):
         show_queries(loaded, tables, csv, force, as_json)
         return
+    assert isinstance(loaded, Plan)
     with progress("Listing the tables"):
         rows = loaded.tables.sort_values("worst_standard_error", ascending=False, kind="stable")
         if csv is not None:
@@ -233,7 +236,8 @@ def verify(plan_file: options.PlanFile, as_json: options.AsJson = False) -> None
 
     Privacy cost, variances and optimality are computed again, from the file alone.
     """
-    from rpexplore.cli.any_plan import load_plan, verification_of
+    from rpexplore.planning.verification import verify as verification_of
+    from rpexplore.queries.plan_kinds import load_plan
 
     with progress("Checking the plan"):
         loaded = load_plan(plan_file)
@@ -267,25 +271,25 @@ def report(
     file that needs nothing else, or a PDF that a browser on this machine prints. No records are
     needed.
     """
-    from rpexplore.cli.any_plan import says_queries
     from rpexplore.export.report import pdf as printing
     from rpexplore.export.report.report import html
     from rpexplore.export.report.report import report as contents_of
     from rpexplore.planning.plan import Plan
+    from rpexplore.queries.plan_kinds import load_plan
 
     ending = out.suffix.lower()
     if ending not in (".html", ".pdf"):
         raise RpexploreError(f"A report must end in .html or .pdf, got {out.name!r}.")
-    if says_queries(plan_file):
-        raise RpexploreError(
-            f"{plan_file.name} is a plan of queries, and reports are made on plans of tables; "
-            "`rpexplore show` tells what it promises."
-        )
     refuse_existing(out, force)
     if ending == ".pdf" and printing.find_browser() is None:
         raise RpexploreError(f"{printing.NO_BROWSER}.")
     with progress("Writing the report"):
-        loaded = Plan.load(plan_file)
+        loaded = load_plan(plan_file)
+        if not isinstance(loaded, Plan):
+            raise RpexploreError(
+                f"{plan_file.name} is a {loaded.noun}, and reports are made on plans of tables; "
+                "`rpexplore show` tells what it promises."
+            )
         made = contents_of(loaded, name=name, note=note, counted=counted)
         write_new(out, html(made) if ending == ".html" else printing.pdf(made), force)
     if as_json:

@@ -16,7 +16,8 @@ from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import rounded, text_of_path
 from rpexplore.domain.domain import Domain
 from rpexplore.planning.plan import Plan
-from rpexplore.releases.ledger import Account, AnyPlan, Run
+from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.releases.ledger import Account, Run
 from rpexplore.scenarios.basis_choices import basis_choices_of
 from rpexplore.scenarios.scenario import has_even_totals
 from rpexplore.workload.table_text import texts_of_tables, titles_in_words
@@ -173,7 +174,7 @@ def amount(rho: Fraction, mode: str = "up") -> str:
     return f"ρ = {rounded(rho, 6, mode)}"
 
 
-def announcement(plan: AnyPlan, account: Account, cap_rho: str | None) -> str:
+def announcement(plan: ReleasePlan, account: Account, cap_rho: str | None) -> str:
     """What a run of the plan will be charged, and what was spent on the data before."""
     factor, cap = plan.budget.records_factor, account.cap_record_rho
     noted = "none in the ledger" if cap is None else amount(cap * factor, "down")
@@ -188,7 +189,7 @@ def announcement(plan: AnyPlan, account: Account, cap_rho: str | None) -> str:
     )
 
 
-def booked_since(before: Account, after: Account, plan: AnyPlan, output: Path) -> Fraction:
+def booked_since(before: Account, after: Account, plan: ReleasePlan, output: Path) -> Fraction:
     """ρ for the plan's unit that its run into this folder has been charged between two looks."""
     written = text_of_path(output.resolve())
     rho = sum(

@@ -1,11 +1,15 @@
 """The verbs that read records: release, and the ledger of what releases have cost."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rpexplore.cli import plan_options as options
 from rpexplore.cli import release_options as source_options
 from rpexplore.cli.console import agreed, interactive, progress, say, say_json
 from rpexplore.errors import RpexploreError
+
+if TYPE_CHECKING:
+    from rpexplore.planning.release_plan import ReleasePlan
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
@@ -37,6 +41,7 @@ def release(
     from rpexplore.cli import any_plan
     from rpexplore.cli.plan_facts import account_facts, amount, announcement, booked_since
     from rpexplore.common.exact_numbers import exact_text
+    from rpexplore.queries.plan_kinds import load_plan
     from rpexplore.releases.atomic_folder import unfinished
     from rpexplore.releases.ledger import Ledger
     from rpexplore.releases.measurement_file import NOTE
@@ -50,11 +55,11 @@ def release(
     if plan_file is None:
         raise RpexploreError("Name the plan to run: rpexplore release PLAN DATA --out FOLDER.")
     with progress("Reading the plan"):
-        loaded = any_plan.load_plan(plan_file)
+        loaded = load_plan(plan_file)
     unit, factor = loaded.budget.unit, loaded.budget.records_factor
     source = source_options.source_from_options(data, database, table)
     more = {
-        "other": options.other_from_options(any_plan.domain_of(loaded), other or []),
+        "other": options.other_from_options(loaded.domain, other or []),
         "persons": source_options.persons_from_options(
             person_id, excess, person_order, loaded.budget.max_records_per_person
         ),
@@ -94,11 +99,11 @@ def release(
     after = book.account(source)
     charged = booked_since(before, after, loaded, out)
     if as_json:
-        facts = {"folder": str(done.folder), **any_plan.contents_facts(loaded)}
+        facts = {"folder": str(done.folder), f"{loaded.item}_count": loaded.n_items}
         facts |= {"plan_sha256": loaded.sha256, "unit": unit, "charged_rho": exact_text(charged)}
         say_json({**facts, **account_facts(after, factor)})
         return
-    say(f"\nThe {any_plan.contents_in_words(loaded)} in {done.folder}")
+    say(f"\nThe {_contents(loaded)} in {done.folder}")
     spent = amount(after.spent_record_rho * factor)
     say(f"Charged {amount(charged)}; spent on this data so far: {spent}")
 
@@ -107,7 +112,6 @@ def _finish(
     out: Path, ledger: Path | None, superfluous: list[str], dry_run: bool, as_json: bool
 ) -> None:
     """Finish a run that was stopped after its noise was drawn."""
-    from rpexplore.cli import any_plan
     from rpexplore.releases.table_release import resume
 
     if superfluous or dry_run:
@@ -118,11 +122,16 @@ def _finish(
     with progress("Finishing the run") as tell:
         done = resume(out, ledger=ledger, progress=tell)
     if as_json:
-        facts = {"folder": str(done.folder), **any_plan.contents_facts(done.plan)}
+        facts = {"folder": str(done.folder), f"{done.plan.item}_count": done.plan.n_items}
         say_json({**facts, "plan_sha256": done.plan.sha256, "charged_rho": "0"})
         return
-    say(f"The {any_plan.contents_in_words(done.plan)} in {done.folder}")
+    say(f"The {_contents(done.plan)} in {done.folder}")
     say("The run had been charged before; finishing it cost nothing.")
+
+
+def _contents(plan: "ReleasePlan") -> str:
+    """ "7 noisy tables are", "1 noisy answer is"."""
+    return f"{plan.contents} {'is' if plan.n_items == 1 else 'are'}"
 
 
 def ledger(

@@ -1,19 +1,17 @@
 """Plan: the boundary between planning and release. A frozen value, one JSON file."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import Decimals, Exact, float_at_least
-from rpexplore.common.files import write_whole
-from rpexplore.common.formatting import plural, rounded
-from rpexplore.errors import PlanError, WorkloadError
+from rpexplore.common.exact_numbers import Decimals
+from rpexplore.common.formatting import rounded
+from rpexplore.domain.domain import Domain
+from rpexplore.errors import WorkloadError
 from rpexplore.planning import plan_file
 from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.losses.base import Loss
@@ -27,16 +25,19 @@ from rpexplore.planning.mechanism.query_covariance import (
 )
 from rpexplore.planning.mechanism.strategy import Moments
 from rpexplore.planning.mechanism.table_variances import TableVariances
-from rpexplore.privacy import conversions as privacy
+from rpexplore.planning.plan_summary import plan_summary
+from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import AttributeSet, Workload
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from rpexplore.planning.verification import Check
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan:
+class Plan(ReleasePlan):
     """Noise scales for every residual of a workload, and what follows from them. No records.
 
     sigma_squared       exact σ² of each residual, in the order of `closure`
@@ -49,6 +50,9 @@ class Plan:
     Make one with `rpexplore.plan` or `Plan.load`.
     """
 
+    file_format = plan_file.FORMAT
+    item, released_item = "table", "noisy table"
+
     workload: Workload
     loss: Loss
     budget: Budget
@@ -59,31 +63,28 @@ class Plan:
     certificate: Certificate
     version: str
 
-    # ---- what it guarantees
+    # ---- what it is about
 
     @property
-    def privacy_cost(self) -> float:
-        """Privacy cost of the privacy unit (2ρ), rounded up."""
-        return float_at_least(self.exact_privacy_cost)
+    def domain(self) -> Domain:
+        return self.workload.domain
 
     @property
-    def rho(self) -> Fraction:
-        """The guarantee: the release is ρ-zCDP for the privacy unit, with this exact ρ."""
-        return privacy.rho_from_privacy_cost(self.exact_privacy_cost)
+    def attribute_indices(self) -> tuple[int, ...]:
+        return self.workload.used
 
     @property
-    def record_rho(self) -> Fraction:
-        """ρ for one record, what the ledger books: ρ of the unit over m²."""
-        return self.rho / self.budget.records_factor
-
-    def epsilon(self, delta: Exact) -> float:
-        """The smallest proven ε for this δ, rounded up (CKS Prop. 7)."""
-        return privacy.epsilon_from_rho(self.rho, delta)
+    def n_items(self) -> int:
+        return len(self.workload)
 
     @property
-    def guarantees(self) -> list[str]:
-        """The (ε, δ) that follow, as text, ε rounded up: the budget's own δ first."""
-        return privacy.guarantees(self.rho, self.budget.stated_delta)
+    def accuracy_statement(self) -> str:
+        return "Every table's answers are unbiased, with the standard errors the plan states."
+
+    def checks(self, *, strategies: bool = True) -> "tuple[Check, ...]":
+        from rpexplore.planning.verification import table_checks  # which needs this module
+
+        return table_checks(self, strategies=strategies)
 
     # ---- what it is worth
 
@@ -289,95 +290,13 @@ class Plan:
         """The canonical JSON text (described in `plan_file` and schemas/plan-*.json)."""
         return plan_file.text_from_fields(vars(self))
 
-    @cached_property
-    def sha256(self) -> str:
-        """SHA-256 of the canonical text, in hexadecimal: the plan's name in ledger and manifest."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
-
-    def save(self, path: str | Path) -> None:
-        """Write the plan file; complete or not at all."""
-        try:
-            write_whole(path, self.text)
-        except OSError as error:
-            raise PlanError(
-                f"The plan cannot be written to {str(path)!r} ({error.strerror}); choose a file "
-                "in a folder that exists and can be written to."
-            ) from None
-
-    @classmethod
-    def load(cls, path: str | Path) -> "Plan":
-        """Read a plan file. Raises `PlanError` if it is missing or not a usable plan.
-
-        What the file claims is checked by `rpexplore.verify`, and before any release.
-        """
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except OSError as error:
-            raise PlanError(
-                f"The plan {str(path)!r} cannot be read ({error.strerror}); check the path."
-            ) from None
-        except UnicodeDecodeError:
-            raise PlanError(f"{Path(path).name} is not a plan file: it is not UTF-8.") from None
-        return cls.parse(text, Path(path).name)
-
     @classmethod
     def parse(cls, text: str, source: str = "The text") -> "Plan":
         """The plan that a text holds; `source` is named in errors."""
         return cls(**plan_file.fields_from_text(text, source))
 
     def __str__(self) -> str:
-        return summary(self)
+        return plan_summary(self)
 
     def __repr__(self) -> str:
         return f"<Plan for {len(self.workload):,} tables, ρ = {rounded(self.rho, 6, 'up')}>"
-
-
-def summary(plan: Plan) -> str:
-    """The plan in a few lines, for a terminal."""
-    workload, domain = plan.workload, plan.workload.domain
-    epsilons = " and ".join(plan.guarantees[:2])
-    rows = [
-        f"Plan for {plural(len(workload), 'table')} over {plural(len(domain), 'attribute')} "
-        f"({plural(len(plan.closure), 'residual')} to measure)",
-        f"  Protects   {plan.budget.unit}; neighbours add or remove it",
-        f"  Privacy    {rounded(plan.rho, 6, 'up')}-zCDP "
-        f"(privacy cost {rounded(plan.exact_privacy_cost, 6, 'up')}), so {epsilons}",
-        f"  Loss       {plan.loss.description}: {plan.loss_value:.6g}",
-        f"  Proven     {plan.proven}",
-        *_targets_line(plan),
-        "  Accuracy   standard error of a cell",
-        f"    {'attributes':>10} {'tables':>9} {'best':>10} {'median':>10} {'worst':>10}",
-    ]
-    best = plan.table_variances.standard_errors("best")
-    for order in np.unique(workload.orders):
-        tables = workload.orders == order
-        rows.append(
-            f"    {order:>10} {np.count_nonzero(tables):>9,} {best[tables].min():>10.4g} "
-            f"{np.median(plan.standard_errors[tables]):>10.4g} "
-            f"{plan.worst_standard_errors[tables].max():>10.4g}"
-        )
-    return "\n".join(rows)
-
-
-def _targets_line(plan: Plan) -> list[str]:
-    """Which targets are met, where there are any."""
-    # NaN where there is no target; a table meets its target with its least accurate cell.
-    errors = plan.worst_standard_errors
-    ratios = errors / plan.workload.targets
-    wanted = int(np.count_nonzero(~np.isnan(ratios)))
-    if not wanted:
-        return []
-    furthest, met = int(np.nanargmax(ratios)), ratios <= 1
-    which = "tightest" if np.count_nonzero(met) == wanted else "furthest off"
-    lines = [
-        f"  Targets    {np.count_nonzero(met):,} of {wanted:,} met; {which}: "
-        f"{plan.workload.describe(furthest)}, {errors[furthest]:.4g} for a target of "
-        f"{plan.workload.targets[furthest]:.4g}"
-    ]
-    required = plan.workload.required
-    if np.any(required):
-        missed = np.count_nonzero(required & ~met)
-        note = "; this aim does not see to them, --loss required does" if missed else ""
-        count = np.count_nonzero(required)
-        lines.append(f"  Musts      {count - missed:,} of {count:,} met{note}")
-    return lines

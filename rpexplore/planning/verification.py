@@ -19,6 +19,7 @@ from rpexplore.planning.losses.named_loss import UnavailableLoss
 from rpexplore.planning.mechanism.accounting import ExactVariances, privacy_cost_upper_bound
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.plan import Plan
+from rpexplore.planning.release_plan import ReleasePlan
 
 # Stated variances are floats: sums of positive terms, good to about 15 digits.
 VARIANCE_TOLERANCE = Fraction(1, 10**12)
@@ -53,16 +54,23 @@ class Verification:
         return "\n".join([*lines, "", closing])
 
 
-def verify(plan: Plan, *, strategies: bool = True) -> Verification:
-    """Recompute privacy cost, every variance and the certificate of a plan.
+def verify(plan: ReleasePlan, *, strategies: bool = True) -> Verification:
+    """Recompute privacy cost, every variance and the certificate of a plan of whatever kind.
 
-    strategies: bound what other matrices could gain as well, where attributes are measured through
-    matrices; it takes as long as the plan did, and nothing of the guarantee depends on it
+    Costs are recomputed in exact arithmetic. In floating point are compared: variances that depend
+    on the inverse of a matrix (to 8 digits), and the certificate's bound, lowered by more than its
+    rounding error.
 
-    The cost and the variances of marginals are compared in exact integer arithmetic. In floating
-    point are compared: variances that depend on the inverse of a strategy (to 8 digits), and the
-    certificate's bound, lowered by more than its rounding error.
+    Args:
+        strategies: Bound what other matrices could gain as well, where attributes of tables are
+            measured through matrices. It takes as long as the plan did, and nothing of the
+            guarantee depends on it.
     """
+    return Verification(plan.checks(strategies=strategies), plan.guarantee)
+
+
+def table_checks(plan: Plan, *, strategies: bool) -> tuple[Check, ...]:
+    """The claims of a plan of tables; its variances of marginals are compared exactly."""
     checks = [_check_privacy(plan), _check_variances(plan), _check_loss(plan)]
     if isinstance(plan.loss, SumOfVariances | MaxVariance):
         checks.append(Check("optimality", *proven_by_shadow_prices(plan)))
@@ -73,20 +81,7 @@ def verify(plan: Plan, *, strategies: bool = True) -> Verification:
             name = "required" if isinstance(plan.loss, WithinTargets) else "limit"
             checks.append(Check(name, *kept))
         checks.append(Check("optimality", *proven_by_dual_weights(plan)))
-    return Verification(tuple(checks), guarantee(plan))
-
-
-def guarantee(plan: Plan) -> str:
-    """What the plan guarantees, in words."""
-    rows = ", ".join(plan.guarantees)
-    return (
-        f"A release by this plan is ρ-zCDP with ρ = {rounded(plan.rho, 6, 'up')} for "
-        f"{plan.budget.unit}: adding or removing it changes the distribution of everything that "
-        f"is released by no more than that. It follows that the release is (ε, δ)-differentially "
-        f"private with {rows}. The noise is discrete Gaussian, so these hold for the numbers as "
-        "they are drawn, not only for an ideal. Every table's answers are unbiased, with the "
-        "standard errors the plan states."
-    )
+    return tuple(checks)
 
 
 def _check_privacy(plan: Plan) -> Check:

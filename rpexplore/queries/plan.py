@@ -1,32 +1,33 @@
 """Query plan: how a list of linear queries is released. A frozen value, one JSON file."""
 
-import hashlib
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import Exact, float_at_least
-from rpexplore.common.files import write_whole
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.common.numerics import normal_quantile
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import Certificate
-from rpexplore.privacy import conversions as privacy
+from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries import plan_file
 from rpexplore.queries.query_list import QueryList
 from rpexplore.queries.strategy import QueryStrategy
+
+if TYPE_CHECKING:
+    from rpexplore.planning.verification import Check
 
 LARGEST_GAMMA_SQUARED = Fraction(2**92)
 """The noise scale γ² must be below this, so that noise can be drawn in 64-bit integers."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class QueryPlan:
+class QueryPlan(ReleasePlan):
     """What is measured for a list of queries, with how much noise, and what follows from it.
 
     strategy            R: measured is R x with independent discrete Gaussian noise
@@ -43,6 +44,9 @@ class QueryPlan:
     to be drawn.
     """
 
+    file_format, noun = plan_file.FORMAT, "query plan"
+    item, released_item = "query", "noisy answer"
+
     strategy: QueryStrategy
     budget: Budget
     gamma_squared: Fraction
@@ -55,31 +59,28 @@ class QueryPlan:
     def __post_init__(self) -> None:
         check_scale(self.gamma_squared)
 
-    # ---- what it guarantees
+    # ---- what it is about
 
     @property
-    def privacy_cost(self) -> float:
-        """Privacy cost of the privacy unit (2ρ), rounded up."""
-        return float_at_least(self.exact_privacy_cost)
+    def domain(self) -> Domain:
+        return self.queries.domain
 
     @property
-    def rho(self) -> Fraction:
-        """The guarantee: the release is ρ-zCDP for the privacy unit, with this exact ρ."""
-        return privacy.rho_from_privacy_cost(self.exact_privacy_cost)
+    def attribute_indices(self) -> tuple[int, ...]:
+        return tuple(range(len(self.domain)))
 
     @property
-    def record_rho(self) -> Fraction:
-        """ρ for one record, what the ledger books: ρ of the unit over m²."""
-        return self.rho / self.budget.records_factor
-
-    def epsilon(self, delta: Exact) -> float:
-        """The smallest proven ε for this δ, rounded up (CKS Prop. 7)."""
-        return privacy.epsilon_from_rho(self.rho, delta)
+    def n_items(self) -> int:
+        return len(self.queries)
 
     @property
-    def guarantees(self) -> list[str]:
-        """The (ε, δ) that follow, as text, ε rounded up: the budget's own δ first."""
-        return privacy.guarantees(self.rho, self.budget.stated_delta)
+    def accuracy_statement(self) -> str:
+        return "Every query's answer is unbiased, with the standard error the plan states."
+
+    def checks(self, *, strategies: bool = True) -> "tuple[Check, ...]":
+        from rpexplore.queries.verification import query_checks  # which needs this module
+
+        return query_checks(self)
 
     # ---- what it is worth
 
@@ -142,39 +143,6 @@ class QueryPlan:
     def text(self) -> str:
         """The canonical JSON text (see `plan_file` and schemas/query-plan-1.json)."""
         return plan_file.text_from_fields(vars(self))
-
-    @cached_property
-    def sha256(self) -> str:
-        """SHA-256 of the canonical text, in hexadecimal: the plan's name in ledger and manifest."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
-
-    def save(self, path: str | Path) -> None:
-        """Write the plan file; complete or not at all."""
-        try:
-            write_whole(path, self.text)
-        except OSError as error:
-            raise PlanError(
-                f"The query plan cannot be written to {str(path)!r} ({error.strerror}); choose a "
-                "file in a folder that exists and can be written to."
-            ) from None
-
-    @classmethod
-    def load(cls, path: str | Path) -> "QueryPlan":
-        """Read a query plan file. Raises `PlanError` if it is missing or not a usable one.
-
-        What the file claims is checked by `verify_queries`, and before any release.
-        """
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except OSError as error:
-            raise PlanError(
-                f"The query plan {str(path)!r} cannot be read ({error.strerror}); check the path."
-            ) from None
-        except UnicodeDecodeError:
-            raise PlanError(
-                f"{Path(path).name} is not a query plan file: it is not UTF-8."
-            ) from None
-        return cls.parse(text, Path(path).name)
 
     @classmethod
     def parse(cls, text: str, source: str = "The text") -> "QueryPlan":

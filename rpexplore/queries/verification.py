@@ -7,36 +7,19 @@ import numpy as np
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.bound_verification import DECODED_TOLERANCE, PRICE_TOLERANCE
 from rpexplore.planning.solvers.fitness_for_use import cost_bound
-from rpexplore.planning.verification import Check, Verification
+from rpexplore.planning.verification import Check
 from rpexplore.queries.plan import QueryPlan
 
 # The bound inverts nothing; elsewhere its eigenvalues may be rounded a little otherwise.
 BOUND_TOLERANCE = 1e-10
 
 
-def verify_queries(plan: QueryPlan) -> Verification:
-    """Recompute privacy cost, every variance and the certificate of a query plan.
+def query_checks(plan: QueryPlan) -> tuple[Check, ...]:
+    """The claims of a query plan, for `verify`.
 
-    The cost is recomputed in exact integer arithmetic. In floating point are compared: variances,
-    which depend on the inverse of a matrix (to 8 digits), and the certificate's bound, lowered by
-    more than its rounding error. That the strategy answers the queries without bias was checked
-    when it was read.
+    That the strategy answers the queries without bias was checked when it was read.
     """
-    checks = (_check_privacy(plan), _check_variances(plan), _check_bound(plan))
-    return Verification(checks, query_guarantee(plan))
-
-
-def query_guarantee(plan: QueryPlan) -> str:
-    """What the plan guarantees, in words."""
-    rows = ", ".join(plan.guarantees)
-    return (
-        f"A release by this plan is ρ-zCDP with ρ = {rounded(plan.rho, 6, 'up')} for "
-        f"{plan.budget.unit}: adding or removing it changes the distribution of everything that "
-        f"is released by no more than that. It follows that the release is (ε, δ)-differentially "
-        f"private with {rows}. The noise is discrete Gaussian, so these hold for the numbers as "
-        "they are drawn, not only for an ideal. Every query's answer is unbiased, with the "
-        "standard error the plan states."
-    )
+    return _check_privacy(plan), _check_variances(plan), _check_bound(plan)
 
 
 def _check_privacy(plan: QueryPlan) -> Check:

@@ -22,9 +22,10 @@ from rpexplore.data.counts import Counts
 from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError, LedgerError, PlanError, ReleaseError
+from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.planning.verification import Verification
 from rpexplore.releases.atomic_folder import new_folder, unfinished
-from rpexplore.releases.ledger import AnyPlan, Ledger
+from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.ledger_overlaps import refuse_overlaps
 
 Progress = Callable[[str, float], None]
@@ -62,7 +63,7 @@ class ChargedRun:
 
     def __init__(
         self,
-        plan: AnyPlan,
+        plan: ReleasePlan,
         source: Source,
         output: Path,
         ledger: str | Path | None,
@@ -169,7 +170,7 @@ class ChargedRun:
         )
 
 
-def _check_persons(plan: AnyPlan, persons: PersonRule | None) -> None:
+def _check_persons(plan: ReleasePlan, persons: PersonRule | None) -> None:
     most = plan.budget.max_records_per_person
     if persons is not None and persons.most != most:
         raise ReleaseError(
@@ -197,7 +198,7 @@ def note_finished(ledger: Ledger, run: int, output: Path) -> None:
         ) from None
 
 
-def _record_cap(plan: AnyPlan, cap_rho: Exact) -> Fraction:
+def _record_cap(plan: ReleasePlan, cap_rho: Exact) -> Fraction:
     """The cap, given for the plan's privacy unit, for one record."""
     cap = exact_fraction(cap_rho, "cap_rho")
     if cap <= 0:

@@ -13,17 +13,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeAlias
 
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import rounded, text_of_path
 from rpexplore.data.files.listing import LEDGER
 from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.errors import LedgerError
-from rpexplore.planning.plan import Plan
-from rpexplore.queries.plan import QueryPlan
-
-AnyPlan: TypeAlias = Plan | QueryPlan
+from rpexplore.planning.release_plan import ReleasePlan
 
 FILENAME = LEDGER
 
@@ -142,7 +138,7 @@ class Ledger:
     def check(
         self,
         data: AnySource,
-        plan: AnyPlan,
+        plan: ReleasePlan,
         record_rho: Fraction,
         cap_record_rho: Fraction | None = None,
     ) -> None:
@@ -152,7 +148,7 @@ class Ledger:
     def book(
         self,
         data: AnySource,
-        plan: AnyPlan,
+        plan: ReleasePlan,
         record_rho: Fraction,
         output: str | Path,
         cap_record_rho: Fraction | None = None,
@@ -248,7 +244,7 @@ def _note_cap(connection: sqlite3.Connection, dataset: str, record_rho: Fraction
 
 
 def _check_cap(
-    account: Account, plan: AnyPlan, record_rho: Fraction, wanted_cap: Fraction | None
+    account: Account, plan: ReleasePlan, record_rho: Fraction, wanted_cap: Fraction | None
 ) -> None:
     """Raise `LedgerError` for another cap than the noted one, or a run beyond it."""
     unit, cap = plan.budget.unit, account.cap_record_rho

@@ -16,7 +16,7 @@ from typing import Any
 
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import ReleaseError
-from rpexplore.releases.ledger import AnyPlan
+from rpexplore.planning.release_plan import ReleasePlan
 
 CONFIDENCE = 0.95  # of the intervals in all files of a release
 
@@ -32,7 +32,7 @@ def file_entry(folder: Path, path: str, **more: Any) -> dict[str, Any]:
 def write_manifest(
     folder: Path,
     kind: tuple[str, int],
-    plan: AnyPlan,
+    plan: ReleasePlan,
     guarantee: str,
     other: Mapping[str, str],
     files: Sequence[Mapping[str, Any]],

@@ -21,7 +21,6 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from rpexplore.queries.plan import QueryPlan
-from rpexplore.queries.verification import query_guarantee
 from rpexplore.releases.manifest import CONFIDENCE, checked_manifest, file_entry, write_manifest
 from rpexplore.releases.query_release_readme import query_readme
 
@@ -86,4 +85,4 @@ def write_query_release(
     (folder / "README.md").write_text(query_readme(plan, other, persons), encoding="utf-8")
     names = (f"{_ANSWERS}.csv", f"{_ANSWERS}.parquet", _MEASUREMENTS, "plan.json", "README.md")
     files = [file_entry(folder, name) for name in names]
-    return write_manifest(folder, KIND, plan, query_guarantee(plan), other, files, persons=persons)
+    return write_manifest(folder, KIND, plan, plan.guarantee, other, files, persons=persons)

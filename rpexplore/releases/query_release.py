@@ -10,8 +10,8 @@ from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import AnySource, source_of
 from rpexplore.data.source import Fingerprint, PersonRule
 from rpexplore.errors import ReleaseError
+from rpexplore.planning.verification import verify
 from rpexplore.queries.plan import QueryPlan
-from rpexplore.queries.verification import verify_queries
 from rpexplore.releases.atomic_folder import check_new, check_room
 from rpexplore.releases.charged_run import ChargedRun, DryRun, Progress, refuse_broken
 from rpexplore.releases.discrete_gaussian import discrete_gaussian
@@ -89,7 +89,7 @@ def _charge(
 ) -> ChargedRun:
     """The charge of a run, when all is checked but the records."""
     progress("Checking the plan", 0.0)
-    refuse_broken(verify_queries(plan))
+    refuse_broken(verify(plan))
     check_new(output)
     check_room(_room(plan), output)
     return ChargedRun(plan, source_of(data), output, ledger, cap_rho)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from rpexplore.common.formatting import plural
 from rpexplore.queries.plan import QueryPlan
-from rpexplore.queries.verification import query_guarantee
 from rpexplore.releases.readme import other_in_words
 
 _TEXT = """# A release of noisy answers to a list of queries
@@ -36,7 +35,7 @@ def query_readme(plan: QueryPlan, other: Mapping[str, str], persons: str = "") -
     queries = plan.queries
     count = "1 query" if len(queries) == 1 else f"{len(queries):,} queries"
     return _TEXT.format(
-        guarantee=query_guarantee(plan),
+        guarantee=plan.guarantee,
         queries=count,
         cells=plural(queries.n_cells, "cell"),
         attributes=" × ".join(f"`{name}`" for name in queries.domain.names),

@@ -6,7 +6,6 @@ import numpy as np
 
 from rpexplore.domain.attribute import Attribute
 from rpexplore.planning.plan import Plan
-from rpexplore.planning.verification import guarantee
 from rpexplore.workload.bases import Basis
 from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.workload import Workload
@@ -61,7 +60,7 @@ def readme(plan: Plan, other: Mapping[str, str], persons: str = "") -> str:
     workload = plan.workload
     pure = workload.is_marginals
     return _TEXT.format(
-        guarantee=guarantee(plan),
+        guarantee=plan.guarantee,
         agreement="cells add up to the totals of smaller tables"
         if pure
         else "what follows from two of them is the same in both",

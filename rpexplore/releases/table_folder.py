@@ -33,7 +33,6 @@ from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.query_covariance import normal_quantile, residuals_within
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.planning.plan import Plan
-from rpexplore.planning.verification import guarantee
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.manifest import CONFIDENCE, checked_manifest, file_entry, write_manifest
 from rpexplore.releases.measurement_file import MeasuredFile
@@ -208,7 +207,7 @@ class FolderWriter:
             self.folder,
             KIND,
             self.plan,
-            guarantee(self.plan),
+            self.plan.guarantee,
             self._other,
             [*files, *named],
             persons=self._persons,

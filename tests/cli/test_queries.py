@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from rpexplore import Budget
-from rpexplore.cli.any_plan import says_queries
 from rpexplore.cli.query_options import named_presets
 from rpexplore.domain.domain import Domain
+from rpexplore.errors import PlanError
 from rpexplore.queries.plan import QueryPlan
+from rpexplore.queries.plan_kinds import load_plan
 from rpexplore.queries.planner import query_optimum
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.query_release import QueryRelease
@@ -258,13 +259,14 @@ def test_kinds_of_plans_are_told_by_their_format(planned):
     # The keys of a file may have been put in another order.
     text = Path("queries.json").read_text("utf-8")
     Path("sorted.json").write_text(json.dumps(json.loads(text), sort_keys=True), "utf-8")
-    assert says_queries(Path("sorted.json"))
+    assert isinstance(load_plan("sorted.json"), QueryPlan)
     assert "2 queries" in planned.done("show", "sorted.json")
     Path("other.json").write_text('{"domain": 1, "format": "another"}', "utf-8")
     Path("bytes.json").write_bytes(b"\xff\xfe")
-    assert says_queries(Path("queries.json"))
+    assert isinstance(load_plan("queries.json"), QueryPlan)
     for name in ("other.json", "bytes.json", "none.json", "codebook.csv"):
-        assert not says_queries(Path(name))
+        with pytest.raises(PlanError):
+            load_plan(name)
         assert "plan" in planned.refused("show", name)
     told = planned.refused("report", "queries.json", "--out", "report.html")
     assert "reports are made on plans of tables" in told

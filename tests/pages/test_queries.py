@@ -9,12 +9,12 @@ import pytest
 import rpexplore as rp
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import PlanError
+from rpexplore.planning.verification import verify
 from rpexplore.queries.csv_files import stated_from_csv
 from rpexplore.queries.definitions import StatedQueries, stated_from_text
 from rpexplore.queries.edits import about_attributes
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.presets import PRESETS
-from rpexplore.queries.verification import verify_queries
 from rpexplore.scenarios.autosave import Autosaves
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
@@ -63,7 +63,7 @@ def test_a_list_is_typed_and_planned(app, small):
     plan = plan_of(session)
     assert plan.met.all()
     assert 0.999 < plan.ratio <= 1
-    assert verify_queries(plan).holds
+    assert verify(plan).holds
     rows = session.dataframe[0].value
     assert rows["query"].tolist() == ["everybody", "old", "old women"]
     assert rows["wanted"].tolist() == ["±50 at 95 %", "±20 at 95 %", "8"]

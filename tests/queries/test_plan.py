@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
+from rpexplore.planning.verification import verify
 from rpexplore.privacy import conversions as privacy
 from rpexplore.queries import planner as query_planner
 from rpexplore.queries.plan import LARGEST_GAMMA_SQUARED, QueryPlan
 from rpexplore.queries.planner import query_optimum, query_plan
 from rpexplore.queries.query_list import QueryList
-from rpexplore.queries.verification import verify_queries
 from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA, discrete_gaussian
 from tests.support.query_lists import identity_and_sum, marginals, prefix, query_list, ranges
 from tests.support.strategies import budgets
@@ -55,7 +55,7 @@ def test_plans_hold_what_they_claim(queries, budget):
         np.testing.assert_allclose(plan.variances, dense * float(plan.gamma_squared), rtol=1e-5)
     assert plan.certificate.gap <= 1.3e-3
     for held in (plan, QueryPlan.parse(plan.text)):
-        verification = verify_queries(held)
+        verification = verify(held)
         assert verification.holds, str(verification)
         assert [check.name for check in verification.checks] == [
             "privacy cost",
@@ -157,7 +157,7 @@ def test_a_budget_of_next_to_nothing_is_refused(cost):
 
 def test_a_budget_of_all_but_everything_can_be_planned_with():
     plan = query_plan(query_list([[1, 2]]), budget=rp.Budget(privacy_cost="9e99"))
-    assert verify_queries(QueryPlan.parse(plan.text)).holds
+    assert verify(QueryPlan.parse(plan.text)).holds
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def failed(content) -> set[str] | None:
         read = QueryPlan.parse(json.dumps(content))
     except PlanError:
         return None
-    verification = verify_queries(read)
+    verification = verify(read)
     assert verification.holds or "does not hold what it claims" in str(verification)
     return {check.name for check in verification.checks if not check.holds}
 

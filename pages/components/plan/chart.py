@@ -8,7 +8,6 @@ from rpexplore.analysis import accuracy
 from rpexplore.figures.accuracy import chart_by_order
 from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.plan import Plan
-from rpexplore.planning.verification import guarantee
 
 
 def chart(planned: Plan) -> None:
@@ -20,4 +19,4 @@ def chart(planned: Plan) -> None:
         f"A standard error of 10 means within ±20 {escaped(record_noun)}, 95 % of the time.",
     )
     with st.expander("What this plan guarantees, in full"):
-        st.markdown(escaped(guarantee(planned)))
+        st.markdown(escaped(planned.guarantee))

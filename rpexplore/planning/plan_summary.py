@@ -1,0 +1,61 @@
+"""The summary of a plan of tables, for a terminal."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rpexplore.common.formatting import plural, rounded
+
+if TYPE_CHECKING:
+    from rpexplore.planning.plan import Plan
+
+
+def plan_summary(plan: "Plan") -> str:
+    """The plan in a few lines, for a terminal."""
+    workload, domain = plan.workload, plan.workload.domain
+    epsilons = " and ".join(plan.guarantees[:2])
+    rows = [
+        f"Plan for {plural(len(workload), 'table')} over {plural(len(domain), 'attribute')} "
+        f"({plural(len(plan.closure), 'residual')} to measure)",
+        f"  Protects   {plan.budget.unit}; neighbours add or remove it",
+        f"  Privacy    {rounded(plan.rho, 6, 'up')}-zCDP "
+        f"(privacy cost {rounded(plan.exact_privacy_cost, 6, 'up')}), so {epsilons}",
+        f"  Loss       {plan.loss.description}: {plan.loss_value:.6g}",
+        f"  Proven     {plan.proven}",
+        *_targets_line(plan),
+        "  Accuracy   standard error of a cell",
+        f"    {'attributes':>10} {'tables':>9} {'best':>10} {'median':>10} {'worst':>10}",
+    ]
+    best = plan.table_variances.standard_errors("best")
+    for order in np.unique(workload.orders):
+        tables = workload.orders == order
+        rows.append(
+            f"    {order:>10} {np.count_nonzero(tables):>9,} {best[tables].min():>10.4g} "
+            f"{np.median(plan.standard_errors[tables]):>10.4g} "
+            f"{plan.worst_standard_errors[tables].max():>10.4g}"
+        )
+    return "\n".join(rows)
+
+
+def _targets_line(plan: "Plan") -> list[str]:
+    """Which targets are met, where there are any."""
+    # NaN where there is no target; a table meets its target with its least accurate cell.
+    errors = plan.worst_standard_errors
+    ratios = errors / plan.workload.targets
+    wanted = int(np.count_nonzero(~np.isnan(ratios)))
+    if not wanted:
+        return []
+    furthest, met = int(np.nanargmax(ratios)), ratios <= 1
+    which = "tightest" if np.count_nonzero(met) == wanted else "furthest off"
+    lines = [
+        f"  Targets    {np.count_nonzero(met):,} of {wanted:,} met; {which}: "
+        f"{plan.workload.describe(furthest)}, {errors[furthest]:.4g} for a target of "
+        f"{plan.workload.targets[furthest]:.4g}"
+    ]
+    required = plan.workload.required
+    if np.any(required):
+        missed = np.count_nonzero(required & ~met)
+        note = "; this aim does not see to them, --loss required does" if missed else ""
+        count = np.count_nonzero(required)
+        lines.append(f"  Musts      {count - missed:,} of {count:,} met{note}")
+    return lines

@@ -1,0 +1,159 @@
+"""Release plan: what plans of tables and plans of queries have in common. No records."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from rpexplore.common.exact_numbers import Exact, float_at_least
+from rpexplore.common.files import write_whole
+from rpexplore.common.formatting import plural, rounded
+from rpexplore.domain.domain import Domain
+from rpexplore.errors import PlanError
+from rpexplore.planning.certificate import Certificate
+from rpexplore.privacy import conversions
+from rpexplore.privacy.budget import Budget
+
+if TYPE_CHECKING:
+    from rpexplore.planning.verification import Check
+
+
+class ReleasePlan(ABC):
+    """A plan that a release can be run by: a frozen value, one JSON file.
+
+    A kind of plan is a subclass, listed in `queries.plan_kinds`; what a release by it counts,
+    measures and writes is said in `releases`, where records may be read.
+
+    file_format    the "format" of its files
+    noun           what people call it: "plan", "query plan"
+    item           what it plans many of: "table", "query"
+    released_item  what a release holds for each: "noisy table", "noisy answer"
+    """
+
+    file_format: ClassVar[str]
+    noun: ClassVar[str] = "plan"
+    item: ClassVar[str]
+    released_item: ClassVar[str]
+
+    budget: Budget
+    exact_privacy_cost: Fraction  # of the privacy unit, at most the budget's
+    certificate: Certificate
+    version: str
+
+    # ---- what it is about
+
+    @property
+    @abstractmethod
+    def domain(self) -> Domain:
+        """The attributes, all of them, and their values."""
+
+    @property
+    @abstractmethod
+    def attribute_indices(self) -> tuple[int, ...]:
+        """Which attributes the records must have as columns."""
+
+    @property
+    @abstractmethod
+    def n_items(self) -> int:
+        """How many tables, or queries, it plans."""
+
+    @property
+    def contents(self) -> str:
+        """What a release by it holds: "7 noisy tables", "1 noisy answer"."""
+        return plural(self.n_items, self.released_item)
+
+    # ---- what it guarantees
+
+    @property
+    def privacy_cost(self) -> float:
+        """Privacy cost of the privacy unit (2ρ), rounded up."""
+        return float_at_least(self.exact_privacy_cost)
+
+    @property
+    def rho(self) -> Fraction:
+        """The guarantee: the release is ρ-zCDP for the privacy unit, with this exact ρ."""
+        return conversions.rho_from_privacy_cost(self.exact_privacy_cost)
+
+    @property
+    def record_rho(self) -> Fraction:
+        """ρ for one record, what the ledger books: ρ of the unit over m²."""
+        return self.rho / self.budget.records_factor
+
+    def epsilon(self, delta: Exact) -> float:
+        """The smallest proven ε for this δ, rounded up (CKS Prop. 7)."""
+        return conversions.epsilon_from_rho(self.rho, delta)
+
+    @property
+    def guarantees(self) -> list[str]:
+        """The (ε, δ) that follow, as text, ε rounded up: the budget's own δ first."""
+        return conversions.guarantees(self.rho, self.budget.stated_delta)
+
+    @property
+    @abstractmethod
+    def accuracy_statement(self) -> str:
+        """What a release promises of its accuracy, as a sentence."""
+
+    @property
+    def guarantee(self) -> str:
+        """What the plan guarantees, in words."""
+        return (
+            f"A release by this plan is ρ-zCDP with ρ = {rounded(self.rho, 6, 'up')} for "
+            f"{self.budget.unit}: adding or removing it changes the distribution of everything "
+            "that is released by no more than that. It follows that the release is "
+            f"(ε, δ)-differentially private with {', '.join(self.guarantees)}. The noise is "
+            "discrete Gaussian, so these hold for the numbers as they are drawn, not only for an "
+            f"ideal. {self.accuracy_statement}"
+        )
+
+    @abstractmethod
+    def checks(self, *, strategies: bool = True) -> "tuple[Check, ...]":
+        """All claims of the plan, held against a recomputation; see `verification.verify`."""
+
+    # ---- files
+
+    @cached_property
+    @abstractmethod
+    def text(self) -> str:
+        """The canonical JSON text."""
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of the canonical text, in hexadecimal: the plan's name in ledger and manifest."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def save(self, path: str | Path) -> None:
+        """Write the plan file; complete or not at all."""
+        try:
+            write_whole(path, self.text)
+        except OSError as error:
+            raise PlanError(
+                f"The {self.noun} cannot be written to {str(path)!r} ({error.strerror}); choose a "
+                "file in a folder that exists and can be written to."
+            ) from None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a plan file. Raises `PlanError` if it is missing or not a usable plan of this kind.
+
+        What the file claims is checked by `rpexplore.verify`, and before any release.
+        """
+        return cls.parse(plan_text(path, cls.noun), Path(path).name)
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, text: str, source: str = "The text") -> Self:
+        """The plan that a text holds; `source` is named in errors."""
+
+
+def plan_text(path: str | Path, noun: str = "plan") -> str:
+    """What a plan file holds; raises `PlanError`, which calls it by the noun, if it is no text."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise PlanError(
+            f"The {noun} {str(path)!r} cannot be read ({error.strerror}); check the path."
+        ) from None
+    except UnicodeDecodeError:
+        raise PlanError(f"{Path(path).name} is not a {noun} file: it is not UTF-8.") from None

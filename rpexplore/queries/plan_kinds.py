@@ -1,0 +1,41 @@
+"""The kinds of plans there are, of which every plan file names one."""
+
+import json
+import re
+from pathlib import Path
+
+from rpexplore.common.formatting import joined
+from rpexplore.errors import PlanError
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.release_plan import ReleasePlan, plan_text
+from rpexplore.queries.plan import QueryPlan
+
+PLAN_KINDS: tuple[type[ReleasePlan], ...] = (Plan, QueryPlan)
+
+# The format stands ahead of all the rest where the library wrote the file.
+_FORMAT_AT_START = re.compile(r'\s*\{\s*"format"\s*:\s*"([^"]*)"')
+
+
+def load_plan(path: str | Path) -> ReleasePlan:
+    """The plan of a file, of the kind that the file names.
+
+    Raises `PlanError` if it is missing or not a usable plan of any kind.
+    """
+    text, name = plan_text(path), Path(path).name
+    file_format = _format_of(text, name)
+    for kind in PLAN_KINDS:
+        if kind.file_format == file_format:
+            return kind.parse(text, name)
+    formats = joined([f'"{kind.file_format}"' for kind in PLAN_KINDS], " or ")
+    raise PlanError(f'{name} is not a plan file: "format" must be {formats}.')
+
+
+def _format_of(text: str, name: str) -> str:
+    """The format that a plan file names; "" if it names none."""
+    if match := _FORMAT_AT_START.match(text):
+        return match[1]
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise PlanError(f"{name} is not a plan file: it is not valid JSON ({error}).") from None
+    return str(content.get("format", "")) if isinstance(content, dict) else ""
