@@ -13,7 +13,7 @@ from rpexplore.planning.losses.constrained import (
 )
 from rpexplore.planning.losses.custom import CustomLoss
 from rpexplore.planning.losses.p_norm import PNorm
-from rpexplore.planning.minimum_budget import Reach, reach
+from rpexplore.planning.minimum_budget import MinimumBudget, minimum_budget
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
 from rpexplore.planning.verification import verify
@@ -42,13 +42,13 @@ __all__ = [
     "Integers",
     "MaxVariance",
     "MaxWithinTargets",
+    "MinimumBudget",
     "PNorm",
     "Plan",
     "Prefix",
     "QueryList",
     "QueryPlan",
     "Ranges",
-    "Reach",
     "RpexploreError",
     "SumOfVariances",
     "SumWithBoundedMax",
@@ -56,11 +56,11 @@ __all__ = [
     "Target",
     "Windows",
     "Workload",
+    "minimum_budget",
     "parse_target",
     "plan",
     "query_optimum",
     "query_plan",
-    "reach",
     "read_custom_basis",
     "verify",
 ]

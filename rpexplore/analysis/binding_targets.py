@@ -10,7 +10,7 @@ from rpexplore.analysis.targets_met import wanted_targets
 from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.planning.losses.base import Loss, MaxVariance
 from rpexplore.planning.losses.constrained import SumWithinTargets, WithinTargets
-from rpexplore.planning.minimum_budget import Reach
+from rpexplore.planning.minimum_budget import MinimumBudget
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -64,31 +64,34 @@ class BudgetExplanation:
     proven_gap: float
 
 
-def reasons(reach: Reach, budget: Budget, *, required_only: bool) -> BudgetExplanation:
-    """What it takes to meet the targets of a reach, against the present budget.
+def reasons(minimum: MinimumBudget, budget: Budget, *, required_only: bool) -> BudgetExplanation:
+    """What it takes to meet some targets, against the present budget.
 
     Raises `BudgetError` if no budget that can be planned with is large enough.
     """
-    needed = reach.needed_cost * budget.records_factor / 2
+    needed = minimum.for_unit_of(budget).rho
     what = "Meeting all targets" if not required_only else "Meeting the targets that must be met"
     enough = sufficient(needed, budget, what)
-    room = 0.0 if reach.covers_all_tables else ROOM
-    binding_tables = reach.binding_tables
+    room = 0.0 if minimum.covers_all_tables else ROOM
+    binding_tables = minimum.binding_tables
     return BudgetExplanation(
         which="required" if required_only else "all",
         enough=enough,
         advised=enough if room == 0 else sufficient(needed * (1 + room), budget, what),
         is_within=needed <= float(budget.rho) * _ENOUGH,
-        targets=len(reach.tables),
+        targets=len(minimum.tables),
         binding_tables=len(binding_tables),
-        tables=tuple(titles(reach.workload, binding_tables[:_NAMED])),
-        saved=float(reach.saving(WIDER)[binding_tables[0]]),
-        proven_gap=max(reach.needed_cost / reach.least_cost - 1, 0.0),
+        tables=tuple(titles(minimum.workload, binding_tables[:_NAMED])),
+        saved=float(minimum.saving_if_relaxed(WIDER)[binding_tables[0]]),
+        proven_gap=max(minimum.record_privacy_cost / minimum.lower_bound - 1, 0.0),
     )
 
 
 def holders_of_budget(
-    reach: Reach, budget: Budget, request: WorkloadRequest | None = None, most: int = 10
+    minimum: MinimumBudget,
+    budget: Budget,
+    request: WorkloadRequest | None = None,
+    most: int = 10,
 ) -> pd.DataFrame:
     """The tables that hold the smallest budget up, the one that does most first.
 
@@ -96,16 +99,16 @@ def holders_of_budget(
     budget; all shares sum to 1), saved (share of the budget that a target 10 % wider would save),
     rho (the smallest budget then, for the privacy unit).
     """
-    rows = reach.binding_tables[:most]
-    wanted = wanted_targets(reach.workload, rows, request)
-    saved = reach.saving(WIDER)[rows]
-    needed = reach.needed_cost * budget.records_factor / 2
+    rows = minimum.binding_tables[:most]
+    wanted = wanted_targets(minimum.workload, rows, request)
+    saved = minimum.saving_if_relaxed(WIDER)[rows]
+    needed = minimum.for_unit_of(budget).rho
     return pd.DataFrame(
         {
-            "table": titles(reach.workload, rows),
+            "table": titles(minimum.workload, rows),
             "wanted": ["" if target is None else target.words for target in wanted],
-            "required": np.where(reach.workload.required[rows], "required", "in proportion"),
-            "share": reach.shares[rows],
+            "required": np.where(minimum.workload.required[rows], "required", "in proportion"),
+            "share": minimum.shares[rows],
             "saved": saved,
             "rho": needed * (1 - saved),
         }

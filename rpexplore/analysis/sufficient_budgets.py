@@ -13,15 +13,10 @@ from rpexplore.analysis.accuracy import titles
 from rpexplore.analysis.budget_units import USUAL_DELTA, plain, stated_delta, stated_unit
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import BudgetError, WorkloadError
+from rpexplore.planning.minimum_budget import ROUNDING_ALLOWANCE, typed_above
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
-
-_DIGITS = 5
-
-# What a made plan can be worse than the optimum scaled to its budget, relative: its noise scales
-# are rounded up to 12 digits, its variances are sums of fewer than 2^23 positive floats.
-_ROUNDING = Fraction(1, 10**8)
 
 _MOST_RHO = 1e90  # what lies beyond is no budget, whatever the privacy unit
 _LEAST_EPSILON = 1e-90  # of a budget that is stated in ε
@@ -117,7 +112,7 @@ def sufficient(needed: float, budget: Budget, what: str = "That") -> SufficientB
             f"{what} would take ρ = {rounded(needed, 3)}, which cannot be planned with; ask for "
             f"{remedy}."
         )
-    least = Fraction(needed) * (1 + _ROUNDING)
+    least = Fraction(needed) * (1 + ROUNDING_ALLOWANCE)
     unit, delta = stated_unit(budget), stated_delta(budget)
     if unit == "epsilon" and privacy.epsilon_from_rho(least, delta) < _LEAST_EPSILON:
         unit = "rho"
@@ -129,7 +124,7 @@ def sufficient(needed: float, budget: Budget, what: str = "That") -> SufficientB
     stated = {unit: _up(value)} | ({"delta": delta} if unit == "epsilon" else {})
     enough = Budget(max_records_per_person=budget.max_records_per_person, **stated)
     if enough.rho < least:  # (ε, δ) is turned into ρ downwards
-        stated["epsilon"] = _up(Fraction(value) * (1 + Fraction(1, 10**_DIGITS)))
+        stated["epsilon"] = _up(Fraction(value) * (1 + Fraction(1, 10**5)))
         enough = Budget(max_records_per_person=budget.max_records_per_person, **stated)
     return SufficientBudget(needed, _up(least), enough, needed / float(budget.rho))
 
@@ -141,4 +136,4 @@ def _rho(budget: Budget, record_cost: np.ndarray) -> np.ndarray:
 
 def _up(value: float | Fraction) -> str:
     """Rounded up to a few digits, as people type it."""
-    return plain(Fraction(rounded(value, _DIGITS, "up").replace(",", "")))
+    return plain(Fraction(typed_above(value)))

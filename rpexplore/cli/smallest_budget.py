@@ -12,7 +12,7 @@ from rpexplore.planning import planner
 from rpexplore.planning.losses.base import Loss, MaxVariance
 from rpexplore.planning.losses.constrained import SumWithinTargets, WithinTargets
 from rpexplore.planning.losses.loss_text import loss_from_text
-from rpexplore.planning.minimum_budget import reach
+from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
@@ -80,7 +80,7 @@ def enough_for(
         "note": note,
         "note_strategies": note_strategies,
     }
-    needed = reach(workload, required_only=required_only, **options)
+    needed = minimum_budget(workload, required_only=required_only, **options)
     # The plan's own budget is the present one that the words compare with.
     budget = reasons(needed, like, required_only=required_only).advised.budget
     found = reasons(needed, budget, required_only=required_only)

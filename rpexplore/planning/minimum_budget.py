@@ -1,15 +1,17 @@
-"""Reach: the smallest budget that meets hard targets, and what holds it up.
+"""The smallest budget at which all targets can be met, and the targets that bind it.
 
 Variances fall as 1/budget, so the smallest budget is the one at which the smallest possible largest
 ratio of variance to target is 1 (docs/mathematics.md §6.2). Its shadow prices tell which targets
-hold it up, and what each would save if it were wider.
+bind it, and what each would save if it were wider.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 
 from rpexplore.common.concurrency import one_thread
+from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.base import MaxVariance
 from rpexplore.planning.mechanism.cell_variances import CellVariances
@@ -17,33 +19,51 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.capped_sum import FeasiblePoint, within
 from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.planning.solving import Note, with_optimal_strategies
+from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
-_HOLDS = 1e-3  # a target with a smaller share hardly holds the budget up
+# What a plan can be worse than the optimum scaled to its budget, relative: its noise scales are
+# rounded up to 12 digits, its variances are sums of fewer than 2^23 positive floats.
+ROUNDING_ALLOWANCE = Fraction(1, 10**8)
+
+_BUDGET_DIGITS = 5  # of a budget that people type
+_LEAST_SHARE = 1e-3  # of the budget: below it a target hardly binds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Reach:
+class MinimumBudget:
     """What it takes to meet the targets of some tables, whatever the others get.
 
-    tables  int64[m]: places of the tables whose targets are to be met, ascending
-    within  the plan at privacy cost 1 of one record that comes furthest inside them
+    tables  int64[m]: indices of the tables whose targets are to be met, ascending
+    point   the plan at privacy cost 1 of one record that comes furthest inside them
+    max_records_per_person  the privacy unit, as in `Budget`; None: one record
     """
 
     workload: Workload
     closure: Closure
     tables: np.ndarray
-    within: FeasiblePoint
+    point: FeasiblePoint
+    max_records_per_person: int | None = None
 
     @property
-    def needed_cost(self) -> float:
+    def budget(self) -> Budget:
+        """A budget in ρ that is enough: the smallest one, rounded up to five digits."""
+        return sufficient_rho(self.rho, self.max_records_per_person)
+
+    @property
+    def rho(self) -> float:
+        """ρ of the privacy unit at which all these targets are met, as computed."""
+        return self.record_privacy_cost * ((self.max_records_per_person or 1) ** 2 / 2)
+
+    @property
+    def record_privacy_cost(self) -> float:
         """Privacy cost of one record at which all these targets are met."""
-        return self.within.largest
+        return self.point.largest
 
     @property
-    def least_cost(self) -> float:
-        """No plan that measures the attributes so meets them at a smaller privacy cost."""
-        return self.within.least
+    def lower_bound(self) -> float:
+        """No plan that measures the attributes alike meets them at a smaller privacy cost."""
+        return self.point.least
 
     @property
     def covers_all_tables(self) -> bool:
@@ -53,58 +73,91 @@ class Reach:
     @property
     def shares(self) -> np.ndarray:
         """By how many per cent the smallest budget falls when a table's target variance grows by
-        one per cent: float64[n_tables], sum 1; 0: the target does not hold it up."""
-        return self.within.prices
+        one per cent: float64[n_tables], sum 1; 0: the target does not bind."""
+        return self.point.prices
 
     @property
     def binding_tables(self) -> np.ndarray:
-        """The tables that hold the smallest budget up, the one that does most first, int64[k].
+        """The tables whose targets bind the smallest budget, the largest share first, int64[k].
 
-        Without those that hold less than a thousandth of it.
+        Without those whose share is below a thousandth.
         """
         order = np.argsort(-self.shares, kind="stable")
-        return order[self.shares[order] > _HOLDS]
+        return order[self.shares[order] > _LEAST_SHARE]
 
-    def saving(self, wider: float) -> np.ndarray:
+    def saving_if_relaxed(self, by: float) -> np.ndarray:
         """What it would save if one target were wider (0.1: its standard error by 10 %).
 
-        Share of the smallest budget, float64[n_tables]; exact for a table that holds it up alone,
-        to first order otherwise.
+        Share of the smallest budget, float64[n_tables]; exact for a table that binds alone, to
+        first order otherwise.
         """
-        return 1 - (1 + wider) ** (-2 * self.shares)
+        return 1 - (1 + by) ** (-2 * self.shares)
+
+    def for_unit_of(self, budget: Budget) -> "MinimumBudget":
+        """The same for the privacy unit of a budget."""
+        return replace(self, max_records_per_person=budget.max_records_per_person)
 
 
-def reach(
+def minimum_budget(
     workload: Workload,
     *,
     required_only: bool = False,
+    max_records_per_person: int | None = None,
     closure: Closure | None = None,
     uniform_reference: bool = False,
     tolerance: float = TOLERANCE,
     note: Note = lambda gap: None,
     note_strategies: Note = lambda share: None,
-) -> Reach:
-    """What it takes to meet all targets of a workload, or those that must be met.
+) -> MinimumBudget:
+    """The smallest budget at which all targets of a workload can be met.
 
-    closure: of the workload, measured by strategies where it needs them; None: by those that suit
-    these targets. The other arguments are those of `planner.optimum`.
+    Args:
+        required_only: Whether only required targets have to be met.
+        max_records_per_person: Most records of a person, who then is the privacy unit.
+        closure: Of the workload, with strategies where it needs them; by default with those that
+            suit these targets.
+        uniform_reference: Whether reference distributions are uniform, as in `optimum`.
+        tolerance: Relative gap at which the search may stop.
+        note, note_strategies: Called with the gap, and with the share of strategies done.
 
-    Raises `WorkloadError` if there are none.
+    Returns:
+        The budget, and the tables whose targets bind it.
+
+    Raises:
+        WorkloadError: If no table has a target, or a required one.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> domain = rp.Domain.from_sizes({"age": 10, "sex": 2})
+        >>> workload = rp.Workload.all_up_to(domain, 1).with_targets({"age": 20, "sex": 10})
+        >>> float(rp.minimum_budget(workload).budget.rho)
+        0.0060176
     """
-    asked = workload.required if required_only else ~np.isnan(workload.targets)
-    if not np.any(asked):
+    capped = workload.required if required_only else ~np.isnan(workload.targets)
+    if not np.any(capped):
         if required_only:
             raise WorkloadError("No target is marked required; mark those that have to be met.")
         raise WorkloadError("No table has a target; set targets for the tables that need them.")
-    caps = np.where(asked, workload.targets**2, np.inf)
+    caps = np.where(capped, workload.targets**2, np.inf)
     if closure is None:
-        closure = _measured(workload, caps, uniform_reference, note_strategies)
+        closure = _with_strategies(workload, caps, uniform_reference, note_strategies)
     with one_thread():
-        found = within(CellVariances(workload, closure), caps, 1.0, tolerance, note=note)
-    return Reach(workload, closure, np.flatnonzero(asked), found)
+        point = within(CellVariances(workload, closure), caps, 1.0, tolerance, note=note)
+    return MinimumBudget(workload, closure, np.flatnonzero(capped), point, max_records_per_person)
 
 
-def _measured(workload: Workload, caps: np.ndarray, even: bool, note: Note) -> Closure:
+def sufficient_rho(rho: float, max_records_per_person: int | None = None) -> Budget:
+    """A budget of at least this ρ with room for rounding, in five digits."""
+    least = Fraction(rho) * (1 + ROUNDING_ALLOWANCE)
+    return Budget(rho=typed_above(least), max_records_per_person=max_records_per_person)
+
+
+def typed_above(value: float | Fraction) -> str:
+    """A number rounded up to five digits, as people type it: "0.34654"."""
+    return rounded(value, _BUDGET_DIGITS, "up").replace(",", "")
+
+
+def _with_strategies(workload: Workload, caps: np.ndarray, even: bool, note: Note) -> Closure:
     closure = Closure.of(workload)
     if workload.is_marginals:
         return closure

@@ -21,12 +21,14 @@ def workload():
 
 
 def told(workload, required_only):
-    reach = rp.reach(workload, required_only=required_only)
-    return reach, budget_reasons.reasons(reach, BUDGET, required_only=required_only)
+    minimum_budget = rp.minimum_budget(workload, required_only=required_only)
+    return minimum_budget, budget_reasons.reasons(
+        minimum_budget, BUDGET, required_only=required_only
+    )
 
 
 def test_a_single_must(workload):
-    reach, found = told(workload, True)
+    minimum_budget, found = told(workload, True)
     assert (found.targets, found.binding_tables, found.tables) == (1, 1, ("age × sex",))
     assert not found.is_within
     # One target alone: its budget falls with the square of the standard error.
@@ -37,11 +39,13 @@ def test_a_single_must(workload):
         "of the budget."
     )
     assert "nothing is left for tables without a must" in budget_reasons.advice_in_words(found)
-    assert float(found.advised.budget.rho) == pytest.approx(1.1 * reach.needed_cost / 2, rel=1e-4)
+    assert float(found.advised.budget.rho) == pytest.approx(
+        1.1 * minimum_budget.record_privacy_cost / 2, rel=1e-4
+    )
 
 
 def test_of_all_targets_only_some_hold_the_budget_up(workload):
-    reach, found = told(workload, False)
+    minimum_budget, found = told(workload, False)
     assert (found.targets, found.binding_tables) == (2, 1)
     assert "One table holds that up: age × sex; the other targets are met along the way." in (
         budget_reasons.in_words(found)
@@ -49,11 +53,13 @@ def test_of_all_targets_only_some_hold_the_budget_up(workload):
     request = WorkloadRequest(
         settings=(TableSetting(("age", "sex"), target=Target("3", required=True)),)
     )
-    frame = budget_reasons.holders_of_budget(reach, BUDGET, request)
+    frame = budget_reasons.holders_of_budget(minimum_budget, BUDGET, request)
     assert frame["table"].tolist() == ["age × sex"]
     assert frame["wanted"].tolist() == ["σ = 3"]
     assert frame["required"].tolist() == ["required"]
-    assert frame["rho"].tolist() == [pytest.approx(reach.needed_cost / 2 / 1.21, rel=1e-4)]
+    assert frame["rho"].tolist() == [
+        pytest.approx(minimum_budget.record_privacy_cost / 2 / 1.21, rel=1e-4)
+    ]
 
 
 def test_where_every_table_has_a_target_the_smallest_budget_is_advised(workload):
@@ -67,9 +73,9 @@ def test_where_every_table_has_a_target_the_smallest_budget_is_advised(workload)
 
 
 def test_for_persons_the_budget_is_theirs(workload):
-    reach = rp.reach(workload, required_only=True)
+    minimum_budget = rp.minimum_budget(workload, required_only=True)
     persons = rp.Budget(rho="0.1", max_records_per_person=3)
-    found = budget_reasons.reasons(reach, persons, required_only=True)
-    assert found.enough.needed == pytest.approx(9 * reach.needed_cost / 2)
+    found = budget_reasons.reasons(minimum_budget, persons, required_only=True)
+    assert found.enough.needed == pytest.approx(9 * minimum_budget.record_privacy_cost / 2)
     plan = rp.plan(workload, loss=rp.SumWithinTargets(), budget=found.advised.budget)
     assert plan.worst_standard_errors[workload.required][0] <= 3 * (1 + 1e-9)

@@ -13,7 +13,7 @@ import numpy as np
 import rpexplore as rp
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.minimum_budget import reach
+from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.planner import optimum
 from tests.benchmarks.measure import Row, best_of_three, once
 
@@ -29,7 +29,7 @@ def problem(count: int, share: float, slack: float) -> tuple[rp.Workload, Closur
     required = rng.uniform(size=len(workload)) < share
     required[0] = True
     workload = replace(workload, targets=targets, required=required)
-    needed = reach(workload, required_only=True, closure=closure).needed_cost
+    needed = minimum_budget(workload, required_only=True, closure=closure).record_privacy_cost
     return workload, closure, rp.Budget(privacy_cost=repr(needed * slack))
 
 
@@ -101,10 +101,10 @@ def targets_of_least_accurate_cells() -> list[Row]:
     rng = np.random.default_rng(0)
     targets = 10 ** rng.uniform(-0.5, 0.5, len(workload))
     workload = replace(workload, targets=targets, required=rng.uniform(size=len(workload)) < 0.4)
-    closure = reach(workload, required_only=True).closure
+    closure = minimum_budget(workload, required_only=True).closure
     rows: list[Row] = []
     for slack in SLACKS:
-        needed = reach(workload, required_only=True, closure=closure).needed_cost
+        needed = minimum_budget(workload, required_only=True, closure=closure).record_privacy_cost
         budget = rp.Budget(privacy_cost=repr(needed * slack))
         for loss in (rp.MaxWithinTargets(), rp.SumWithinTargets()):
             seconds, found = best_of_three(

@@ -57,7 +57,7 @@ def test_tables_without_a_target_get_a_tenth_more(run):
     # All targets have to be met, so that the average of the others cannot go before them.
     np.testing.assert_array_equal(plan.workload.required, ~np.isnan(plan.workload.targets))
     assert worst_ratio(plan) <= 1 + 1e-9
-    needed = rp.reach(plan.workload).needed_cost
+    needed = rp.minimum_budget(plan.workload).record_privacy_cost
     assert float(plan.budget.privacy_cost) == pytest.approx(1.1 * needed, rel=1e-4)
     assert np.all(np.isfinite(plan.variances))
 
@@ -69,7 +69,7 @@ def test_for_musts_the_other_targets_are_met_in_proportion(run):
     assert plan.workload.required.tolist() == [True, False]
     assert worst_ratio(plan, required=True) <= 1 + 1e-9
     assert worst_ratio(plan) > 1
-    needed = rp.reach(plan.workload, required_only=True).needed_cost
+    needed = rp.minimum_budget(plan.workload, required_only=True).record_privacy_cost
     assert float(plan.budget.privacy_cost) == pytest.approx(1.1 * needed, rel=1e-4)
 
 

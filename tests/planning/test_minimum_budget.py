@@ -48,13 +48,13 @@ def smallest_cost(workload, tables, unit):
 @given(workloads(), st.integers(0, 2**32 - 1), st.floats(0.1, 1), st.booleans())
 def test_the_smallest_budget_is_that_of_a_conic_solver(workload, seed, share, required_only):
     asked = with_targets(workload, seed, share)
-    found = rp.reach(asked, required_only=required_only)
+    found = rp.minimum_budget(asked, required_only=required_only)
     tables = np.flatnonzero(asked.required if required_only else ~np.isnan(asked.targets))
     np.testing.assert_array_equal(found.tables, tables)
-    wanted = smallest_cost(asked, tables, found.within.sigma_squared / found.needed_cost)
+    wanted = smallest_cost(asked, tables, found.point.sigma_squared / found.record_privacy_cost)
     # The solver knows its optimum to about 1e-5 only; the certificate is much sharper.
-    assert found.needed_cost == pytest.approx(wanted, rel=2e-5)
-    assert found.needed_cost <= found.least_cost * (1 + 1e-6)
+    assert found.record_privacy_cost == pytest.approx(wanted, rel=2e-5)
+    assert found.record_privacy_cost <= found.lower_bound * (1 + 1e-6)
     assert found.covers_all_tables == (len(tables) == len(asked))
     assert np.sum(found.shares) == pytest.approx(1)
     assert not np.any(np.delete(found.shares, tables))
@@ -64,19 +64,19 @@ def test_the_smallest_budget_is_that_of_a_conic_solver(workload, seed, share, re
 @given(workloads(), st.integers(0, 2**32 - 1))
 def test_shares_are_what_a_slightly_wider_target_saves(workload, seed):
     asked = with_targets(workload, seed, 0.6)
-    found = rp.reach(asked, tolerance=1e-10)
+    found = rp.minimum_budget(asked, tolerance=1e-10)
     step = 1e-4
     for table in found.tables.tolist()[:6]:
         wider, narrower = (
-            rp.reach(_scaled(asked, table, factor), tolerance=1e-10).needed_cost
+            rp.minimum_budget(_scaled(asked, table, factor), tolerance=1e-10).record_privacy_cost
             for factor in (1 + step, 1 / (1 + step))
         )
         # An elasticity in the target's variance; where it has a kink, it lies between both sides.
-        down = np.log(found.needed_cost / wider) / np.log(1 + step) / 2
-        up = np.log(narrower / found.needed_cost) / np.log(1 + step) / 2
+        down = np.log(found.record_privacy_cost / wider) / np.log(1 + step) / 2
+        up = np.log(narrower / found.record_privacy_cost) / np.log(1 + step) / 2
         assert down - 2e-4 <= found.shares[table] <= up + 2e-4
-        assert found.saving(step)[table] == pytest.approx(
-            1 - wider / found.needed_cost, abs=2e-7 + 3 * (up - down) * step
+        assert found.saving_if_relaxed(step)[table] == pytest.approx(
+            1 - wider / found.record_privacy_cost, abs=2e-7 + 3 * (up - down) * step
         )
 
 
@@ -90,15 +90,17 @@ def _scaled(workload, table, factor):
 @given(workloads(), st.integers(0, 2**32 - 1))
 def test_the_smallest_budget_meets_the_targets_and_less_does_not(workload, seed):
     asked = with_targets(workload, seed, 0.7)
-    found = rp.reach(asked, required_only=True)
-    assume(1e-6 < found.needed_cost < 1e6)
+    found = rp.minimum_budget(asked, required_only=True)
+    assume(1e-6 < found.record_privacy_cost < 1e6)
     loss = rp.SumWithinTargets()
-    enough = rp.Budget(privacy_cost=repr(found.needed_cost * 1.001))
+    enough = rp.Budget(privacy_cost=repr(found.record_privacy_cost * 1.001))
     plan = rp.plan(asked, loss=loss, budget=enough)
     errors = plan.worst_standard_errors[asked.required]
     assert np.all(errors <= asked.targets[asked.required] * (1 + 1e-9))
     with pytest.raises(OutOfReachError) as refused:
-        optimum(asked, loss=loss, budget=rp.Budget(privacy_cost=repr(found.needed_cost * 0.5)))
+        optimum(
+            asked, loss=loss, budget=rp.Budget(privacy_cost=repr(found.record_privacy_cost * 0.5))
+        )
     assert refused.value.needed == pytest.approx(2, rel=1e-6)
 
 
@@ -107,11 +109,11 @@ def test_where_cells_differ_the_least_accurate_one_counts():
     tables = rp.Workload.all_up_to(domain, 2).with_bases({"age": rp.Prefix()})
     targets = np.where(tables.orders == 2, 4.0, np.nan)
     asked = replace(tables, targets=targets, required=~np.isnan(targets))
-    found = rp.reach(asked, required_only=True)
+    found = rp.minimum_budget(asked, required_only=True)
     plan = rp.plan(
         asked,
         loss=rp.SumWithinTargets(),
-        budget=rp.Budget(privacy_cost=repr(found.needed_cost * 1.2)),
+        budget=rp.Budget(privacy_cost=repr(found.record_privacy_cost * 1.2)),
     )
     rows = np.flatnonzero(asked.required).tolist()
     largest = [np.max(plan.cell_standard_errors(asked.tables[row])) for row in rows]
@@ -124,6 +126,21 @@ def test_where_cells_differ_the_least_accurate_one_counts():
 def test_without_targets_there_is_nothing_to_reach():
     tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 4, "sex": 2}), 1)
     with pytest.raises(WorkloadError, match="No table has a target; set targets"):
-        rp.reach(tables)
+        rp.minimum_budget(tables)
     with pytest.raises(WorkloadError, match="No target is marked required"):
-        rp.reach(tables.with_targets({("age",): 3}), required_only=True)
+        rp.minimum_budget(tables.with_targets({("age",): 3}), required_only=True)
+
+
+def test_the_budget_is_enough_and_hardly_more():
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 4})
+    tables = rp.Workload.all_up_to(domain, 2).with_targets({"age": 20, ("age", "sex"): 33})
+    tables = tables.with_required({("age",): True, ("age", "sex"): True})
+    for unit in (None, 3):
+        minimum = rp.minimum_budget(tables, max_records_per_person=unit)
+        exact = minimum.record_privacy_cost * (unit or 1) ** 2 / 2
+        assert minimum.rho == pytest.approx(exact, rel=1e-14)
+        assert exact < minimum.budget.rho < exact * 1.001
+        assert minimum.budget.max_records_per_person == unit
+        plan = rp.plan(tables, loss=rp.SumWithinTargets(), budget=minimum.budget)
+        assert np.nanmax(plan.worst_standard_errors / tables.targets) <= 1
+        assert minimum.for_unit_of(rp.Budget(rho=1)).rho == pytest.approx(exact / (unit or 1) ** 2)

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.named_loss import UnavailableLoss
-from rpexplore.planning.minimum_budget import reach
+from rpexplore.planning.minimum_budget import minimum_budget
 from tests.planning.test_plan_file_asked import changed
 from tests.support.capped_optimum import workloads_with_musts
 from tests.support.strategies import budgets
@@ -109,7 +109,9 @@ def test_canonical_text(plan):
 )
 @settings(max_examples=30)
 def test_round_trip_is_exact_and_valid(workload, loss, persons):
-    cost = reach(workload, required_only=True).needed_cost * 1.3 * (persons or 1) ** 2
+    cost = (
+        minimum_budget(workload, required_only=True).record_privacy_cost * 1.3 * (persons or 1) ** 2
+    )
     budget = rp.Budget(privacy_cost=repr(cost), max_records_per_person=persons)
     plan = rp.plan(workload, loss=loss, budget=budget)
     again = rp.Plan.parse(plan.text)

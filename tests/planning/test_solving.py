@@ -14,12 +14,12 @@ from rpexplore.errors import OutOfReachError
 from rpexplore.planning.mechanism.accounting import ExactVariances
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.minimum_budget import reach
+from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.planner import optimum
 from rpexplore.planning.solvers.solution import TOLERANCE
 from tests.support.capped_optimum import (
     SOLVER,
-    needed_cost,
+    least_record_cost,
     smallest_value,
     workloads_with_musts,
 )
@@ -59,7 +59,7 @@ def budget_of(cost: float, persons: int | None = None) -> rp.Budget:
 )
 @settings(max_examples=28)
 def test_what_every_plan_promises(workload, loss, slack, persons):
-    cost = reach(workload, required_only=True).needed_cost * slack
+    cost = minimum_budget(workload, required_only=True).record_privacy_cost * slack
     plan = rp.plan(workload, loss=loss, budget=budget_of(cost, persons))
     assert plan.exact_privacy_cost <= plan.budget.privacy_cost
     caps = caps_of(plan)
@@ -95,7 +95,7 @@ def test_what_every_plan_promises(workload, loss, slack, persons):
 @given(workloads_with_musts(powers=6.0), losses(), st.sampled_from([1 + 1e-6, 1.001, 30.0]))
 @settings(max_examples=14)
 def test_verified_however_different_the_targets_are(workload, loss, slack):
-    cost = reach(workload, required_only=True, tolerance=1e-9).needed_cost * slack
+    cost = minimum_budget(workload, required_only=True, tolerance=1e-9).record_privacy_cost * slack
     plan = rp.plan(workload, loss=loss, budget=budget_of(cost))
     assert plan.certificate.gap <= (1e-6 if slack > 1.0001 else 1e-4)
     caps = caps_of(plan)
@@ -110,7 +110,7 @@ def test_verified_however_different_the_targets_are(workload, loss, slack):
 @given(workloads_with_musts(powers=2.0), st.sampled_from([0.999, 0.5, 1e-3]))
 @settings(max_examples=10)
 def test_what_budget_would_do(workload, share):
-    needed = needed_cost(workload)
+    needed = least_record_cost(workload)
     for loss in (AVERAGE, FACTOR):
         with pytest.raises(OutOfReachError) as refused:
             rp.plan(workload, loss=loss, budget=budget_of(needed * share))
@@ -127,7 +127,7 @@ def test_the_smallest_budget_is_told_from_the_largest_that_is_not_enough():
         targets=[2, 3, 5],
         required=[True, True, False],
     )
-    needed = reach(workload, required_only=True, tolerance=1e-10).needed_cost
+    needed = minimum_budget(workload, required_only=True, tolerance=1e-10).record_privacy_cost
     for loss in (AVERAGE, FACTOR):
         for share in (1 - 1e-8, 1 - 1e-7):
             with pytest.raises(OutOfReachError) as refused:
@@ -239,7 +239,7 @@ def test_with_fixed_strategies_it_equals_the_optimum_over_all_cells(workload, lo
     workload = with_required(workload, seed)
     strategies = any_strategies(workload, seed)
     closure = Closure.of(workload).with_strategies(workload, strategies)
-    cost = reach(workload, required_only=True, closure=closure).needed_cost * slack
+    cost = minimum_budget(workload, required_only=True, closure=closure).record_privacy_cost * slack
     plan = optimum(workload, loss=loss, budget=budget_of(cost), strategies=strategies).at(
         budget_of(cost)
     )
@@ -291,7 +291,7 @@ def make_asked(seed: int = 0) -> rp.Workload:
 def test_what_can_be_reached_is_planned_whatever_strategies_suit_the_loss(loss):
     """Strategies that are good on average may leave targets out of reach that others meet."""
     workload = make_asked()
-    needed = reach(workload, required_only=True).needed_cost
+    needed = minimum_budget(workload, required_only=True).record_privacy_cost
     plan = rp.plan(workload, loss=loss, budget=budget_of(needed * 1.0001))
     assert np.all((plan.worst_standard_errors <= workload.targets)[workload.required])
     assert rp.verify(plan).holds
@@ -307,7 +307,7 @@ def test_what_can_be_reached_is_planned_whatever_strategies_suit_the_loss(loss):
 )
 def test_strategies_are_looked_for_again_with_the_prices_that_came_out(loss, monkeypatch):
     workload = make_asked(3)
-    budget = budget_of(reach(workload, required_only=True).needed_cost * 1.2)
+    budget = budget_of(minimum_budget(workload, required_only=True).record_privacy_cost * 1.2)
     plan = rp.plan(workload, loss=loss, budget=budget)
     monkeypatch.setattr(
         "rpexplore.planning.solving._improved",
@@ -323,7 +323,7 @@ def test_progress_goes_on_to_the_tolerance():
     workload = with_required(
         rp.Workload.all_up_to(rp.Domain.from_sizes({f"a{i}": i + 2 for i in range(5)}), 3), 0
     )
-    budget = budget_of(reach(workload, required_only=True).needed_cost * 1.1)
+    budget = budget_of(minimum_budget(workload, required_only=True).record_privacy_cost * 1.1)
     for loss in (AVERAGE, FACTOR, rp.SumWithBoundedMax()):
         gaps = []
         optimum(workload, loss=loss, budget=budget, note=gaps.append)

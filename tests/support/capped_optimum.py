@@ -118,7 +118,7 @@ def workloads_with_musts(
     return replace(workload, targets=10.0 ** np.array(powers_of_ten), required=required)
 
 
-def needed_cost(workload: rp.Workload) -> float:
+def least_record_cost(workload: rp.Workload) -> float:
     """The smallest privacy cost at which the musts can be met, by CVXPY."""
     b, p = variance_matrix(workload)
     return smallest_ratio(b, p, np.where(workload.required, workload.targets**2, np.inf))

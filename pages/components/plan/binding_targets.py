@@ -4,13 +4,13 @@ import streamlit as st
 
 from pages.components.shared.charts import number, numbers
 from pages.components.shared.session import change, current, escaped, show_messages
-from pages.components.shared.solutions import targets_reach
+from pages.components.shared.solutions import targets_minimum
 from rpexplore.analysis import binding_targets as budget_reasons
 from rpexplore.analysis.binding_targets import aim_for_targets
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.losses.constrained import WithinTargets
-from rpexplore.planning.minimum_budget import Reach
+from rpexplore.planning.minimum_budget import MinimumBudget
 from rpexplore.privacy.budget import Budget
 
 HERE = "why this budget"
@@ -24,7 +24,7 @@ def can_be_met() -> bool:
     """Whether the musts, where they come first, can be met; the page says so where they cannot."""
     if not isinstance(current().loss, WithinTargets):
         return True
-    found = targets_reach(required_only=True)
+    found = targets_minimum(required_only=True)
     if found is None:
         return False
     told = _told(found, required_only=True)
@@ -54,13 +54,13 @@ def why_this_budget() -> None:
             )
             return
         required_only = isinstance(aim, WithinTargets)
-        found = targets_reach(required_only)
+        found = targets_minimum(required_only)
         told = None if found is None else _told(found, required_only)
         if found is not None and told is not None:
             _panel(found, told, aim)
 
 
-def _told(found: Reach, required_only: bool) -> budget_reasons.BudgetExplanation | None:
+def _told(found: MinimumBudget, required_only: bool) -> budget_reasons.BudgetExplanation | None:
     try:
         return budget_reasons.reasons(found, current().budget, required_only=required_only)
     except RpexploreError as error:
@@ -68,7 +68,7 @@ def _told(found: Reach, required_only: bool) -> budget_reasons.BudgetExplanation
         return None
 
 
-def _panel(found: Reach, told: budget_reasons.BudgetExplanation, aim: Loss) -> None:
+def _panel(found: MinimumBudget, told: budget_reasons.BudgetExplanation, aim: Loss) -> None:
     budget, present = current().budget, current().loss
     if aim != present:
         st.markdown(

@@ -12,7 +12,7 @@ from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.minimum_budget import Reach, reach
+from rpexplore.planning.minimum_budget import MinimumBudget, minimum_budget
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum as solved
@@ -33,13 +33,14 @@ class Optima:
     """The solutions for one workload; all of them share its closure.
 
     tasks    by the loss, whether totals are spread evenly, and the budget where it matters
-    reaches  what it takes to meet targets: by whether only those that must be met, and the spread
+    minimum_budgets  what it takes to meet targets: by whether only those that must be met, and the
+    spread
     """
 
     def __init__(self, workload: Workload, closure: Closure | None = None) -> None:
         self.workload = workload
         self.tasks: dict[Key, Task[Optimum]] = {}
-        self.reaches: dict[tuple[bool, bool], Task[Reach]] = {}
+        self.minimum_budgets: dict[tuple[bool, bool], Task[MinimumBudget]] = {}
         self._closure = closure
         self._lock = threading.Lock()
 
@@ -56,20 +57,20 @@ class Optima:
             self.tasks[key] = Task(partial(self._solve, *key)).start()
         return self.tasks[key]
 
-    def reach(self, required_only: bool, uniform_reference: bool) -> Task[Reach]:
+    def minimum_budget(self, required_only: bool, uniform_reference: bool) -> Task[MinimumBudget]:
         """The task that finds what the targets take, begun when first asked for."""
         key = required_only, uniform_reference and not self.workload.is_marginals
-        if key not in self.reaches:
-            self.reaches[key] = Task(partial(self._reach, *key)).start()
-        return self.reaches[key]
+        if key not in self.minimum_budgets:
+            self.minimum_budgets[key] = Task(partial(self._minimum_budget, *key)).start()
+        return self.minimum_budgets[key]
 
     def forget(self, loss: Loss, uniform_reference: bool, budget: Budget) -> None:
         """Solve anew when it is asked for again."""
         self.tasks.pop(self.key(loss, uniform_reference, budget), None)
 
-    def forget_reach(self, required_only: bool, uniform_reference: bool) -> None:
+    def forget_minimum(self, required_only: bool, uniform_reference: bool) -> None:
         """Find anew what the targets take when it is asked for again."""
-        self.reaches.pop(
+        self.minimum_budgets.pop(
             (required_only, uniform_reference and not self.workload.is_marginals), None
         )
 
@@ -85,10 +86,12 @@ class Optima:
 
     def give_up(self) -> None:
         """Ask what is not finished to stop, and forget it: asked for again, it starts anew."""
-        for task in (*self.tasks.values(), *self.reaches.values()):
+        for task in (*self.tasks.values(), *self.minimum_budgets.values()):
             task.cancel()
         self.tasks = {key: task for key, task in self.tasks.items() if task.result is not None}
-        self.reaches = {key: task for key, task in self.reaches.items() if task.result is not None}
+        self.minimum_budgets = {
+            key: task for key, task in self.minimum_budgets.items() if task.result is not None
+        }
 
     def _solve(
         self, loss: Loss, uniform_reference: bool, budget: Budget | None, note: Note
@@ -104,9 +107,11 @@ class Optima:
             note_strategies=tell_search,
         )
 
-    def _reach(self, required_only: bool, uniform_reference: bool, note: Note) -> Reach:
+    def _minimum_budget(
+        self, required_only: bool, uniform_reference: bool, note: Note
+    ) -> MinimumBudget:
         tell_search, tell = self._telling(note)
-        return reach(
+        return minimum_budget(
             self.workload,
             required_only=required_only,
             closure=self._listed(note) if self.workload.is_marginals else None,
@@ -170,20 +175,25 @@ def optimum(
     return task.result
 
 
-def targets_reach(required_only: bool) -> Reach | None:
+def targets_minimum(required_only: bool) -> MinimumBudget | None:
     """What it takes to meet the open scenario's targets, or those that must be met.
 
     None while it is being worked out, and where there is no answer (the page then says why).
     """
     optima = _optima_of(current().workload)
     kept_under = required_only, current().uniform_reference
-    task = optima.reach(*kept_under)
-    if not has_ended(task, f"reach {kept_under}", "Working out what the targets take"):
+    task = optima.minimum_budget(*kept_under)
+    if not has_ended(task, f"minimum budget {kept_under}", "Working out what the targets take"):
         return None
     if task.result is None:
         st.error(escaped(f"What the targets take is not known: {task.error}"))
         if task.was_cancelled:
-            st.button("Try again", key="reach again", on_click=optima.forget_reach, args=kept_under)
+            st.button(
+                "Try again",
+                key="minimum budget again",
+                on_click=optima.forget_minimum,
+                args=kept_under,
+            )
     return task.result
 
 

@@ -11,7 +11,7 @@ from rpexplore.export.report.section import Numbers, Section
 from rpexplore.planning.losses.base import MaxVariance
 from rpexplore.planning.losses.constrained import WithinTargets
 from rpexplore.planning.mechanism.table_variances import cells_differ
-from rpexplore.planning.minimum_budget import reach
+from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.workload_request import WorkloadRequest
 
@@ -67,7 +67,7 @@ def _smallest_budget(plan: Plan, request: WorkloadRequest | None) -> tuple[str, 
     For those that must be met, where the plan meets these first, else for all.
     """
     required_only = isinstance(plan.loss, WithinTargets)
-    minimum = reach(plan.workload, required_only=required_only, closure=plan.closure)
+    minimum = minimum_budget(plan.workload, required_only=required_only, closure=plan.closure)
     try:
         reasons = binding_targets.reasons(minimum, plan.budget, required_only=required_only)
     except BudgetError as error:

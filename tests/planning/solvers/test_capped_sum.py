@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.minimum_budget import reach
+from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.solvers.capped_sum import CAP_ROUNDING, minimise_capped, with_room, within
 from rpexplore.planning.solvers.interior_point import central_cap_prices
 from rpexplore.planning.solvers.solution import best_response
@@ -261,8 +261,8 @@ def test_a_must_whose_worst_cell_says_nothing_of_most_residuals(basis, slack):
     """The total is one of the questions, and nothing else asks for the attribute."""
     domain = rp.Domain.from_sizes({"a": 3, "b": 3})
     workload = rp.Workload.of(domain, ["a", "b"], required=[True, False], targets=[1, 1])
-    found = reach(workload.with_bases({"a": basis}), required_only=True)
-    cells, cost = CellVariances(found.workload, found.closure), found.needed_cost * slack
+    found = minimum_budget(workload.with_bases({"a": basis}), required_only=True)
+    cells, cost = CellVariances(found.workload, found.closure), found.record_privacy_cost * slack
     caps, weights = np.array([1.0, np.inf]), np.array([0.0, 1.0])
     inside = within(cells, caps, cost)
     found = minimise_capped(cells, inside, table_weights=weights, caps=caps, privacy_cost=cost)
