@@ -26,7 +26,7 @@ def test_every_aim_gives_a_plan(app, with_required):
     for aim, loss in (
         ("largest", rp.MaxVariance()),
         ("target", rp.MaxVariance("target")),
-        ("musts", rp.SumWithinTargets()),
+        ("required", rp.SumWithinTargets()),
         ("bounded", rp.SumWithBoundedMax()),
         ("norm", rp.PNorm()),
         ("sum", rp.SumOfVariances()),

@@ -20,7 +20,8 @@ from rpexplore.planning.losses.constrained import (
 )
 from rpexplore.planning.losses.p_norm import PNorm
 
-SUM, LARGEST, TARGET, MUSTS, BOUNDED, NORM = "sum", "largest", "target", "musts", "bounded", "norm"
+SUM, LARGEST, TARGET = "sum", "largest", "target"
+MUSTS, BOUNDED, NORM = "required", "bounded", "norm"
 NAMES = {
     **{aim: AIMS[aim].capitalize() for aim in (SUM, LARGEST, TARGET)},
     MUSTS: "The musts met, then the others",

@@ -93,7 +93,7 @@ def finished_run(run: Run) -> None:
     st.subheader("The noisy tables")
     browse(done, run.job.counted)
     st.page_link(
-        "pages/released.py",
+        "pages/results.py",
         label="Tables without negative counts, whole numbers, several releases combined",
         icon=":material/tune:",
     )

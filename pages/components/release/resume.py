@@ -38,7 +38,7 @@ def finishing() -> bool:
     st.session_state["output"] = ""
     open_folder(task.result.folder)
     st.success(escaped(f"Finished: the tables are in {task.result.folder}."))
-    st.page_link("pages/released.py", label="Look at them")
+    st.page_link("pages/results.py", label="Look at them")
     return False
 
 

@@ -14,7 +14,7 @@ TIMES, SET = "multiplied by", "set to"
 
 def set_group(containing: list[str]) -> None:
     state = st.session_state
-    weight, value, must = (state[f"{name} of many"] for name in ("weight", "target", "required"))
+    weight, value, must = (state[f"{name} of many"] for name in ("weight", "target", "must"))
     if value is None and (must or weight is None):
         words = "Type a target that is a must" if must else "Type an importance or a target"
         say(HERE, "info", f"{words} for these tables first.")
