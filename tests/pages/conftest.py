@@ -5,23 +5,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streamlit.components.v2.component_manager import BidiComponentManager
 from streamlit.runtime.pages_manager import PagesManager
 from streamlit.testing.v1 import AppTest
 
 import rpexplore as rp
+from pages.components.shared import autosave
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 
 APP = Path(__file__).parents[2] / "app.py"
+FIRST_PAGE = "schema"
 
 
 class App:
-    """One session of the app."""
+    """One session of the app, opened on a page."""
 
-    def __init__(self, key: str | None = None) -> None:
+    def __init__(self, page: str, key: str | None = None) -> None:
         self.test = AppTest.from_file(str(APP), default_timeout=30)
         if key is not None:  # of a saved project, as in the address
             self.test.query_params["project"] = key
+        # Before the first run Streamlit knows pages by their files' names, the first by none.
+        if page != FIRST_PAGE:
+            self.test.switch_page(f"pages/{page}.py")
         self.test.run()
 
     def open(self, page: str) -> "App":
@@ -94,15 +100,19 @@ def app(tmp_path, monkeypatch) -> Callable[..., App]:
         PagesManager.uses_pages_directory = False
 
     monkeypatch.setattr(PagesManager, "__init__", begin_with_navigation)
+    # Each session would look through all installed packages for components; the app has none.
+    monkeypatch.setattr(
+        BidiComponentManager, "discover_and_register_components", lambda *_, **__: None
+    )
     monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "home"))
 
     def make(
         page: str = "schema", scenario: Scenario | None = None, *, key: str | None = None
     ) -> App:
-        session = App(key)
-        if scenario is not None:
-            session.scenario = scenario
-        session.open(page)
+        with monkeypatch.context() as start:
+            if scenario is not None:  # instead of the sample
+                start.setattr(autosave, "new_project", lambda: Project((scenario,)))
+            session = App(page, key)
         assert not session.exception
         return session
 
