@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore.data.files import persons
-from rpexplore.data.files.persons import kept_records
+from rpexplore.data import persons
+from rpexplore.data.persons import kept_records
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError
 

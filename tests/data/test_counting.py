@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore.data.files import counting
-from rpexplore.data.files.counting import counts_of
+from rpexplore.data import counting
+from rpexplore.data.counting import counts_of
 
 
 def nothing(_: float) -> None:

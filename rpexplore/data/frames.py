@@ -1,0 +1,193 @@
+"""Records in memory: a pandas or polars DataFrame, an Arrow table, or whatever exports Arrow data.
+
+Anything with the Arrow PyCapsule interface (`__arrow_c_stream__`) will do. Memory, beyond what
+counting takes: none for what lies in memory as Arrow has it (polars, pyarrow, numbers of pandas),
+else a copy of the columns that are used.
+"""
+
+# pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
+# pyright: reportAttributeAccessIssue=false
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rpexplore.data.batch_source import changed, count_batches
+from rpexplore.data.coding import of_known_type
+from rpexplore.data.counts import Counts
+from rpexplore.data.source import CountProgress, Fingerprint, PersonRule
+from rpexplore.domain.domain import Domain
+from rpexplore.errors import DataError
+
+_ROWS = 1 << 17  # of a batch
+
+
+@runtime_checkable
+class Frame(Protocol):
+    """A table in memory that exports Arrow data."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+class FrameSource:
+    """The records of a frame, charged under a name that the caller answers for.
+
+    Args:
+        frame: A table with one row a record. A stream that can be read only once is refused.
+        name: What the ledger knows the records by: the same name for the same records, whoever
+            releases them and whatever they are read into. A path names the file there, too.
+        columns: The columns that are used; None: all. Others are not looked at.
+
+    Raises:
+        DataError: For a frame that cannot be read, or no name.
+    """
+
+    def __init__(self, frame: Frame, *, name: str, columns: Sequence[str] | None = None) -> None:
+        if not (name.strip() and name.isprintable()):
+            raise DataError(
+                "Records in memory must have a name, under which a ledger charges them, got "
+                f"{name!r}; give one, the same for every release of these records (name=...)."
+            )
+        self.name = name
+        self._table, self._n_records = _arrow_table(frame, name, columns)
+
+    @property
+    def home(self) -> Path | None:
+        """None: a ledger has to be named."""
+        return None
+
+    def dataset(self, folder: Path) -> str:
+        return self.name
+
+    def fingerprint(self) -> Fingerprint:
+        """A digest of the columns that are used: names, types and every value, in their order."""
+        digest = hashlib.sha256()
+        with _readable(self.name):
+            for field, column in zip(self._table.schema, self._table.columns, strict=True):
+                digest.update(f"{len(field.name)} {field.name} {field.type};".encode())
+                if not pa.types.is_nested(field.type):  # others are never counted
+                    digest.update(_content(column))
+        return Fingerprint(self._table.nbytes, "", digest.hexdigest())
+
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self._table.column_names)
+
+    def count(
+        self,
+        domain: Domain,
+        tables: Sequence[Sequence[int]],
+        *,
+        unknown_values: Mapping[str, str] | None = None,
+        person_rule: PersonRule | None = None,
+        on_progress: CountProgress = lambda share: None,
+    ) -> Counts:
+        before = self.fingerprint()
+        with _readable(self.name):
+            counts = count_batches(
+                self._batches, self.name, domain, tables, unknown_values, person_rule, on_progress
+            )
+        if self.fingerprint() != before:
+            raise changed(self.name)
+        on_progress(1.0)
+        return counts
+
+    def __repr__(self) -> str:
+        return f"FrameSource({self.name!r})"
+
+    def _batches(self, names: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, float]]:
+        for name in names:
+            self._check_column(name)
+        table = self._table.select(names)
+        if not names:  # a table without columns need not know how many rows it has
+            table = pa.table({"": pa.nulls(self._n_records)})
+        n_read = 0
+        for batch in table.to_batches(max_chunksize=_ROWS):
+            n_read += batch.num_rows
+            share = n_read / max(self._n_records, 1)
+            yield batch.cast(_with_known_types(batch.schema)), share
+
+    def _check_column(self, name: str) -> None:
+        """Raise `DataError` unless there is one such column, of plain values."""
+        count = self._table.column_names.count(name)
+        if count != 1:
+            what = "no column" if count == 0 else f"{count} columns"
+            raise DataError(
+                f"The records {self.name!r} have {what} {name!r}, which the plan needs; rename the "
+                "column, or the attribute in the codebook.",
+                private=f"The columns are: {', '.join(self._table.column_names)}.",
+            )
+        if pa.types.is_nested(self._table.schema.field(name).type):
+            raise DataError(
+                f"The column {name!r} of {self.name!r} holds lists or structures; make it one "
+                "plain value for each record."
+            )
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """Tell what Arrow cannot convert as a `DataError`; pyarrow quotes it."""
+    try:
+        yield
+    except pa.ArrowException as error:
+        raise DataError(
+            f"The records {name!r} cannot be read as a table; make every column that is used texts "
+            "(in UTF-8), numbers or categories.",
+            private=f"The reader says: {error}",
+        ) from None
+
+
+def _arrow_table(frame: Any, name: str, columns: Sequence[str] | None) -> tuple[pa.Table, int]:
+    """The columns of a frame that are used, as they are now, and how many records there are."""
+    if isinstance(frame, pa.RecordBatchReader) or not isinstance(frame, Frame):
+        raise DataError(
+            f"The records {name!r} must be a table that can be read again, as a DataFrame or "
+            f"pyarrow.Table, got a {type(frame).__name__}; read it into one first."
+        )
+    n_records = None
+    if hasattr(frame, "iloc"):  # pandas
+        n_records = len(frame)  # pyright: ignore[reportArgumentType]
+        # Else pandas would convert every column, also those that Arrow has no type for.
+        used = [columns is None or column in columns for column in frame.columns]
+        frame = frame.loc[:, used].reset_index(drop=True)
+    with _readable(name):
+        table = pa.table(frame)
+    n_records = table.num_rows if n_records is None else n_records
+    if columns is not None:
+        table = table.select([i for i, name in enumerate(table.column_names) if name in columns])
+    return table, n_records
+
+
+def _with_known_types(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([field.with_type(_known_type(field.type)) for field in schema])
+
+
+def _known_type(kind: pa.DataType) -> pa.DataType:
+    """The type, with texts as the one type of texts that is computed with."""
+    if pa.types.is_string_view(kind) or pa.types.is_large_string(kind):
+        return pa.string()
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(pa.int32(), _known_type(kind.value_type))
+    return kind
+
+
+def _content(column: pa.ChunkedArray) -> bytes:
+    """A digest of the values, which does not depend on how they lie in memory."""
+    is_missing, lengths, values = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
+    for chunk in column.chunks:
+        for start in range(0, len(chunk), _ROWS):
+            part = of_known_type(chunk.slice(start, _ROWS).cast(_known_type(chunk.type)))
+            is_missing.update(part.is_null().to_numpy(zero_copy_only=False).tobytes())
+            if pa.types.is_string(part.type):
+                texts = pc.fill_null(part, "").cast(pa.binary())
+                lengths.update(pc.binary_length(texts).to_numpy().tobytes())
+                values.update(b"".join(texts.to_pylist()))
+            else:
+                # What stands below a missing value is nobody's.
+                filled = pc.fill_null(part, pa.scalar(0).cast(part.type))
+                values.update(filled.to_numpy(zero_copy_only=False).tobytes())
+    return is_missing.digest() + lengths.digest() + values.digest()
