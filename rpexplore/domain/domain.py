@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from rpexplore.common.files import write_whole
 from rpexplore.domain import codebook
 from rpexplore.domain.attribute import Attribute, Integers
 from rpexplore.errors import DomainError
+
+AttributeSet: TypeAlias = Iterable[str] | str  # names, in any order; a text is one name
+AttributeIndices: TypeAlias = tuple[int, ...]  # positions in the domain, ascending
 
 
 @dataclass(frozen=True)
@@ -151,7 +155,7 @@ class Domain:
             meant = f"did you mean {close[0]!r}?" if close else f"it has {known or 'none yet'}."
             raise DomainError(f"There is no attribute {name!r} in the domain; {meant}") from None
 
-    def positions(self, names: Iterable[str]) -> tuple[int, ...]:
+    def positions(self, names: AttributeSet) -> AttributeIndices:
         """Ascending places of the named attributes; a name twice is refused."""
         names = [names] if isinstance(names, str) else list(names)
         found = sorted(self.position(name) for name in names)

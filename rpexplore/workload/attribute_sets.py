@@ -13,10 +13,8 @@ from typing import NoReturn
 import numpy as np
 
 from rpexplore.common.exact_numbers import whole_number
-from rpexplore.domain.domain import Domain
+from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import WorkloadError
-
-AttributeSet = Iterable[str] | str
 
 MAX_TABLES = 2_000_000
 _MOST_CELLS = 2**62  # so that products stay within 64 bits
@@ -123,7 +121,7 @@ def _that_fit(level: np.ndarray, sizes: np.ndarray, most: int) -> np.ndarray:
     return level[fits]
 
 
-def _with_base(level: np.ndarray, base: Sequence[int]) -> np.ndarray:
+def _with_base(level: np.ndarray, base: AttributeIndices) -> np.ndarray:
     if not base:
         return level
     repeated = np.tile(np.array(base, dtype=np.int32), (len(level), 1))
@@ -143,7 +141,7 @@ def _joined(levels: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def _refuse_none(
-    domain: Domain, orders: range, n_among: int, needed: Sequence[int], cells: int | None
+    domain: Domain, orders: range, n_among: int, needed: AttributeIndices, cells: int | None
 ) -> NoReturn:
     """Say why no table is left: each wish alone could be met, or else this names it."""
     largest = orders.stop - 1
