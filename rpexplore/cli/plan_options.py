@@ -264,12 +264,12 @@ def workload_from_options(
 
 def chosen_from_options(domain: "Domain", options: Sequence[str]) -> "dict[str, list[float]]":
     """{attribute: question} of options such as age=18..24; either may hold an equals sign."""
-    from rpexplore.domain.value_selection import chosen
+    from rpexplore.domain.value_selection import product_query
 
     texts = _by_attribute(
         domain, options, "A question", "the values that count, such as age=18..24"
     )
-    return {name: chosen(domain[name], text) for name, text in texts.items()}
+    return product_query(domain, texts)
 
 
 def other_from_options(domain: "Domain", options: Sequence[str]) -> Mapping[str, str]:

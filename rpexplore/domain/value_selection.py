@@ -1,16 +1,60 @@
-"""Selections: which values of an attribute a text names: "F", "18..24", "South", "North,South"."""
+"""Selections: the values of an attribute that a text names: "F", "18..24", "South", "North,South".
 
+A value is named as it is stored or by its label, a group of values by its name or its path.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
+from typing import TypeAlias
 
 from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers
+from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError
 
 RANGE = ".."
 _MOST_SHOWN = 4
 
+# One text, or several of which each names some values: "0..17", ["North", "East"], 30.
+Selection: TypeAlias = str | int | Sequence[str | int]
 
-def selected(attribute: Attribute, text: str) -> tuple[int, ...]:
-    """The places of the values that a text names, ascending.
+
+def product_query(domain: Domain, selections: Mapping[str, Selection]) -> dict[str, list[float]]:
+    """The query that counts records whose values all lie in the selections.
+
+    Args:
+        selections: Attribute name -> the values that count: a text as `selected_values` reads it,
+            or a list of such texts, of which all count. Attributes left out may have any value.
+
+    Returns:
+        {attribute name: coefficients [size]}, 1.0 for values that count and 0.0 for others.
+
+    Raises:
+        DomainError: If the domain lacks an attribute, or a text names none of its values.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> domain = rp.Domain((rp.Attribute("age", rp.Integers(0, 4)),))
+        >>> product_query(domain, {"age": "1..3"})
+        {'age': [0.0, 1.0, 1.0, 1.0, 0.0]}
+    """
+    return {name: coefficients(domain[name], chosen) for name, chosen in selections.items()}
+
+
+def coefficients(attribute: Attribute, selection: Selection) -> list[float]:
+    """1.0 for each selected value and 0.0 for others, [size]; raises as `selected_values`."""
+    listed = [selection] if isinstance(selection, str | int) else selection
+    if not listed:
+        raise DomainError(
+            f"The selected values of attribute {attribute.name!r} must be at least one, got none; "
+            "name one, or leave the attribute out for all of them."
+        )
+    selected = {index for text in listed for index in selected_values(attribute, str(text))}
+    return [float(index in selected) for index in range(attribute.size)]
+
+
+def selected_values(attribute: Attribute, text: str) -> tuple[int, ...]:
+    """The indices of the values that a text names, ascending.
 
     A value is named as it is stored or by its label; a group of values by its name, or its path
     ("South > East"). "18..24" are all values from one to the other, both included ("..24", "65..":
@@ -19,87 +63,101 @@ def selected(attribute: Attribute, text: str) -> tuple[int, ...]:
 
     Raises `DomainError` for a text that names none.
     """
-    names = _Names(attribute)
-    found = names.places(text.strip())
-    if found is None:
-        parts = [names.places(part.strip()) for part in text.split(",")]
+    indices = _indices(attribute, text.strip())
+    if indices is None:
+        parts = [_indices(attribute, part.strip()) for part in text.split(",")]
         if None in parts:
-            raise DomainError(names.refusal(text))
-        found = tuple(place for part in parts if part is not None for place in part)
-    return tuple(sorted(set(found)))
+            raise _refusal(attribute, text)
+        indices = [index for part in parts if part is not None for index in part]
+    return tuple(sorted(set(indices)))
 
 
-def chosen(attribute: Attribute, text: str) -> list[float]:
-    """The values that a text names as a question: 1.0 for each of them, 0.0 for others, [size]."""
-    places = set(selected(attribute, text))
-    return [float(place in places) for place in range(attribute.size)]
+@lru_cache(maxsize=64)
+def values_by_name(attribute: Attribute) -> Mapping[str, Sequence[int]]:
+    """The indices of the values that each name stands for.
+
+    What is stored goes first, then labels, then groups by their path, then groups by their name
+    where only one group has it.
+    """
+    by_path: dict[tuple[str, ...], list[int]] = {}
+    for index, path in enumerate(attribute.groups):
+        for depth in range(1, len(path) + 1):
+            by_path.setdefault(path[:depth], []).append(index)
+    group_names = [path[-1] for path in by_path]
+    names = {path[-1]: indices for path, indices in by_path.items()}
+    names = {name: indices for name, indices in names.items() if group_names.count(name) == 1}
+    names |= {LEVELS.join(path): indices for path, indices in by_path.items()}
+    return names | {name: [index] for name, index in _value_by_name(attribute).items()}
 
 
-class _Names:
-    """What the values of an attribute, and the groups of them, are called."""
+@lru_cache(maxsize=64)
+def _value_by_name(attribute: Attribute) -> Mapping[str, int]:
+    """The index of the value that is stored like this, or else has this label."""
+    names = {label: index for index, label in enumerate(attribute.labels())}
+    if isinstance(attribute.values, Categories):
+        names |= {value: index for index, value in enumerate(attribute.values.values)}
+    return names
 
-    def __init__(self, attribute: Attribute) -> None:
-        self.attribute, values = attribute, attribute.values
-        self.labels = attribute.labels()
-        self.place_of = {label: place for place, label in enumerate(self.labels)}
-        if isinstance(values, Categories):  # what is stored goes first
-            self.place_of |= {value: place for place, value in enumerate(values.values)}
-        self.starts: dict[float, int] = {}
-        self.ends: dict[float, int] = {}
-        if isinstance(values, Integers):
-            edges = [values.minimum + place * values.step for place in range(values.size)]
-            self.starts = {edge: place for place, edge in enumerate(edges)}
-            self.ends = {edge - 1: place for place, edge in enumerate(edges[1:])}
-            self.ends[values.maximum] = values.size - 1
-        elif isinstance(values, Bins):
-            self.starts = {left: place for place, (left, _) in enumerate(pairwise(values.edges))}
-            self.ends = {right: place for place, (_, right) in enumerate(pairwise(values.edges))}
 
-    def places(self, text: str) -> tuple[int, ...] | None:
-        """What a text without commas between its parts names."""
-        if text in self.place_of:
-            return (self.place_of[text],)
-        return self._group(text) or self._range(text)
+def _indices(attribute: Attribute, text: str) -> Sequence[int] | None:
+    """The values that a text without commas between its parts names."""
+    named = values_by_name(attribute).get(text)
+    return named if named is not None else _range(attribute, text)
 
-    def _group(self, text: str) -> tuple[int, ...] | None:
-        """The values of a group by its path, or by its name where only one group has it."""
-        paths = {
-            path[:depth] for path in self.attribute.groups for depth in range(1, len(path) + 1)
-        }
-        named = [path for path in paths if LEVELS.join(path) == text]
-        named = named or [path for path in paths if path[-1] == text]
-        if len(named) != 1:
-            return None
-        (path,) = named
-        groups = enumerate(self.attribute.groups)
-        return tuple(place for place, each in groups if each[: len(path)] == path)
 
-    def _range(self, text: str) -> tuple[int, ...] | None:
-        start = text.find(RANGE)
-        while start >= 0:  # labels may hold dots
-            left, right = text[:start].strip(), text[start + len(RANGE) :].strip()
-            first = self._end(left, self.starts) if left else 0
-            last = self._end(right, self.ends) if right else len(self.labels) - 1
-            if (left or right) and first is not None and last is not None and first <= last:
-                return tuple(range(first, last + 1))
-            start = text.find(RANGE, start + 1)
+def _range(attribute: Attribute, text: str) -> Sequence[int] | None:
+    starts, ends = _starts_and_ends(attribute)
+    split = text.find(RANGE)
+    while split >= 0:  # labels may hold dots
+        left, right = text[:split].strip(), text[split + len(RANGE) :].strip()
+        first = _end_of_range(attribute, left, starts) if left else 0
+        last = _end_of_range(attribute, right, ends) if right else attribute.size - 1
+        if (left or right) and first is not None and last is not None and first <= last:
+            return range(first, last + 1)
+        split = text.find(RANGE, split + 1)
+    return None
+
+
+def _end_of_range(attribute: Attribute, text: str, numbers: Mapping[float, int]) -> int | None:
+    """The index of the value at an end of a range, named by itself or by a number."""
+    value = _value_by_name(attribute).get(text)
+    if value is not None:
+        return value
+    try:
+        return numbers.get(float(text))
+    except ValueError:
         return None
 
-    def _end(self, text: str, of_numbers: dict[float, int]) -> int | None:
-        if text in self.place_of:
-            return self.place_of[text]
-        try:
-            return of_numbers.get(float(text))
-        except ValueError:
-            return None
 
-    def refusal(self, text: str) -> str:
-        more = "…" if len(self.labels) > _MOST_SHOWN else ""
-        known = ", ".join([*map(repr, self.labels[:_MOST_SHOWN]), *([more] if more else [])])
-        ends = ", from where a value begins to where one ends" if self.starts else ""
-        groups = ", a group" if self.attribute.groups else ""
-        return (
-            f"The values of attribute {self.attribute.name!r} must be named by one of them{groups} "
-            f"or a range such as {self.labels[0]}{RANGE}{self.labels[-1]}{ends}, got {text!r}; its "
-            f"values are {known}."
-        )
+@lru_cache(maxsize=64)
+def _starts_and_ends(attribute: Attribute) -> tuple[Mapping[float, int], Mapping[float, int]]:
+    """{number: index of the value that begins with it}, and {… ends with it}; {} for categories."""
+    values = attribute.values
+    if isinstance(values, Integers):
+        lows = range(values.minimum, values.maximum + 1, values.step)
+        highs = [*(low - 1 for low in lows[1:]), values.maximum]
+    elif isinstance(values, Bins):
+        lows, highs = zip(*pairwise(values.edges), strict=True)
+    else:
+        return {}, {}
+    return (
+        {low: index for index, low in enumerate(lows)},
+        {high: index for index, high in enumerate(highs)},
+    )
+
+
+def _refusal(attribute: Attribute, text: str) -> DomainError:
+    labels = attribute.labels()
+    known = [repr(label) for label in labels[:_MOST_SHOWN]]
+    if len(labels) > _MOST_SHOWN:
+        known.append("…")
+    ends = groups = ""
+    if not isinstance(attribute.values, Categories):
+        ends = ", from where a value begins to where one ends"
+    if attribute.groups:
+        groups = ", a group"
+    return DomainError(
+        f"The values of attribute {attribute.name!r} must be named by one of them{groups} "
+        f"or a range such as {labels[0]}{RANGE}{labels[-1]}{ends}, got {text!r}; its "
+        f"values are {', '.join(known)}."
+    )

@@ -16,7 +16,8 @@ from typing import TypeAlias
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown
-from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
+from rpexplore.domain.value_selection import values_by_name
 from rpexplore.errors import WorkloadError
 
 Value: TypeAlias = str | Decimal  # a text in quotation marks, or a number
@@ -58,7 +59,7 @@ def quoted(text: str) -> str:
 
 def value_names(attribute: Attribute) -> list[str]:
     """A text for each value that names it, and it alone: its label, else what is stored."""
-    named = _named(attribute)
+    named = values_by_name(attribute)
     labels = attribute.labels()
     stored = attribute.values.values if isinstance(attribute.values, Categories) else labels
     return [
@@ -66,28 +67,9 @@ def value_names(attribute: Attribute) -> list[str]:
     ]
 
 
-@lru_cache(maxsize=64)
-def _named(attribute: Attribute) -> dict[str, list[int]]:
-    """The places of the values that a text names. What is stored goes first, then labels, then
-    groups by their path, then by their name where only one group has it."""
-    found: dict[str, list[int]] = {}
-    for place, label in enumerate(attribute.labels()):
-        found[label] = [place]
-    if isinstance(attribute.values, Categories):
-        found |= {value: [place] for place, value in enumerate(attribute.values.values)}
-    paths: dict[tuple[str, ...], list[int]] = {}
-    for place, path in enumerate(attribute.groups):
-        for depth in range(1, len(path) + 1):
-            paths.setdefault(path[:depth], []).append(place)
-    last_names = [path[-1] for path in paths]
-    by_path = {LEVELS.join(path): places for path, places in paths.items()}
-    by_name = {path[-1]: places for path, places in paths.items() if last_names.count(path[-1]) < 2}
-    return by_name | by_path | found
-
-
 def _places(attribute: Attribute, value: Value) -> Sequence[int]:
     """The values that are equal to a text or a number."""
-    named = _named(attribute)
+    named = values_by_name(attribute)
     if isinstance(value, str):
         found = named.get(value, named.get(value.strip()))
         if found is None:
@@ -110,7 +92,7 @@ def _places(attribute: Attribute, value: Value) -> Sequence[int]:
 def _numbered_categories(attribute: Attribute, value: Decimal) -> Sequence[int]:
     """The category that is this number: written like it, or else of its size ("01" for 1)."""
     assert isinstance(attribute.values, Categories)
-    if str(value) in (named := _named(attribute)):
+    if str(value) in (named := values_by_name(attribute)):
         return named[str(value)]
     found = _numbered(attribute).get(value, [])
     if not found:
@@ -225,7 +207,7 @@ def _cut(attribute: Attribute, place: int, operator: str, value: Decimal) -> Wor
 
 
 def _unknown(attribute: Attribute, got: str, text: str) -> WorkloadError:
-    names = [*_named(attribute)]
+    names = [*values_by_name(attribute)]
     alike = {name.casefold(): name for name in names}.get(text.strip().casefold())
     close = [alike] if alike is not None else get_close_matches(text, names, n=1)
     meant = f"did you mean {shown(close[0])!r}?" if close else ""

@@ -3,7 +3,7 @@
 import pytest
 
 import rpexplore as rp
-from rpexplore.domain.value_selection import chosen, selected
+from rpexplore.domain.value_selection import coefficients, product_query, selected_values
 from rpexplore.errors import DomainError
 
 AGE = rp.Attribute("age", rp.Integers(0, 99))
@@ -48,8 +48,8 @@ PLACE = rp.Attribute(
     ],
 )
 def test_texts_that_name_values(attribute, text, places):
-    assert selected(attribute, text) == places
-    vector = chosen(attribute, text)
+    assert selected_values(attribute, text) == places
+    vector = coefficients(attribute, text)
     assert [place for place, x in enumerate(vector) if x] == list(places)
     assert (len(vector), sum(vector)) == (attribute.size, len(places))
 
@@ -73,7 +73,7 @@ def test_texts_that_name_values(attribute, text, places):
 )
 def test_what_names_no_value_is_refused(attribute, text):
     with pytest.raises(DomainError) as caught:
-        selected(attribute, text)
+        selected_values(attribute, text)
     assert repr(attribute.name) in str(caught.value)
     assert repr(text) in str(caught.value)
 
@@ -81,5 +81,16 @@ def test_what_names_no_value_is_refused(attribute, text):
 def test_a_name_that_two_groups_have_names_neither():
     domain = rp.Attribute("a", rp.Categories(("x", "y")), groups=(("N", "Mid"), ("S", "Mid")))
     with pytest.raises(DomainError, match=r"a group or a range such as x\.\.y"):
-        selected(domain, "Mid")
-    assert selected(domain, "S > Mid") == (1,)
+        selected_values(domain, "Mid")
+    assert selected_values(domain, "S > Mid") == (1,)
+
+
+def test_the_query_of_several_attributes_counts_the_values_that_any_of_its_texts_names():
+    domain = rp.Domain((AGE, BANDS, PLACE))
+    query = product_query(domain, {"band": ["10 to 19", "40..47"], "place": ["North", "a,b"]})
+    assert query == {"band": [1.0, 0.0, 0.0, 1.0], "place": [1.0, 1.0, 0.0, 1.0, 0.0]}
+    assert product_query(domain, {"age": 7})["age"].index(1.0) == 7
+    with pytest.raises(DomainError, match="at least one, got none"):
+        product_query(domain, {"age": []})
+    with pytest.raises(DomainError, match="no attribute 'sex'"):
+        product_query(domain, {"sex": "F"})
