@@ -1,66 +1,135 @@
-"""Plan, inspect and run the release of noisy tables under differential privacy."""
+"""Plan, inspect and run the release of noisy tables under differential privacy.
 
-from importlib.metadata import version
+From a codebook to published tables through this module alone: `import rpexplore as rp`. Names are
+loaded when they are first used (PEP 562), so that planning loads no code that reads records.
+"""
 
-from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
-from rpexplore.domain.domain import Domain
-from rpexplore.errors import RpexploreError
-from rpexplore.planning.losses.base import MaxVariance, SumOfVariances
-from rpexplore.planning.losses.constrained import (
-    MaxWithinTargets,
-    SumWithBoundedMax,
-    SumWithinTargets,
-)
-from rpexplore.planning.losses.custom import CustomLoss
-from rpexplore.planning.losses.p_norm import PNorm
-from rpexplore.planning.minimum_budget import MinimumBudget, minimum_budget
-from rpexplore.planning.plan import Plan
-from rpexplore.planning.planner import plan
-from rpexplore.planning.verification import verify
-from rpexplore.privacy.budget import Budget
-from rpexplore.queries.plan import QueryPlan
-from rpexplore.queries.planner import query_optimum, query_plan
-from rpexplore.queries.query_list import QueryList
-from rpexplore.workload.bases import Hierarchy, Identity, Prefix, Ranges, Windows
-from rpexplore.workload.custom_basis import CustomBasis
-from rpexplore.workload.custom_basis_file import read_custom_basis
-from rpexplore.workload.targets import Target, parse_target
-from rpexplore.workload.workload import Workload
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__version__ = version("rpexplore")
+if TYPE_CHECKING:
+    from rpexplore import errors as errors
+    from rpexplore.data.databases.source import DatabaseSource as DatabaseSource
+    from rpexplore.data.source import PersonRule as PersonRule
+    from rpexplore.domain.attribute import Attribute as Attribute
+    from rpexplore.domain.attribute import Bins as Bins
+    from rpexplore.domain.attribute import Categories as Categories
+    from rpexplore.domain.attribute import Integers as Integers
+    from rpexplore.domain.domain import Domain as Domain
+    from rpexplore.errors import RpexploreError as RpexploreError
+    from rpexplore.export.bundle import bundle as bundle
+    from rpexplore.export.report.report import report as report
+    from rpexplore.planning.certificate import Certificate as Certificate
+    from rpexplore.planning.losses.base import MaxVariance as MaxVariance
+    from rpexplore.planning.losses.base import SumOfVariances as SumOfVariances
+    from rpexplore.planning.losses.constrained import MaxWithinTargets as MaxWithinTargets
+    from rpexplore.planning.losses.constrained import SumWithBoundedMax as SumWithBoundedMax
+    from rpexplore.planning.losses.constrained import SumWithinTargets as SumWithinTargets
+    from rpexplore.planning.losses.custom import CustomLoss as CustomLoss
+    from rpexplore.planning.losses.p_norm import PNorm as PNorm
+    from rpexplore.planning.minimum_budget import MinimumBudget as MinimumBudget
+    from rpexplore.planning.minimum_budget import minimum_budget as minimum_budget
+    from rpexplore.planning.optimum import Optimum as Optimum
+    from rpexplore.planning.plan import Plan as Plan
+    from rpexplore.planning.planner import optimum as optimum
+    from rpexplore.planning.planner import plan as plan
+    from rpexplore.planning.verification import Verification as Verification
+    from rpexplore.planning.verification import verify as verify
+    from rpexplore.privacy.budget import Budget as Budget
+    from rpexplore.queries.plan import QueryPlan as QueryPlan
+    from rpexplore.queries.planner import query_optimum as query_optimum
+    from rpexplore.queries.planner import query_plan as query_plan
+    from rpexplore.queries.query_list import QueryList as QueryList
+    from rpexplore.releases.ledger import Ledger as Ledger
+    from rpexplore.releases.query_folder import QueryRelease as QueryRelease
+    from rpexplore.releases.table_folder import Release as Release
+    from rpexplore.releases.table_release import dry_run as dry_run
+    from rpexplore.releases.table_release import release as release
+    from rpexplore.releases.table_release import resume as resume
+    from rpexplore.scenarios.scenario import Scenario as Scenario
+    from rpexplore.workload.bases import Hierarchy as Hierarchy
+    from rpexplore.workload.bases import Identity as Identity
+    from rpexplore.workload.bases import Prefix as Prefix
+    from rpexplore.workload.bases import Ranges as Ranges
+    from rpexplore.workload.bases import Windows as Windows
+    from rpexplore.workload.custom_basis import CustomBasis as CustomBasis
+    from rpexplore.workload.custom_basis_file import read_custom_basis as read_custom_basis
+    from rpexplore.workload.targets import Target as Target
+    from rpexplore.workload.targets import parse_target as parse_target
+    from rpexplore.workload.workload import Workload as Workload
 
-__all__ = [
-    "Attribute",
-    "Bins",
-    "Budget",
-    "Categories",
-    "CustomBasis",
-    "CustomLoss",
-    "Domain",
-    "Hierarchy",
-    "Identity",
-    "Integers",
-    "MaxVariance",
-    "MaxWithinTargets",
-    "MinimumBudget",
-    "PNorm",
-    "Plan",
-    "Prefix",
-    "QueryList",
-    "QueryPlan",
-    "Ranges",
-    "RpexploreError",
-    "SumOfVariances",
-    "SumWithBoundedMax",
-    "SumWithinTargets",
-    "Target",
-    "Windows",
-    "Workload",
-    "minimum_budget",
-    "parse_target",
-    "plan",
-    "query_optimum",
-    "query_plan",
-    "read_custom_basis",
-    "verify",
-]
+    __version__: str
+
+# The module of every public name: the imports above, for those who run the program.
+_MODULES = {
+    "Attribute": "domain.attribute",
+    "Bins": "domain.attribute",
+    "Budget": "privacy.budget",
+    "Categories": "domain.attribute",
+    "Certificate": "planning.certificate",
+    "CustomBasis": "workload.custom_basis",
+    "CustomLoss": "planning.losses.custom",
+    "DatabaseSource": "data.databases.source",
+    "Domain": "domain.domain",
+    "Hierarchy": "workload.bases",
+    "Identity": "workload.bases",
+    "Integers": "domain.attribute",
+    "Ledger": "releases.ledger",
+    "MaxVariance": "planning.losses.base",
+    "MaxWithinTargets": "planning.losses.constrained",
+    "MinimumBudget": "planning.minimum_budget",
+    "Optimum": "planning.optimum",
+    "PNorm": "planning.losses.p_norm",
+    "PersonRule": "data.source",
+    "Plan": "planning.plan",
+    "Prefix": "workload.bases",
+    "QueryList": "queries.query_list",
+    "QueryPlan": "queries.plan",
+    "QueryRelease": "releases.query_folder",
+    "Ranges": "workload.bases",
+    "Release": "releases.table_folder",
+    "RpexploreError": "errors",
+    "Scenario": "scenarios.scenario",
+    "SumOfVariances": "planning.losses.base",
+    "SumWithBoundedMax": "planning.losses.constrained",
+    "SumWithinTargets": "planning.losses.constrained",
+    "Target": "workload.targets",
+    "Verification": "planning.verification",
+    "Windows": "workload.bases",
+    "Workload": "workload.workload",
+    "bundle": "export.bundle",
+    "dry_run": "releases.table_release",
+    "minimum_budget": "planning.minimum_budget",
+    "optimum": "planning.planner",
+    "parse_target": "workload.targets",
+    "plan": "planning.planner",
+    "query_optimum": "queries.planner",
+    "query_plan": "queries.planner",
+    "read_custom_basis": "workload.custom_basis_file",
+    "release": "releases.table_release",
+    "report": "export.report.report",
+    "resume": "releases.table_release",
+    "verify": "planning.verification",
+}
+
+__all__ = ["__version__", "errors", *_MODULES]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, loaded when it is first used."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        value = version("rpexplore")
+    elif name == "errors":
+        value = import_module("rpexplore.errors")
+    elif name in _MODULES:
+        value = getattr(import_module(f"rpexplore.{_MODULES[name]}"), name)
+    else:
+        raise AttributeError(f"module 'rpexplore' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
