@@ -1,5 +1,6 @@
 """What the code cites of docs/ is there, and so is what docs/ cites of itself."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -79,3 +80,19 @@ def test_every_link_to_a_file_or_a_heading_leads_there(path: Path):
         target = (path.parent / name) if name else path
         assert target.exists(), link
         assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), link
+
+
+PACKAGES = [path.parent for path in sorted((ROOT / "rpexplore").rglob("__init__.py"))][1:]
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_room_says_what_it_is_for_and_names_modules_that_are_there(package: Path):
+    text = ast.get_docstring(ast.parse((package / "__init__.py").read_text("utf-8"))) or ""
+    first, *rest = text.split("\n")
+    assert first.endswith(".")
+    assert "Imports " in text
+    assert len(rest) <= 16
+    modules = {path.stem for path in (ROOT / "rpexplore").rglob("*.py")}
+    rooms = {path.name for path in PACKAGES} | {"rpexplore"}
+    named = set(re.findall(r"`([\w.]+?)/?`", text))
+    assert {name for name in named if name.split(".")[-1] not in modules | rooms} == set()

@@ -1,4 +1,11 @@
-"""The command line: the same verbs as the app."""
+"""The program `rpexplore`: the same verbs as the pages.
+
+In reading order: `main` (the program), `console` (messages, JSON, progress); `plan_options`,
+`plan_facts`; `queries`, `query_options`, `query_facts`; `release`, `release_options`;
+`postprocess`; `webapp` (the app as a child process).
+
+Imports every room; not pages.
+"""
 
 from rpexplore.cli.main import cli, main
 

@@ -1,1 +1,10 @@
-"""Numbers, text and files. Knows nothing of privacy or tables."""
+"""What every room may use: numbers, text, files. It knows nothing of privacy or tables.
+
+`exact_numbers`: rationals from what people write and back, long lists of exact decimals.
+`formatting`: numbers, counts, durations and lists as people read them. `json_fields`: strict
+reading of JSON objects. `files`: whole-file writing, the user's folder. `concurrency`: one-thread
+linear algebra, ordered parallel map. `numerics`: normal quantiles, how CVXPY is asked.
+`webapp_files`: where the app's own files lie.
+
+Imports `errors` only.
+"""

@@ -1,1 +1,7 @@
-"""What a plan is handed over as: documents, scripts, everything in one zip."""
+"""What one takes away with a plan; nothing here was made from records.
+
+`report/` (documents), `reproduction/` (scripts and commands that make the plan again), `bundle`
+(all of it in one zip file).
+
+Imports `figures`, `analysis` and what these may import.
+"""

@@ -1,8 +1,13 @@
 """Planning: workload, loss and budget become a plan, proven and verified. Never sees a record.
 
-Papers, by the short names under which the code cites them (titles in docs/mathematics.md):
-RP, ResidualPlanner (NeurIPS 2023); RP+, ResidualPlanner+ (VLDB Journal); FFU, Optimizing
-Fitness-for-Use (VLDB 2021); ReM, marginal reconstruction with local non-negativity (NeurIPS 2024);
-CKS, the discrete Gaussian (NeurIPS 2020); BV, Boyd and Vandenberghe, Convex Optimization (2004).
-What is in none of them is derived in docs/mathematics.md.
+In reading order: `losses/`, `mechanism/`, `solvers/`; `strategy_search`, `strategy_cache`,
+`optimal_strategies` (what is measured of an attribute); `solving` (the solver that a loss takes),
+`dual_bounds`, `certificate`; `optimum`, `planner`, `minimum_budget`; `release_plan`, `plan`,
+`plan_file`, `plan_summary`; `verification`, `bound_verification`.
+
+Imports `workload`, `privacy`, `domain`, `common` and `errors`.
+
+Papers by their short names (titles in docs/mathematics.md, which derives what is in none): RP and
+RP+, ResidualPlanner and ResidualPlanner+; FFU, fitness for use; ReM, marginal reconstruction with
+local nonnegativity; CKS, the discrete Gaussian; VR, SQUAREM; BV, Boyd and Vandenberghe.
 """

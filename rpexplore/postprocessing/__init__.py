@@ -1,1 +1,9 @@
-"""From released tables to other tables; spends no budget."""
+"""Other tables of released ones; spends nothing and never sees a record.
+
+In reading order: `estimates` (unbiased, with exact accuracy), `stored_arrays`,
+`measurement_source`, `same_records`, `noisy_marginal`, `combination`, `combination_folder`;
+`table_map`, `nonnegative`, `rounding`, `processed_tables`, `processed_folder`; `results` (any
+release or processed tables).
+
+Imports `releases` and what that may import.
+"""

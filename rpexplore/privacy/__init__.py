@@ -1,1 +1,7 @@
-"""What a privacy budget is and what it means: ρ, μ and (ε, δ)."""
+"""What a privacy budget is and what it means (docs/mathematics.md §2).
+
+In reading order: `budget`; `conversions` between privacy cost, ρ, μ and (ε, δ), and what a test
+for membership can detect.
+
+Imports `common` and `errors`.
+"""

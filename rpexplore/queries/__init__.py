@@ -1,1 +1,8 @@
-"""Plans for lists of linear queries."""
+"""Lists of linear queries, each with a target: planned, verified and edited (FFU).
+
+In reading order: `query_list`; `conditions`, `condition_tokens`, `value_comparisons`,
+`condition_writer`; `definitions`, `definitions_file`, `csv_files`; `builders`, `presets`, `edits`;
+`strategy`, `planner`, `plan`, `plan_file`, `plan_kinds` (either kind from a file), `verification`.
+
+Imports `planning`, `workload`, `privacy`, `domain`, `common` and `errors`.
+"""

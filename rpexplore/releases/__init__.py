@@ -1,1 +1,9 @@
-"""Noise, the ledger, measurement, and the folders of releases."""
+"""Noise, the ledger, and the folders of releases: the only room that spends privacy.
+
+Noise: `discrete_gaussian` (all of it), `envelope`, `measurement`, `measurement_file`. Books:
+`ledger`, `ledger_frames`, `ledger_overlaps`, `charged_run` (refuse, book, write). Runs:
+`feasibility`, `table_release`, `query_release`. Folders: `atomic_folder`, `manifest`, `readme`,
+`contributions`, `table_folder`, `query_folder`.
+
+Imports `data`, `scenarios` and what these may import.
+"""

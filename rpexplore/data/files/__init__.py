@@ -1,1 +1,7 @@
-"""Records in files: CSV and Parquet."""
+"""Records in files and folders, counted in one pass, larger than memory if need be.
+
+In reading order: `source`, `listing` (the files at a path), `columns` (header and values),
+`csv_batches`, `batches`.
+
+Imports `data`, `domain`, `common` and `errors`; not `data.databases`.
+"""

@@ -1,1 +1,8 @@
-"""The mechanism: residuals, strategies, what they cost and the variances they give."""
+"""The residual mechanism: what noise scales cost and what they give (docs/mathematics.md §3, §4).
+
+In reading order: `strategy` (what is measured of one attribute), `closure` (residuals; p and B),
+`cell_variances`, `table_variances`, `query_covariance`, `accounting` (in exact integers),
+`reconstruction` (measured residuals to marginals).
+
+Imports `planning.losses` and what that may import.
+"""
