@@ -1,10 +1,13 @@
-"""Where the values of a schema come from: public knowledge, or else the records themselves."""
+"""Where values come from: public knowledge, the records themselves, or nowhere yet."""
 
+from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.unfinished import is_unfinished
 
 FOUND_IN_RECORDS = "values found in the records"  # in a label, so that every file says it
 _MOST_NAMED = 5
+
+# A single value stands in for those that are to come: an attribute of one value changes no plan.
+TO_COMPLETE = Categories(("(to be completed)",))
 
 
 def label_of_found(label: str) -> str:
@@ -41,3 +44,13 @@ def except_found(*domains: Domain) -> str:
     return (
         f", except the values of {names}, which were taken from the records and are not protected"
     )
+
+
+def is_unfinished(attribute: Attribute) -> bool:
+    """Whether the attribute still waits for its values."""
+    return attribute.values == TO_COMPLETE
+
+
+def unfinished(domain: Domain) -> list[str]:
+    """The names of the attributes that still wait for their values."""
+    return [attribute.name for attribute in domain if is_unfinished(attribute)]

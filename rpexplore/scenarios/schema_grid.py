@@ -10,7 +10,7 @@ import pandas as pd
 
 from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.unfinished import TO_COMPLETE, is_unfinished
+from rpexplore.domain.provenance import TO_COMPLETE, is_unfinished
 from rpexplore.errors import DomainError
 from rpexplore.scenarios.bins import as_bins, bins_of_texts, edge_texts
 

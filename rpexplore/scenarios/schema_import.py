@@ -5,8 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from rpexplore.common.formatting import plural
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.provenance import label_of_found
-from rpexplore.domain.unfinished import TO_COMPLETE, is_unfinished
+from rpexplore.domain.provenance import TO_COMPLETE, is_unfinished, label_of_found
 from rpexplore.errors import DomainError
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario

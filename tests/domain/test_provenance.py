@@ -6,12 +6,12 @@ import rpexplore as rp
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.provenance import (
     FOUND_IN_RECORDS,
+    TO_COMPLETE,
     except_found,
     found_in_records,
     found_in_words,
     label_of_found,
 )
-from rpexplore.domain.unfinished import TO_COMPLETE
 
 
 def domain_with(*found: str) -> rp.Domain:

@@ -5,7 +5,7 @@ import time
 import pytest
 
 import rpexplore as rp
-from rpexplore.domain.unfinished import TO_COMPLETE
+from rpexplore.domain.provenance import TO_COMPLETE
 from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
 from rpexplore.scenarios.table_settings import GroupSetting
 

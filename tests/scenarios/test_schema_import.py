@@ -4,8 +4,13 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
-from rpexplore.domain.provenance import FOUND_IN_RECORDS, found_in_records
-from rpexplore.domain.unfinished import TO_COMPLETE, is_unfinished, unfinished
+from rpexplore.domain.provenance import (
+    FOUND_IN_RECORDS,
+    TO_COMPLETE,
+    found_in_records,
+    is_unfinished,
+    unfinished,
+)
 from rpexplore.errors import DomainError
 from rpexplore.scenarios import schema_import as schema_sources
 from rpexplore.scenarios.scenario import Scenario, TableSetting

@@ -12,7 +12,7 @@ from pages.components.shared.session import (
     tell_refused,
     typed,
 )
-from rpexplore.domain.unfinished import unfinished
+from rpexplore.domain.provenance import unfinished
 from rpexplore.scenarios import schema_grid as grids
 from rpexplore.scenarios import schema_import as schema_sources
 

@@ -14,7 +14,7 @@ from pages.components.shared.session import (
     typed,
 )
 from rpexplore.domain.attribute import Attribute, Categories
-from rpexplore.domain.unfinished import is_unfinished
+from rpexplore.domain.provenance import is_unfinished
 from rpexplore.scenarios import schema_grid as grids
 from rpexplore.scenarios.bins import numbered
 

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.components.shared.session import current, escaped
-from rpexplore.domain.unfinished import unfinished
+from rpexplore.domain.provenance import unfinished
 
 WITHOUT = ("Schema", "Scenarios", "Results")  # the pages that need no attributes
 
