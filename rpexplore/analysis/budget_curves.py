@@ -14,7 +14,7 @@ import pandas as pd
 
 from rpexplore.analysis.accuracy import titles
 from rpexplore.analysis.budget_units import plain, stated_delta
-from rpexplore.analysis.orders import group_name, order_groups
+from rpexplore.analysis.forecast import group_name, order_groups
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, as_epsilon
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.mechanism.table_variances import (

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.forecast import Forecast
-from rpexplore.analysis.orders import group_name, order_groups
+from rpexplore.analysis.forecast import Forecast, group_name, order_groups
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from rpexplore.common.formatting import plural
 from rpexplore.planning.losses.base import WEIGHTINGS, Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.table_variances import CELLS, TableVariances, cells_differ
@@ -135,3 +136,19 @@ class Forecast:
             return ""
         how = " (the root of the mean variance)" if self.cell == "mean" else ""
         return f"Of each table, {CELLS[self.cell]} is looked at{how}."
+
+
+MOST = 5  # attributes; tables of more are grouped with these
+
+
+def order_groups(workload: Workload) -> np.ndarray:
+    """Number of attributes of each table, at most `MOST`, int64[n_tables]."""
+    return np.minimum(workload.orders, MOST)
+
+
+def group_name(group: int, workload: Workload) -> str:
+    """ "total", "1 attribute", "5 attributes or more"."""
+    if group == 0:
+        return "total"
+    more = " or more" if group == MOST and int(workload.orders.max()) > MOST else ""
+    return f"{plural(group, 'attribute')}{more}"

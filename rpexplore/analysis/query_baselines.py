@@ -15,8 +15,10 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
+from rpexplore.common.formatting import rounded
 from rpexplore.planning.solvers.fitness_for_use import decoding
 from rpexplore.planning.solvers.query_sum import least_sum
+from rpexplore.privacy.budget import Budget
 from rpexplore.queries.planner import QueryOptimum
 from rpexplore.queries.query_list import QueryList
 
@@ -90,3 +92,43 @@ def _tree(queries: QueryList) -> np.ndarray:
             half = (len(node) + 1) // 2
             nodes += [node[:half], node[half:]]
     return np.array(rows, dtype=float)
+
+
+TITLES = {
+    OPTIMUM: "this plan",
+    "input perturbation": "noise on every cell",
+    "hierarchy": "a tree of subtotals",
+    "sum of variances": "the best on average",
+}
+
+
+def budgets_needed(baselines: pd.DataFrame, like: Budget) -> pd.DataFrame:
+    """The rows of `query_baselines`, the cheapest way first, with title and rho.
+
+    rho: the budget at which all targets are met, for the privacy unit of the budget `like`
+    """
+    needed = baselines.copy()
+    needed["title"] = [TITLES[way] for way in baselines["way"]]
+    needed["rho"] = baselines["privacy_cost"] * float(like.records_factor / 2)
+    # Stable: a way that happens to be as good as the plan stays behind it.
+    return needed.sort_values(by="rho", kind="stable", ignore_index=True)
+
+
+def budgets_in_words(needed: pd.DataFrame) -> str:
+    """How much more budget each other way takes, in a sentence or two."""
+    rows = needed.to_dict("records")
+    told = [
+        f"{row['title']} {_times(row['largest_ratio'])}"
+        for row in reversed(rows)
+        if row["way"] != OPTIMUM
+    ]
+    mine = next(row["rho"] for row in rows if row["way"] == OPTIMUM)
+    return (
+        f"To meet all targets this plan needs ρ = {rounded(mine, 3, 'up')}; "
+        f"{', '.join(told[:-1])} and {told[-1]}."
+    )
+
+
+def _times(times: float) -> str:
+    text = rounded(times, 3)
+    return "needs as much" if text == "1" else f"needs {text} times as much"

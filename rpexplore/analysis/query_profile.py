@@ -1,10 +1,14 @@
 """The privacy profile of a query plan: how much of the budget records of each cell use."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.spare_cells import free_standard_error
+from rpexplore.common.concurrency import one_thread
 from rpexplore.common.formatting import plural, rounded, share_in_words
+from rpexplore.errors import WorkloadError
+from rpexplore.planning.solvers.fitness_for_use import decoding
 from rpexplore.queries.plan import QueryPlan
 
 
@@ -36,3 +40,61 @@ def profile_in_words(plan: QueryPlan, counted: str) -> str:
         f"{words} All of these cells together could be counted at no further cost with a standard "
         f"error of {error} {counted}."
     )
+
+
+_KNOWN = 1e-7  # what the answers leave open of a cell's count, relative: less is rounding
+
+
+def spare_cells(plan: QueryPlan) -> pd.DataFrame:
+    """One row a cell with unused budget: what counting it as well would give, at no cost.
+
+    cell, profile (share of the budget in use), spare_cost (privacy cost of one record left),
+    standard_error (of the extra count), present_standard_error (of the cell's count by the plan's
+    answers, NaN where it does not follow from them) and combined_standard_error (of both). All
+    these cells can be counted together: a record is in one of them only.
+    """
+    places = np.flatnonzero(plan.spare)
+    spare = _spare_cost(plan)[places]
+    own = np.zeros((len(places), plan.queries.n_cells))
+    own[np.arange(len(places)), places] = 1.0
+    matrix = plan.strategy.integers.astype(float)
+    with one_thread():
+        decoded = decoding(matrix, own)
+        left_open = np.abs(decoded @ matrix - own).max(axis=1, initial=0.0) > _KNOWN
+    present = np.sum(decoded**2, axis=1) * float(plan.gamma_squared)
+    present[left_open] = np.nan
+    precision = spare + np.where(left_open, 0.0, 1 / present)
+    return pd.DataFrame(
+        {
+            "cell": [plan.queries.cell_labels[place] for place in places],
+            "profile": plan.profile[places],
+            "spare_cost": spare,
+            "standard_error": 1 / np.sqrt(spare),
+            "present_standard_error": np.sqrt(present),
+            "combined_standard_error": 1 / np.sqrt(precision),
+        }
+    )
+
+
+def free_standard_error(plan: QueryPlan, cells: Iterable[int]) -> float:
+    """Standard error of one extra query that counts these cells together, at no cost.
+
+    cells: places of cells, each with unused budget; the one with the least decides. It takes the
+    place of counting them one by one.
+
+    Raises `WorkloadError` for no cell, or for one without unused budget.
+    """
+    places = list(cells)
+    full = [place for place in places if not plan.spare[place]]
+    if full or not places:
+        which = f"the cell {plan.queries.cell_labels[full[0]]!r} has none" if full else "got none"
+        raise WorkloadError(
+            f"A query at no cost must count cells with unused budget, and at least one; {which}."
+        )
+    return float(1 / np.sqrt(np.min(_spare_cost(plan)[places])))
+
+
+def _spare_cost(plan: QueryPlan) -> np.ndarray:
+    """Privacy cost that a record of each cell leaves of the plan's, float64[n_cells]."""
+    cost = float(plan.exact_privacy_cost / plan.budget.records_factor)
+    return (1 - plan.profile) * cost

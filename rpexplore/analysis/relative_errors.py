@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.expected_cells import ExpectedCells
-from rpexplore.analysis.forecast import Forecast
-from rpexplore.analysis.orders import group_name, order_groups
+from rpexplore.analysis.forecast import Forecast, group_name, order_groups
 from rpexplore.common.formatting import count_in_words, plural, share_in_words
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.query_matrix import query_matrix

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.accuracy import titles
-from rpexplore.analysis.forecast import Forecast
-from rpexplore.analysis.orders import group_name, order_groups
+from rpexplore.analysis.forecast import Forecast, group_name, order_groups
 from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
 from rpexplore.workload.table_text import titles_in_words

@@ -17,6 +17,7 @@ from rpexplore.planning.minimum_budget import ROUNDING_ALLOWANCE, typed_above
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
+from rpexplore.queries.planner import QueryOptimum
 
 _MOST_RHO = 1e90  # what lies beyond is no budget, whatever the privacy unit
 _LEAST_EPSILON = 1e-90  # of a budget that is stated in ε
@@ -137,3 +138,22 @@ def _rho(budget: Budget, record_cost: np.ndarray) -> np.ndarray:
 def _up(value: float | Fraction) -> str:
     """Rounded up to a few digits, as people type it."""
     return plain(Fraction(typed_above(value)))
+
+
+def smallest_query_budget(optimum: QueryOptimum, like: Budget) -> SufficientBudget:
+    """The smallest budget at which all queries meet their targets, rounded up.
+
+    No mechanism with Gaussian noise does with less, up to the solver's tolerance. like: the present
+    budget, for the privacy unit, the unit it is stated in, and the comparison.
+
+    Raises `BudgetError` if none is large, or small, enough.
+    """
+    most = int(np.argmax(optimum.needed_costs))
+    queries = optimum.queries
+    what = f"The target {queries.targets[most]:g} of the query {queries.names[most]!r}"
+    return sufficient(optimum.cost * (like.records_factor / 2), like, what)
+
+
+def rho_below_no_queries_are_met(optimum: QueryOptimum, like: Budget) -> float:
+    """ρ of the privacy unit below which no mechanism with Gaussian noise meets all targets."""
+    return optimum.lower_bound * (like.records_factor / 2)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.accuracy import titles
-from rpexplore.analysis.orders import group_name, order_groups
+from rpexplore.analysis.forecast import group_name, order_groups
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.optimum import Optimum

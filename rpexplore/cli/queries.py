@@ -52,9 +52,8 @@ def plan(
     All targets are met, or missed by one common factor that is the smallest possible. Give the
     budget in one way, or have it found with --enough. No records are needed.
     """
-    from rpexplore.analysis.query_baselines import query_baselines
-    from rpexplore.analysis.query_budgets import smallest_query_budget
-    from rpexplore.analysis.query_comparison import budgets_needed
+    from rpexplore.analysis.query_baselines import budgets_needed, query_baselines
+    from rpexplore.analysis.sufficient_budgets import smallest_query_budget
     from rpexplore.cli.query_facts import (
         baseline_table,
         query_plan_facts,

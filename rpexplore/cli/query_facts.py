@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.spare_cells import spare_cells
+from rpexplore.analysis.query_profile import spare_cells
 from rpexplore.cli.console import text_table
 from rpexplore.cli.plan_facts import DELTAS
 from rpexplore.common.exact_numbers import exact_text

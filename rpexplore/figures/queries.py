@@ -13,7 +13,7 @@ _PLAN, _OTHER = style(0), style(1)
 def budgets_of_ways(frame: pd.DataFrame, unit: str) -> go.Figure:
     """One bar a way, from the top, with its ρ and how many times the plan's it is.
 
-    frame: of `analysis.query_comparison.budgets_needed`; unit: what the budget protects
+    frame: of `analysis.query_baselines.budgets_needed`; unit: what the budget protects
     """
     rows = frame.to_dict("records")
     places, most = list(range(len(rows))), max(row["rho"] for row in rows)

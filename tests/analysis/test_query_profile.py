@@ -4,11 +4,17 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.query_profile import profile_in_words, profile_of_cells
-from rpexplore.analysis.spare_cells import spare_cells
+from rpexplore.analysis.query_profile import (
+    free_standard_error,
+    profile_in_words,
+    profile_of_cells,
+    spare_cells,
+)
+from rpexplore.errors import WorkloadError
 from rpexplore.queries.definitions import stated_from_text
-from rpexplore.queries.planner import query_optimum
+from rpexplore.queries.planner import query_optimum, query_plan
 from rpexplore.queries.query_list import QueryList
+from tests.support.query_lists import query_list
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2})
 SPARING = stated_from_text(DOMAIN, "all: total @ 20\nold men: age >= 8 & sex = 0 @ 5").queries
@@ -65,3 +71,73 @@ def test_free_counts_can_be_added_to_the_list_as_the_page_says(times):
     )
     again = query_optimum(longer)
     assert again.cost <= float(plan.exact_privacy_cost) * (1 + 1e-3)
+
+
+# The third cell is asked for less accurately than the others, and the fourth not at all.
+ROWS = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]
+
+
+@pytest.fixture(scope="module")
+def plan():
+    budget = rp.Budget(privacy_cost=4, max_records_per_person=2)
+    return query_plan(query_list(ROWS, [1, 1, 2]), budget=budget)
+
+
+def test_what_counting_spare_cells_gives(plan):
+    """Of privacy cost 1 for a record the first two cells use all, the third about a quarter."""
+    np.testing.assert_allclose(plan.profile, [1, 1, 0.25, 0], rtol=1e-3, atol=0.03)
+    used = plan.profile[2]
+    found = spare_cells(plan)
+    assert found["cell"].tolist() == ["2", "3"]
+    np.testing.assert_allclose(found["profile"], [used, 0])
+    np.testing.assert_allclose(found["spare_cost"], [1 - used, 1], rtol=1e-9)
+    np.testing.assert_allclose(found["standard_error"], [1 / np.sqrt(1 - used), 1], rtol=1e-9)
+    present = [1 / np.sqrt(used), np.nan]
+    np.testing.assert_allclose(found["present_standard_error"], present, rtol=1e-6)
+    np.testing.assert_allclose(found["combined_standard_error"], [1, 1], rtol=1e-6)
+
+
+def test_together_they_cost_no_record_more(plan):
+    """The privacy cost matrix of plan and extra counts, from the definition."""
+    found = spare_cells(plan)
+    places = np.flatnonzero(plan.spare)
+    integers = plan.strategy.integers.astype(float)
+    cost = integers.T @ integers / float(plan.gamma_squared)
+    before = np.max(np.diag(cost))
+    extra = cost.copy()
+    extra[places, places] += 1 / found["standard_error"] ** 2
+    np.testing.assert_allclose(np.diag(extra), before, rtol=1e-9)
+    together = np.isin(np.arange(4), places).astype(float)
+    extra = cost + np.outer(together, together) / free_standard_error(plan, places) ** 2
+    assert np.max(np.diag(extra)) == pytest.approx(before, rel=1e-9)
+
+
+def test_combining_is_least_squares(plan):
+    found = spare_cells(plan)
+    integers = plan.strategy.integers.astype(float)
+    information = integers.T @ integers / float(plan.gamma_squared)
+    information[2, 2] += 1 / found["standard_error"][0] ** 2
+    variance = np.linalg.inv(information[:3, :3])[2, 2]
+    assert found["combined_standard_error"][0] ** 2 == pytest.approx(variance, rel=1e-3)
+
+
+def test_only_cells_with_unused_budget(plan):
+    assert free_standard_error(plan, [3]) == pytest.approx(1, rel=1e-9)
+    with pytest.raises(WorkloadError, match="the cell '0' has none"):
+        free_standard_error(plan, [0, 2])
+    with pytest.raises(WorkloadError, match="got none"):
+        free_standard_error(plan, [])
+
+
+def test_where_all_is_used_there_is_nothing():
+    plan = query_plan(query_list(np.eye(3)), budget=rp.Budget(rho=1))
+    found = spare_cells(plan)
+    assert len(found) == 0
+    assert list(found) == [
+        "cell",
+        "profile",
+        "spare_cost",
+        "standard_error",
+        "present_standard_error",
+        "combined_standard_error",
+    ]

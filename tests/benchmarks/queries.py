@@ -11,7 +11,7 @@ import numpy as np
 
 import rpexplore as rp
 from rpexplore.analysis.query_baselines import query_baselines
-from rpexplore.analysis.query_budgets import smallest_query_budget
+from rpexplore.analysis.sufficient_budgets import smallest_query_budget
 from rpexplore.planning.solvers.fitness_for_use import fitness_for_use
 from rpexplore.queries.planner import query_optimum
 from tests.benchmarks.measure import Row, once, peak_gigabytes

@@ -5,8 +5,7 @@ import streamlit as st
 from pages.components.shared.background import Note, worked_out
 from pages.components.shared.charts import exhibit, number, numbers
 from pages.components.shared.session import current
-from rpexplore.analysis.query_baselines import query_baselines
-from rpexplore.analysis.query_comparison import budgets_in_words, budgets_needed
+from rpexplore.analysis.query_baselines import budgets_in_words, budgets_needed, query_baselines
 from rpexplore.figures.queries import budgets_of_ways
 from rpexplore.queries.planner import QueryOptimum
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.components.plan.budget import budget_inputs, unit_inputs
 from pages.components.shared.session import change, current, escaped, show_messages
-from rpexplore.analysis.query_budgets import smallest_query_budget
+from rpexplore.analysis.sufficient_budgets import smallest_query_budget
 from rpexplore.errors import RpexploreError
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.planner import QueryOptimum

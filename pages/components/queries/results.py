@@ -4,8 +4,8 @@ import streamlit as st
 
 from pages.components.shared.charts import number, numbers
 from pages.components.shared.session import current, escaped, kept
-from rpexplore.analysis.query_budgets import rho_below_no_queries_are_met
 from rpexplore.analysis.query_outcomes import of_queries, queries_in_words, query_headline
+from rpexplore.analysis.sufficient_budgets import rho_below_no_queries_are_met
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.plan import QueryPlan
