@@ -6,11 +6,18 @@ import plotly.graph_objects as go
 from rpexplore.analysis import accuracy_by_attribute, fairness
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import plural, rounded
-from rpexplore.figures.axes import BLUE, finished, log_axis, log_range, plotly_text, style
+from rpexplore.figures.axes import (
+    BLUE,
+    finished,
+    log_axis,
+    log_range,
+    marked_line,
+    plotly_text,
+    shortened,
+    style,
+)
 from rpexplore.figures.chart import Chart
 from rpexplore.figures.columns import columns_of
-from rpexplore.figures.labels import shortened
-from rpexplore.figures.marks import marked_line
 
 _MOST_LINES = 40  # of attributes, before only the ends are drawn
 

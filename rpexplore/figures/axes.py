@@ -6,6 +6,7 @@ labelled where they are, so that nothing is told by colour alone.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -91,3 +92,71 @@ def log_ticks(low: float, high: float) -> list[float]:
 def plotly_text(text: str) -> str:
     """User text for a figure, where Plotly would read tags and entities."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+_MOST_TICKS = 12
+_LONG = 8  # characters of a label
+
+
+def category_axis(name: str, labels: Sequence[str], *, downwards: bool = False) -> dict:
+    """Settings of a Plotly axis of labels at 0, 1, …; downwards: the first on top.
+
+    About a dozen labels are written, fewer where they are long; downwards more, and shorter.
+    """
+    is_long = max(map(len, labels)) > _LONG
+    most = _MOST_TICKS // 2 if is_long and not downwards else _MOST_TICKS
+    if downwards:
+        most = 2 * _MOST_TICKS
+    needed = math.ceil(len(labels) / most)
+    steps = (nice * 10**power for power in range(7) for nice in (1, 2, 5))
+    ticks = list(range(0, len(labels), next(step for step in steps if step >= needed)))
+    ends = [-0.5, len(labels) - 0.5]
+    return {
+        "title": plotly_text(name),
+        "tickvals": ticks,
+        "ticktext": [plotly_text(shortened(labels[tick], 18)) for tick in ticks],
+        "range": ends[::-1] if downwards else ends,
+        "showgrid": False,
+        "zeroline": False,
+    }
+
+
+LONGEST = 30  # characters
+
+
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """The text, cut where it is too long for a label."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def apart(places: Sequence[float], gap: float) -> list[float]:
+    """Where to put labels that belong at these places, at least `gap` apart, as near as can be.
+
+    In the order given; labels that belong at one place keep their order, the first one highest.
+    """
+    descending = sorted(range(len(places)), key=lambda i: -places[i])
+    # Moved together by their rank, "at least a gap apart" is "not ascending": the least-squares
+    # answer pools neighbours that would be (as in isotonic regression).
+    pools: list[tuple[float, int]] = []  # (mean, how many)
+    for rank, i in enumerate(descending):
+        mean, count = places[i] + rank * gap, 1
+        while pools and pools[-1][0] < mean:
+            before, many = pools.pop()
+            mean, count = (before * many + mean * count) / (many + count), many + count
+        pools.append((mean, count))
+    found = [0.0] * len(places)
+    ranked = (mean for mean, count in pools for _ in range(count))
+    for rank, (i, mean) in enumerate(zip(descending, ranked, strict=True)):
+        found[i] = mean - rank * gap
+    return found
+
+
+def marked_line(figure: go.Figure, value: float, text: str) -> None:
+    """An upright dotted line at a value of a logarithmic x axis, with its text on top."""
+    line = {"color": GREY, "width": 1.5, "dash": "dot"}
+    ends = {"x0": value, "x1": value, "y0": 0, "y1": 1, "yref": "paper"}
+    figure.add_shape(type="line", **ends, line=line, layer="below")
+    # Unlike shapes, annotations are placed by the logarithm.
+    figure.add_annotation(
+        x=math.log10(value), y=1, yref="paper", yanchor="bottom", text=text, showarrow=False
+    )

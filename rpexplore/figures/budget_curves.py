@@ -14,14 +14,15 @@ from rpexplore.common.formatting import plural, rounded
 from rpexplore.figures.axes import (
     GREY,
     GRID,
+    apart,
     finished,
     log_axis,
     log_range,
     log_ticks,
     plotly_text,
+    shortened,
     style,
 )
-from rpexplore.figures.labels import apart, shortened
 from rpexplore.privacy import conversions as privacy
 
 _HEIGHT = 385

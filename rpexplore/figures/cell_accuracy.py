@@ -11,9 +11,16 @@ import plotly.graph_objects as go
 
 from rpexplore.analysis.cell_accuracy import Axis, CellAccuracy
 from rpexplore.common.formatting import rounded
-from rpexplore.figures.axes import BLUE, GRID, finished, log_ticks, plotly_text, style
-from rpexplore.figures.category_axis import category_axis
-from rpexplore.figures.labels import shortened
+from rpexplore.figures.axes import (
+    BLUE,
+    GRID,
+    category_axis,
+    finished,
+    log_ticks,
+    plotly_text,
+    shortened,
+    style,
+)
 
 _MOST_MARKED = 60  # points of a line, each with a marker
 _WIDE = 8  # times the smallest error: from here on colours go by the logarithm

@@ -8,10 +8,17 @@ import plotly.graph_objects as go
 from rpexplore.analysis import distributions, relative_errors
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded
-from rpexplore.figures.axes import GRID, finished, log_axis, log_range, plotly_text, style
+from rpexplore.figures.axes import (
+    GRID,
+    finished,
+    log_axis,
+    log_range,
+    marked_line,
+    plotly_text,
+    style,
+)
 from rpexplore.figures.chart import Chart
 from rpexplore.figures.columns import Column, columns_of
-from rpexplore.figures.marks import marked_line
 
 
 def chart_by_order(forecast: Forecast, record_noun: str) -> Chart:

@@ -5,9 +5,16 @@ import plotly.graph_objects as go
 from rpexplore.analysis.cell_accuracy import Axis
 from rpexplore.analysis.released_cells import ReleasedCells
 from rpexplore.common.formatting import rounded
-from rpexplore.figures.axes import GREY, GRID, STYLES, finished, plotly_text, style
-from rpexplore.figures.category_axis import category_axis
-from rpexplore.figures.labels import shortened
+from rpexplore.figures.axes import (
+    GREY,
+    GRID,
+    STYLES,
+    category_axis,
+    finished,
+    plotly_text,
+    shortened,
+    style,
+)
 
 MOST_BARS, MOST_GROUPS = 2000, len(STYLES)
 

@@ -12,8 +12,7 @@ import plotly.graph_objects as go
 from rpexplore.analysis.cell_accuracy import Axis
 from rpexplore.analysis.released_cells import ReleasedCells
 from rpexplore.common.formatting import rounded, share_in_words
-from rpexplore.figures.axes import finished, plotly_text
-from rpexplore.figures.category_axis import category_axis
+from rpexplore.figures.axes import category_axis, finished, plotly_text
 
 MOST_CELLS = 250  # along each axis
 

@@ -5,10 +5,9 @@ import plotly.graph_objects as go
 
 from rpexplore.analysis import shadow_prices
 from rpexplore.common.formatting import share_in_words
-from rpexplore.figures.axes import GREY, finished, plotly_text, style
+from rpexplore.figures.axes import GREY, finished, plotly_text, shortened, style
 from rpexplore.figures.chart import Chart
 from rpexplore.figures.columns import Column, columns_of
-from rpexplore.figures.labels import shortened
 
 _MOST_BARS = 15
 

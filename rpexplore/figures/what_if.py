@@ -6,8 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rpexplore.common.formatting import rounded
-from rpexplore.figures.axes import finished, log_axis, plotly_text, style
-from rpexplore.figures.labels import shortened
+from rpexplore.figures.axes import finished, log_axis, plotly_text, shortened, style
 
 _ROW = 34  # pixels
 _LEAST_MARGIN = 1.03  # around the marks, a factor

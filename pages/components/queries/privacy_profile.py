@@ -5,7 +5,7 @@ import streamlit as st
 from pages.components.shared.charts import exhibit, number, numbers
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis.query_profile import profile_in_words, profile_of_cells, spare_cells
-from rpexplore.figures.query_profile import shares_of_cells
+from rpexplore.figures.queries import shares_of_cells
 from rpexplore.queries.plan import QueryPlan
 
 
