@@ -11,7 +11,7 @@ from pages.components.plan.targets import targets_met
 from pages.components.plan.uniform_totals import totals_input
 from pages.components.shared.session import change, current, escaped, say, show_messages
 from pages.components.shared.solutions import plan
-from rpexplore.analysis import workload_grid as workload_grids
+from rpexplore.analysis import workload_grid
 
 HERE = "plan"
 
@@ -23,7 +23,7 @@ def set_missing_targets() -> None:
         return
     change(
         "targets",
-        lambda: workload_grids.with_target_where_missing(current(), target),
+        lambda: workload_grid.with_target_where_missing(current(), target),
     )
 
 

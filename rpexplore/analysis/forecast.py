@@ -15,7 +15,10 @@ from rpexplore.planning.mechanism.table_variances import CELLS, TableVariances, 
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
+from rpexplore.workload.table_titles import titles
 from rpexplore.workload.workload import Workload
+
+MOST = 5  # attributes; tables of more are grouped with these
 
 # The ways of weighing tables that RP+ compares in its Figures 1 to 3, by what they give.
 SCHEMES: dict[str, Loss] = {
@@ -138,9 +141,6 @@ class Forecast:
         return f"Of each table, {CELLS[self.cell]} is looked at{how}."
 
 
-MOST = 5  # attributes; tables of more are grouped with these
-
-
 def order_groups(workload: Workload) -> np.ndarray:
     """Number of attributes of each table, at most `MOST`, int64[n_tables]."""
     return np.minimum(workload.orders, MOST)
@@ -152,3 +152,25 @@ def group_name(group: int, workload: Workload) -> str:
         return "total"
     more = " or more" if group == MOST and int(workload.orders.max()) > MOST else ""
     return f"{plural(group, 'attribute')}{more}"
+
+
+@dataclass(frozen=True)
+class WorkloadTotals:
+    """The size of a workload: tables, cells over all tables, and its largest table."""
+
+    tables: int
+    cells: int
+    largest_table: str
+    largest_cells: int
+
+
+def totals(workload: Workload) -> WorkloadTotals:
+    """The size of a workload, exact however large."""
+    cells = workload.exact_cells
+    largest = int(np.argmax(workload.cells))
+    return WorkloadTotals(
+        tables=len(workload),
+        cells=int(cells.sum()),
+        largest_table=titles(workload, np.array([largest]))[0],
+        largest_cells=int(cells[largest]),
+    )

@@ -23,6 +23,12 @@ from rpexplore.queries.planner import QueryOptimum
 from rpexplore.queries.query_list import QueryList
 
 OPTIMUM = "optimal plan"
+TITLES = {
+    OPTIMUM: "this plan",
+    "input perturbation": "noise on every cell",
+    "hierarchy": "a tree of subtotals",
+    "sum of variances": "the best on average",
+}
 
 
 def query_baselines(
@@ -92,14 +98,6 @@ def _tree(queries: QueryList) -> np.ndarray:
             half = (len(node) + 1) // 2
             nodes += [node[:half], node[half:]]
     return np.array(rows, dtype=float)
-
-
-TITLES = {
-    OPTIMUM: "this plan",
-    "input perturbation": "noise on every cell",
-    "hierarchy": "a tree of subtotals",
-    "sum of variances": "the best on average",
-}
 
 
 def budgets_needed(baselines: pd.DataFrame, like: Budget) -> pd.DataFrame:

@@ -1,4 +1,9 @@
-"""The privacy profile of a query plan: how much of the budget records of each cell use."""
+"""The privacy profile of a query plan: how much of the budget records of each cell use.
+
+A record is in one cell, and what it costs is the privacy cost of its own cell: the plan's profile
+times the largest. Where that is below the largest, more may be measured about the cell while no
+record's cost rises above what the plan costs anyway (the refined privacy ordering of FFU).
+"""
 
 from collections.abc import Iterable
 
@@ -10,6 +15,8 @@ from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.solvers.fitness_for_use import decoding
 from rpexplore.queries.plan import QueryPlan
+
+_KNOWN = 1e-7  # what the answers leave open of a cell's count, relative: less is rounding
 
 
 def profile_of_cells(plan: QueryPlan) -> pd.DataFrame:
@@ -40,9 +47,6 @@ def profile_in_words(plan: QueryPlan, counted: str) -> str:
         f"{words} All of these cells together could be counted at no further cost with a standard "
         f"error of {error} {counted}."
     )
-
-
-_KNOWN = 1e-7  # what the answers leave open of a cell's count, relative: less is rounding
 
 
 def spare_cells(plan: QueryPlan) -> pd.DataFrame:

@@ -18,28 +18,6 @@ from rpexplore.workload.targets import Target, target_of
 from rpexplore.workload.workload import Workload
 
 
-@dataclass(frozen=True)
-class WorkloadTotals:
-    """The size of a workload: tables, cells over all tables, and its largest table."""
-
-    tables: int
-    cells: int
-    largest_table: str
-    largest_cells: int
-
-
-def totals(workload: Workload) -> WorkloadTotals:
-    """The size of a workload, exact however large."""
-    cells = workload.exact_cells
-    largest = int(np.argmax(workload.cells))
-    return WorkloadTotals(
-        tables=len(workload),
-        cells=int(cells.sum()),
-        largest_table=titles(workload, np.array([largest]))[0],
-        largest_cells=int(cells[largest]),
-    )
-
-
 def first_list(scenario: Scenario, most: int) -> tuple[tuple[str, ...], ...]:
     """The list to start from: what is asked for so far, or, were that too long, each attribute."""
     if len(scenario.workload) <= most:

@@ -1,4 +1,4 @@
-"""What all figures share: colours, marks, log axes and user text.
+"""What all figures share: colours, marks, axes, labels and user text.
 
 Colours read on light and dark backgrounds (at least 3:1 on both); text colour, font and
 background are left to whoever shows the figure. Series differ in mark and dash as well, and are
@@ -16,6 +16,10 @@ from rpexplore.common.formatting import rounded
 BLUE = "#3c76c3"
 GREY = "#7f858d"
 GRID = "rgba(127, 139, 153, 0.2)"
+
+LONGEST = 30  # characters of a label
+_MOST_TICKS = 12  # labels on an axis of labels; half as many where they are long
+_LONG = 8  # characters of a label that counts as long
 
 
 @dataclass(frozen=True)
@@ -94,10 +98,6 @@ def plotly_text(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-_MOST_TICKS = 12
-_LONG = 8  # characters of a label
-
-
 def category_axis(name: str, labels: Sequence[str], *, downwards: bool = False) -> dict:
     """Settings of a Plotly axis of labels at 0, 1, …; downwards: the first on top.
 
@@ -119,9 +119,6 @@ def category_axis(name: str, labels: Sequence[str], *, downwards: bool = False) 
         "showgrid": False,
         "zeroline": False,
     }
-
-
-LONGEST = 30  # characters
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:

@@ -1,4 +1,4 @@
-"""The budget that each way of asking a list of queries needs, as bars."""
+"""Query plans: the budget that each method needs, and the share of it that each cell uses."""
 
 import math
 
@@ -10,6 +10,8 @@ from rpexplore.common.formatting import rounded
 from rpexplore.figures.axes import GRID, finished, plotly_text, shortened, style
 
 _PLAN, _OTHER = style(0), style(1)
+_MOST_TICKS = 6
+_LONGEST = 18  # characters of a label on the axis
 
 
 def budgets_of_ways(frame: pd.DataFrame, unit: str) -> go.Figure:
@@ -69,10 +71,6 @@ def budgets_of_ways(frame: pd.DataFrame, unit: str) -> go.Figure:
 def _number(row: dict) -> str:
     rho = f"ρ = {rounded(row['rho'], 3)}"
     return rho if row["way"] == OPTIMUM else f"{rho} ({rounded(row['largest_ratio'], 3)} ×)"
-
-
-_MOST_TICKS = 6
-_LONGEST = 18  # characters of a label on the axis
 
 
 def shares_of_cells(frame: pd.DataFrame) -> go.Figure:

@@ -141,7 +141,7 @@ def test_in_words():
     assert less.compared == "25 % of the present budget"
 
 
-PRESENT = [
+OF_QUERIES = [
     rp.Budget(rho="0.1"),
     rp.Budget(rho="1/3", max_records_per_person=3),
     rp.Budget(epsilon=1, delta="1e-9"),
@@ -149,7 +149,7 @@ PRESENT = [
 ]
 
 
-@given(query_lists(), st.sampled_from(PRESENT))
+@given(query_lists(), st.sampled_from(OF_QUERIES))
 @settings(deadline=None, max_examples=21)
 def test_all_targets_are_met_and_with_less_they_are_not(queries, present):
     optimum = query_optimum(queries)

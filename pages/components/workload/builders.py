@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.components.shared.session import bind, change, current
 from pages.components.workload.table_list import HERE, MOST_LISTED, own_list
-from rpexplore.analysis import workload_grid as workload_grids
+from rpexplore.analysis import workload_grid
 
 NAMES = {
     "up_to": "Up to so many attributes",
@@ -20,7 +20,7 @@ def set_kind() -> None:
     kind = st.session_state["kind"]
     listed = current().request.listed
     if kind == "listed" and not listed:
-        listed = workload_grids.first_list(current(), MOST_LISTED)
+        listed = workload_grid.first_list(current(), MOST_LISTED)
     change(HERE, lambda: current().with_request(kind=kind, listed=listed))
 
 

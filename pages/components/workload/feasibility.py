@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.components.shared.paths import RELEASES
 from pages.components.shared.session import change, current, escaped
-from rpexplore.analysis import workload_grid as workload_grids
+from rpexplore.analysis import forecast
 from rpexplore.common.formatting import count_in_words, plural
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.feasibility import Fit, ReleaseSize, Remedy, computer_memory
@@ -25,7 +25,7 @@ def fit() -> Fit:
 def sizes(planned: Plan | None) -> None:
     """Tables, cells, largest table, and what will be measured."""
     workload = current().workload
-    totals = workload_grids.totals(workload)
+    totals = forecast.totals(workload)
     columns = [column.container(gap="xxsmall") for column in st.columns(4)]
     columns[0].metric("Tables", f"{totals.tables:,}")
     columns[1].metric("Cells in all tables", count_in_words(totals.cells))

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.components.shared.session import change, current, escaped, revision, say
-from rpexplore.analysis import workload_grid as workload_grids
+from rpexplore.analysis import workload_grid
 from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.workload.targets import CV, MARGIN, UNITS, Target
 
@@ -40,7 +40,7 @@ def set_group(containing: list[str]) -> None:
 
 
 def drop_group(place: int) -> None:
-    change(HERE, lambda: workload_grids.without_group(current(), place))
+    change(HERE, lambda: workload_grid.without_group(current(), place))
     revision(GRID, step=True)
 
 

@@ -11,7 +11,7 @@ from pages.components.shared.session import (
     typed,
 )
 from pages.components.workload.group_settings import GRID, HERE, groups_in_effect, many_at_once
-from rpexplore.analysis import workload_grid as workload_grids
+from rpexplore.analysis import workload_grid
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.formatting import column_format
 from rpexplore.planning.plan import Plan
@@ -25,7 +25,7 @@ def apply_typed() -> None:
     """Take over what was typed into the grid; call it before anything is drawn."""
     changes, refused = typed(GRID), ()
     if changes:
-        edited = workload_grids.scenario_from_grid(
+        edited = workload_grid.scenario_from_grid(
             current(), st.session_state["rows of grid"], changes
         )
         change(HERE, lambda: edited.scenario)
@@ -64,7 +64,7 @@ def settings(planned: Plan | None) -> None:
         key="tables with",
         placeholder="all tables",
     )
-    grid, found = workload_grids.workload_grid(current(), planned, containing, MOST_ROWS)
+    grid, found = workload_grid.workload_grid(current(), planned, containing, MOST_ROWS)
     if found == 0:
         st.info("No table of the workload has all of these attributes.")
         return
@@ -74,7 +74,7 @@ def settings(planned: Plan | None) -> None:
             f"These are the first {len(grid):,} of {found:,} tables. Choose attributes above to "
             "see others; the CSV file below has all of them."
         )
-    show_rows(workload_grids.tables_of_rows(workload, grid))
+    show_rows(workload_grid.tables_of_rows(workload, grid))
     digits = column_format(grid["standard_error"]) if planned is not None else None
     whose = "Standard error in the plan"
     if not workload.is_marginals:

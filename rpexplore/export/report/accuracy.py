@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis import accuracy as standard_errors
-from rpexplore.analysis import workload_grid as workload_grids
+from rpexplore.analysis import forecast
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.formatting import capitalised, count_in_words, plural, rounded
 from rpexplore.export.report.section import Attachment, Numbers, Section, counts
@@ -23,7 +23,7 @@ MOST_WEIGHTS = 12
 def tables_asked_for(plan: Plan) -> Section:
     """How many tables of which size, and which of them matter more."""
     workload = plan.workload
-    totals = workload_grids.totals(workload)
+    totals = forecast.totals(workload)
     return Section(
         "Tables",
         (
