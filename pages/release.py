@@ -88,8 +88,8 @@ def set_up(planned: Plan) -> None:
     if (output is None or booked is None or other is None) or not is_good or going is not None:
         st.button(label, type="primary", disabled=True)
         return
-    counted = current().counted
-    job = Job(planned, counted, data, output, other, persons, booked[0], cap, booked[1])
+    record_noun = current().record_noun
+    job = Job(planned, record_noun, data, output, other, persons, booked[0], cap, booked[1])
     job = checked(job)
     st.button(label, type="primary", on_click=start, args=(job,))
 

@@ -12,8 +12,8 @@ from rpexplore.scenarios import schema_grid as grids
 
 
 def set_counted() -> None:
-    noun = st.session_state["counted"].strip() or "records"
-    change(HERE, lambda: current().replaced(counted=noun))
+    noun = st.session_state["record_noun"].strip() or "records"
+    change(HERE, lambda: current().replaced(record_noun=noun))
 
 
 finish_reading()
@@ -55,7 +55,7 @@ else:
         values_and_labels(GRID)
 st.text_input(
     "What do the tables count? (one row of the data is one of them)",
-    key=bind("counted", current().counted),
+    key=bind("record_noun", current().record_noun),
     on_change=set_counted,
     max_chars=40,
     width=480,

@@ -100,7 +100,7 @@ def by_order(plan: Plan) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def by_order_in_words(frame: pd.DataFrame, counted: str, *, cells_differ: bool = False) -> str:
+def by_order_in_words(frame: pd.DataFrame, record_noun: str, *, cells_differ: bool = False) -> str:
     """What `by_order` shows, in one or two sentences: a chart's caption and alternative text.
 
     cells_differ: whether some table's cells differ in accuracy, as in `Headline`
@@ -110,14 +110,14 @@ def by_order_in_words(frame: pd.DataFrame, counted: str, *, cells_differ: bool =
     worst = max(rows, key=lambda row: row["median"])
     if is_negligible_difference(best["median"], worst["median"]):
         several = ", however many attributes it has" if len(rows) > 1 else ""
-        typical = f"{_as_in_chart(worst['median'])} {counted}"
+        typical = f"{_as_in_chart(worst['median'])} {record_noun}"
         whose = "A typical cell of a typical table" if cells_differ else "A typical table"
         middle = f"{whose} has a standard error of {typical}{several}."
     else:
         middle = (
-            f"Typical (median) standard errors run from {_as_in_chart(best['median'])} {counted} "
-            f"for {order_in_words(best['order'])} to {_as_in_chart(worst['median'])} for "
-            f"{order_in_words(worst['order'])}."
+            f"Typical (median) standard errors run from {_as_in_chart(best['median'])} "
+            f"{record_noun} for {order_in_words(best['order'])} to {_as_in_chart(worst['median'])} "
+            f"for {order_in_words(worst['order'])}."
         )
     extreme = max(rows, key=lambda row: row["largest"])
     if is_negligible_difference(min(row["smallest"] for row in rows), extreme["largest"]):

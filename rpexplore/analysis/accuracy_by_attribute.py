@@ -56,13 +56,13 @@ def ends(frame: pd.DataFrame, most: int) -> tuple[pd.DataFrame, int]:
     return pd.concat([frame.head(most - most // 2), frame.tail(most // 2)]), len(frame) - most
 
 
-def in_words(frame: pd.DataFrame, forecast: Forecast, counted: str) -> str:
+def in_words(frame: pd.DataFrame, forecast: Forecast, record_noun: str) -> str:
     """Which attribute is worst off, which best, and which are in no table."""
     if frame.empty:
         return "No table has an attribute: there is only the total."
     rows = frame.to_dict("records")
     worst, best = rows[0], rows[-1]
-    typical = f"{rounded(worst['median'], 3, zeros=True)} {counted}"
+    typical = f"{rounded(worst['median'], 3, zeros=True)} {record_noun}"
     if len(rows) == 1:
         which = f"Tables that contain {worst['attribute']}"
         words = f"{which} have a median standard error of {typical}."
@@ -74,8 +74,8 @@ def in_words(frame: pd.DataFrame, forecast: Forecast, counted: str) -> str:
     else:
         words = (
             f"Tables that contain {worst['attribute']} are the least accurate (median standard "
-            f"error {typical}), those that contain "
-            f"{best['attribute']} the most ({rounded(best['median'], 3, zeros=True)})."
+            f"error {typical}), those that contain {best['attribute']} the most "
+            f"({rounded(best['median'], 3, zeros=True)})."
         )
     names = forecast.workload.domain.names
     missing = [name for name in names if name not in set(frame["attribute"])]

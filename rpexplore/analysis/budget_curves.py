@@ -127,7 +127,7 @@ def errors_by_budget(
     return pd.DataFrame(rows, columns=columns)
 
 
-def curves_in_words(curves: Sequence[Curve], budget: Budget, counted: str) -> str:
+def curves_in_words(curves: Sequence[Curve], budget: Budget, record_noun: str) -> str:
     """What the curves are at the present budget, and what half the error would cost."""
     now = "; ".join(
         f"{curve.name} {rounded(_present(curve, budget), 3)}" for curve in curves[:_MOST_NAMED]
@@ -136,19 +136,19 @@ def curves_in_words(curves: Sequence[Curve], budget: Budget, counted: str) -> st
     epsilon = f" ({as_epsilon(half, stated_delta(budget))})" if half < _MOST_RHO else ""
     exactly = plain(half) if len(plain(half)) <= 10 else rounded(half, 4)
     return (
-        f"At the present budget, ρ = {rounded(budget.rho, 4)}, the standard error in {counted} is: "
-        f"{now}. Half of it takes four times the budget, for every table: ρ = "
+        f"At the present budget, ρ = {rounded(budget.rho, 4)}, the standard error in {record_noun} "
+        f"is: {now}. Half of it takes four times the budget, for every table: ρ = "
         f"{exactly}{epsilon}."
     )
 
 
 def wish_in_words(
-    curve: Curve, wanted: float, enough: SufficientBudget, budget: Budget, counted: str
+    curve: Curve, wanted: float, enough: SufficientBudget, budget: Budget, record_noun: str
 ) -> str:
     """What a wanted standard error would cost."""
     about = f"“{curve.name}”" if curve.table != curve.name else curve.name
     return (
-        f"For a standard error of {rounded(wanted, 6)} {counted} in {about} (now "
+        f"For a standard error of {rounded(wanted, 6)} {record_noun} in {about} (now "
         f"{rounded(_present(curve, budget), 3)}), the budget must be {enough.words}: "
         f"{enough.compared}."
     )

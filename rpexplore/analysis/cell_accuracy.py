@@ -93,16 +93,17 @@ class CellAccuracy:
         named = [axis.labels[at] for axis, at in zip(self._axes, place, strict=True)]
         return named[0] if len(set(named)) == 1 else self.joint.join(named)
 
-    def in_words(self, counted: str) -> str:
+    def in_words(self, record_noun: str) -> str:
         """Where the table is least and most accurate, and what the picture leaves out."""
         high, low = self.errors[self.worst], self.errors[self.best]
         if self.is_level:
             words = (
-                f"All cells of {self.table} are equally accurate: σ = {rounded(high, 3)} {counted}."
+                f"All cells of {self.table} are equally accurate: σ = {rounded(high, 3)} "
+                f"{record_noun}."
             )
         else:
             ends = (
-                f"σ = {rounded(high, 3)} {counted} for {self.label(self.worst)} against "
+                f"σ = {rounded(high, 3)} {record_noun} for {self.label(self.worst)} against "
                 f"{rounded(low, 3)} for {self.label(self.best)}."
             )
             where = f"The cells of {self.table} are not equally accurate"

@@ -60,29 +60,31 @@ def quantiles_by_plan(forecasts: Sequence[Forecast]) -> pd.DataFrame:
     return pd.DataFrame([_quantiles(each.name, each.standard_errors) for each in forecasts])
 
 
-def by_order_in_words(frame: pd.DataFrame, counted: str) -> str:
+def by_order_in_words(frame: pd.DataFrame, record_noun: str) -> str:
     """How the orders of `quantiles_by_order` compare."""
     rows = frame.to_dict("records")[:-1]
     if len(rows) == 1:
         (row,) = rows
-        return f"Half of the tables have σ at most {rounded(row['median'], 3)} {counted}."
+        return f"Half of the tables have σ at most {rounded(row['median'], 3)} {record_noun}."
     high = max(rows, key=lambda row: row["median"])
     low = min(rows, key=lambda row: row["median"])
     if is_negligible_difference(low["median"], high["median"]):
         middle = rounded(high["median"], 3)
-        return f"The typical standard error is {middle} {counted} at every number of attributes."
+        return (
+            f"The typical standard error is {middle} {record_noun} at every number of attributes."
+        )
     return (
-        f"Typical standard errors (medians) go from {rounded(low['median'], 3)} {counted} "
+        f"Typical standard errors (medians) go from {rounded(low['median'], 3)} {record_noun} "
         f"({_tables(low)}) to {rounded(high['median'], 3)} ({_tables(high)})."
     )
 
 
-def by_plan_in_words(frame: pd.DataFrame, counted: str) -> str:
+def by_plan_in_words(frame: pd.DataFrame, record_noun: str) -> str:
     """Which plan of `quantiles_by_plan` is best for half of the tables, and for nine tenths."""
     rows = frame.to_dict("records")
     half = min(rows, key=lambda row: row["median"])
     most = min(rows, key=lambda row: row["upper_tenth"])
-    median = f"{rounded(half['median'], 3)} {counted}"
+    median = f"{rounded(half['median'], 3)} {record_noun}"
     if is_negligible_difference(half["median"], max(row["median"] for row in rows)):
         return f"Under every plan half of the tables have σ at most {median}."
     words = (

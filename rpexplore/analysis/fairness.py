@@ -118,28 +118,28 @@ def within_twice(errors: np.ndarray) -> float:
     return float(np.mean(errors <= 2 * np.min(errors)))
 
 
-def unevenness_in_words(found: Unevenness, counted: str) -> str:
+def unevenness_in_words(found: Unevenness, record_noun: str) -> str:
     """Who is worst off, and by how much, in a sentence or two."""
     if found.tables == 1:
         return (
             f"There is one table, {found.worst_table}: the standard error of a cell is "
-            f"{rounded(found.worst, 3)} {counted}."
+            f"{rounded(found.worst, 3)} {record_noun}."
         )
     if found.is_even:
         return (
             f"All {found.tables:,} tables are equally accurate: the standard error of a cell is "
-            f"{rounded(found.median, 3)} {counted}; small counts still have the larger relative "
-            "errors."
+            f"{rounded(found.median, 3)} {record_noun}; small counts still have the larger "
+            "relative errors."
         )
     return (
         f"The worst-off table is {found.worst_table}: its standard error of "
-        f"{rounded(found.worst, 3)} {counted} is {rounded(found.ratio, 2)} times that of the "
+        f"{rounded(found.worst, 3)} {record_noun} is {rounded(found.ratio, 2)} times that of the "
         f"best-off, {found.best_table}, at {rounded(found.best, 3)}. "
         f"{share_in_words(found.within_twice)} of the tables are within twice the best."
     )
 
 
-def measures_in_words(frame: pd.DataFrame, counted: str) -> str:
+def measures_in_words(frame: pd.DataFrame, record_noun: str) -> str:
     """Which plan is the most even, which the least, and which has the smallest typical error."""
     rows = frame.to_dict("records")
     even = min(rows, key=lambda row: row["ratio"])
@@ -148,10 +148,10 @@ def measures_in_words(frame: pd.DataFrame, counted: str) -> str:
     if is_negligible_difference(1, uneven["ratio"]):
         return "All plans make all tables equally accurate."
     return (
-        f"The most even plan is “{even['plan']}” (worst {_times(even['ratio'])} the "
-        f"best), the most uneven “{uneven['plan']}” ({_times(uneven['ratio'])}). "
-        f"The smallest typical standard error, {rounded(typical['median'], 3)} {counted}, comes "
-        f"with “{typical['plan']}”."
+        f"The most even plan is “{even['plan']}” (worst {_times(even['ratio'])} the best), the "
+        f"most uneven “{uneven['plan']}” ({_times(uneven['ratio'])}). The smallest typical "
+        f"standard error, {rounded(typical['median'], 3)} {record_noun}, comes with "
+        f"“{typical['plan']}”."
     )
 
 

@@ -163,7 +163,7 @@ def bend(frame: pd.DataFrame) -> int:
     return int((gained - given_up).argmax())
 
 
-def frontier_in_words(found: Frontier, frame: pd.DataFrame, measure: str, counted: str) -> str:
+def frontier_in_words(found: Frontier, frame: pd.DataFrame, measure: str, record_noun: str) -> str:
     """What a larger average error buys in the worst case.
 
     frame: of `points_at`; measure: of `worst_measure`
@@ -173,7 +173,7 @@ def frontier_in_words(found: Frontier, frame: pd.DataFrame, measure: str, counte
     alike = found.is_measured_alike
     among = " of the plans that measure attributes as yours does" if alike else ""
     start = (
-        f"The best average{among}, {rounded(first['average'], 3)} {counted}, comes with a "
+        f"The best average{among}, {rounded(first['average'], 3)} {record_noun}, comes with a "
         f"{measure} of {rounded(first['largest'], 3)}."
     )
     if found.is_a_point:

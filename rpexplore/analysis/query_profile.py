@@ -26,7 +26,7 @@ def profile_of_cells(plan: QueryPlan) -> pd.DataFrame:
     )
 
 
-def profile_in_words(plan: QueryPlan, counted: str) -> str:
+def profile_in_words(plan: QueryPlan, record_noun: str) -> str:
     """Whose protection is better than promised, and what that is good for."""
     spare, n_cells = np.flatnonzero(plan.spare), plan.queries.n_cells
     if not len(spare):
@@ -45,7 +45,7 @@ def profile_in_words(plan: QueryPlan, counted: str) -> str:
     error = rounded(free_standard_error(plan, spare.tolist()), 3)
     return (
         f"{words} All of these cells together could be counted at no further cost with a standard "
-        f"error of {error} {counted}."
+        f"error of {error} {record_noun}."
     )
 
 

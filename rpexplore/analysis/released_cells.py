@@ -153,11 +153,11 @@ class ReleasedCells:
         }
         return pd.DataFrame(labels | {name: numbers[name] for name in estimates})
 
-    def bars_in_words(self, counted: str) -> str:
+    def bars_in_words(self, record_noun: str) -> str:
         """What bars of these cells show, for one or two axes."""
         by = self.axes[0].name
         beside = f", side by side for each {self.axes[1].name}" if len(self.axes) > 1 else ""
-        start = f"{self._kind} counts of {counted} by {by}{beside}."
+        start = f"{self._kind} counts of {record_noun} by {by}{beside}."
         ends = (
             "The marks with lines are the unbiased noisy counts and their 95 % intervals"
             if self.is_biased
@@ -166,16 +166,18 @@ class ReleasedCells:
         within = "the true count lies within, 95 % of the time."
         return self._sentences(start, f"{ends}: {within}", self._doubtful)
 
-    def heat_in_words(self, counted: str, *, by_margin: bool, crossed: bool) -> str:
+    def heat_in_words(self, record_noun: str, *, by_margin: bool, crossed: bool) -> str:
         """What a heat map shows: counts, or margins as a share; crossed: how cells are marked."""
         down, across = (axis.name for axis in self.axes)
         if by_margin:
             start = (
-                f"How reliable the counts of {counted} by {down} and {across} are: the margin of "
-                "the 95 % interval as a share of the unbiased count; dark cells are unreliable."
+                f"How reliable the counts of {record_noun} by {down} and {across} are: the margin "
+                "of the 95 % interval as a share of the unbiased count; dark cells are unreliable."
             )
         else:
-            start = f"{self._kind} counts of {counted} by {down} and {across}; dark cells are far "
+            start = (
+                f"{self._kind} counts of {record_noun} by {down} and {across}; dark cells are far "
+            )
             start += "from 0."
         marked = "Such cells are crossed." if crossed else "Such cells are left blank."
         return self._sentences(start, self._doubtful, marked if np.any(self.includes_zero) else "")
@@ -204,14 +206,14 @@ class ReleasedCells:
         return replace(self, axes=axes, remarks=remarks, **parts)
 
 
-def margin_in_words(frame: pd.DataFrame, counted: str) -> str:
+def margin_in_words(frame: pd.DataFrame, record_noun: str) -> str:
     """Half the 95 % interval of a table's cells: "±32 people", or of the best and the worst."""
     upper, lower = (frame[name].to_numpy(dtype=float) for name in ("upper_95", "lower_95"))
     margins = (upper - lower) / 2
     best, worst = rounded(float(margins.min())), rounded(float(margins.max()))
     if best == worst:
-        return f"±{worst} {counted}"
-    return f"±{best} {counted} (the most accurate cell) to ±{worst} (the least accurate one)"
+        return f"±{worst} {record_noun}"
+    return f"±{best} {record_noun} (the most accurate cell) to ±{worst} (the least accurate one)"
 
 
 def _axes(labels: pd.DataFrame, attributes: Sequence[str]) -> tuple[Axis, ...]:
@@ -238,12 +240,16 @@ def vector_of(attribute: Attribute, values: Sequence[int]) -> list[float]:
 
 
 def sum_in_words(
-    domain: Domain, chosen: Mapping[str, Sequence[int]], value: float, error: float, counted: str
+    domain: Domain,
+    chosen: Mapping[str, Sequence[int]],
+    value: float,
+    error: float,
+    record_noun: str,
 ) -> str:
     """ "people with age 18 to 24 and sex Female: 1,234 ±56, 95 % of the time (σ = 28.6)"."""
     parts = [_sum_of(domain[name], values) for name, values in chosen.items()]
     limits = joined([part for part in parts if part])
-    who = f"{counted} with {limits}" if limits else f"{counted} in all"
+    who = f"{record_noun} with {limits}" if limits else f"{record_noun} in all"
     margin = rounded(MARGIN * error, 3)
     return f"{who}: {value:,.0f} ±{margin}, 95 % of the time (σ = {rounded(error, 3)})"
 

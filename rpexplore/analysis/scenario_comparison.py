@@ -54,7 +54,7 @@ def inputs(scenarios: Sequence[Scenario]) -> SideBySide:
         "Aim": lambda each: each.loss.aim,
         "Budget": lambda each: f"ρ = {in_unit(each.budget, 'rho')}",
         "Protects": lambda each: each.budget.unit,
-        "Tables count": lambda each: each.counted,
+        "Tables count": lambda each: each.record_noun,
     }
     keys = {
         "Attributes": lambda each: each.domain,
@@ -87,10 +87,10 @@ def outcomes(scenarios: Sequence[Scenario], plans: Sequence[Plan]) -> SideBySide
     deltas = dict.fromkeys([*(stated_delta(plan.budget) for plan in plans), *DELTAS])
     rows = {
         f"{typical}, 95 % of the time": [
-            f"±{rounded(head.median_margin, 3)} {each.counted}" for each, head in pairs
+            f"±{rounded(head.median_margin, 3)} {each.record_noun}" for each, head in pairs
         ],
         f"{worst}, 95 % of the time": [
-            f"±{rounded(head.worst_margin, 3)} {each.counted}" for each, head in pairs
+            f"±{rounded(head.worst_margin, 3)} {each.record_noun}" for each, head in pairs
         ],
         "Worst table": [head.worst_table for head in heads],
         ratio: [rounded(_spread(plan), 3, zeros=True) for plan in plans],
@@ -112,7 +112,7 @@ def outcomes(scenarios: Sequence[Scenario], plans: Sequence[Plan]) -> SideBySide
 
 def common_noun(scenarios: Sequence[Scenario]) -> str:
     """What all of the scenarios count, or "records" where they count different things."""
-    nouns = {scenario.counted for scenario in scenarios}
+    nouns = {scenario.record_noun for scenario in scenarios}
     return nouns.pop() if len(nouns) == 1 else "records"
 
 

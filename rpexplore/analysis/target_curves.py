@@ -130,10 +130,10 @@ def outlook(optimum: Optimum, aimed: Optimum | None, budget: Budget) -> Outlook:
     )
 
 
-def outlook_in_words(found: Outlook, counted: str) -> str:
+def outlook_in_words(found: Outlook, record_noun: str) -> str:
     """Which targets are met, which is the last, and what it takes to meet them all."""
     last = (
-        f"{found.last} (wanted {rounded(found.last_target, 3)} {counted}, now "
+        f"{found.last} (wanted {rounded(found.last_target, 3)} {record_noun}, now "
         f"{rounded(found.last_error, 3)})"
     )
     which, is_one = targets_met_in_words(found.met, found.targets), found.targets == 1

@@ -160,8 +160,8 @@ def target_counts(plan: Plan) -> TargetCounts:
     """How many targets a plan meets."""
     workload = plan.workload
     met = plan.worst_standard_errors <= workload.targets * MET
-    counted = (~np.isnan(workload.targets), met, workload.required, met & workload.required)
-    return TargetCounts(*(int(np.count_nonzero(each)) for each in counted))
+    masks = (~np.isnan(workload.targets), met, workload.required, met & workload.required)
+    return TargetCounts(*(int(np.count_nonzero(mask)) for mask in masks))
 
 
 def _with_unit(target: Target, number: str) -> str:

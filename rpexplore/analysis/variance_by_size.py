@@ -77,21 +77,21 @@ def bins(forecasts: Sequence[Forecast]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def in_words(forecasts: Sequence[Forecast], counted: str) -> str:
+def in_words(forecasts: Sequence[Forecast], record_noun: str) -> str:
     """How the variance of a cell goes with the number of cells under each plan.
 
     Judged within the tables of one number of attributes, where these differ in size.
     """
-    return " ".join(_trend(forecast, counted) for forecast in forecasts)
+    return " ".join(_trend(forecast, record_noun) for forecast in forecasts)
 
 
-def _trend(forecast: Forecast, counted: str) -> str:
+def _trend(forecast: Forecast, record_noun: str) -> str:
     errors, cells = forecast.standard_errors, forecast.workload.cells
     low, high = float(errors.min()), float(errors.max())
     if is_negligible_difference(low, high):
         middle = rounded(float(np.median(errors)), 3)
-        return f"“{forecast.name}”: σ is {middle} {counted} for every table, whatever its size."
-    span = f"from {rounded(low, 3)} to {rounded(high, 3)} {counted}"
+        return f"“{forecast.name}”: σ is {middle} {record_noun} for every table, whatever its size."
+    span = f"from {rounded(low, 3)} to {rounded(high, 3)} {record_noun}"
     orders = forecast.workload.orders
     trend = _trend_by_size(np.log(cells), np.log(errors), orders)
     alike = " among tables of as many attributes" if len(set(orders.tolist())) > 1 else ""

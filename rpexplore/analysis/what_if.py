@@ -145,7 +145,7 @@ def _tables(found: AccuracyChanges, budget: Budget, rows: np.ndarray) -> pd.Data
     )
 
 
-def moves_in_words(found: AccuracyChanges, budget: Budget, counted: str) -> str:
+def moves_in_words(found: AccuracyChanges, budget: Budget, record_noun: str) -> str:
     """What the change does to all other tables, and to those that it is about."""
     wish, concerned = found.wish, found.concerned
     which = tables_in_words(found.workload, wish)
@@ -165,15 +165,15 @@ def moves_in_words(found: AccuracyChanges, budget: Budget, counted: str) -> str:
         whose = "the other table" if len(others) == 1 else f"the other {len(others):,} tables"
         does = "keeps" if abs(np.median(others)) < _LEAST_CHANGE else "makes"
         effect = f"{does} the standard errors of {whose} {_spread(others)}"
-    return f"{subject} {effect}. {_of_concerned(found, budget, counted)}".strip()
+    return f"{subject} {effect}. {_of_concerned(found, budget, record_noun)}".strip()
 
 
-def extremes_in_words(frame: pd.DataFrame, counted: str) -> str:
+def extremes_in_words(frame: pd.DataFrame, record_noun: str) -> str:
     """The first and the last row of `extremes`."""
     rows = frame.to_dict("records")
     first, last = (
-        f"{row['name']} (from {rounded(row['before'], 3)} to {rounded(row['after'], 3)} {counted}, "
-        f"{change_in_words(row['change'])})"
+        f"{row['name']} (from {rounded(row['before'], 3)} to {rounded(row['after'], 3)} "
+        f"{record_noun}, {change_in_words(row['change'])})"
         for row in (rows[0], rows[-1])
     )
     if rows[0]["change"] >= 0:
@@ -183,14 +183,15 @@ def extremes_in_words(frame: pd.DataFrame, counted: str) -> str:
     )
 
 
-def _of_concerned(found: AccuracyChanges, budget: Budget, counted: str) -> str:
+def _of_concerned(found: AccuracyChanges, budget: Budget, record_noun: str) -> str:
     """A sentence about the tables that the wish is about."""
     before, after = found.before[found.concerned], found.after[found.concerned]
     changes, count = _changes(before, after), len(before)
     they = "It" if count == 1 else "They"
     if found.wish.action == ADD:
         error = rounded(_median(after) * _scale(budget), 3)
-        return f"{they} will have a standard error of {error} {counted}{' (median)' * (count > 1)}."
+        of_several = " (median)" if count > 1 else ""
+        return f"{they} will have a standard error of {error} {record_noun}{of_several}."
     if found.wish.action == BOOST:
         own = "Its own standard error becomes" if count == 1 else "Their own become"
         return f"{own} {_spread(changes)}."

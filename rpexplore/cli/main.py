@@ -261,7 +261,7 @@ def report(
     out: options.ReportOut,
     name: options.ReportName = "",
     note: options.ReportNote = "",
-    counted: options.Counted = "records",
+    record_noun: options.RecordNoun = "records",
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -290,7 +290,7 @@ def report(
                 f"{plan_file.name} is a {loaded.noun}, and reports are made on plans of tables; "
                 "`rpexplore show` tells what it promises."
             )
-        made = contents_of(loaded, name=name, note=note, counted=counted)
+        made = contents_of(loaded, name=name, note=note, record_noun=record_noun)
         write_new(out, html(made) if ending == ".html" else printing.pdf(made), force)
     if as_json:
         say_json({"report": str(out), "sha256": loaded.sha256})

@@ -34,10 +34,9 @@ _LOSS = (
     "What the plan should give. sum: small errors on average (the default). max: a small largest "
     "error, or with --relative-to target: targets met as well as can be. musts: the targets that "
     "must be met are, then small errors of the other tables on average; required-then-targets: "
-    "then "
-    "their targets met as well as can be. bounded:0.1: small errors on average, the largest one at "
-    "most 10 % above the smallest possible. p-norm:3: between average and largest; the larger the "
-    "number, the more large errors count."
+    "then their targets met as well as can be. bounded:0.1: small errors on average, the largest "
+    "one at most 10 % above the smallest possible. p-norm:3: between average and largest; the "
+    "larger the number, the more large errors count."
 )
 _WEIGHTING = (
     "Of averages (--loss sum, musts, bounded): every table counts alike (equal, the default), "
@@ -139,7 +138,9 @@ ReportOut = Annotated[
 ]
 ReportName = Annotated[str, _option("TEXT", "What to call the plan in the report.")]
 ReportNote = Annotated[str, _option("TEXT", "A remark to print in the report.")]
-Counted = Annotated[str, _option("WORD", "What one record stands for, in the plural: people, say.")]
+RecordNoun = Annotated[
+    str, _option("WORD", "What one record stands for, in the plural: people, say.")
+]
 
 ReleaseFolder = Annotated[
     Path, _argument("RELEASE", "The folder of a release, or of combined tables.")

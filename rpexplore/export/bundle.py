@@ -62,7 +62,7 @@ def contents_of(plan: Plan, scenario: Scenario) -> Report:
         plan,
         name=scenario.name,
         note=scenario.note,
-        counted=scenario.counted,
+        record_noun=scenario.record_noun,
         expected=scenario.expected,
         request=scenario.request,
     )
@@ -92,7 +92,7 @@ def commands_of(plan: Plan, scenario: Scenario) -> str:
         uniform_reference=scenario.uniform_reference,
         name=scenario.name,
         note=scenario.note,
-        counted=scenario.counted,
+        record_noun=scenario.record_noun,
     )
 
 

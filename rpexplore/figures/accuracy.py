@@ -36,7 +36,7 @@ def chart_by_order(frame: pd.DataFrame, record_noun: str, *, cells_differ: bool)
     )
 
 
-def standard_errors_by_order(frame: pd.DataFrame, counted: str) -> go.Figure:
+def standard_errors_by_order(frame: pd.DataFrame, record_noun: str) -> go.Figure:
     """Box-like quantiles of the standard error for each number of attributes, on a log axis.
 
     frame: of `analysis.standard_errors.by_order`. Smallest, median and largest carry their
@@ -82,7 +82,7 @@ def standard_errors_by_order(frame: pd.DataFrame, counted: str) -> go.Figure:
         showgrid=False,
         zeroline=False,
     )
-    title = f"standard error of a cell ({plotly_text(counted)}, log scale)"
+    title = f"standard error of a cell ({plotly_text(record_noun)}, log scale)"
     figure.update_yaxes(log_axis(low, high, title))
     return finished(figure)
 

@@ -47,7 +47,7 @@ def chart(frame: pd.DataFrame, forecast: Forecast, record_noun: str) -> Chart:
     )
 
 
-def standard_errors_by_attribute(frame: pd.DataFrame, middle: float, counted: str) -> go.Figure:
+def standard_errors_by_attribute(frame: pd.DataFrame, middle: float, record_noun: str) -> go.Figure:
     """One line an attribute, in the order of the frame from the top.
 
     frame: of `analysis.attributes.by_attribute`, or some of its rows
@@ -80,7 +80,7 @@ def standard_errors_by_attribute(frame: pd.DataFrame, middle: float, counted: st
         )
     )
     low, high = log_range(min(frame["smallest"]), max(frame["largest"]))
-    title = f"standard error of a cell ({plotly_text(counted)}, log scale)"
+    title = f"standard error of a cell ({plotly_text(record_noun)}, log scale)"
     figure.update_xaxes(log_axis(low, high, title), zeroline=False)
     figure.update_yaxes(
         tickvals=list(range(len(rows))),

@@ -41,7 +41,7 @@ class Mark:
 
 
 def errors_by_budget(
-    frame: pd.DataFrame, present: float, delta: str, counted: str, marks: Sequence[Mark] = ()
+    frame: pd.DataFrame, present: float, delta: str, record_noun: str, marks: Sequence[Mark] = ()
 ) -> go.Figure:
     """Standard errors against the budget on log axes, each curve labelled at its end.
 
@@ -67,7 +67,7 @@ def errors_by_budget(
         now = rows.loc[(rows["rho"] - present).abs().idxmin()]
         figure.add_trace(_point(present, float(now["standard_error"]), series))
         ends.append((float(rows["standard_error"].iloc[-1]), shortened(curve), look.colour))
-    title = f"standard error of a cell ({plotly_text(counted)}, log scale)"
+    title = f"standard error of a cell ({plotly_text(record_noun)}, log scale)"
     figure.update_yaxes(log_axis(low, high, title))
     limits = min(frame["rho"]), max(frame["rho"])
     for mark in marks:

@@ -28,9 +28,9 @@ _WIDE = 8  # times the smallest error: from here on colours go by the logarithm
 _SCALE = [[0.0, "#9cc5f2"], [0.35, "#5b90d4"], [0.65, "#8f62b3"], [1.0, "#932a5b"]]
 
 
-def cells_of_table(found: CellAccuracy, counted: str) -> go.Figure:
+def cells_of_table(found: CellAccuracy, record_noun: str) -> go.Figure:
     """The standard errors over the cells of a table, with the worst and the best one marked."""
-    unit = f"standard error of a cell ({plotly_text(counted)})"
+    unit = f"standard error of a cell ({plotly_text(record_noun)})"
     return _line(found, unit) if found.down is None else _heat_map(found, found.down, unit)
 
 

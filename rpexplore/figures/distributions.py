@@ -69,7 +69,7 @@ def chart_of_publishable_cells(
     )
 
 
-def shares_of_tables(frame: pd.DataFrame, counted: str) -> go.Figure:
+def shares_of_tables(frame: pd.DataFrame, record_noun: str) -> go.Figure:
     """Distribution functions of the standard error: the share of tables with at most so much.
 
     frame: of `analysis.distributions.curves_by_order` or `.curves_by_plan`
@@ -82,7 +82,7 @@ def shares_of_tables(frame: pd.DataFrame, counted: str) -> go.Figure:
         )
         figure.add_trace(trace)
     errors = frame["standard_error"]
-    title = f"standard error of a cell ({plotly_text(counted)}, log scale)"
+    title = f"standard error of a cell ({plotly_text(record_noun)}, log scale)"
     figure.update_xaxes(log_axis(*log_range(min(errors), max(errors)), title))
     return _finished(figure, "share of tables")
 

@@ -15,7 +15,7 @@ _OVERLAP = 1.001  # marks within this factor in both errors have one label
 
 
 def average_against_worst(
-    frame: pd.DataFrame, bend: int, present: tuple[float, float], worst: str, counted: str
+    frame: pd.DataFrame, bend: int, present: tuple[float, float], worst: str, record_noun: str
 ) -> go.Figure:
     """The plans of which none is better at both, as a curve; further down and left is better.
 
@@ -52,7 +52,9 @@ def average_against_worst(
         )
     )
     axes = (
-        _axis([present[0], *frame["average"]], f"average standard error ({plotly_text(counted)})"),
+        _axis(
+            [present[0], *frame["average"]], f"average standard error ({plotly_text(record_noun)})"
+        ),
         _axis([present[1], *frame["largest"]], plotly_text(worst)),
     )
     figure.update_xaxes(axes[0])
@@ -81,8 +83,8 @@ def _labels(rows: list[dict], bend: int, present: tuple[float, float]) -> list[_
     ]
     if 0 < bend < len(rows) - 1:
         words = (
-            f"average +{rounded(middle['given_up'], 2)} %, "
-            f"worst case −{rounded(middle['gained'], 2)} %"
+            f"average +{rounded(middle['given_up'], 2)} %, worst case "
+            f"−{rounded(middle['gained'], 2)} %"
         )
         labels.append(_Label(middle["average"], middle["largest"], words))
     hidden = [_overlap(each.x, present[0]) and _overlap(each.y, present[1]) for each in labels]

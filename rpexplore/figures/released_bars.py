@@ -22,7 +22,7 @@ _PATTERNS = ("", "/", ".", "x", "-", "+")  # of the groups' bars, beside their c
 _EVERY_MARK = 200  # bars: of more, intervals are lines without ends
 
 
-def bars_with_intervals(cells: ReleasedCells, counted: str) -> go.Figure:
+def bars_with_intervals(cells: ReleasedCells, record_noun: str) -> go.Figure:
     """Bars along the first axis, side by side for each value of a second if there is one.
 
     Of processed counts, the unbiased ones stand beside as marks, and the intervals are theirs.
@@ -40,7 +40,7 @@ def bars_with_intervals(cells: ReleasedCells, counted: str) -> go.Figure:
             figure.add_trace(_marks(part, group, interval, show=group == 0))
     figure.update_xaxes(category_axis(along.name, along.labels))
     figure.update_yaxes(
-        title=plotly_text(counted),
+        title=plotly_text(record_noun),
         tickformat=",",
         gridcolor=GRID,
         zeroline=True,

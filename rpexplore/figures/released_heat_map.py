@@ -31,7 +31,7 @@ def is_crossed(cells: ReleasedCells) -> bool:
     return cells.value.size <= _MOST_CROSSED and along <= _MOST_APART
 
 
-def heat_map(cells: ReleasedCells, counted: str, *, by_margin: bool) -> go.Figure:
+def heat_map(cells: ReleasedCells, record_noun: str, *, by_margin: bool) -> go.Figure:
     """The cells, the first axis down and the second across.
 
     by_margin: colours show the margin over the unbiased count, up to 100 %, instead of counts.
@@ -39,7 +39,7 @@ def heat_map(cells: ReleasedCells, counted: str, *, by_margin: bool) -> go.Figur
     """
     down, across = cells.axes
     doubtful = cells.includes_zero
-    colours, look = _by_margin(cells) if by_margin else _by_count(cells, counted)
+    colours, look = _by_margin(cells) if by_margin else _by_count(cells, record_noun)
     z = [[float(f"{each:.4g}") for each in row] for row in colours.tolist()]
     if not is_crossed(cells):
         z = [
@@ -68,7 +68,7 @@ def heat_map(cells: ReleasedCells, counted: str, *, by_margin: bool) -> go.Figur
     return finished(figure, height).update_layout(margin={"t": 40})
 
 
-def _by_count(cells: ReleasedCells, counted: str) -> tuple[np.ndarray, dict]:
+def _by_count(cells: ReleasedCells, record_noun: str) -> tuple[np.ndarray, dict]:
     """Numbers to colour by, and how: around 0 by the count, far from it by its logarithm."""
     values, width = cells.value, float(np.median(cells.margin))
     low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
@@ -86,7 +86,7 @@ def _by_count(cells: ReleasedCells, counted: str) -> tuple[np.ndarray, dict]:
         "zmax": zmax,
         "colorscale": _around_zero(zmin, zmax),
         "colorbar": {
-            "title": {"text": f"count ({plotly_text(counted)})", "side": "right"},
+            "title": {"text": f"count ({plotly_text(record_noun)})", "side": "right"},
             "tickvals": places,
             "ticktext": [rounded(tick, 4).replace("-", "−") for tick in ticks],
         },

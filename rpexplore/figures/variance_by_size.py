@@ -37,7 +37,7 @@ def chart_by_plan(forecasts: Sequence[Forecast], record_noun: str, own: str = ""
     )
 
 
-def by_plan(frame: pd.DataFrame, counted: str, own: str = "") -> go.Figure:
+def by_plan(frame: pd.DataFrame, record_noun: str, own: str = "") -> go.Figure:
     """A panel for each plan, with shared axes; the right axis reads standard errors.
 
     frame: of `analysis.cell_variances.points`, a point a table, or of `.bins`, a bubble a bin,
@@ -52,16 +52,16 @@ def by_plan(frame: pd.DataFrame, counted: str, own: str = "") -> go.Figure:
             named.add(trace["name"])
             traces.append(trace)
     titles = [f"{plan} (yours)" if plan == own else plan for plan in plans]
-    return _figure(traces, frame, counted, titles)
+    return _figure(traces, frame, record_noun, titles)
 
 
-def single_tables(frame: pd.DataFrame, counted: str) -> go.Figure:
+def single_tables(frame: pd.DataFrame, record_noun: str) -> go.Figure:
     """Every table of one plan as a point, drawn by WebGL: made for ten thousand and more.
 
     frame: of `analysis.cell_variances.points` for one plan
     """
     traces = [trace | {"type": "scattergl"} for trace in _traces(frame, frame)]
-    return _figure(traces, frame, counted, [""])
+    return _figure(traces, frame, record_noun, [""])
 
 
 def _traces(part: pd.DataFrame, whole: pd.DataFrame) -> list[dict]:
@@ -101,13 +101,15 @@ def _traces(part: pd.DataFrame, whole: pd.DataFrame) -> list[dict]:
     return traces
 
 
-def _figure(traces: list[dict], frame: pd.DataFrame, counted: str, titles: list[str]) -> go.Figure:
+def _figure(
+    traces: list[dict], frame: pd.DataFrame, record_noun: str, titles: list[str]
+) -> go.Figure:
     """The figure with a panel for each title.
 
     Made of plain values in one go: adding to a Plotly figure bit by bit takes several times as
     long.
     """
-    panels, unit = len(titles), plotly_text(counted)
+    panels, unit = len(titles), plotly_text(record_noun)
     cells_low, cells_high = log_range(min(frame["cells"]), max(frame["cells"]))
     low, high = log_range(min(frame["variance"]), max(frame["variance"]))
     across = _axis(cells_low, cells_high, 4 if panels > 1 else 9, whole=True)

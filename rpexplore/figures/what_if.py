@@ -12,7 +12,7 @@ _ROW = 34  # pixels
 _LEAST_MARGIN = 1.03  # around the marks, a factor
 
 
-def before_and_after(frame: pd.DataFrame, counted: str) -> go.Figure:
+def before_and_after(frame: pd.DataFrame, record_noun: str) -> go.Figure:
     """A line from each standard error before, a hollow mark, to the one after, a filled one.
 
     frame: columns name, concerned (bool: drawn in another style), before, after (NaN where there is
@@ -52,7 +52,7 @@ def before_and_after(frame: pd.DataFrame, counted: str) -> go.Figure:
             )
     values = [v for v in (*frame["before"], *frame["after"]) if not math.isnan(v)]
     margin = max((max(values) / min(values)) ** 0.1, _LEAST_MARGIN)
-    title = f"standard error of a cell ({plotly_text(counted)}, log scale)"
+    title = f"standard error of a cell ({plotly_text(record_noun)}, log scale)"
     axis = log_axis(min(values) / margin, max(values) * margin, title)
     figure.update_xaxes(axis, showgrid=True)
     figure.update_yaxes(

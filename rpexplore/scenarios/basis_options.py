@@ -163,7 +163,7 @@ def order_in_words(basis: Basis, attribute: Attribute) -> str:
     return f"Values count in the order of the schema: {listed}."
 
 
-def answers_in_words(workload: Workload, position: int, counted: str) -> str:
+def answers_in_words(workload: Workload, position: int, record_noun: str) -> str:
     """What a table answers: "people with age ≤ a, by region (with its groups)"."""
     limits, by = [], []
     letters = iter(_LETTERS * 3)
@@ -187,9 +187,9 @@ def answers_in_words(workload: Workload, position: int, counted: str) -> str:
                 by.append(f"own questions{called} on {name}")
             case _:
                 by.append(name)
-    words = counted + (f" with {joined(limits)}" if limits else "")
+    words = record_noun + (f" with {joined(limits)}" if limits else "")
     words += (", by " if limits else " by ") + joined(by) if by else ""
-    return words if limits or by else f"{counted} in all"
+    return words if limits or by else f"{record_noun} in all"
 
 
 def example_table(workload: Workload, name: str, basis: Basis) -> int | None:

@@ -41,7 +41,7 @@ FORMAT_VERSION, WITH_QUERIES = 1, 2
 
 NAME_LENGTH = 60
 NOTE_LENGTH = 2000
-COUNTED_LENGTH = 100
+RECORD_NOUN_LENGTH = 100
 
 # What a file's content may raise where it is not what was written.
 _UNUSABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RpexploreError)
@@ -51,7 +51,7 @@ _UNUSABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, Rpe
 class Scenario:
     """The inputs of a plan, under a name.
 
-    counted      what one record stands for, in the plural ("people")
+    record_noun  what one record stands for, in the plural ("people")
     name         for people to tell scenarios apart; never empty
     note         what its author wants to remember about it
     expected     public counts that relative errors are judged by, if there are any; the plan does
@@ -67,7 +67,7 @@ class Scenario:
     request: WorkloadRequest = field(default_factory=WorkloadRequest)
     loss: Loss = field(default_factory=SumOfVariances)
     budget: Budget = field(default_factory=lambda: Budget(rho="0.1"))
-    counted: str = "records"
+    record_noun: str = "records"
     name: str = "Scenario 1"
     note: str = ""
     expected: ExpectedCounts | None = None
@@ -79,7 +79,7 @@ class Scenario:
         for noun, text, most in (
             ("name of a scenario", self.name, NAME_LENGTH),
             ("note of a scenario", self.note, NOTE_LENGTH),
-            ("word for what is counted", self.counted, COUNTED_LENGTH),
+            ("word for what is counted", self.record_noun, RECORD_NOUN_LENGTH),
         ):
             if not is_text(text):
                 raise WorkloadError(
@@ -99,7 +99,7 @@ class Scenario:
             )
 
     @classmethod
-    def of_plan(cls, plan: Plan, counted: str = "records") -> "Scenario":
+    def of_plan(cls, plan: Plan, record_noun: str = "records") -> "Scenario":
         """The inputs that a plan was made from."""
         workload = plan.workload
         return cls(
@@ -107,7 +107,7 @@ class Scenario:
             WorkloadRequest.of(workload),
             plan.loss,
             plan.budget,
-            counted,
+            record_noun,
             uniform_reference=has_even_totals(plan),
         )
 
@@ -229,7 +229,7 @@ class Scenario:
             "name": self.name,
             "note": self.note,
             "domain": codebook.schema_from_attributes(self.domain.attributes),
-            "counted": self.counted,
+            "record_noun": self.record_noun,
             "tables": self.request.to_json(),
             "loss": loss_to_json(self.loss),
             "budget": self.budget.to_json(),
@@ -272,7 +272,7 @@ class Scenario:
                 request=request,
                 loss=loss_from_json(content["loss"]),
                 budget=Budget.from_json(content["budget"]),
-                counted=content["counted"],
+                record_noun=content["record_noun"],
                 name=content["name"],
                 note=content["note"],
                 expected=None

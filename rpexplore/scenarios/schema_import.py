@@ -29,8 +29,8 @@ def scenario_from_bytes(content: bytes, filename: str, present: Scenario) -> Sce
     """
     opened = Scenario.of_plan(Plan.parse(_text(content, filename), filename))
     same = opened.domain == present.domain
-    counted = present.counted if same else opened.counted
-    return opened.replaced(counted=counted, name=present.name, note=present.note)
+    record_noun = present.record_noun if same else opened.record_noun
+    return opened.replaced(record_noun=record_noun, name=present.name, note=present.note)
 
 
 def _text(content: bytes, filename: str) -> str:

@@ -150,11 +150,11 @@ class Target:
     @property
     def words(self) -> str:
         """ "σ = 20", "±50 at 95 %", "5 % of a count of 1,000"."""
-        return self.words_for("")
+        return self.text_for("")
 
-    def words_for(self, counted: str) -> str:
+    def text_for(self, record_noun: str) -> str:
         """ "σ = 20 people", "±50 people at 95 %", "5 % of a count of 1,000 people"."""
-        value, noun = self.number, f" {counted}" if counted else ""
+        value, noun = self.number, f" {record_noun}" if record_noun else ""
         if self.unit == MARGIN:
             return f"±{value}{noun} at {_plain(self.confidence)} %"
         if self.unit == CV:

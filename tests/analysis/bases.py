@@ -27,7 +27,7 @@ def scenario(order: int = 2, **changes) -> Scenario:
     request = WorkloadRequest(order=order)
     for name, basis in BASES.items():
         request = request.with_basis(name, basis)
-    return Scenario(DOMAIN, request, budget=BUDGET, counted="people").replaced(**changes)
+    return Scenario(DOMAIN, request, budget=BUDGET, record_noun="people").replaced(**changes)
 
 
 def dense_cell_variances(plan: rp.Plan, position: int) -> np.ndarray:

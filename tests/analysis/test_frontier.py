@@ -97,7 +97,7 @@ def test_one_plan_may_be_the_best_at_both():
 @pytest.fixture(scope="module")
 def scenario():
     domain = rp.Domain.from_sizes({"age": 20, "sex": 2, "region": 5, "income": 9})
-    return Scenario(domain, WorkloadRequest(order=2), budget=BUDGET, counted="people")
+    return Scenario(domain, WorkloadRequest(order=2), budget=BUDGET, record_noun="people")
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 from rpexplore.scenarios.table_settings import TableSetting
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
-PLAIN = Scenario(DOMAIN, WorkloadRequest(order=2), name="plain", counted="people")
+PLAIN = Scenario(DOMAIN, WorkloadRequest(order=2), name="plain", record_noun="people")
 
 
 def differing(found):
@@ -30,7 +30,7 @@ def test_what_differs_is_marked_and_nothing_else():
         (PLAIN.with_settings([TableSetting(("age",), target=5)]), {"Targets"}),
         (PLAIN.replaced(budget=rp.Budget(rho="0.1", max_records_per_person=2)), {"Protects"}),
         (PLAIN.replaced(loss=rp.SumOfVariances("cells")), {"Aim"}),
-        (PLAIN.replaced(counted="households"), {"Tables count"}),
+        (PLAIN.replaced(record_noun="households"), {"Tables count"}),
         (PLAIN.replaced(budget=rp.Budget(rho="0.10000000001")), {"Budget"}),
     ],
 )
@@ -117,7 +117,7 @@ def test_scenarios_are_told_apart_whatever_their_names():
 
 def test_the_noun_is_common_or_neutral():
     assert comparison.common_noun([PLAIN, PLAIN]) == "people"
-    assert comparison.common_noun([PLAIN, PLAIN.replaced(counted="households")]) == "records"
+    assert comparison.common_noun([PLAIN, PLAIN.replaced(record_noun="households")]) == "records"
 
 
 def test_targets_differ_by_what_was_typed_and_by_musts():

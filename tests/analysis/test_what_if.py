@@ -30,7 +30,7 @@ from tests.analysis import bases
 
 BUDGET = rp.Budget(rho="0.2", max_records_per_person=2)
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "one": 1, "income": 7})
-SCENARIO = Scenario(DOMAIN, WorkloadRequest(order=2), budget=BUDGET, counted="people")
+SCENARIO = Scenario(DOMAIN, WorkloadRequest(order=2), budget=BUDGET, record_noun="people")
 
 LOSSES = [rp.SumOfVariances(), rp.SumOfVariances("cells"), rp.MaxVariance()]
 WISHES = [

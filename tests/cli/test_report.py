@@ -26,11 +26,11 @@ def run(*arguments: str):
 
 
 def test_html_is_the_report_of_the_app(plan):
-    more = ("--name", "A & B", "--note", "Two\nlines", "--counted", "people")
+    more = ("--name", "A & B", "--note", "Two\nlines", "--record-noun", "people")
     done = run("--out", "report.html", *more)
     assert done.exit_code == 0, done.output
     assert done.stdout == "Written to report.html\n"
-    wanted = html(report(plan, name="A & B", note="Two\nlines", counted="people"))
+    wanted = html(report(plan, name="A & B", note="Two\nlines", record_noun="people"))
     assert Path("report.html").read_bytes() == wanted.encode()
 
 

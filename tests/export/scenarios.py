@@ -57,7 +57,7 @@ def scenarios() -> dict[str, Scenario]:
             WorkloadRequest("at_most_cells", cells=90),
             rp.MaxVariance(),
             rp.Budget(epsilon="1.5", delta="1e-9"),
-            counted="people",
+            record_noun="people",
             name="Cells & <more>",
             note="First line\nimport os  # second 'line'",
         ),
@@ -130,7 +130,7 @@ def scenarios() -> dict[str, Scenario]:
             ),
             name=HOSTILE[0],
             note='\'; rm -rf "$HOME"\n</style><img src=x onerror=alert(1)>',
-            counted="<i>people</i>",
+            record_noun="<i>people</i>",
         ),
     }
 

@@ -123,7 +123,7 @@ def app(tmp_path, monkeypatch) -> Callable[..., App]:
 def small() -> Scenario:
     """Three attributes, all tables of up to two of them."""
     domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
-    return Scenario(domain, WorkloadRequest(order=2), counted="people")
+    return Scenario(domain, WorkloadRequest(order=2), record_noun="people")
 
 
 @pytest.fixture
@@ -141,4 +141,4 @@ HOSTILE = ["**bold**", "$x$ $y$", "<b>a</b>", "[a](http://example.com)", ":red[b
 def hostile() -> Scenario:
     """Attribute names that are full of formatting."""
     domain = rp.Domain.from_sizes(dict.fromkeys(HOSTILE, 3))
-    return Scenario(domain, counted="<i>people</i> **x**")
+    return Scenario(domain, record_noun="<i>people</i> **x**")

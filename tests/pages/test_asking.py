@@ -370,7 +370,10 @@ def test_a_release_with_running_totals_groups_and_ranges(app, records, tmp_path,
         "age", Identity(), [("age", "sex")]
     )
     session.scenario = replace(
-        scenario, uniform_reference=uniform_reference, budget=rp.Budget(rho=1000), counted="people"
+        scenario,
+        uniform_reference=uniform_reference,
+        budget=rp.Budget(rho=1000),
+        record_noun="people",
     )
     session.run()
     session.radio(key="source").set_value("A file or folder on this computer").run()

@@ -434,7 +434,7 @@ def test_the_tables_count_what_the_run_was_for(app, small_release):
     run_button(session).click().run()
     finish(session)
     session.test.session_state["project"] = session.project.with_current(
-        session.scenario.replaced(counted="households")
+        session.scenario.replaced(record_noun="households")
     )
     session.run()
     words = [text for text in session.texts("markdown") if "of the true one" in text]

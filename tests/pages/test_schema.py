@@ -30,7 +30,7 @@ def test_a_codebook_is_loaded(app):
     assert session.scenario.domain["sex"].labels() == ["Female", "Male"]
     assert not session.error
     assert session.metrics()["Combinations of all attributes"] == "4"
-    assert session.scenario.counted == "records"  # no longer the people of the sample
+    assert session.scenario.record_noun == "records"  # no longer the people of the sample
     assert "Loaded codebook.csv: 2 attributes, 4 values" in session.success[0].value.replace(
         "\\", ""
     )
@@ -104,7 +104,7 @@ def test_a_plan_is_opened(app, small):
     session.segmented_control(key="schema source").set_value("Plan file").run()
     uploader = session.file_uploader(key="plan file")
     uploader.upload("plan.json", scenario.plan().text.encode()).run()
-    assert session.scenario == scenario.replaced(counted="records")
+    assert session.scenario == scenario.replaced(record_noun="records")
     assert "3 attributes, 7 tables" in session.success[0].value.replace("\\", "")
     before = session.scenario
     session.file_uploader(key="plan file").upload("other.json", b"{}").run()
@@ -247,11 +247,11 @@ def test_codebooks_can_be_downloaded(app, small):
 
 def test_what_is_counted(app, small):
     session = app("schema", small)
-    session.text_input(key="counted").set_value("visits").run()
+    session.text_input(key="record_noun").set_value("visits").run()
     session.open("plan")
     assert session.metrics()["A cell of a typical table"].endswith(" visits")
-    session.open("schema").text_input(key="counted").set_value(" ").run()
-    assert session.scenario.counted == "records"
+    session.open("schema").text_input(key="record_noun").set_value(" ").run()
+    assert session.scenario.record_noun == "records"
 
 
 # ---- the columns of a data file
@@ -296,7 +296,7 @@ def test_columns_are_added_to_what_is_there(app, small, data):
     session = choose_columns(app("schema", small), data, ["sex", "word"]).press("Add these")
     assert session.scenario.domain.names == ("age", "sex", "region", "word")
     assert session.scenario.domain["sex"] == small.domain["sex"]
-    assert session.scenario.counted == "people"
+    assert session.scenario.record_noun == "people"
 
 
 def test_values_are_inferred_only_after_the_warning_is_confirmed(app, small, data):
@@ -396,7 +396,7 @@ def test_values_come_to_the_scenario_they_were_looked_for_in(app, small, data, s
     session = begin_reading(app("schema", small), data, ["sex", "word"], button)
     task = session.session_state["columns task"][0]
     if what == "another scenario":
-        other = small.replaced(name="Another", counted="visits")
+        other = small.replaced(name="Another", record_noun="visits")
     else:
         other = small.replaced(domain=rp.Domain(small.domain.attributes[:2]))
     session.scenario = other

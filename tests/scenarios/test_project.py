@@ -66,7 +66,11 @@ def test_the_text_is_read_back_exactly():
         (
             Scenario(DOMAIN, name="as asked", note="first try\nwith two lines"),
             Scenario(
-                DOMAIN, loss=rp.MaxVariance(), budget=rp.Budget(rho="1/3"), name="fair", counted="x"
+                DOMAIN,
+                loss=rp.MaxVariance(),
+                budget=rp.Budget(rho="1/3"),
+                name="fair",
+                record_noun="x",
             ),
         ),
         1,

@@ -44,7 +44,7 @@ def test_scenario_is_frozen_and_equal_by_value():
     assert hash(Scenario(DOMAIN)) == hash(Scenario(same))
     assert Scenario(DOMAIN) != Scenario(DOMAIN, budget=rp.Budget(rho=1))
     with pytest.raises(FrozenInstanceError):
-        Scenario(DOMAIN).counted = "people"
+        Scenario(DOMAIN).record_noun = "people"
 
 
 def test_plan_follows_from_the_scenario():
@@ -306,7 +306,8 @@ def test_queries_that_cannot_be_used_are_refused_by_name():
 def test_json_holds_inputs_only():
     content = json.loads(Scenario(DOMAIN).text())
     assert set(content) == {
-        "format", "format_version", "name", "note", "domain", "counted", "tables", "loss", "budget",
+        "format", "format_version", "name", "note", "domain", "record_noun", "tables", "loss",
+        "budget",
         "expected",
     }  # fmt: skip
 
@@ -362,7 +363,7 @@ LONE = "\ud800"  # half of a pair, which no file can hold
     [
         (["name"], LONE),
         (["note"], f"a{LONE}"),
-        (["counted"], LONE),
+        (["record_noun"], LONE),
         (["domain", "fields", 0, "title"], LONE),
         (["domain", "fields", 0, "name"], LONE),
         (["tables", "listed"], [[LONE]]),
@@ -385,7 +386,7 @@ def test_texts_that_no_file_can_hold_are_refused(path, value):
     str(caught.value).encode()  # it can be shown
 
 
-@pytest.mark.parametrize("field", ["name", "note", "counted"])
+@pytest.mark.parametrize("field", ["name", "note", "record_noun"])
 def test_texts_of_a_scenario_are_texts(field):
     with pytest.raises(WorkloadError, match="UTF-8"):
         Scenario(DOMAIN, **{field: LONE})
@@ -413,7 +414,7 @@ def test_texts_of_a_scenario_are_texts(field):
             ["tables", "groups"],
             [{"containing": [], "weight": 10**400, "factor": None, "target": None}],
         ),
-        (["counted"], "x" * 101),
+        (["record_noun"], "x" * 101),
     ],
 )
 def test_numbers_and_sizes_of_a_file_are_bounded(path, value):

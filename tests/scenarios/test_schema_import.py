@@ -74,11 +74,13 @@ def test_uploaded_bytes():
 
 
 def test_a_plan_becomes_its_inputs():
-    scenario = Scenario(DOMAIN, counted="people")
+    scenario = Scenario(DOMAIN, record_noun="people")
     content = scenario.plan().text.encode()
     assert schema_sources.scenario_from_bytes(content, "plan.json", scenario) == scenario
-    elsewhere = Scenario(rp.Domain.from_sizes({"a": 2}), counted="visits")
-    assert schema_sources.scenario_from_bytes(content, "plan.json", elsewhere).counted == "records"
+    elsewhere = Scenario(rp.Domain.from_sizes({"a": 2}), record_noun="visits")
+    assert (
+        schema_sources.scenario_from_bytes(content, "plan.json", elsewhere).record_noun == "records"
+    )
     with pytest.raises(DomainError, match="not UTF-8"):
         schema_sources.scenario_from_bytes(b"\xff", "plan.json", scenario)
 

@@ -55,8 +55,8 @@ def _solved(
     at_unit = b @ unit
     scale = float(of_sum @ at_unit + np.max(of_max * at_unit))
     loss = (of_sum @ (b * unit) / scale) @ scaled
-    if np.any(counted := of_max > 0):
-        loss += cp.max((of_max[counted, None] * b[counted] * unit / scale) @ scaled)
+    if np.any(record_noun := of_max > 0):
+        loss += cp.max((of_max[record_noun, None] * b[record_noun] * unit / scale) @ scaled)
     limits: list[cp.Constraint] = [(p / unit / privacy_cost) @ cp.inv_pos(scaled) <= 1]
     if np.any(capped := np.isfinite(caps)):
         limits.append((b[capped] * unit / caps[capped, None]) @ scaled <= 1)

@@ -32,12 +32,12 @@ def cells_of_table(chosen: Forecast) -> None:
         (chosen, table, axes, tuple(fixed.items())),
         lambda: cells.accuracy_of_cells(chosen, table, axes, fixed),
     )
-    counted = current().counted
-    answers = capitalised(answers_in_words(chosen.workload, table, counted))
+    record_noun = current().record_noun
+    answers = capitalised(answers_in_words(chosen.workload, table, record_noun))
     with right:
         exhibit(
-            figure_of(found, counted),
-            found.in_words(counted),
+            figure_of(found, record_noun),
+            found.in_words(record_noun),
             "Standard error over the cells of a table",
             escaped(f"The table: {answers}. Under “{chosen.name}”."),
         )

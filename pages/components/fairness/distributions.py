@@ -22,11 +22,11 @@ MOST_POINTS = 20_000  # drawn one by one
 
 def by_size(compared: list[Forecast], chosen: Forecast) -> None:
     """Cell variance against cell count for all plans, and the measures beside each other."""
-    counted, own = current().counted, own_scheme()
+    record_noun, own = current().record_noun, own_scheme()
     chart = kept(
         "fairness sizes",
-        (*compared, counted, own),
-        lambda: size_figures.chart_by_plan(compared, counted, own),
+        (*compared, record_noun, own),
+        lambda: size_figures.chart_by_plan(compared, record_noun, own),
     )
     binned = "table" not in chart.frame
     more = "" if binned else "Point at a mark for the name of its table."
@@ -35,7 +35,7 @@ def by_size(compared: list[Forecast], chosen: Forecast) -> None:
         single_tables(chosen)
     st.subheader("The plans side by side")
     measured = kept("fairness measures", tuple(compared), lambda: fairness.measures(compared))
-    sentence = fairness.measures_in_words(measured, counted)
+    sentence = fairness.measures_in_words(measured, record_noun)
     st.markdown(escaped(sentence))
     st.dataframe(
         fairness.side_by_side(measured),
@@ -61,7 +61,7 @@ def single_tables(chosen: Forecast) -> None:
         return
     frame = cell_variances.points([chosen], places)
     chart = Chart(
-        size_figures.single_tables(frame, current().counted),
+        size_figures.single_tables(frame, current().record_noun),
         subject="Variance of a cell against the number of cells of single tables",
         sentence=f"{plural(len(places), 'table')} of “{chosen.name}”, each a mark; point at it "
         "for its name.",
@@ -74,23 +74,23 @@ def single_tables(chosen: Forecast) -> None:
 
 def distributions(compared: list[Forecast], chosen: Forecast) -> None:
     """Which share of the tables is how accurate: by order, and under each plan."""
-    counted = current().counted
+    record_noun = current().record_noun
     left, right = st.columns(2)
     with left:
         st.subheader("By number of attributes")
-        chart = curves.chart_by_order(chosen, counted)
+        chart = curves.chart_by_order(chosen, record_noun)
         chart_with_numbers(chart_with_cell(chart, chosen), f"Under “{escaped(chosen.name)}”.")
     with right:
         st.subheader("By plan, all tables")
-        chart = curves.chart_by_plan(compared, counted)
+        chart = curves.chart_by_plan(compared, record_noun)
         chart_with_numbers(chart_with_cell(chart, chosen))
 
 
 def by_attribute(chosen: Forecast) -> None:
     """How accurate the tables are that contain each attribute."""
-    counted = current().counted
+    record_noun = current().record_noun
     frame = kept("fairness attributes", (chosen,), lambda: attributes.by_attribute(chosen))
     if frame.empty:
-        st.info(escaped(attributes.in_words(frame, chosen, counted)))
+        st.info(escaped(attributes.in_words(frame, chosen, record_noun)))
         return
-    chart_with_numbers(chart_with_cell(attribute_figures.chart(frame, chosen, counted), chosen))
+    chart_with_numbers(chart_with_cell(attribute_figures.chart(frame, chosen, record_noun), chosen))

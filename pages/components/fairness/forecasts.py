@@ -119,14 +119,14 @@ def looked_at(compared: list[Forecast], chosen: Forecast) -> tuple[list[Forecast
 def headline(chosen: Forecast) -> None:
     """Who is worst off, who best, and how uneven that is."""
     found = fairness.unevenness(chosen)
-    counted = escaped(current().counted)
+    record_noun = escaped(current().record_noun)
     if found.is_even:
-        st.markdown(escaped(fairness.unevenness_in_words(found, current().counted)))
+        st.markdown(escaped(fairness.unevenness_in_words(found, current().record_noun)))
         return
     worst, best, ratio, gini = (column.container(gap="xxsmall") for column in st.columns(4))
-    worst.metric("Worst-off table", f"σ = {rounded(found.worst, 3)} {counted}")
+    worst.metric("Worst-off table", f"σ = {rounded(found.worst, 3)} {record_noun}")
     worst.caption(escaped(found.worst_table))
-    best.metric("Best-off table", f"σ = {rounded(found.best, 3)} {counted}")
+    best.metric("Best-off table", f"σ = {rounded(found.best, 3)} {record_noun}")
     best.caption(escaped(found.best_table))
     ratio.metric("Worst compared with best", f"{rounded(found.ratio, 3, zeros=True)} times")
     ratio.caption(f"{share_in_words(found.within_twice)} of the tables within twice the best")

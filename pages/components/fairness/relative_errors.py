@@ -17,9 +17,9 @@ HERE = "expected"
 
 def relative_errors(compared: list[Forecast], chosen: Forecast) -> None:
     """Standard errors against expected counts, and which cells are accurate enough to publish."""
-    counted = escaped(current().counted)
+    record_noun = escaped(current().record_noun)
     st.markdown(
-        f"An error of ±30 {counted} is much in a cell of 100 and little in one of 10,000. The "
+        f"An error of ±30 {record_noun} is much in a cell of 100 and little in one of 10,000. The "
         "**coefficient of variation** of a cell is its standard error divided by its expected "
         "count; many offices publish a cell only up to a certain one."
     )
@@ -90,7 +90,7 @@ def expected_inputs() -> None:
 
     left, right = st.columns(2)
     left.number_input(
-        f"Expected number of {escaped(current().counted)} in all, spread evenly over the cells",
+        f"Expected number of {escaped(current().record_noun)} in all, spread evenly over the cells",
         min_value=0.0,
         value=None,
         step=1000.0,

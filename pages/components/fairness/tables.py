@@ -18,7 +18,7 @@ def all_tables(chosen: Forecast) -> None:
     """The ten worst off, the ten best off, and all of them."""
     found = fairness.unevenness(chosen)
     if not found.is_even:  # else the headline says so
-        st.markdown(escaped(fairness.unevenness_in_words(found, current().counted)))
+        st.markdown(escaped(fairness.unevenness_in_words(found, current().record_noun)))
     worst, best = rankings.worst_and_best(chosen)
     left, right = st.columns(2)
     for column, title, frame in ((left, "Worst off", worst), (right, "Best off", best)):

@@ -12,7 +12,7 @@ from rpexplore.planning.plan import Plan
 
 def chart(planned: Plan) -> None:
     """Standard error by number of attributes, with caption, alternative text and numbers."""
-    record_noun, differ = current().counted, cells_differ(planned.table_variances)
+    record_noun, differ = current().record_noun, cells_differ(planned.table_variances)
     st.subheader("How accurate the tables are")
     chart_with_numbers(
         chart_by_order(accuracy.by_order(planned), record_noun, cells_differ=differ),

@@ -14,11 +14,13 @@ from rpexplore.planning.plan import Plan
 
 def headline(planned: Plan) -> None:
     """Typical and worst accuracy, privacy, targets, and the certificate in words."""
-    top, counted = standard_errors.headline(planned), escaped(current().counted)
+    top, record_noun = standard_errors.headline(planned), escaped(current().record_noun)
     typical, worst, privacy = (column.container(gap="xxsmall") for column in st.columns(3))
-    typical.metric(capitalised(top.typical_in_words), f"±{rounded(top.median_margin)} {counted}")
+    typical.metric(
+        capitalised(top.typical_in_words), f"±{rounded(top.median_margin)} {record_noun}"
+    )
     typical.caption(f"95 % of the time (standard error σ = {rounded(top.median_error, 3)})")
-    worst.metric(capitalised(top.worst_in_words), f"±{rounded(top.worst_margin)} {counted}")
+    worst.metric(capitalised(top.worst_in_words), f"±{rounded(top.worst_margin)} {record_noun}")
     worst.caption(
         f"95 % of the time (σ = {rounded(top.worst_error, 3)}): {escaped(top.worst_table)}"
     )

@@ -12,7 +12,7 @@ from rpexplore.queries.plan import QueryPlan
 def spare(planned: QueryPlan) -> None:
     """The share of the budget that each cell uses, and the counts that would be free."""
     st.subheader("Who still has unused budget")
-    words = profile_in_words(planned, current().counted)
+    words = profile_in_words(planned, current().record_noun)
     if not planned.spare.any():
         st.markdown(escaped(words))
         return

@@ -37,7 +37,7 @@ def certificate(planned: QueryPlan, solution: QueryOptimum) -> None:
 
 def outcomes(planned: QueryPlan) -> None:
     """Every query with its target and what it gets."""
-    stated, counted = _stated(), current().counted
+    stated, record_noun = _stated(), current().record_noun
     st.subheader("Query by query")
     frame = kept("query outcomes", (planned, stated), lambda: of_queries(planned, stated))
     columns = {
@@ -51,8 +51,8 @@ def outcomes(planned: QueryPlan) -> None:
     }
     numbers(frame, columns, "queries.csv", "Every query with its target and its standard error")
     st.caption(
-        f"Errors are in {escaped(counted)}. Share of the budget: whose targets make the smallest "
-        "budget as large as it is. Targets of the others are met on the way."
+        f"Errors are in {escaped(record_noun)}. Share of the budget: whose targets make the "
+        "smallest budget as large as it is. Targets of the others are met on the way."
     )
 
 

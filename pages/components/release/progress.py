@@ -91,7 +91,7 @@ def finished_run(run: Run) -> None:
     st.markdown("The files are in")
     st.code(str(done.folder.absolute()), language=None)
     st.subheader("The noisy tables")
-    browse(done, run.job.counted)
+    browse(done, run.job.record_noun)
     st.page_link(
         "pages/results.py",
         label="Tables without negative counts, whole numbers, several releases combined",

@@ -41,7 +41,7 @@ class Job:
     """What a click on the button asks for, and the account that was shown beside it."""
 
     plan: Plan
-    counted: str  # what one record stands for, in the plural
+    record_noun: str  # what one record stands for, in the plural
     data: Source
     output: Path
     other: Mapping[str, str]

@@ -9,7 +9,7 @@ from rpexplore.figures.released_bars import MOST_BARS, MOST_GROUPS, bars_with_in
 from rpexplore.postprocessing.results import Results
 
 
-def bars(found: Results, chosen: tuple[str, ...], counted: str) -> None:
+def bars(found: Results, chosen: tuple[str, ...], record_noun: str) -> None:
     """One attribute on the axis, maybe a second side by side; others fixed or together."""
     cells = whole(found, chosen)
     left, right = st.columns([1, 3], gap="large")
@@ -29,9 +29,9 @@ def bars(found: Results, chosen: tuple[str, ...], counted: str) -> None:
         most = MOST_BARS // max(len(groups), 1)
         part = part.first([most, MOST_GROUPS][: len(axes)])
         chart(
-            bars_with_intervals(part, counted),
+            bars_with_intervals(part, record_noun),
             part,
-            part.bars_in_words(counted),
+            part.bars_in_words(record_noun),
             "Counts with their 95 % intervals as bars",
             summed,
         )

@@ -15,8 +15,9 @@ LEAST = {GRID: 0, BARS: 1, HEAT: 2}  # attributes
 WORDS = {GRID: "a grid", BARS: "bars", HEAT: "a heat map"}
 
 
-def browse(source: AnyTables, counted: str) -> None:
-    """One table, chosen by its attributes; counted: what one record stands for, in the plural."""
+def browse(source: AnyTables, record_noun: str) -> None:
+    """One table, chosen by its attributes; record_noun: what one record stands for, in the
+    plural."""
     found = kept("results", (source,), lambda: Results(source))
     chosen = _attributes(found)
     if not found.has(chosen):
@@ -32,14 +33,14 @@ def browse(source: AnyTables, counted: str) -> None:
         needed = "an attribute" if LEAST[view] == 1 else "two attributes"
         st.info(f"Choose {needed} at least to see the table as {WORDS[view]}.")
     else:
-        read({GRID: grid, BARS: bars, HEAT: heat}[view], found, chosen, counted)
+        read({GRID: grid, BARS: bars, HEAT: heat}[view], found, chosen, record_noun)
     if found.is_biased:
         st.caption(
             "Subtotals with exact errors are those of the unbiased counts: open the release that "
             "these tables were made of."
         )
     else:
-        any_range(found, chosen, counted)
+        any_range(found, chosen, record_noun)
 
 
 def _attributes(found: Results) -> tuple[str, ...]:

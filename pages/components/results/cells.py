@@ -19,10 +19,10 @@ TOGETHER = "all together"
 View = Callable[[Results, tuple[str, ...], str], None]
 
 
-def read(view: View, found: Results, chosen: tuple[str, ...], counted: str) -> None:
+def read(view: View, found: Results, chosen: tuple[str, ...], record_noun: str) -> None:
     """Draw a view; what cannot be read is said instead."""
     try:
-        view(found, chosen, counted)
+        view(found, chosen, record_noun)
     except RpexploreError as error:
         st.error(escaped(error.on_screen()))
     except OSError as error:

@@ -9,10 +9,10 @@ from rpexplore.analysis.released_cells import margin_in_words
 from rpexplore.postprocessing.results import Results
 
 
-def grid(found: Results, chosen: tuple[str, ...], counted: str) -> None:
+def grid(found: Results, chosen: tuple[str, ...], record_noun: str) -> None:
     """The table as it was released, and how accurate it is."""
     frame = kept("results grid", (found, chosen), lambda: found.asked(chosen))
-    margin = escaped(margin_in_words(frame, counted))
+    margin = escaped(margin_in_words(frame, record_noun))
     if found.is_biased:
         st.markdown(
             f"The unbiased count is within {margin} of the true one, 95 % of the time. The "

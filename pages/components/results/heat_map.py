@@ -9,7 +9,7 @@ from rpexplore.postprocessing.results import Results
 COUNTS, MARGINS = "How many", "How reliable"
 
 
-def heat(found: Results, chosen: tuple[str, ...], counted: str) -> None:
+def heat(found: Results, chosen: tuple[str, ...], record_noun: str) -> None:
     """Two attributes on the axes; others fixed or together."""
     cells = whole(found, chosen)
     left, right = st.columns([1, 3], gap="large")
@@ -33,9 +33,9 @@ def heat(found: Results, chosen: tuple[str, ...], counted: str) -> None:
             return
         part, by_margin = part.first([MOST_CELLS, MOST_CELLS]), colour == MARGINS
         chart(
-            heat_map(part, counted, by_margin=by_margin),
+            heat_map(part, record_noun, by_margin=by_margin),
             part,
-            part.heat_in_words(counted, by_margin=by_margin, crossed=is_crossed(part)),
+            part.heat_in_words(record_noun, by_margin=by_margin, crossed=is_crossed(part)),
             "Margins as a share of the counts as a heat map"
             if by_margin
             else "Counts as a heat map",

@@ -54,7 +54,7 @@ def open_folder(folder: Path) -> None:
 def counted_of(source: AnyTables) -> str:
     """What a record stands for, if these tables can be those of the open scenario."""
     known = set(Results(source).names) <= set(current().domain.names)
-    return current().counted if known else "records"
+    return current().record_noun if known else "records"
 
 
 def _folder() -> Path | None:

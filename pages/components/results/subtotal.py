@@ -14,7 +14,7 @@ from rpexplore.workload.table_text import Table
 MOST_VALUES = 1000  # of an attribute, to choose from
 
 
-def any_range(found: Results, table: Table, counted: str) -> None:
+def any_range(found: Results, table: Table, record_noun: str) -> None:
     """Widgets to choose values of each attribute of a table, and what they add up to."""
     domain = found.domain
     if domain is None:
@@ -41,7 +41,7 @@ def any_range(found: Results, table: Table, counted: str) -> None:
     except RpexploreError as problem:
         st.error(escaped(str(problem)))
         return
-    words = released_cells.sum_in_words(domain, chosen, value, error, counted)
+    words = released_cells.sum_in_words(domain, chosen, value, error, record_noun)
     st.info(f"**{escaped(words)}**", icon=":material/functions:")
 
 

@@ -93,11 +93,11 @@ def _curves(scenarios: list[Scenario], plans: list[Plan]) -> None:
     """The distribution of standard errors of every scenario, in one chart."""
     names = tuple(scenario.name for scenario in scenarios)
     forecasts = [Forecast.of_plan(*pair) for pair in zip(names, plans, strict=True)]
-    counted = compared.common_noun(scenarios)
+    record_noun = compared.common_noun(scenarios)
     chart = kept(
         "compared curves",
-        (*plans, names, counted),
-        lambda: distributions.chart_by_plan(forecasts, counted),
+        (*plans, names, record_noun),
+        lambda: distributions.chart_by_plan(forecasts, record_noun),
     )
     st.markdown("**How many tables reach which accuracy**")
     chart_with_numbers(

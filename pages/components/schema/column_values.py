@@ -113,12 +113,12 @@ def take_over(
 ) -> bool:
     """Put the columns into the schema; what has its values already there keeps them."""
     present = current().domain if add else None
-    counted = current().counted if add else "records"
+    record_noun = current().record_noun if add else "records"
     done = change_domain(
         place,
         lambda: schema_sources.domain_of_columns(columns, found=found, present=present),
         from_elsewhere=not add,
-        counted=counted,
+        record_noun=record_noun,
     )
     if done:
         revision(grid, step=True)

@@ -24,8 +24,8 @@ def sample() -> Domain:
 def choose_source(place: str, grid: str) -> None:
     """Widgets to replace the schema; messages go to `place`, the editor `grid` starts afresh."""
 
-    def load(make: Callable[[], Domain], what: str, counted: str = "records") -> None:
-        if not change_domain(place, make, from_elsewhere=True, counted=counted):
+    def load(make: Callable[[], Domain], what: str, record_noun: str = "records") -> None:
+        if not change_domain(place, make, from_elsewhere=True, record_noun=record_noun):
             return
         revision(grid, step=True)
         say(place, "success", schema_sources.loaded_in_words(current(), what))
@@ -40,7 +40,7 @@ def choose_source(place: str, grid: str) -> None:
         load(lambda: schema_sources.domain_from_lines(text), "the typed lines")
 
     def load_nothing() -> None:
-        if change_domain(place, lambda: Domain(()), from_elsewhere=True, counted="records"):
+        if change_domain(place, lambda: Domain(()), from_elsewhere=True, record_noun="records"):
             revision(grid, step=True)
 
     def load_plan() -> None:

@@ -24,7 +24,7 @@ _REMEMBERED, _TROUBLE = "autosave cookie", "autosave trouble"
 def new_project() -> Project:
     """One scenario on the sample data, so that a complete plan is there to look at."""
     sample = Domain.load(sample_data_folder() / "household.json")
-    return Project((Scenario(sample, counted="people"),))
+    return Project((Scenario(sample, record_noun="people"),))
 
 
 def begin() -> str:

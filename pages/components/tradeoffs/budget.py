@@ -26,7 +26,7 @@ SHOWN = {
 
 def errors_against_budget(solution: Optimum) -> None:
     """Exact curves, and the budget that a wanted standard error would take."""
-    budget, counted = current().budget, current().counted
+    budget, record_noun = current().budget, current().record_noun
     left, right = st.columns([1, 2], gap="large")
     with left:
         found = _chosen_curves(solution)
@@ -44,8 +44,8 @@ def errors_against_budget(solution: Optimum) -> None:
     marks = [mark for mark in marks if mark.rho <= frame["rho"].max()]
     with right:
         exhibit(
-            figures.errors_by_budget(frame, present, delta, counted, marks),
-            curves.curves_in_words(found, budget, counted),
+            figures.errors_by_budget(frame, present, delta, record_noun, marks),
+            curves.curves_in_words(found, budget, record_noun),
             "Standard error of a cell against the budget",
         )
         with st.expander("The numbers of this chart"):
@@ -92,14 +92,14 @@ def _chosen_curves(solution: Optimum) -> list[curves.Curve]:
 
 def _wish(found: list[curves.Curve]) -> tuple[int, float, SufficientBudget] | None:
     """A wanted standard error, which curve's, and the budget it takes; None without one."""
-    budget, counted = current().budget, current().counted
+    budget, record_noun = current().budget, current().record_noun
     st.markdown("**What would a smaller error cost?**")
     places = range(len(found))
     series = st.selectbox(
         "Whose error", places, format_func=lambda place: found[place].name, key="wanted for"
     )
     wanted = st.number_input(
-        f"Wanted standard error σ, in {escaped(counted)}",
+        f"Wanted standard error σ, in {escaped(record_noun)}",
         min_value=0.0,
         value=None,
         key="wanted error",
@@ -114,7 +114,7 @@ def _wish(found: list[curves.Curve]) -> tuple[int, float, SufficientBudget] | No
     except RpexploreError as error:
         st.error(escaped(str(error)))
         return None
-    st.markdown(escaped(curves.wish_in_words(found[series], wanted, enough, budget, counted)))
+    st.markdown(escaped(curves.wish_in_words(found[series], wanted, enough, budget, record_noun)))
     st.button(
         "Use this budget",
         on_click=use_budget,

@@ -92,18 +92,18 @@ def _weighting(solution: Optimum) -> str:
 
 def _show(found: trade.Frontier, solution: Optimum) -> None:
     """The curve in words and as a chart, and its numbers."""
-    budget, counted = current().budget, current().counted
+    budget, record_noun = current().budget, current().record_noun
     frame = trade.points_at(found, budget)
     measure = trade.worst_measure(found.worst, solution.workload.weights)
-    sentence = trade.frontier_in_words(found, frame, measure, counted)
+    sentence = trade.frontier_in_words(found, frame, measure, record_noun)
     if found.is_a_point:
         st.info(escaped(sentence))
         return
     present = trade.errors_of(found, trade.point_of(solution, found.average, found.worst), budget)
-    unit = "" if found.worst.relative_to == "target" else f" ({counted})"
+    unit = "" if found.worst.relative_to == "target" else f" ({record_noun})"
     exhibit(
         figures.average_against_worst(
-            frame, trade.bend(frame), present, f"{measure}{unit}", counted
+            frame, trade.bend(frame), present, f"{measure}{unit}", record_noun
         ),
         sentence,
         "The best averages against the best worst cases",

@@ -61,18 +61,18 @@ def changed_tables(solution: Optimum) -> None:
     if found is not None:
         with left:
             take_over(
-                wish, workload, what_if.moves_in_words(found, scenario.budget, scenario.counted)
+                wish, workload, what_if.moves_in_words(found, scenario.budget, scenario.record_noun)
             )
         _all_tables(found)
 
 
 def _show(found: what_if.AccuracyChanges) -> None:
     """The change in words, by number of attributes, and for the tables that move most."""
-    budget, counted = current().budget, current().counted
-    sentence = what_if.moves_in_words(found, budget, counted)
+    budget, record_noun = current().budget, current().record_noun
+    sentence = what_if.moves_in_words(found, budget, record_noun)
     by_order = what_if.by_order(found, budget)
     exhibit(
-        before_and_after(by_order, counted),
+        before_and_after(by_order, record_noun),
         sentence,
         "Standard errors before and after the change, by number of attributes",
         "Hollow: now; filled: then. Medians; in brackets the range of the changes, if any.",
@@ -81,8 +81,8 @@ def _show(found: what_if.AccuracyChanges) -> None:
         st.markdown("**The other tables that move most and least**")
         frame = what_if.extremes(found, budget, MOST_DRAWN)
         exhibit(
-            before_and_after(frame, counted),
-            what_if.extremes_in_words(frame, counted),
+            before_and_after(frame, record_noun),
+            what_if.extremes_in_words(frame, record_noun),
             "Standard errors of single tables before and after the change",
         )
 

@@ -87,7 +87,7 @@ def _what_it_asks(attribute: Attribute, basis: Basis) -> None:
     words = [basis_options.questions_in_words(basis, attribute)]
     table = basis_options.example_table(current().workload, attribute.name, basis)
     if table is not None:
-        answer = basis_options.answers_in_words(current().workload, table, current().counted)
+        answer = basis_options.answers_in_words(current().workload, table, current().record_noun)
         words.append(f"A table counts {answer}.")
     words.append(basis_options.order_in_words(basis, attribute))
     words.append(basis_options.refusals_in_words(attribute))

@@ -91,7 +91,7 @@ def _weights(plan: Plan) -> list[Numbers]:
     return [Numbers(frame, columns, "Importance", note)]
 
 
-def accuracy(plan: Plan, counted: str) -> Section:
+def accuracy(plan: Plan, record_noun: str) -> Section:
     """What the plan aims for, and how accurate its tables are."""
     top = standard_errors.headline(plan)
     return Section(
@@ -100,11 +100,11 @@ def accuracy(plan: Plan, counted: str) -> Section:
             f"The plan makes {plan.loss.description} as small as the budget allows. "
             f"{_of_cells(top)} It is that of the privacy noise, and does not depend on the counts.",
             f"{capitalised(top.typical_in_words)} is within ±{rounded(top.median_margin)} "
-            f"{counted} of the count in the records, 95 % of the time (standard error σ = "
+            f"{record_noun} of the count in the records, 95 % of the time (standard error σ = "
             f"{rounded(top.median_error, 3)}); {_worst_in_words(top)}, within "
             f"±{rounded(top.worst_margin)} (σ = {rounded(top.worst_error, 3)}).",
         ),
-        (accuracy_chart(plan, counted), _worst(plan), list_of_tables(plan)),
+        (accuracy_chart(plan, record_noun), _worst(plan), list_of_tables(plan)),
     )
 
 
@@ -124,10 +124,10 @@ def _worst_in_words(top: standard_errors.Headline) -> str:
     return f"a cell of the least accurate table, {top.worst_table}"
 
 
-def accuracy_chart(plan: Plan, counted: str) -> Chart:
+def accuracy_chart(plan: Plan, record_noun: str) -> Chart:
     """The standard error by number of attributes."""
     differ = cells_differ(plan.table_variances)
-    return chart_by_order(standard_errors.by_order(plan), counted, cells_differ=differ)
+    return chart_by_order(standard_errors.by_order(plan), record_noun, cells_differ=differ)
 
 
 def _worst(plan: Plan) -> Numbers:

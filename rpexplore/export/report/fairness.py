@@ -22,26 +22,26 @@ OWN = "This plan"
 BEST = 10
 
 
-def fairness_section(plan: Plan, counted: str) -> Section:
+def fairness_section(plan: Plan, record_noun: str) -> Section:
     """Who is worst off in this plan, who decides, and the usual schemes beside it."""
     own, *schemes = forecasts(plan)
     if len(plan.workload) == 1:
         return Section(
-            "Fairness", (fairness.unevenness_in_words(fairness.unevenness(own), counted),)
+            "Fairness", (fairness.unevenness_in_words(fairness.unevenness(own), record_noun),)
         )
     return Section(
         "Fairness",
         (
-            fairness.unevenness_in_words(fairness.unevenness(own), counted),
+            fairness.unevenness_in_words(fairness.unevenness(own), record_noun),
             _comparison_in_words(plan),
             *([own.seen_in_words] if own.cells_differ else []),
         ),
         (
-            _by_size([own, *schemes], counted),
-            *_side_by_side([own, *schemes], counted),
-            curves.chart_by_order(own, counted),
-            curves.chart_by_plan([own, *schemes], counted),
-            *_by_attribute(own, counted),
+            _by_size([own, *schemes], record_noun),
+            *_side_by_side([own, *schemes], record_noun),
+            curves.chart_by_order(own, record_noun),
+            curves.chart_by_plan([own, *schemes], record_noun),
+            *_by_attribute(own, record_noun),
             _binding_tables(plan, own),
             _best_off(own),
         ),
@@ -78,8 +78,8 @@ def _comparison_in_words(plan: Plan) -> str:
     )
 
 
-def _by_size(compared: list[Forecast], counted: str) -> Chart:
-    chart = size_figures.chart_by_plan(compared, counted)
+def _by_size(compared: list[Forecast], record_noun: str) -> Chart:
+    chart = size_figures.chart_by_plan(compared, record_noun)
     if "table" not in chart.frame:
         return chart
     # A row a table, with its standard error under each plan.
@@ -91,11 +91,11 @@ def _by_size(compared: list[Forecast], counted: str) -> Chart:
     return replace(chart, frame=rows, columns=columns)
 
 
-def _side_by_side(compared: list[Forecast], counted: str) -> tuple[Numbers, Points]:
+def _side_by_side(compared: list[Forecast], record_noun: str) -> tuple[Numbers, Points]:
     measured = fairness.measures(compared)
     frame = fairness.side_by_side(measured)
     columns = {"measure": "measure"} | {forecast.name: forecast.name for forecast in compared}
-    sentence = fairness.measures_in_words(measured, counted)
+    sentence = fairness.measures_in_words(measured, record_noun)
     meanings = [
         f"{name}: {meaning[0].lower()}{meaning[1:]}" for name, meaning in fairness.MEASURES.values()
     ]
@@ -105,9 +105,9 @@ def _side_by_side(compared: list[Forecast], counted: str) -> tuple[Numbers, Poin
     )
 
 
-def _by_attribute(own: Forecast, counted: str) -> list[Chart]:
+def _by_attribute(own: Forecast, record_noun: str) -> list[Chart]:
     frame = attributes.by_attribute(own)
-    return [] if frame.empty else [attribute_figures.chart(frame, own, counted)]
+    return [] if frame.empty else [attribute_figures.chart(frame, own, record_noun)]
 
 
 def _binding_tables(plan: Plan, own: Forecast) -> Chart:

@@ -17,7 +17,7 @@ from rpexplore.planning.plan import Plan
 SUSPICIOUS_DELTA = "1e-5"
 
 
-def nist_checklist(plan: Plan, counted: str) -> Section:
+def nist_checklist(plan: Plan, record_noun: str) -> Section:
     """What this plan settles of each point, and what the organisation still has to do."""
     return Section(
         "Checklist: the points of NIST SP 800-226",
@@ -34,7 +34,7 @@ def nist_checklist(plan: Plan, counted: str) -> Section:
                     *_unit(plan),
                     *_several_releases(),
                     *_algorithm(plan),
-                    *_use(plan, counted),
+                    *_use(plan, record_noun),
                     *_deployment(plan),
                 )
             ),
@@ -178,15 +178,15 @@ def _noise_in_words(top: Headline) -> str:
     return "Every cell of a table gets noise of the same size, so"
 
 
-def _use(plan: Plan, counted: str) -> Rows:
+def _use(plan: Plan, record_noun: str) -> Rows:
     top = headline(plan)
     return [
         (
             "Utility",
-            "The accuracy of every table is known before the run: "
-            f"{top.typical_in_words} is within ±{rounded(top.median_margin)} {counted} 95 % of "
-            f"the time, {_worst_in_words(top)} within ±{rounded(top.worst_margin)}. The plan is "
-            "proven to be the best for its aim, up to the gap given with it.",
+            f"The accuracy of every table is known before the run: {top.typical_in_words} is "
+            f"within ±{rounded(top.median_margin)} {record_noun} 95 % of the time, "
+            f"{_worst_in_words(top)} within ±{rounded(top.worst_margin)}. The plan is proven to be "
+            "the best for its aim, up to the gap given with it.",
             "Compare these figures with the counts you expect, and decide which tables are worth "
             "publishing. Publish the standard errors with the tables.",
         ),

@@ -64,7 +64,7 @@ def report(
     *,
     name: str = "",
     note: str = "",
-    counted: str = "records",
+    record_noun: str = "records",
     expected: ExpectedCounts | None = None,
     request: WorkloadRequest | None = None,
 ) -> Report:
@@ -73,7 +73,7 @@ def report(
     Args:
         name: What to call the plan: the scenario's name, say.
         note: A remark of its author.
-        counted: What one record stands for, in the plural.
+        record_noun: What one record stands for, in the plural.
         expected: Public counts to judge relative errors by.
         request: What the plan was asked for, which has the targets as they were typed.
 
@@ -102,12 +102,12 @@ def report(
             schema(domain),
             *query_bases(plan),
             tables_asked_for(plan),
-            accuracy(plan, counted),
-            fairness_section(plan, counted),
+            accuracy(plan, record_noun),
+            fairness_section(plan, record_noun),
             *([] if expected is None else [relative_errors_section(plan, expected)]),
             targets(plan, request),
             proof(plan, verified),
-            nist_checklist(plan, counted),
+            nist_checklist(plan, record_noun),
             versions(plan),
             all_values(domain),
         ),

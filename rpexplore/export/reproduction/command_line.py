@@ -15,7 +15,7 @@ from rpexplore.workload.table_text import texts_of_tables
 
 # More tables, or importances and targets, than this are read from tables.csv.
 MOST_OPTIONS = 10
-_COUNTED = "records"
+_RECORD_NOUN = "records"
 
 
 def command_lines(
@@ -25,7 +25,7 @@ def command_lines(
     uniform_reference: bool | None = None,
     name: str = "",
     note: str = "",
-    counted: str = _COUNTED,
+    record_noun: str = _RECORD_NOUN,
     made: str = "made.json",
     records: str = "PATH/TO/records.csv",
 ) -> str:
@@ -38,7 +38,7 @@ def command_lines(
         uniform_reference: As in the scenario, where that is known.
         name: What to call the plan in the report.
         note: A remark in the report.
-        counted: What one record stands for, in the plural.
+        record_noun: What one record stands for, in the plural.
         made: The file for the plan that is made again, beside the exported plan.json.
         records: The file with the records.
     """
@@ -46,7 +46,7 @@ def command_lines(
     report = ["rpexplore", "report", "plan.json", "--out", "made.html"]
     for option, text in (("--name", name), ("--note", note)):
         report += [option, text] if text.strip() else []
-    report += ["--counted", counted] if counted != _COUNTED else []
+    report += ["--record-noun", record_noun] if record_noun != _RECORD_NOUN else []
     return "\n".join(
         [
             "# Check the plan: privacy cost, every variance, and how close it is to the best one.",

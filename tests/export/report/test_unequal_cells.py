@@ -24,7 +24,7 @@ def plan():
 
 @pytest.fixture(scope="module")
 def made(plan):
-    return report(plan, counted="people", expected=ExpectedCounts.of_total(5000))
+    return report(plan, record_noun="people", expected=ExpectedCounts.of_total(5000))
 
 
 def section(made, heading):

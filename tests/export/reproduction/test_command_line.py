@@ -23,7 +23,7 @@ def lines_of(plan: rp.Plan, scenario: Scenario, **more: str) -> str:
         uniform_reference=scenario.uniform_reference,
         name=scenario.name,
         note=scenario.note,
-        counted=scenario.counted,
+        record_noun=scenario.record_noun,
         **more,
     )
 
