@@ -10,15 +10,17 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlparse
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 from rpexplore.export.report.pdf import find_browser
 
 ROOT = Path(__file__).parents[2]
 LOCAL = ("data:", "blob:", "file:")  # addresses that no request leaves the machine for
+WINDOW: ViewportSize = {"width": 1280, "height": 900}
 PATIENCE = 30  # seconds, also for a slow machine
 expect.set_options(timeout=1000 * PATIENCE)
 
@@ -27,13 +29,6 @@ expect.set_options(timeout=1000 * PATIENCE)
 def server(tmp_path_factory) -> Iterator[str]:
     """The address of an app that runs as long as the tests do."""
     with running_app(tmp_path_factory.mktemp("home")) as address:
-        yield address
-
-
-@pytest.fixture
-def new_server(tmp_path) -> Iterator[str]:
-    """The address of an app that nobody has visited yet."""
-    with running_app(tmp_path / "home") as address:
         yield address
 
 
@@ -90,6 +85,41 @@ def settled(page: Page) -> None:
     )
 
 
+def drawn(page: Page) -> None:
+    """Wait until the page has settled and its charts, which draw themselves later, are there."""
+    settled(page)
+    expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
+    page.wait_for_function(
+        "[...document.querySelectorAll('[data-testid=stPlotlyChart]')]"
+        ".every(chart => chart.querySelector('.main-svg text'))"
+    )
+
+
+# The colours of a page that follow its scheme: that of the app, and of the texts of every chart.
+COLOURS = """() => {
+    const app = document.querySelector('[data-testid=stApp]');
+    const charts = [...document.querySelectorAll('.js-plotly-plot')];
+    const fills = chart => [...chart.querySelectorAll('text')].map(e => getComputedStyle(e).fill);
+    return [getComputedStyle(app).colorScheme, ...charts.map(chart => fills(chart).join())];
+}"""
+
+
+def switch_scheme(page: Page, scheme: Literal["light", "dark"]) -> None:
+    """Switch an open page to light or dark, and wait until its charts have followed."""
+    before = page.evaluate(COLOURS)
+    page.emulate_media(color_scheme=scheme)
+    if before[0] != scheme:
+        page.wait_for_function(
+            f"before => ({COLOURS})().every((colours, i) => colours !== before[i])", arg=before
+        )
+
+
+def is_narrow(page: Page) -> bool:
+    """Whether nothing is wider than the window."""
+    main = page.get_by_test_id("stMain")
+    return main.evaluate("element => element.scrollWidth <= element.clientWidth + 1")
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """The system's Chromium. Without one the tests are skipped, or fail where one is required."""
@@ -107,17 +137,31 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture
-def page(browser: Browser, server: str) -> Iterator[Page]:
-    """A new session, open on the first page; at the end no request may have left the machine."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+@contextmanager
+def visit(browser: Browser) -> Iterator[Page]:
+    """A browser that has never been here; at the end no request may have left the machine."""
+    context = browser.new_context(viewport=WINDOW)
     asked: list[str] = []
     context.on("request", lambda request: asked.append(request.url))
     page = context.new_page()
     page.on("websocket", lambda socket: asked.append(socket.url))
     page.set_default_timeout(PATIENCE * 1000)
-    page.goto(server)
     yield page
     context.close()
     hosts = {urlparse(url).hostname for url in asked if not url.startswith(LOCAL)}
     assert hosts == {"127.0.0.1"}, [url for url in asked if "127.0.0.1" not in url]
+
+
+@pytest.fixture
+def page(browser: Browser, server: str) -> Iterator[Page]:
+    """A new session, open on the first page."""
+    with visit(browser) as page:
+        page.goto(server)
+        yield page
+
+
+@pytest.fixture(scope="module")
+def visitor(browser: Browser) -> Iterator[Page]:
+    """One page of the browser for all tests of a module."""
+    with visit(browser) as page:
+        yield page

@@ -1,64 +1,82 @@
-"""Every page under axe-core, in light and dark: no finding that keeps people out."""
+"""Every page under axe-core, in light and dark, and on a narrow screen: nobody is kept out."""
 
 from pathlib import Path
+from typing import Any, Literal
 
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 import rpexplore as rp
 from rpexplore.postprocessing.processed_folder import processed
 from rpexplore.releases.table_release import release
-from tests.browser.conftest import settled
+from tests.browser.conftest import WINDOW, drawn, is_narrow, settled, switch_scheme
 
-PAGES = [
-    "schema", "workload", "plan", "fairness", "tradeoffs", "scenarios", "queries", "release",
-    "released",
-]  # fmt: skip
+PAGES = {
+    "": "Schema",
+    "workload": "Workload",
+    "plan": "Plan",
+    "fairness": "Fairness",
+    "tradeoffs": "Trade-offs",
+    "scenarios": "Scenarios",
+    "queries": "Queries",
+    "release": "Export and release",
+    "results": "Results",
+}
 SERIOUS = ("serious", "critical")
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
-def findings(page) -> list[str]:
-    """What axe-core finds that is serious or critical: rule, and where."""
-    results = Axe().run(page).response
+def findings(page: Page) -> list[str]:
+    """What axe-core finds that is serious or critical, in light and in dark: rule, and where."""
     return [
-        f"{each['id']} ({each['impact']}): {node['target']} {node.get('failureSummary', '')}"
-        for each in results["violations"]
-        if each["impact"] in SERIOUS
-        for node in each["nodes"]
+        f"{scheme}: {violation['id']} ({violation['impact']}): {node['target']} "
+        f"{node.get('failureSummary', '')}"
+        for scheme in SCHEMES
+        for violation in _violations(page, scheme)
+        if violation["impact"] in SERIOUS
+        for node in violation["nodes"]
     ]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
-def test_no_serious_finding(page, server, name, scheme):
-    page.emulate_media(color_scheme=scheme)
-    page.goto(f"{server}/{name}")
-    expect(page.get_by_role("heading", level=1)).to_be_visible()
-    settled(page)
-    page.wait_for_timeout(1500)  # charts draw themselves after the script has ended
-    found = findings(page)
-    assert not found, "\n".join(found)
+def _violations(page: Page, scheme: Literal["light", "dark"]) -> list[dict[str, Any]]:
+    switch_scheme(page, scheme)
+    return Axe().run(page).response["violations"]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_serious_finding_on_a_planned_list_of_queries(page, server, scheme):
-    page.emulate_media(color_scheme=scheme)
-    page.goto(f"{server}/queries")
-    lines = page.get_by_label("One query a line, as name: condition ± margin")
+@pytest.fixture(scope="module", params=PAGES)
+def opened(request, visitor, server) -> Page:
+    visitor.goto(f"{server}/{request.param}")
+    expect(visitor.get_by_role("heading", level=1, name=PAGES[request.param])).to_be_visible()
+    drawn(visitor)
+    return visitor
+
+
+def test_no_serious_finding(opened):
+    assert not findings(opened)
+
+
+def test_it_fits_a_narrow_screen(opened):
+    opened.set_viewport_size({"width": 400, "height": 800})
+    opened.wait_for_function("innerWidth === 400")
+    assert is_narrow(opened)
+    opened.set_viewport_size(WINDOW)
+
+
+def test_no_serious_finding_on_a_planned_list_of_queries(visitor, server):
+    visitor.goto(f"{server}/queries")
+    lines = visitor.get_by_label("One query a line, as name: condition ± margin")
     lines.fill("everybody: total ± 50\nold women: age >= 80 & sex = Female ± 20")
     lines.press("Control+Enter")
-    expect(page.get_by_text("must be a value here")).to_be_visible()
-    settled(page)
-    assert not findings(page)
+    expect(visitor.get_by_text("must be a value here")).to_be_visible()
+    settled(visitor)
+    assert not findings(visitor)
     lines.fill('everybody: total ± 50\nold women: age >= 80 & sex = "Female" ± 20')
     lines.press("Control+Enter")
-    expect(page.locator(".js-plotly-plot")).to_have_count(2)
-    settled(page)
-    page.wait_for_timeout(1500)  # charts draw themselves after the script has ended
-    found = findings(page)
-    assert not found, "\n".join(found)
+    expect(visitor.locator(".js-plotly-plot")).to_have_count(2)
+    drawn(visitor)
+    assert not findings(visitor)
 
 
 @pytest.fixture(scope="module")
@@ -75,19 +93,15 @@ def released(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["release", "processed"])
-def test_no_serious_finding_on_any_view_of_results(page, server, released, name, scheme):
-    page.emulate_media(color_scheme=scheme)
-    page.goto(f"{server}/results")
-    field = page.get_by_label("Folder with the tables", exact=True)
+def test_no_serious_finding_on_any_view_of_results(visitor, server, released, name):
+    visitor.goto(f"{server}/results")
+    field = visitor.get_by_label("Folder with the tables", exact=True)
     field.fill(str(released / name))
     field.press("Enter")
-    expect(page.get_by_test_id("stDataFrame")).to_be_visible()
+    expect(visitor.get_by_test_id("stDataFrame")).to_be_visible()
     for view in ("Grid", "Bars", "Heat map"):
-        page.get_by_text(view, exact=True).click()
-        expect(page.locator(".js-plotly-plot")).to_have_count(int(view != "Grid"))
-        settled(page)
-        page.wait_for_timeout(1500)  # charts draw themselves after the script has ended
-        found = findings(page)
-        assert not found, "\n".join([view, *found])
+        visitor.get_by_text(view, exact=True).click()
+        expect(visitor.locator(".js-plotly-plot")).to_have_count(int(view != "Grid"))
+        drawn(visitor)
+        assert not findings(visitor), view

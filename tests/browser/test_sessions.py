@@ -3,6 +3,7 @@
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import PATIENCE, running_app
+from tests.browser.test_story import go_to, metric
 
 
 def set_budget(page: Page, value: str) -> None:
@@ -36,9 +37,15 @@ def test_two_browsers_do_not_see_each_other(browser, server):
         page.context.close()
 
 
-def test_a_study_outlives_the_server_and_a_forgotten_address(browser, tmp_path):
+def test_a_project_outlives_the_server_and_a_forgotten_address(browser, tmp_path):
     with running_app(tmp_path) as address:
+        # As when the browser is refreshed after a restart: any page may be asked for first.
         page = opened(browser, f"{address}/plan")
+        expect(page.get_by_role("heading", name="Plan", exact=True)).to_be_visible()
+        expect(metric(page, "Privacy")).to_contain_text("ε = 2.15")
+        go_to(page, "Workload")
+        expect(metric(page, "Tables")).to_contain_text("67")
+        go_to(page, "Plan")
         set_budget(page, "0.321")
         query = page.url.partition("?")[2]
         cookies = page.context.cookies()

@@ -15,17 +15,6 @@ from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.table_release import Release
 from tests.browser.conftest import settled
 
-PATHS = [
-    "",
-    "workload",
-    "plan",
-    "fairness",
-    "tradeoffs",
-    "scenarios",
-    "queries",
-    "release",
-    "released",
-]
 KEPT = ("age", "sex", "region", "settlement", "tenure")
 
 
@@ -198,22 +187,3 @@ def test_a_grid_cell_is_typed(page):
     field.press("Enter")
     page.get_by_text("Values and labels of one attribute").click()
     expect(page.get_by_role("combobox", name=re.compile("Attribute"))).to_have_value("years")
-
-
-def test_a_new_server_may_be_asked_for_any_page_first(page, new_server):
-    """As when the browser is refreshed after a restart."""
-    page.goto(f"{new_server}/plan")
-    expect(page.get_by_role("heading", name="Plan", exact=True)).to_be_visible()
-    expect(metric(page, "Privacy")).to_contain_text("ε = 2.15")
-    go_to(page, "Workload")
-    expect(metric(page, "Tables")).to_contain_text("67")
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_every_page_fits_a_narrow_screen(page, server, path):
-    page.set_viewport_size({"width": 400, "height": 800})
-    page.goto(f"{server}/{path}")
-    expect(page.get_by_role("heading", level=1)).to_be_visible()
-    settled(page)
-    main = page.get_by_test_id("stMain")
-    assert main.evaluate("element => element.scrollWidth <= element.clientWidth + 1")
