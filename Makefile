@@ -10,19 +10,25 @@ LOCK := $(BIN)/uv pip compile pyproject.toml --quiet --no-config \
 	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help app test bench lint lock sample pictures clean
+.PHONY: help app test test-all bench lint lock sample pictures clean
 
 help:  ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | \
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1|/p' $(firstword $(MAKEFILE_LIST)) | \
 		awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 
 app: $(VENV)/.installed-app  ## set up and open the app on the sample data
 	@$(BIN)/rpexplore app
 
-# One process for every processor. The tests of a file stay together: they share what is costly to
-# make. (Not in pyproject.toml, because it would slow down who runs a single test.)
-test: $(VENV)/.installed-dev  ## set up and run all tests
-	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+# One process for every processor; who is done first takes over from the others. (Not in
+# pyproject.toml, because it would slow down who runs a single test.)
+PARALLEL := --numprocesses auto --dist worksteal
+
+test: $(VENV)/.installed-dev  ## set up and run all tests but the nightly ones
+	@$(BIN)/python -m pytest $(PARALLEL) -m "not nightly"
+
+# For nights and before a version: whole grids, thirty times as many examples of each property.
+test-all: $(VENV)/.installed-dev  ## run all tests, with many more examples
+	@RPEXPLORE_TEST_PROFILE=nightly $(BIN)/python -m pytest $(PARALLEL)
 
 bench: $(VENV)/.installed-dev  ## measure speed and memory
 	@$(BIN)/python -m tests.benchmarks.run

@@ -1,13 +1,48 @@
-"""What holds for all tests."""
+"""What holds for all tests: marks by folder, and how many examples Hypothesis tries."""
 
 import os
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
-# How long an example takes says more about what else the machine is doing: `make test` runs as many
-# tests at a time as there are processors.
-settings.register_profile("any machine", deadline=None)
-settings.load_profile("any machine")
+TESTS = Path(__file__).parent
+# Marks of all tests in a folder, so that parts can be chosen: `pytest -m "not browser"`.
+MARKS = {"browser": "browser", "data/databases": "engines", "statistical": "statistical"}
+
+# Examples per test, as a multiple of the number that the test names: a third while one works and
+# before every change, the whole and more by night.
+SCALES = {"ci": 1 / 3, "nightly": 10.0}
+FEWEST = 5
+PROFILE = os.environ.get("RPEXPLORE_TEST_PROFILE", "ci")
+
+for name, scale in SCALES.items():
+    # How long an example takes says more about what else the machine is doing.
+    settings.register_profile(name, deadline=None, max_examples=round(100 * scale))
+settings.load_profile(PROFILE)
 
 # What an earlier version found, and kept in the user's folder, is no proof of this one.
 os.environ["RPEXPLORE_NO_CACHE"] = "1"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    scaled = set()
+    for item in items:
+        for folder, mark in MARKS.items():
+            if item.path.is_relative_to(TESTS / folder):
+                item.add_marker(mark)
+        test = getattr(item, "function", None)
+        if hasattr(test, "hypothesis") and test not in scaled:
+            scaled.add(test)
+            scale_examples(test)
+
+
+def scale_examples(test) -> None:
+    """Scale the number of examples that a test names itself, which no profile would."""
+    # Hypothesis has no public way to change the settings of a decorated test.
+    stated = test._hypothesis_internal_use_settings
+    if stated.max_examples != settings().max_examples:
+        examples = max(
+            min(stated.max_examples, FEWEST), round(stated.max_examples * SCALES[PROFILE])
+        )
+        test._hypothesis_internal_use_settings = settings(stated, max_examples=examples)
