@@ -12,8 +12,15 @@ from tests.published.figures import (
 )
 
 ROUNDING = 1.001  # what integers, and the digits of a ceiling, may cost
+# The large ones by night: of every survey and of every order there are some by day.
+NIGHT = {("Adult", "3"), ("Adult", "<=3"), ("Loans", "<=3")}
 PREFIX = [
-    pytest.param(row, id=f"{row['dataset']} {row['k']}") for row in rows("rpplus_prefix_rmse.csv")
+    pytest.param(
+        row,
+        id=f"{row['dataset']} {row['k']}",
+        marks=[pytest.mark.nightly] if (row["dataset"], row["k"]) in NIGHT else [],
+    )
+    for row in rows("rpplus_prefix_rmse.csv")
 ]
 CROSSOVER = [
     pytest.param(row, id=f"{row['attributes']} attributes, {row['k']}-way")

@@ -11,7 +11,7 @@ and below 3e-12 for the tests on the whole vector.
 """
 
 import json
-from functools import reduce
+from functools import cache, reduce
 from itertools import combinations
 
 import numpy as np
@@ -112,6 +112,7 @@ def asked_matrix(found: Plan) -> np.ndarray:
     return np.vstack([table_matrix(found.workload, i) for i in range(len(found.workload))])
 
 
+@cache
 def dense_covariance(found: Plan) -> np.ndarray:
     """Of all answers of all tables: [answers, answers]."""
     parts = measured_matrices(found)
