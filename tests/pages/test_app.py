@@ -33,41 +33,48 @@ def test_a_new_session_opens_on_the_sample_with_a_complete_plan(app):
     assert session.metrics()["A cell of a typical table"] == "±26 people"
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_page_draws_the_sample(app, page):
-    session = app(page)
-    assert session.title[0].value == TITLES[page]
-    assert not session.error
-    assert not session.warning
+def each_page(session):
+    """The names of all pages, with the session open on each of them in turn."""
+    for page, title in TITLES.items():
+        session.open(page)
+        assert session.title[0].value == title
+        assert not session.exception, page
+        yield page
 
 
-@pytest.mark.parametrize("page", PAGES)
+def test_every_page_draws_the_sample(app):
+    session = app()
+    for page in each_page(session):
+        assert not session.error, page
+        assert not session.warning, page
+
+
 @pytest.mark.parametrize(
     ("sizes", "order"), [({"only": 1}, 0), ({"a": 1, "b": 1}, 2), ({"a": 10**6, "b": 10**6}, 2)]
 )
-def test_every_page_draws_extreme_schemas(app, page, sizes, order):
-    scenario = Scenario(Domain.from_sizes(sizes), WorkloadRequest(order=order))
-    session = app(page, scenario)
-    assert not session.error
+def test_every_page_draws_extreme_schemas(app, sizes, order):
+    session = app(scenario=Scenario(Domain.from_sizes(sizes), WorkloadRequest(order=order)))
+    for page in each_page(session):
+        assert not session.error, page
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_page_says_why_there_is_no_plan(app, page):
+def test_every_page_says_why_there_is_no_plan(app):
     domain = Domain.from_sizes({f"a{i}": 10**6 for i in range(26)})
     request = WorkloadRequest("listed", listed=(domain.names,))
-    session = app(page, Scenario(domain, request))
-    assert session.title[0].value == TITLES[page]
-    assert bool(session.error) == (page not in ("schema", "scenarios", "queries", "results"))
+    session = app(scenario=Scenario(domain, request))
+    without_plan = ("schema", "scenarios", "queries", "results")
+    for page in each_page(session):
+        assert bool(session.error) == (page not in without_plan), page
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_user_text_is_never_formatting(app, page, hostile):
-    session = app(page, hostile)
-    for kind in ("markdown", "caption", "error", "info", "warning"):
-        for text in session.texts(kind):
-            for mark in ("**bold**", "$x$", "<b>", "<i>", "[a](", ":red[", "`x`"):
-                assert mark not in text
-    assert "unsafe_allow_html" not in str(session.main)
+def test_user_text_is_never_formatting(app, hostile):
+    session = app(scenario=hostile)
+    for page in each_page(session):
+        for kind in ("markdown", "caption", "error", "info", "warning"):
+            for text in session.texts(kind):
+                for mark in ("**bold**", "$x$", "<b>", "<i>", "[a](", ":red[", "`x`"):
+                    assert mark not in text, page
+        assert "unsafe_allow_html" not in str(session.main), page
 
 
 def test_escaped_text_reads_as_it_was_written():
