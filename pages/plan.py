@@ -5,7 +5,7 @@ import streamlit as st
 from pages.components.plan.binding_targets import can_be_met, why_this_budget
 from pages.components.plan.budget import budget_inputs, unit_inputs
 from pages.components.plan.chart import chart
-from pages.components.plan.loss import aim
+from pages.components.plan.loss import loss_input
 from pages.components.plan.results import downloads, headline, table_list
 from pages.components.plan.targets import targets_met
 from pages.components.plan.uniform_totals import totals_input
@@ -61,7 +61,7 @@ def inputs() -> None:
     budget_inputs(HERE)
     show_messages(HERE)
     st.subheader("What to aim for")
-    aim(HERE)
+    loss_input(HERE)
     totals_input(HERE)
 
 

@@ -9,7 +9,7 @@ from rpexplore.analysis.sufficient_budgets import SufficientBudget, sufficient
 from rpexplore.analysis.targets_met import wanted_targets
 from rpexplore.common.formatting import plural, rounded, share_in_words
 from rpexplore.planning.losses.base import Loss, MaxVariance
-from rpexplore.planning.losses.constrained import SumWithinTargets, WithinTargets
+from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.planning.minimum_budget import MinimumBudget
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
@@ -31,7 +31,7 @@ def aim_for_targets(scenario: Scenario) -> Loss | None:
     None where some tables have a target, others have none, and no target is a must.
     """
     loss, workload = scenario.loss, scenario.workload
-    if isinstance(loss, WithinTargets) or loss == _ALL:
+    if loss.meets_required_targets or loss == _ALL:
         return loss
     if np.any(workload.required):
         return SumWithinTargets(getattr(loss, "weighting", "equal"))

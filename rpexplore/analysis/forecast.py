@@ -23,7 +23,7 @@ MOST = 5  # attributes; tables of more are grouped with these
 # The ways of weighing tables that RP+ compares in its Figures 1 to 3, by what they give.
 SCHEMES: dict[str, Loss] = {
     **{WEIGHTINGS[each].capitalize(): SumOfVariances(each) for each in ("equal", "sqrt", "cells")},
-    MaxVariance().aim.capitalize(): MaxVariance(),
+    MaxVariance().title.capitalize(): MaxVariance(),
 }
 
 

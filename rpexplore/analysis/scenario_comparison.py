@@ -51,7 +51,7 @@ def inputs(scenarios: Sequence[Scenario]) -> SideBySide:
         "Attributes are asked": _asked_in_words,
         "Importance": _importance_in_words,
         "Targets": _targets_in_words,
-        "Aim": lambda each: each.loss.aim,
+        "Objective": lambda each: each.loss.title,
         "Budget": lambda each: f"ρ = {in_unit(each.budget, 'rho')}",
         "Protects": lambda each: each.budget.unit,
         "Tables count": lambda each: each.record_noun,
@@ -265,4 +265,4 @@ def _percent(change: float) -> str:
 def in_a_line(scenario: Scenario) -> str:
     """What a scenario asks for, in a line: tables, aim, budget."""
     tables = plural(len(scenario.workload), "table")
-    return f"{tables}; {scenario.loss.aim}; ρ = {in_unit(scenario.budget, 'rho')}"
+    return f"{tables}; {scenario.loss.title}; ρ = {in_unit(scenario.budget, 'rho')}"

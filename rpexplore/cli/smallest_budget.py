@@ -10,8 +10,8 @@ from rpexplore.analysis.sufficient_budgets import smallest_budget
 from rpexplore.errors import WorkloadError
 from rpexplore.planning import planner
 from rpexplore.planning.losses.base import Loss, MaxVariance
-from rpexplore.planning.losses.constrained import SumWithinTargets, WithinTargets
-from rpexplore.planning.losses.loss_text import loss_from_text
+from rpexplore.planning.losses.constrained import SumWithinTargets
+from rpexplore.planning.losses.serialization import loss_from_text
 from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy.budget import Budget
@@ -44,7 +44,7 @@ def loss_that_meets(
         relative_to = "target"
     loss = loss_from_text(text, weighting=weighting, relative_to=relative_to)
     in_proportion = which == TARGETS and loss == MaxVariance(relative_to="target")
-    if not (in_proportion or isinstance(loss, WithinTargets)):
+    if not (in_proportion or loss.meets_required_targets):
         fitting = "musts, required-then-targets"
         if which == TARGETS:
             fitting += " or max --relative-to target"

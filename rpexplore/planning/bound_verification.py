@@ -7,16 +7,9 @@ import numpy as np
 
 from rpexplore.common.concurrency import one_thread
 from rpexplore.common.formatting import rounded
-from rpexplore.planning.dual_bounds import (
-    caps_of,
-    minorant_of,
-    smallest_weighted_sum,
-    weights_of_sum,
-)
+from rpexplore.planning.dual_bounds import smallest_weighted_sum
 from rpexplore.planning.losses.base import SumOfVariances
 from rpexplore.planning.losses.constrained import SumWithBoundedMax
-from rpexplore.planning.losses.custom import SOLVER_ALLOWANCE, CustomLoss
-from rpexplore.planning.losses.named_loss import UnavailableLoss
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.optimal_strategies import strategy_bound
@@ -48,7 +41,7 @@ def limits_kept(plan: Plan) -> Finding | None:
         right = _limit_is_right(plan, plan.loss)
         if not right[0]:
             return right
-    caps = caps_of(plan.loss, plan.workload, plan.certificate.limit)
+    caps = plan.loss.caps(plan.workload, plan.certificate.limit)
     if caps is None:
         return None
     variances = TableVariances.of(plan.workload, plan.closure, plan.sigma_squared.floats).worst
@@ -76,7 +69,7 @@ def _limit_is_right(plan: Plan, loss: SumWithBoundedMax) -> Finding:
     most = loss.limit(largest) * (1 + 2 * LIMIT_TOLERANCE)
     return least <= limit <= most, (
         f"importance times variance may be {limit:.9g} at most, and the largest that is "
-        f"{100 * loss.excess:.6g} % (of its standard error) above the smallest possible is "
+        f"{100 * loss.slack:.6g} % (of its standard error) above the smallest possible is "
         f"{loss.limit(largest):.9g}"
     )
 
@@ -118,8 +111,8 @@ def proven_by_dual_weights(plan: Plan) -> Finding:
     dual = certificate.dual_weights
     if dual is None:
         return False, "it is not stated with which dual weights it is proven"
-    caps = caps_of(loss, workload, certificate.limit)
-    of_sum = weights_of_sum(loss, workload, dual)
+    caps = loss.caps(workload, certificate.limit)
+    of_sum = loss.weights_on_means(workload, dual)
     priced_without_cap = (dual > of_sum) & (of_sum > 0) & (caps is not None and np.isinf(caps))
     usable = _LEAST_WEIGHT < np.max(dual) < _MOST_WEIGHT
     if np.any(dual < of_sum) or np.any(priced_without_cap) or not usable:
@@ -128,15 +121,15 @@ def proven_by_dual_weights(plan: Plan) -> Finding:
     smallest = _lowered(plan) * smallest_weighted_sum(
         workload, plan.closure, loss, dual, certificate.cells, cost
     )
-    if isinstance(loss, UnavailableLoss):
+    if not loss.is_available:
         weighted = float(np.sum(dual * plan.variances))
         return True, (
             "by the tables' stated dual weights, no plan with this budget has a weighted sum of "
             f"variances more than {rounded(max(weighted / smallest - 1, 0.0), 2, 'up')} (relative) "
             "below that of this one; that this bounds the loss stands in the script that made it"
         )
-    factor, offset = minorant_of(
-        loss, workload, dual, limit=certificate.limit, variances=plan.variances
+    factor, offset = loss.minorant_of_plan(
+        dual, workload, limit=certificate.limit, variances=plan.variances
     )
     return _optimality(plan, factor * smallest - offset)
 
@@ -169,8 +162,7 @@ def _optimality(plan: Plan, bound: float) -> Finding:
     # A computation elsewhere may invert the strategies a little differently, and the bound of an
     # own loss is known as well as its solver knows it.
     slack = DECODED_TOLERANCE if plan.closure.strategies else 0.0
-    if isinstance(plan.loss, CustomLoss):
-        slack = max(slack, SOLVER_ALLOWANCE)
+    slack = max(slack, plan.loss.bound_allowance)
     # The plan itself shows that no bound above its loss is right: such a one comes of weights that
     # cannot be computed with.
     if not bound <= certificate.loss_value * (1 + max(slack, _ABOVE_LOSS)):

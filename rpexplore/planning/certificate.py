@@ -23,7 +23,7 @@ class Certificate:
     dual_weights   float64[n_tables], of losses other than sums and largest variances: the weight
                    d on each table's variance from which the bound follows by the loss's minorant;
                    the shadow prices are then each table's share of Σ d · Var
-    limit          of a `SumWithBoundedMax`: the largest importance-weighted variance allowed
+    limit          of a `SumWithBoundedMax`: the largest weighted variance allowed
     """
 
     loss_value: float

@@ -18,7 +18,8 @@ from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.capped_sum import FeasiblePoint, within
 from rpexplore.planning.solvers.solution import TOLERANCE
-from rpexplore.planning.solving import Note, with_optimal_strategies
+from rpexplore.planning.solving import Note
+from rpexplore.planning.solving_with_strategies import with_optimal_strategies
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 

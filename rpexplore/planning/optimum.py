@@ -33,7 +33,6 @@ class Optimum:
     """The solution of a planning problem at privacy cost 1 of one record, or for one budget.
 
     solution  at privacy cost 1, or at that of `budget`
-    limit     of a `SumWithBoundedMax`: on importance times variance, at privacy cost 1
     budget    the one it was solved for, where the loss is not homogeneous
     """
 
@@ -41,7 +40,6 @@ class Optimum:
     loss: Loss
     closure: Closure
     solution: Solution
-    limit: float | None = None
     budget: Budget | None = None
 
     @cached_property
@@ -74,12 +72,12 @@ class Optimum:
         Raises `PlanError` for a budget that leaves next to nothing, or all but everything, and for
         another one than that which it was solved for.
         """
-        cost = record_cost(budget)
+        cost, limit = record_cost(budget), self.solution.limit
         if self.budget is not None and budget.record_privacy_cost != (
             self.budget.record_privacy_cost
         ):
             raise PlanError(
-                f"By the aim chosen ({self.loss.aim}), the best plan of one budget is not that of "
+                f"With the objective {self.loss.title} the best plan of one budget is not that of "
                 "another; plan again for this one."
             )
         sigma_squared, exact_cost = _within_budget(
@@ -100,7 +98,7 @@ class Optimum:
                 shadow_prices=self.solution.shadow_prices,
                 cells=self.solution.cells,
                 dual_weights=self.solution.dual_weights,
-                limit=None if self.limit is None else self.limit / cost,
+                limit=None if limit is None else limit / cost,
             ),
             version=version("rpexplore"),
         )

@@ -15,7 +15,6 @@ from rpexplore.errors import WorkloadError
 from rpexplore.planning import plan_file
 from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.losses.base import Loss
-from rpexplore.planning.losses.named_loss import UnavailableLoss
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.query_covariance import (
@@ -104,10 +103,10 @@ class Plan(ReleasePlan):
     @property
     def proven(self) -> str:
         """How good the plan is proven to be, in words."""
-        if isinstance(self.loss, UnavailableLoss):
+        if not self.loss.is_available:
             return (
-                f"Whether another plan has a smaller loss “{self.loss.name}” is known to the "
-                "script that made it; this file cannot prove it."
+                f"Whether {self.loss.description} can be smaller is known to the script that made "
+                "the plan; this file cannot prove it."
             )
         return self.certificate.sentence(any_measuring=not self.closure.strategies)
 

@@ -23,9 +23,8 @@ from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError, RpexploreError
 from rpexplore.planning.certificate import Certificate
-from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
-from rpexplore.planning.losses.constrained import SumWithBoundedMax
-from rpexplore.planning.losses.serialization import loss_from_json, loss_to_json
+from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.losses.serialization import loss_from_json
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.plan_file_asked import (
@@ -103,7 +102,7 @@ def text_from_fields(fields: Mapping[str, Any]) -> str:
         "format_version": version,
         "library_version": fields["version"],
         "domain": codebook.schema_from_attributes(workload.domain.attributes),
-        "loss": loss_to_json(fields["loss"]),
+        "loss": fields["loss"].to_json(),
         "budget": fields["budget"].to_json(),
         "privacy_cost": exact_text(fields["exact_privacy_cost"]),
         "certificate": {
@@ -250,7 +249,7 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
     variances = _variances(tables)
     if version == DUAL:
         _refuse_idle(workload, loss, certificate, variances)
-    elif not isinstance(loss, SumOfVariances | MaxVariance):
+    elif not loss.is_proven_by_shadow_prices:
         raise PlanError(f"with the loss {content['loss']['kind']} the format version is {DUAL}.")
     return {
         "workload": workload,
@@ -316,7 +315,7 @@ def _refuse_idle(
     workload: Workload, loss: Loss, certificate: Certificate, variances: TableVariances
 ) -> None:
     """Raise `PlanError` for parts of version 3 that nobody would check, or that are missing."""
-    proven_by_prices = isinstance(loss, SumOfVariances | MaxVariance)
+    proven_by_prices = loss.is_proven_by_shadow_prices
     if proven_by_prices and not np.any(workload.required):
         other = PURE if workload.is_marginals else GENERAL
         raise PlanError(f"where no target must be met the format version is {other}.")
@@ -325,7 +324,7 @@ def _refuse_idle(
             "each table must have a dual_weight, but none with sums and largest variances: there "
             "it is null."
         )
-    if isinstance(loss, SumWithBoundedMax) != (certificate.limit is not None):
+    if loss.has_limit != (certificate.limit is not None):
         raise PlanError(
             "the certificate must have a limit with a bounded average, and null with other losses."
         )

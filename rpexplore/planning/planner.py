@@ -6,37 +6,20 @@ from typing import Any
 import numpy as np
 
 from rpexplore.errors import PlanError
-from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
-from rpexplore.planning.losses.constrained import (
-    MaxWithinTargets,
-    SumWithBoundedMax,
-    SumWithinTargets,
-    WithinTargets,
-)
-from rpexplore.planning.losses.custom import CustomLoss
-from rpexplore.planning.losses.named_loss import UnavailableLoss
-from rpexplore.planning.losses.p_norm import PNorm
+from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.losses.custom import UnavailableLoss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.optimum import Optimum, record_cost
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.solvers.solution import TOLERANCE
-from rpexplore.planning.solving import solution, solve_with_optimal_strategies
+from rpexplore.planning.solving import SOLVERS, Problem, solve
+from rpexplore.planning.solving_with_strategies import solve_with_optimal_strategies
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
 TOLERANCE_LEAST = 1e-10
 
-_LOSSES = (
-    SumOfVariances,
-    MaxVariance,
-    SumWithinTargets,
-    MaxWithinTargets,
-    SumWithBoundedMax,
-    PNorm,
-    CustomLoss,
-    UnavailableLoss,  # which tells what is missing
-)
 _EXAMPLES = {
     "workload": "Workload.all_up_to(domain, 2)",
     "loss": "SumOfVariances() or MaxVariance()",
@@ -94,7 +77,7 @@ def optimum(
     Raises what `plan` does.
     """
     _refuse_other(workload, {Workload}, "workload")
-    _refuse_other(loss, _LOSSES, "loss")
+    _refuse_other(loss, {*SOLVERS, UnavailableLoss}, "loss")  # the latter tells what is missing
     if len(workload.domain) == 0:
         raise PlanError("The schema has no attributes yet; give it at least one.")
     if not TOLERANCE_LEAST <= tolerance < 1:
@@ -106,13 +89,13 @@ def optimum(
             "to plan; leave it out."
         )
     _refuse_weights(loss.table_weights(workload), workload)
-    if isinstance(loss, WithinTargets):
+    if loss.meets_required_targets:
         with np.errstate(over="ignore"):
             inverse = np.maximum(workload.targets**-2.0, np.finfo(float).smallest_subnormal)
         _refuse_weights(np.where(workload.required, inverse, 0.0), workload)
     if not loss.is_homogeneous and budget is None:
         raise PlanError(
-            f"By the aim chosen ({loss.aim}), the best plan of one budget is not that of another; "
+            f"With the objective {loss.title} the best plan of one budget is not that of another; "
             "say which budget it is for."
         )
     cost = 1.0 if loss.is_homogeneous or budget is None else record_cost(budget)
@@ -120,19 +103,13 @@ def optimum(
         closure = Closure.of(workload)
     if strategies is not None:
         closure = closure.with_strategies(workload, strategies)
-        found = solution(workload, closure, loss, cost, tolerance, note=note)
+        solution = solve(Problem(workload, closure, loss, cost, tolerance, note))
     else:
-        closure, found = solve_with_optimal_strategies(
-            workload,
-            closure,
-            loss,
-            cost,
-            tolerance,
-            even=uniform_reference,
-            note=note,
-            note_strategies=note_strategies,
+        problem = Problem(workload, closure, loss, cost, tolerance, note)
+        closure, solution = solve_with_optimal_strategies(
+            problem, even=uniform_reference, note_strategies=note_strategies
         )
-    return Optimum(workload, loss, closure, *found, None if loss.is_homogeneous else budget)
+    return Optimum(workload, loss, closure, solution, None if loss.is_homogeneous else budget)
 
 
 def _refuse_weights(table_weights: np.ndarray, workload: Workload) -> None:

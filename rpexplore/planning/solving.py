@@ -1,35 +1,30 @@
 """Solutions: the noise that is best for a loss, by the solver that the loss takes.
 
 Sums, largest variances and p-norms have solvers of their own; losses within limits take the capped
-one, and custom losses a conic one (docs/mathematics.md §6). Where attributes are measured through
-strategies and a loss has no search for them of its own, they are the best for a weighted sum, first
-with the loss's own weights and then with the dual weights of what came of it.
+one, and custom losses a conic one (docs/mathematics.md §6).
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from rpexplore.common.concurrency import one_thread
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import OutOfReachError
-from rpexplore.planning.dual_bounds import minorant_of, smallest_weighted_sum, weights_of_sum
+from rpexplore.planning.dual_bounds import smallest_weighted_sum
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.losses.constrained import (
     MaxWithinTargets,
     SumWithBoundedMax,
     SumWithinTargets,
-    WithinTargets,
 )
 from rpexplore.planning.losses.custom import CustomLoss
 from rpexplore.planning.losses.p_norm import PNorm
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.mechanism.table_variances import TableVariances
-from rpexplore.planning.optimal_strategies import best_strategies
 from rpexplore.planning.solvers.capped_max import minimise_factor
 from rpexplore.planning.solvers.capped_sum import FeasiblePoint, minimise_capped, within
 from rpexplore.planning.solvers.conic_program import minimise_conic
@@ -44,204 +39,143 @@ Note = Callable[[float], None]
 # The limit of a bounded average is right up to this, relative, however coarse the plan may be.
 LIMIT_TOLERANCE = 1e-4
 _MOST_NAMED = 3
-_LEAST_WEIGHT = 1e-9  # relative to the largest, of a table in the search for strategies
 _NO_PRICE = 1e-9  # relative to the largest: rounding
 
 
-def with_optimal_strategies(
-    workload: Workload,
-    closure: Closure,
-    loss: Loss,
-    *,
-    even: bool,
-    note: Note,
-    table_weights: np.ndarray | None = None,
-) -> Closure:
-    """The closure, measured by strategies that suit the loss; itself if none are needed.
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A planning problem for one closure.
 
-    table_weights: float64[n_tables], instead of the loss's own
+    closure       of the workload, with the strategies that measure it
+    privacy_cost  of one record
+    tolerance     how far, relative, the loss may be above its bound
+    note          called with the gap whenever the solver has come closer
     """
-    if workload.is_marginals:
-        return closure
-    largest = loss.looks_at_worst_cells
-    weights = loss.table_weights(workload) if table_weights is None else table_weights
-    if isinstance(loss, WithinTargets):
-        # What a cap is worth is not known yet: as much as all other tables together, at first.
-        inverse = 1 / loss.caps(workload)
-        largest = False
-        weights = weights / np.sum(weights) + inverse / np.sum(inverse)
-    return _by_strategies(workload, closure, weights, largest=largest, even=even, note=note)
+
+    workload: Workload
+    closure: Closure
+    loss: Loss
+    privacy_cost: float
+    tolerance: float
+    note: Note = lambda gap: None
+
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """That of each table's variance in the loss, float64[n_tables]."""
+        return self.loss.table_weights(self.workload)
+
+    @cached_property
+    def cells(self) -> CellVariances:
+        return CellVariances(self.workload, self.closure)
 
 
-def solution(
-    workload: Workload,
-    closure: Closure,
-    loss: Loss,
-    cost: float,
-    tolerance: float,
-    *,
-    note: Note = lambda gap: None,
-) -> tuple[Solution, float | None]:
-    """The best noise at a privacy cost of one record, and the limit of a `SumWithBoundedMax`.
+def solve(problem: Problem) -> Solution:
+    """The best noise, by the solver of the loss.
 
-    closure: of the workload, measured by its strategies
-
-    Raises `OutOfReachError` if targets that must be met cannot be.
+    Raises `OutOfReachError` if required targets cannot be met.
     """
-    weights = loss.table_weights(workload)
     with one_thread():
-        if isinstance(loss, SumOfVariances):
-            return minimise_sum(closure, weights, cost, tolerance, note=note), None
-        if isinstance(loss, MaxVariance):
-            cells = CellVariances(workload, closure)
-            return minimise_worst_cell(cells, weights, cost, tolerance, note=note), None
-        if isinstance(loss, SumWithinTargets | MaxWithinTargets):
-            return _within_targets(
-                CellVariances(workload, closure), loss, cost, tolerance, note
-            ), None
-        if isinstance(loss, SumWithBoundedMax):
-            return _bounded(CellVariances(workload, closure), loss, cost, tolerance, note)
-        if isinstance(loss, PNorm):
-            return minimise_p_norm(closure, weights, loss.p, cost, tolerance, note=note), None
-        assert isinstance(loss, CustomLoss)
-        return minimise_conic(closure, workload, loss, cost, tolerance, note=note), None
+        return SOLVERS[type(problem.loss)](problem)
 
 
-def solve_with_optimal_strategies(
-    workload: Workload,
-    closure: Closure,
-    loss: Loss,
-    cost: float,
-    tolerance: float,
-    *,
-    even: bool,
-    note: Note,
-    note_strategies: Note,
-) -> tuple[Closure, tuple[Solution, float | None]]:
-    """The closure, measured by strategies that suit the loss, and what `solution` has for it.
-
-    Where these leave targets out of reach, those that come furthest inside the targets are taken;
-    and in the end those that the dual weights of what was found ask for, if they are better. Losses
-    with a search for strategies of their own stay with what that found.
-
-    Raises `OutOfReachError` if targets that must be met cannot be.
-    """
-    measured = with_optimal_strategies(workload, closure, loss, even=even, note=note_strategies)
-    try:
-        found = solution(workload, measured, loss, cost, tolerance, note=note)
-    except OutOfReachError:
-        if not measured.strategies:
-            raise
-        assert isinstance(loss, WithinTargets)
-        measured = find_feasible_with_optimal_strategies(
-            workload, closure, loss.caps(workload), even=even, note=note_strategies
-        )
-        found = solution(workload, measured, loss, cost, tolerance, note=note)
-    return _improved(workload, measured, found, loss, cost, tolerance, even=even, note=note)
+# ---- the solvers
 
 
-def find_feasible_with_optimal_strategies(
-    workload: Workload, closure: Closure, caps: np.ndarray, *, even: bool, note: Note
-) -> Closure:
-    """The closure, measured by strategies that come as far inside caps as can be.
-
-    caps: float64[n_tables], inf for tables without one
-    """
-    if workload.is_marginals:
-        return closure
-    # Tables without a cap count a little, so that all attributes are measured.
-    inverse = np.where(np.isfinite(caps), 1 / caps, 1e-3 / np.max(caps[np.isfinite(caps)]))
-    return _by_strategies(workload, closure, inverse, largest=True, even=even, note=note)
-
-
-def _improved(
-    workload: Workload,
-    closure: Closure,
-    found: tuple[Solution, float | None],
-    loss: Loss,
-    cost: float,
-    tolerance: float,
-    *,
-    even: bool,
-    note: Note,
-) -> tuple[Closure, tuple[Solution, float | None]]:
-    """The better of a solution and the one with the strategies that its dual weights ask for.
-
-    Of a `SumWithBoundedMax` each has a limit of its own; the better one is no worse in that either.
-    """
-    dual = found[0].dual_weights
-    if dual is None or not closure.strategies:
-        return closure, found
-    weights = np.maximum(dual, np.max(dual) * _LEAST_WEIGHT)
-    other = _by_strategies(
-        workload, closure, weights, largest=False, even=even, note=lambda share: None
+def _sum(problem: Problem) -> Solution:
+    return minimise_sum(
+        problem.closure,
+        problem.weights,
+        problem.privacy_cost,
+        problem.tolerance,
+        note=problem.note,
     )
-    try:
-        again = solution(workload, other, loss, cost, tolerance, note=note)
-    except OutOfReachError:
-        return closure, found
-    values = [
-        loss.value(TableVariances.of(workload, of, each.sigma_squared).of_loss(loss), workload)
-        for of, each in ((closure, found[0]), (other, again[0]))
-    ]
-    limits = [each[1] or 0.0 for each in (found, again)]
-    is_better = values[1] < values[0] and limits[1] <= limits[0]
-    return (other, again) if is_better else (closure, found)
 
 
-def _by_strategies(
-    workload: Workload,
-    closure: Closure,
-    weights: np.ndarray,
-    *,
-    largest: bool,
-    even: bool,
-    note: Note,
-) -> Closure:
-    found: Mapping[int, Strategy] = best_strategies(
-        workload, closure, weights, largest=largest, even=even, note=note
+def _largest(problem: Problem) -> Solution:
+    return minimise_worst_cell(
+        problem.cells, problem.weights, problem.privacy_cost, problem.tolerance, note=problem.note
     )
-    return replace(closure, strategies={}, moments=()).with_strategies(workload, found)
 
 
-def _within_targets(
-    cells: CellVariances,
-    loss: SumWithinTargets | MaxWithinTargets,
-    cost: float,
-    tolerance: float,
-    note: Note,
-) -> Solution:
-    workload = cells.workload
-    weights, caps = loss.table_weights(workload), loss.caps(workload)
-    inside = within(cells, caps, cost, tolerance, note=note)
-    if not inside.is_feasible:
-        raise _out_of_reach(workload, inside)
-    options: dict[str, Any] = {
-        "table_weights": weights,
-        "privacy_cost": cost,
-        "tolerance": tolerance,
-        "note": note,
-    }
-    if isinstance(loss, SumWithinTargets):
-        found = minimise_capped(cells, inside, caps=caps, **options)
-        return _certified(cells, loss, found, cost)
-    if np.all(workload.required):  # they all count, and are met anyway
-        found = minimise_worst_cell(cells, weights, cost, tolerance, note=note)
-        found = replace(found, dual_weights=found.shadow_prices * weights)
+def _p_norm(problem: Problem) -> Solution:
+    assert isinstance(problem.loss, PNorm)
+    return minimise_p_norm(
+        problem.closure,
+        problem.weights,
+        problem.loss.p,
+        problem.privacy_cost,
+        problem.tolerance,
+        note=problem.note,
+    )
+
+
+def _custom(problem: Problem) -> Solution:
+    assert isinstance(problem.loss, CustomLoss)
+    return minimise_conic(
+        problem.closure,
+        problem.workload,
+        problem.loss,
+        problem.privacy_cost,
+        problem.tolerance,
+        note=problem.note,
+    )
+
+
+def _sum_within_targets(problem: Problem) -> Solution:
+    caps, inside = _feasible(problem)
+    solution = minimise_capped(
+        problem.cells,
+        inside,
+        table_weights=problem.weights,
+        caps=caps,
+        privacy_cost=problem.privacy_cost,
+        tolerance=problem.tolerance,
+        note=problem.note,
+    )
+    return _certified(problem, solution)
+
+
+def _largest_within_targets(problem: Problem) -> Solution:
+    caps, inside = _feasible(problem)
+    if np.all(problem.workload.required):  # they all count, and are met anyway
+        solution = _largest(problem)
+        solution = replace(solution, dual_weights=solution.shadow_prices * problem.weights)
     else:
-        found = minimise_factor(cells, inside, caps=caps, **options)
-    return _certified(cells, loss, found, cost)
+        solution = minimise_factor(
+            problem.cells,
+            inside,
+            table_weights=problem.weights,
+            caps=caps,
+            privacy_cost=problem.privacy_cost,
+            tolerance=problem.tolerance,
+            note=problem.note,
+        )
+    return _certified(problem, solution)
 
 
-def _bounded(
-    cells: CellVariances, loss: SumWithBoundedMax, cost: float, tolerance: float, note: Note
-) -> tuple[Solution, float]:
-    workload = cells.workload
-    fine = min(tolerance, LIMIT_TOLERANCE)
-    smallest = minimise_worst_cell(cells, workload.weights, cost, fine, note=note)
+def _feasible(problem: Problem) -> tuple[np.ndarray, FeasiblePoint]:
+    """The caps of the loss, float64[n_tables], and a plan inside them.
+
+    Raises `OutOfReachError` if there is none.
+    """
+    caps = problem.loss.caps(problem.workload)
+    assert caps is not None
+    inside = within(problem.cells, caps, problem.privacy_cost, problem.tolerance, note=problem.note)
+    if not inside.is_feasible:
+        raise _out_of_reach(problem.workload, inside)
+    return caps, inside
+
+
+def _sum_with_bounded_max(problem: Problem) -> Solution:
+    loss, workload, cells = problem.loss, problem.workload, problem.cells
+    assert isinstance(loss, SumWithBoundedMax)
+    fine = min(problem.tolerance, LIMIT_TOLERANCE)
+    smallest = minimise_worst_cell(
+        cells, workload.weights, problem.privacy_cost, fine, note=problem.note
+    )
     worst = worst_of(cells, smallest.sigma_squared).variances
     limit = loss.limit(float(np.max(workload.weights * worst)))
-    caps, weights = loss.caps(workload, limit), loss.table_weights(workload)
+    caps = loss.caps(workload, limit)
     inside = FeasiblePoint(
         smallest.sigma_squared,
         float(np.max(worst / caps)),
@@ -249,40 +183,39 @@ def _bounded(
         smallest.shadow_prices,
         smallest.cells,
     )
-    found = minimise_capped(
+    solution = minimise_capped(
         cells,
         inside,
-        table_weights=weights,
+        table_weights=problem.weights,
         caps=caps,
-        privacy_cost=cost,
-        tolerance=tolerance,
-        note=note,
+        privacy_cost=problem.privacy_cost,
+        tolerance=problem.tolerance,
+        note=problem.note,
     )
-    return _certified(cells, loss, found, cost, limit), limit
+    return _certified(problem, replace(solution, limit=limit))
 
 
-def _certified(
-    cells: CellVariances,
-    loss: SumWithinTargets | MaxWithinTargets | SumWithBoundedMax,
-    found: Solution,
-    cost: float,
-    limit: float | None = None,
-) -> Solution:
+def _certified(problem: Problem, solution: Solution) -> Solution:
     """With the bound that its dual weights prove as they are, rounded to floats.
 
     Its shadow prices are each table's share of all dual weights times variances.
     """
-    workload, closure, dual = cells.workload, cells.closure, found.dual_weights
+    workload, closure, loss = problem.workload, problem.closure, problem.loss
+    dual = solution.dual_weights
     assert dual is not None
-    variances = TableVariances.of(workload, closure, found.sigma_squared)
-    of_mean = weights_of_sum(loss, workload, dual)
-    parts = of_mean * variances.mean + (dual - of_mean) * variances.worst
-    smallest = smallest_weighted_sum(workload, closure, loss, dual, found.cells, cost)
-    factor, offset = minorant_of(loss, workload, dual, limit=limit, variances=variances.mean)
+    variances = TableVariances.of(workload, closure, solution.sigma_squared)
+    on_means = loss.weights_on_means(workload, dual)
+    parts = on_means * variances.mean + (dual - on_means) * variances.worst
+    smallest = smallest_weighted_sum(
+        workload, closure, loss, dual, solution.cells, problem.privacy_cost
+    )
+    factor, offset = loss.minorant_of_plan(
+        dual, workload, limit=solution.limit, variances=variances.mean
+    )
     rounding = rounding_allowance(len(workload)) * (factor * smallest + offset)
     return replace(
-        found,
-        lower_bound=min(found.lower_bound, float(factor * smallest - offset - rounding)),
+        solution,
+        lower_bound=min(solution.lower_bound, float(factor * smallest - offset - rounding)),
         shadow_prices=parts / np.sum(parts),
     )
 
@@ -303,3 +236,15 @@ def _out_of_reach(workload: Workload, inside: FeasiblePoint) -> OutOfReachError:
         "proportion only.",
         needed=inside.largest,
     )
+
+
+# A new loss needs a line here, and one in `rpexplore.planning.losses.registry`.
+SOLVERS: dict[type[Loss], Callable[[Problem], Solution]] = {
+    SumOfVariances: _sum,
+    MaxVariance: _largest,
+    SumWithinTargets: _sum_within_targets,
+    MaxWithinTargets: _largest_within_targets,
+    SumWithBoundedMax: _sum_with_bounded_max,
+    PNorm: _p_norm,
+    CustomLoss: _custom,
+}

@@ -13,9 +13,6 @@ from rpexplore.planning.bound_verification import (
     proven_by_dual_weights,
     proven_by_shadow_prices,
 )
-from rpexplore.planning.losses.base import MaxVariance, SumOfVariances
-from rpexplore.planning.losses.constrained import WithinTargets
-from rpexplore.planning.losses.named_loss import UnavailableLoss
 from rpexplore.planning.mechanism.accounting import ExactVariances, privacy_cost_upper_bound
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.plan import Plan
@@ -72,13 +69,13 @@ def verify(plan: ReleasePlan, *, strategies: bool = True) -> Verification:
 def table_checks(plan: Plan, *, strategies: bool) -> tuple[Check, ...]:
     """The claims of a plan of tables; its variances of marginals are compared exactly."""
     checks = [_check_privacy(plan), _check_variances(plan), _check_loss(plan)]
-    if isinstance(plan.loss, SumOfVariances | MaxVariance):
+    if plan.loss.is_proven_by_shadow_prices:
         checks.append(Check("optimality", *proven_by_shadow_prices(plan)))
         if strategies and plan.closure.strategies:
             checks.append(Check("strategies", *near_other_strategies(plan)))
     else:
         if (kept := limits_kept(plan)) is not None:
-            name = "required" if isinstance(plan.loss, WithinTargets) else "limit"
+            name = "required" if plan.loss.meets_required_targets else "limit"
             checks.append(Check(name, *kept))
         checks.append(Check("optimality", *proven_by_dual_weights(plan)))
     return tuple(checks)
@@ -138,7 +135,7 @@ def _check_decoded_variances(plan: Plan) -> Check:
 
 def _check_loss(plan: Plan) -> Check:
     stated = plan.certificate.loss_value
-    if isinstance(plan.loss, UnavailableLoss):
+    if not plan.loss.is_available:
         return Check(
             "loss",
             True,

@@ -20,8 +20,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.planning.losses.base import Loss, SumOfVariances
-from rpexplore.planning.losses.constrained import WithinTargets, compares_with_targets
-from rpexplore.planning.losses.serialization import loss_from_json, loss_to_json
+from rpexplore.planning.losses.serialization import loss_from_json
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
 from rpexplore.privacy.budget import Budget
@@ -128,7 +127,7 @@ class Scenario:
     @property
     def misses_target(self) -> str:
         """The first table without the target that the loss compares it with; "" if none is."""
-        if not compares_with_targets(self.loss):
+        if not self.loss.compares_with_targets:
             return ""
         missing = np.flatnonzero(np.isnan(self.workload.targets))
         return title(self.workload.tables[missing[0]]) if len(missing) else ""
@@ -136,7 +135,7 @@ class Scenario:
     @property
     def misses_required(self) -> bool:
         """Whether the aim is to meet the musts first, and there is none."""
-        return isinstance(self.loss, WithinTargets) and not np.any(self.workload.required)
+        return self.loss.meets_required_targets and not np.any(self.workload.required)
 
     @property
     def settings_aside(self) -> int:
@@ -231,7 +230,7 @@ class Scenario:
             "domain": codebook.schema_from_attributes(self.domain.attributes),
             "record_noun": self.record_noun,
             "tables": self.request.to_json(),
-            "loss": loss_to_json(self.loss),
+            "loss": self.loss.to_json(),
             "budget": self.budget.to_json(),
             "expected": None if self.expected is None else self.expected.to_json(),
             **({"uniform_reference": True} if self.uniform_reference else {}),

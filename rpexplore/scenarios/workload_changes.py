@@ -7,7 +7,6 @@ import numpy as np
 
 from rpexplore.common.formatting import plural
 from rpexplore.errors import WorkloadError
-from rpexplore.planning.losses.constrained import compares_with_targets
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -54,7 +53,7 @@ def changed_workload(scenario: Scenario, wish: WorkloadChange) -> Workload:
     if len(rows) == 0:
         raise WorkloadError("The workload has no such table; choose others.")
     if wish.action == BOOST:
-        if compares_with_targets(scenario.loss):
+        if scenario.loss.compares_with_targets:
             raise WorkloadError(
                 "The plan compares each table with its target, and importance has no effect; "
                 "choose smaller targets on the Workload page instead."

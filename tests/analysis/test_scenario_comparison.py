@@ -18,7 +18,7 @@ def differing(found):
 
 def test_what_differs_is_marked_and_nothing_else():
     changed = PLAIN.replaced(name="more", budget=rp.Budget(rho=1), loss=rp.MaxVariance())
-    assert differing(comparison.inputs([PLAIN, changed])) == {"Aim", "Budget"}
+    assert differing(comparison.inputs([PLAIN, changed])) == {"Objective", "Budget"}
     assert differing(comparison.inputs([PLAIN, PLAIN.replaced(name="same")])) == set()
 
 
@@ -29,7 +29,7 @@ def test_what_differs_is_marked_and_nothing_else():
         (PLAIN.with_settings([TableSetting(("age",), weight=3)]), {"Importance"}),
         (PLAIN.with_settings([TableSetting(("age",), target=5)]), {"Targets"}),
         (PLAIN.replaced(budget=rp.Budget(rho="0.1", max_records_per_person=2)), {"Protects"}),
-        (PLAIN.replaced(loss=rp.SumOfVariances("cells")), {"Aim"}),
+        (PLAIN.replaced(loss=rp.SumOfVariances("cells")), {"Objective"}),
         (PLAIN.replaced(record_noun="households"), {"Tables count"}),
         (PLAIN.replaced(budget=rp.Budget(rho="0.10000000001")), {"Budget"}),
     ],
@@ -86,7 +86,7 @@ def test_differences_in_words():
 
 def test_a_scenario_in_a_line():
     assert comparison.in_a_line(PLAIN) == (
-        "7 tables; small errors on average, every table alike; ρ = 0.1"
+        "7 tables; minimise the average error, equal weight per table; ρ = 0.1"
     )
 
 

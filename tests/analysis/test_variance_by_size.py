@@ -96,7 +96,7 @@ def test_one_table_is_one_bin():
 
 def test_words(small):
     words = cell_variances.in_words(small, "people")
-    assert "“Every cell alike”: small tables are less accurate, σ goes from" in words
+    assert "“Equal weight per cell”: small tables are less accurate, σ goes from" in words
     assert words.endswith("people for every table, whatever its size.")
     workload = small[0].workload
     errors = np.sqrt(workload.cells)

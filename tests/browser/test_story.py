@@ -116,7 +116,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     fill(page, "Name of the open scenario", "Small largest error")
     expect(opened).to_have_value("Small largest error")
     go_to(page, "Plan")
-    page.get_by_text("A small largest error").click()
+    page.get_by_text("Minimise the largest error", exact=True).click()
     expect(metric(page, "A cell of the worst table")).to_be_visible()
     go_to(page, "Scenarios")
     expect(page.get_by_text("26 tables in common")).to_be_visible()

@@ -75,9 +75,9 @@ def test_axes_are_shared_and_the_right_one_reads_standard_errors(adult):
 
 
 def test_panels_are_titled_side_by_side_and_the_own_one_is_marked(adult):
-    figure = figures.by_plan(analysis.points(adult), "people", own="Every cell alike")
+    figure = figures.by_plan(analysis.points(adult), "people", own="Equal weight per cell")
     texts = [note.text for note in figure.layout.annotations]
-    assert texts == [name + " (yours)" * (name == "Every cell alike") for name in SCHEMES]
+    assert texts == [name + " (yours)" * (name == "Equal weight per cell") for name in SCHEMES]
     domains = [figure.layout[f"xaxis{n}"].domain for n in ("", "2", "3", "4")]
     ends = [end for domain in domains for end in domain]
     assert ends == sorted(ends)

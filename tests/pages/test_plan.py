@@ -6,7 +6,9 @@ import pytest
 
 import rpexplore as rp
 from pages.components.shared.session import escaped
+from rpexplore.common.formatting import capitalised
 from rpexplore.planning.losses import base as losses
+from rpexplore.planning.losses.registry import choices
 from rpexplore.scenarios.workload_request import TableSetting
 
 
@@ -35,15 +37,15 @@ def test_the_plan_is_there_at_once(app):
 
 
 @pytest.mark.parametrize(
-    ("aim", "loss"),
+    ("objective", "loss"),
     [
-        ("largest", rp.MaxVariance()),
+        ("max", rp.MaxVariance()),
         ("sum", rp.SumOfVariances()),
     ],
 )
-def test_aim(app, small, aim, loss):
+def test_objective(app, small, objective, loss):
     session = app("plan", small)
-    session.radio(key="aim").set_value(aim).run()
+    session.radio(key="objective").set_value(objective).run()
     assert session.scenario.loss == loss
     assert not session.error
 
@@ -57,13 +59,13 @@ def test_weighting(app, small):
 def test_the_largest_error_is_smaller_when_asked_for(app, small):
     session = app("plan", small)
     before = session.planned.standard_errors.max()
-    session.radio(key="aim").set_value("largest").run()
+    session.radio(key="objective").set_value("max").run()
     assert session.planned.standard_errors.max() < before
 
 
 def test_aiming_at_targets_without_targets_says_where_to_set_them(app, small):
     session = app("plan", small)
-    session.radio(key="aim").set_value("target").run()
+    session.radio(key="objective").set_value("max relative to target").run()
     assert "has no target" in plain(session.texts("error"))
     assert "or here for all at once" in plain(session.texts("error"))
     assert not session.metrics()
@@ -76,7 +78,7 @@ def test_aiming_at_targets_without_targets_says_where_to_set_them(app, small):
     session.press("Set this target")
     assert session.scenario.workload.targets.tolist() == [20.0] * 7
     assert session.metrics()
-    session.radio(key="aim").set_value("sum").run()
+    session.radio(key="objective").set_value("sum").run()
     assert not session.error
 
 
@@ -116,12 +118,12 @@ def test_a_single_target_is_told_in_grammar(app, small):
     assert told_of_targets(session).startswith("The one target is met")
 
 
-def test_aims_and_weightings_are_called_what_they_are_elsewhere(app, small):
+def test_objectives_and_weightings_are_called_what_they_are_elsewhere(app, small):
     session = app("plan", small)
-    shared = [losses.AIMS[aim].capitalize() for aim in ("sum", "largest", "target", "bounded")]
-    assert [aim for aim in session.radio(key="aim").options if aim in shared] == shared
-    told = session.selectbox(key="weighting").options
-    assert told == [losses.weighting_in_words(each) for each in losses.WEIGHTINGS]
+    titles = [capitalised(loss.objective) for loss in choices().values()]
+    assert session.radio(key="objective").options == titles
+    weightings = [losses.describe_weighting(weighting) for weighting in losses.WEIGHTINGS]
+    assert session.selectbox(key="weighting").options == weightings
 
 
 # ---- the budget
@@ -210,7 +212,7 @@ def test_protecting_people_costs_accuracy(app, small):
 def test_the_caption_speaks_of_boxes_only_where_there_are_some(app, small):
     session = app("plan", small)
     assert "Boxes hold" in plain(session.texts("caption"))
-    session.radio(key="aim").set_value("largest").run()
+    session.radio(key="objective").set_value("max").run()
     session.open("workload").number_input(key="order").set_value(0).run()
     assert "Boxes hold" not in plain(session.open("plan").texts("caption"))
 

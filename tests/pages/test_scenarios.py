@@ -67,11 +67,11 @@ def test_the_open_scenario_is_renamed_and_annotated(three):
 
 def test_what_differs_is_marked(three):
     inputs = three.dataframe[0].value.set_index("row")
-    assert inputs.loc["Aim", "differs"] == "≠"
+    assert inputs.loc["Objective", "differs"] == "≠"
     assert inputs.loc["Attributes", "differs"] == ""
     three.toggle(key="only differing").set_value(True).run()
     inputs = three.dataframe[0].value
-    assert set(inputs["row"]) == {"Aim", "Budget"}
+    assert set(inputs["row"]) == {"Objective", "Budget"}
 
 
 def test_two_scenarios_are_compared_table_by_table(three):

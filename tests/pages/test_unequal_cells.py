@@ -88,7 +88,9 @@ def test_other_rules_are_planned_on_their_own_and_once(app, monkeypatch, even):
         alone = optimum(SCENARIO.workload, loss=loss, uniform_reference=even)
         worst[name] = alone.standard_errors(SCENARIO.budget).max()
     # None of them is planned again to look at it.
-    monkeypatch.setattr(sys.modules["rpexplore.planning.solving"], "best_strategies", None)
+    monkeypatch.setattr(
+        sys.modules["rpexplore.planning.solving_with_strategies"], "best_strategies", None
+    )
     for name, error in worst.items():
         session.segmented_control(key="plan_shown").set_value(name).run()
         assert not session.exception
@@ -175,7 +177,7 @@ def test_trade_offs_of_unequal_cells(app, name):
 
 def test_scenarios_that_ask_otherwise_stand_side_by_side(app):
     session = app("scenarios", SCENARIO)
-    more = SCENARIO.replaced(name="more", loss=SCHEMES["Every cell alike"])
+    more = SCENARIO.replaced(name="more", loss=SCHEMES["Equal weight per cell"])
     session.test.session_state["project"] = Project((SCENARIO, more))
     session.run()
     assert not session.exception

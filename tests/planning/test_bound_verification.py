@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.planning.losses.named_loss import UnavailableLoss
+from rpexplore.planning.losses.custom import UnavailableLoss
 from tests.planning.test_plan_file_duals import LOSSES, OWN, PLANS
 from tests.planning.test_verification import change_sigma_squared, claim, failed, scaled
 
@@ -134,20 +134,20 @@ def test_another_limit_is_found(asked, factor):
 
 
 @pytest.mark.parametrize("asked", ["", " asked"])
-@pytest.mark.parametrize("excess", [0.1, 0.15])
-def test_a_limit_of_another_excess_is_found(asked, excess):
+@pytest.mark.parametrize("slack", [0.1, 0.15])
+def test_a_limit_of_another_slack_is_found(asked, slack):
     content = json.loads(PLANS["SumWithBoundedMax" + asked].text)
-    content["loss"]["excess"] = excess
+    content["loss"]["slack"] = slack
     assert failed(content) in ({"limit"}, {"limit", "optimality"})
 
 
 OTHERS = [
-    {"kind": "required_then_average", "weighting": "equal"},
-    {"kind": "required_then_targets"},
+    {"kind": "sum_within_targets", "weighting": "equal"},
+    {"kind": "max_within_targets"},
     {"kind": "p_norm", "p": 2, "relative_to": "importance"},
     {"kind": "p_norm", "p": 3, "relative_to": "importance"},
     {"kind": "sum_of_variances", "weighting": "sqrt"},
-    {"kind": "bounded_average", "weighting": "sqrt", "excess": 0.5},
+    {"kind": "sum_with_bounded_max", "weighting": "sqrt", "slack": 0.5},
 ]
 
 

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
-from rpexplore.planning.losses.named_loss import UnavailableLoss
+from rpexplore.planning.losses.custom import UnavailableLoss
 from rpexplore.planning.minimum_budget import minimum_budget
 from tests.planning.test_plan_file_asked import changed
 from tests.support.capped_optimum import workloads_with_musts
@@ -172,15 +172,15 @@ UNUSABLE = [
     (BOUNDED, ("certificate", "limit"), 0, "limit must be above 0", True),
     (BOUNDED, ("certificate", "limit"), -1, "limit must be", True),
     (BOUNDED, ("certificate", "limit"), "3", "limit must be", True),
-    (BOUNDED, ("loss", "excess"), 0, "excess must be from", True),
-    (BOUNDED, ("loss", "excess"), "0.1", "excess must be a number", True),
+    (BOUNDED, ("loss", "slack"), 0, "slack must be from", True),
+    (BOUNDED, ("loss", "slack"), "0.1", "slack must be a number", True),
     (BOUNDED, ("loss", "weighting"), "rows", "one of equal, cells, sqrt", True),
-    (AVERAGE, ("loss", "excess"), 0.1, "excess", True),
-    (AVERAGE, ("loss", "kind"), "required", "loss must be one of .*required_then_average", True),
+    (AVERAGE, ("loss", "slack"), 0.1, "slack", True),
+    (AVERAGE, ("loss", "kind"), "required", "loss must be one of .*sum_within_targets", True),
     (AVERAGE, ("loss",), {"kind": "sum_of_variances", "weighting": "sqrt"}, "dual_weight", False),
-    (SUM, ("loss",), {"kind": "required_then_average", "weighting": "cells"}, "dual_weight", False),
-    (AVERAGE, ("loss",), {"kind": "own", "name": " "}, "named by a text", True),
-    (AVERAGE, ("loss",), {"kind": "own", "name": 3}, "named by a text", True),
+    (SUM, ("loss",), {"kind": "sum_within_targets", "weighting": "cells"}, "dual_weight", False),
+    (AVERAGE, ("loss",), {"kind": "custom", "name": " "}, "named by a text", True),
+    (AVERAGE, ("loss",), {"kind": "custom", "name": 3}, "named by a text", True),
     (PLANS["PNorm"], ("loss", "p"), 0.5, "p must be a number from 1", True),
     (AVERAGE, ("tables", 1, "worst_variance"), lambda v: 2 * v, "one variance", False),
     (AVERAGE, ("tables", 1, "best_variance"), lambda v: v / 2, "one variance", False),
@@ -214,9 +214,9 @@ def test_what_another_version_holds_has_no_third():
 def test_other_losses_have_no_first_or_second_version():
     for asked in (False, True):
         plain = make_plan(rp.SumOfVariances("sqrt"), asked=asked, required=False)
-        content = changed(plain, ("loss",), {"kind": "required_then_average", "weighting": "sqrt"})
+        content = changed(plain, ("loss",), {"kind": "sum_within_targets", "weighting": "sqrt"})
         assert content["format_version"] == 1 + asked
-        with pytest.raises(PlanError, match="required_then_average the format version is 3"):
+        with pytest.raises(PlanError, match="sum_within_targets the format version is 3"):
             rp.Plan.parse(json.dumps(content))
 
 

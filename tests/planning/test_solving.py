@@ -27,7 +27,7 @@ from tests.support.generalised import all_variances, any_strategies, asked_workl
 from tests.support.oracles import variance_matrix
 
 AVERAGE, FACTOR = rp.SumWithinTargets("cells"), rp.MaxWithinTargets()
-EXCESSES = st.sampled_from([1e-4, 0.01, 0.1, 1.0, 10.0])
+SLACKS = st.sampled_from([1e-4, 0.01, 0.1, 1.0, 10.0])
 WEIGHTINGS = st.sampled_from(["equal", "cells", "sqrt"])
 
 
@@ -35,7 +35,7 @@ def losses() -> st.SearchStrategy:
     return (
         st.builds(rp.SumWithinTargets, WEIGHTINGS)
         | st.just(FACTOR)
-        | st.builds(rp.SumWithBoundedMax, WEIGHTINGS, EXCESSES)
+        | st.builds(rp.SumWithBoundedMax, WEIGHTINGS, SLACKS)
     )
 
 
@@ -164,17 +164,17 @@ def test_the_tables_in_the_way_are_named():
 # ---- a bounded average
 
 
-@given(workloads_with_musts(powers=2.0), WEIGHTINGS, EXCESSES)
+@given(workloads_with_musts(powers=2.0), WEIGHTINGS, SLACKS)
 @settings(max_examples=10)
-def test_the_largest_error_is_bounded(workload, weighting, excess):
+def test_the_largest_error_is_bounded(workload, weighting, slack):
     budget = rp.Budget(rho="0.3")
-    plan = rp.plan(workload, loss=rp.SumWithBoundedMax(weighting, excess), budget=budget)
+    plan = rp.plan(workload, loss=rp.SumWithBoundedMax(weighting, slack), budget=budget)
     smallest = rp.plan(workload, loss=rp.MaxVariance(), budget=budget)
     limit = plan.certificate.limit
     assert limit is not None
     assert np.max(workload.weights * plan.variances) <= limit
-    assert limit == pytest.approx(smallest.loss_value * (1 + excess) ** 2, rel=2e-6)
-    assert limit >= smallest.certificate.lower_bound * (1 + excess) ** 2
+    assert limit == pytest.approx(smallest.loss_value * (1 + slack) ** 2, rel=2e-6)
+    assert limit >= smallest.certificate.lower_bound * (1 + slack) ** 2
 
 
 @given(workloads_with_musts(powers=1.0), WEIGHTINGS)
@@ -310,8 +310,8 @@ def test_strategies_are_looked_for_again_with_the_prices_that_came_out(loss, mon
     budget = budget_of(minimum_budget(workload, required_only=True).record_privacy_cost * 1.2)
     plan = rp.plan(workload, loss=loss, budget=budget)
     monkeypatch.setattr(
-        "rpexplore.planning.solving._improved",
-        lambda workload, closure, found, *_, **__: (closure, found),
+        "rpexplore.planning.solving_with_strategies._improved",
+        lambda problem, solution, **_: (problem.closure, solution),
     )
     first = rp.plan(workload, loss=loss, budget=budget)
     assert plan.loss_value < first.loss_value * 0.998

@@ -9,7 +9,6 @@ from rpexplore.analysis import binding_targets as budget_reasons
 from rpexplore.analysis.binding_targets import aim_for_targets
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.losses.base import Loss
-from rpexplore.planning.losses.constrained import WithinTargets
 from rpexplore.planning.minimum_budget import MinimumBudget
 from rpexplore.privacy.budget import Budget
 
@@ -22,7 +21,7 @@ def use(budget: Budget, loss: Loss) -> None:
 
 def can_be_met() -> bool:
     """Whether the musts, where they come first, can be met; the page says so where they cannot."""
-    if not isinstance(current().loss, WithinTargets):
+    if not current().loss.meets_required_targets:
         return True
     found = targets_minimum(required_only=True)
     if found is None:
@@ -53,7 +52,7 @@ def why_this_budget() -> None:
                 "one."
             )
             return
-        required_only = isinstance(aim, WithinTargets)
+        required_only = aim.meets_required_targets
         found = targets_minimum(required_only)
         told = None if found is None else _told(found, required_only)
         if found is not None and told is not None:
@@ -73,7 +72,7 @@ def _panel(found: MinimumBudget, told: budget_reasons.BudgetExplanation, aim: Lo
     if aim != present:
         st.markdown(
             "By the present aim the plan is not made for targets. With the aim "
-            f"“{escaped(aim.aim)}”:"
+            f"“{escaped(aim.title)}”:"
         )
     st.markdown(escaped(budget_reasons.in_words(told)))
     if advice := budget_reasons.advice_in_words(told):

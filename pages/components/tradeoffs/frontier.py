@@ -13,7 +13,7 @@ from rpexplore.planning.losses.base import (
     WEIGHTINGS,
     MaxVariance,
     SumOfVariances,
-    weighting_in_words,
+    describe_weighting,
 )
 from rpexplore.planning.measured_alike import IN_WORDS, optimum_with_strategies_of
 from rpexplore.planning.optimum import Optimum
@@ -30,7 +30,7 @@ def average_against_worst(solution: Optimum) -> None:
         "How tables count in the average",
         list(WEIGHTINGS),
         index=list(WEIGHTINGS).index(_weighting(solution)),
-        format_func=weighting_in_words,
+        format_func=describe_weighting,
         key="average",
         bind="query-params",
     )

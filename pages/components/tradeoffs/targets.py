@@ -92,7 +92,7 @@ def _headline(found: targets.Outlook, every: bool) -> None:
     elif not every:
         aimed.caption(
             "A plan aimed at the targets may do with less. It needs a target for every table: set "
-            "the missing ones on the Plan page, under “Targets met as well as can be”."
+            "the missing ones on the Plan page, to minimise the largest shortfall from targets."
         )
     show_messages(HERE)
 

@@ -11,7 +11,6 @@ from rpexplore.export.report.section import Attachment, Numbers, Section, counts
 from rpexplore.figures.accuracy import chart_by_order
 from rpexplore.figures.chart import Chart
 from rpexplore.figures.columns import headings
-from rpexplore.planning.losses.constrained import compares_with_targets
 from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.plan import Plan
 
@@ -73,7 +72,7 @@ def _weights(plan: Plan) -> list[Numbers]:
     """Which importance how many tables have, the greatest first, if they differ."""
     weights = plan.workload.weights
     values, first, counts = np.unique(weights, return_index=True, return_counts=True)
-    if len(values) == 1 or compares_with_targets(plan.loss):
+    if len(values) == 1 or plan.loss.compares_with_targets:
         return []
     shown = np.argsort(-values)[:MOST_WEIGHTS]
     frame = pd.DataFrame(

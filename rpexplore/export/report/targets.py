@@ -9,7 +9,6 @@ from rpexplore.common.formatting import share_in_words
 from rpexplore.errors import BudgetError
 from rpexplore.export.report.section import Numbers, Section
 from rpexplore.planning.losses.base import MaxVariance
-from rpexplore.planning.losses.constrained import WithinTargets
 from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.plan import Plan
@@ -66,7 +65,7 @@ def _smallest_budget(plan: Plan, request: WorkloadRequest | None) -> tuple[str, 
 
     For those that must be met, where the plan meets these first, else for all.
     """
-    required_only = isinstance(plan.loss, WithinTargets)
+    required_only = plan.loss.meets_required_targets
     minimum = minimum_budget(plan.workload, required_only=required_only, closure=plan.closure)
     try:
         reasons = binding_targets.reasons(minimum, plan.budget, required_only=required_only)

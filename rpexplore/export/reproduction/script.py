@@ -11,7 +11,7 @@ from rpexplore.export.reproduction.literals import call, literal, wrapped
 from rpexplore.export.reproduction.recipe import Recipe, budget_texts
 from rpexplore.export.reproduction.script_tables import needs_tables_csv, workload_source
 from rpexplore.planning.losses.base import Loss
-from rpexplore.planning.losses.loss_text import options_of_loss
+from rpexplore.planning.losses.serialization import options_of_loss
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.workload_request import WorkloadRequest
 

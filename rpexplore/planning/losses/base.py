@@ -1,90 +1,177 @@
-"""The losses a curator can choose: what "accurate" means for a whole workload.
+"""What accurate means for a whole workload: the interface of a loss, and the two plain ones.
 
-Each loss turns a workload's importance weights into weights on a variance of each table: the mean
-of its cells' variances, or that of its worst cell. All cells of a marginal have one variance; those
-of a table of ranges or running totals differ.
+Each loss turns a workload's weights into weights on a variance of each table: the mean of its
+cells' variances, or that of its least accurate cell. All cells of a marginal have one variance;
+those of a table of ranges or cumulative counts differ.
+
+A new loss is a class in this folder and a line in `registry`, with its solver in
+`rpexplore.planning.solving.SOLVERS`. File, command line, page and report ask the class.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.workload import Workload
 
-# One set of words for pages, reports and tables of scenarios: what a plan can be for, …
-AIMS = {
-    "sum": "small errors on average",
-    "largest": "a small largest error",
-    "target": "targets met as well as can be",
-    "required": "the musts met, then small errors on average",
-    "musts, then targets": "the musts met, then the other targets as well as can be",
-    "bounded": "small errors on average, the largest one bounded",
-}
-# … and how tables count in an average, with what that means for large ones.
+# How tables count in an average.
 WEIGHTINGS = {
-    "equal": "every table alike",
-    "cells": "every cell alike",
+    "equal": "equal weight per table",
+    "cells": "equal weight per cell",
     "sqrt": "square root of cells",
 }
 _EFFECTS = {"cells": "so large tables count more", "sqrt": "between the two others"}
+RELATIVE_TO = ("importance", "target")
 
 
-def weighting_in_words(weighting: str) -> str:
-    """ "every table alike", "every cell alike, so large tables count more"."""
-    words = WEIGHTINGS[weighting]
-    return f"{words}, {_EFFECTS[weighting]}" if weighting in _EFFECTS else words
-
-
-class Loss(Protocol):
-    """What planner, plan file and verification need to know of a loss L(Var)."""
-
-    # Whether Var_A is the variance of table A's least accurate cell, and not the mean one.
-    looks_at_worst_cells: ClassVar[bool]
-    # Whether the best plan of one budget, scaled, is that of every other (docs/mathematics.md
-    # §6.2).
-    is_homogeneous: ClassVar[bool]
-
-    @property
-    def description(self) -> str:
-        """What is minimised, for a sentence: "the largest importance-weighted variance"."""
-        ...
-
-    @property
-    def aim(self) -> str:
-        """What a plan with this loss is for: "a small largest error"."""
-        ...
-
-    def table_weights(self, workload: Workload) -> np.ndarray:
-        """Weight on each table's variance, float64[n_tables]; 0: it does not count."""
-        ...
-
-    def value(self, variances: np.ndarray, workload: Workload) -> float:
-        """The loss of a plan whose tables have these variances [n_tables]."""
-        ...
-
-    def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
-        """(factor, offset): for all variances, L(Var) ≥ factor · Σ dual_weights · Var − offset.
-
-        With it the smallest weighted sum, which RP+ Lemma 2 gives, bounds L from below.
-        """
-        ...
+def describe_weighting(weighting: str) -> str:
+    """ "equal weight per table", "equal weight per cell, so large tables count more"."""
+    text = WEIGHTINGS[weighting]
+    return f"{text}, {_EFFECTS[weighting]}" if weighting in _EFFECTS else text
 
 
 @dataclass(frozen=True)
-class SumOfVariances:
-    """Weighted sum of variances: Σ_A importance_A · scheme_A · Var_A (RP+ §6.2).
+class NumberOption:
+    """The option of a loss that is a number: its field, and how a page asks for it.
 
-    Var_A is the mean cell variance of table A, importance_A the workload's weight, and scheme_A
-    is 1 ("equal"), cells(A) ("cells", the classical sum of all cell variances) or √cells(A)
-    ("sqrt"). Own weights: the workload's weights with "equal".
+    least, most, step: in the unit that a person types; scale: how many of that unit are 1
+    """
+
+    field: str
+    label: str
+    least: float
+    most: float
+    step: float
+    scale: float = 1.0
+    help: str = ""
+
+
+class Loss(ABC):
+    """A loss L(Var): what the planner minimises, and how it can be bounded from below.
+
+    A loss is a frozen dataclass whose fields are its options: at most one number, and those that
+    the command line knows as --weighting and --relative-to.
+    """
+
+    # Its name in files.
+    kind: ClassVar[str]
+    # Its name on the command line; "" if it cannot be written there.
+    option: ClassVar[str] = ""
+    number: ClassVar[NumberOption | None] = None
+    # Whether Var_A is the variance of table A's least accurate cell, and not the mean one.
+    looks_at_worst_cells: ClassVar[bool] = False
+    # Whether the best plan of one budget, scaled, is that of every other (docs/mathematics.md
+    # §6.2).
+    is_homogeneous: ClassVar[bool] = True
+    # Whether the plan must meet the required targets.
+    meets_required_targets: ClassVar[bool] = False
+    # Whether the certificate states the largest weighted variance allowed.
+    has_limit: ClassVar[bool] = False
+    # Whether shadow prices alone prove the bound, without dual weights.
+    is_proven_by_shadow_prices: ClassVar[bool] = False
+    # By how much, relative, a bound may be off that another computer finds from the same weights.
+    bound_allowance: ClassVar[float] = 0.0
+    # Whether its values can be computed.
+    is_available: ClassVar[bool] = True
+
+    @classmethod
+    def choices(cls) -> "tuple[Loss, ...]":
+        """What a page offers to choose from, as losses with their usual options."""
+        return (cls(),)
+
+    @property
+    def choice(self) -> str:
+        """Which of the `choices` of its class it is, whatever its other options are."""
+        return self.option
+
+    @property
+    @abstractmethod
+    def objective(self) -> str:
+        """What a plan with this loss does, without its options: "minimise the average error"."""
+
+    @property
+    def title(self) -> str:
+        """What a plan with this loss does: "minimise the average error, equal weight per table"."""
+        return self.objective
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """What is minimised, for a sentence: "the largest weighted variance"."""
+
+    @property
+    def compares_with_targets(self) -> bool:
+        """Whether the tables that it counts need targets, and their weights have no effect."""
+        return False
+
+    def to_json(self) -> dict[str, Any]:
+        """Its kind and its options, for files."""
+        options: Any = self  # a dataclass, as every loss is
+        return {"kind": self.kind, **asdict(options)}
+
+    @abstractmethod
+    def table_weights(self, workload: Workload) -> np.ndarray:
+        """Weight on each table's variance, float64[n_tables]; 0: it does not count.
+
+        Raises `WorkloadError` if the loss cannot be used with the workload.
+        """
+
+    @abstractmethod
+    def value(self, variances: np.ndarray, workload: Workload) -> float:
+        """The loss of a plan whose tables have these variances [n_tables]."""
+
+    @abstractmethod
+    def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
+        """(factor, offset): for all variances, L(Var) ≥ factor · Σ dual_weights · Var − offset.
+
+        dual_weights: float64[n_tables], ≥ 0 and not all 0. With it the smallest weighted sum, which
+        has a closed form (RP+ Lemma 2), bounds L from below.
+        """
+
+    def minorant_of_plan(
+        self,
+        dual_weights: np.ndarray,
+        workload: Workload,
+        *,
+        limit: float | None,
+        variances: np.ndarray,
+    ) -> tuple[float, float]:
+        """`minorant`, which may hold for variances within the limit of the plan only.
+
+        Args:
+            limit: of a loss that `has_limit`
+            variances: float64[n_tables], near those of the best plan
+        """
+        return self.minorant(dual_weights, workload)
+
+    def caps(self, workload: Workload, limit: float | None = None) -> np.ndarray | None:
+        """The largest variance that each table may have, float64[n_tables]; None: any."""
+        return None
+
+    def weights_on_means(self, workload: Workload, dual_weights: np.ndarray) -> np.ndarray:
+        """The part of dual weights that is on a table's mean variance, float64[n_tables].
+
+        The rest, prices of caps and shares of a largest variance, is on its least accurate cells.
+        """
+        return dual_weights
+
+
+@dataclass(frozen=True)
+class SumOfVariances(Loss):
+    """Weighted sum of variances: Σ_A weight_A · scheme_A · Var_A (RP+ §6.2).
+
+    Var_A is the mean cell variance of table A, weight_A the workload's weight, and scheme_A is 1
+    ("equal"), cells(A) ("cells", the classical sum of all cell variances) or √cells(A) ("sqrt").
     """
 
     weighting: str = "equal"
 
-    looks_at_worst_cells: ClassVar[bool] = False
-    is_homogeneous: ClassVar[bool] = True
+    kind: ClassVar[str] = "sum_of_variances"
+    option: ClassVar[str] = "sum"
+    is_proven_by_shadow_prices: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.weighting not in tuple(WEIGHTINGS):
@@ -93,70 +180,81 @@ class SumOfVariances:
             )
 
     @property
-    def description(self) -> str:
-        return f"the sum of variances times importance ({weighting_in_words(self.weighting)})"
+    def objective(self) -> str:
+        return "minimise the average error"
 
     @property
-    def aim(self) -> str:
-        """What a plan with this loss is for: "small errors on average, every table alike"."""
-        return f"{AIMS['sum']}, {WEIGHTINGS[self.weighting]}"
+    def description(self) -> str:
+        return f"the sum of variances times weight ({describe_weighting(self.weighting)})"
+
+    @property
+    def title(self) -> str:
+        return f"{self.objective}, {WEIGHTINGS[self.weighting]}"
 
     def table_weights(self, workload: Workload) -> np.ndarray:
-        """Weight on each table's variance, float64[n_tables]."""
         scheme = {"equal": 1.0, "cells": workload.cells, "sqrt": np.sqrt(workload.cells)}
         with np.errstate(over="ignore"):  # the planner refuses what is out of its range
             return workload.weights * scheme[self.weighting]
 
     def value(self, variances: np.ndarray, workload: Workload) -> float:
-        """The loss of a plan whose tables have these mean cell variances [n_tables]."""
         return float(np.sum(self.table_weights(workload) * variances))
 
     def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
         """The sum itself, as far as it is above the other."""
-        counted = dual_weights > 0
-        return float(np.min(self.table_weights(workload)[counted] / dual_weights[counted])), 0.0
+        counts = dual_weights > 0
+        return float(np.min(self.table_weights(workload)[counts] / dual_weights[counts])), 0.0
 
 
 @dataclass(frozen=True)
-class MaxVariance:
-    """Largest weighted variance: max_A Var_A / t_A, Var_A that of A's worst cell.
+class MaxVariance(Loss):
+    """Largest weighted variance: max_A Var_A / t_A (docs/mathematics.md §6.3).
 
-    relative_to="importance": t_A = 1 / the table's importance weight. relative_to="target":
-    t_A = the square of the table's target standard error, so the loss is at most 1 exactly when
-    every target is met; every table must then have a target, and importance weights are not used.
+    Var_A is that of A's least accurate cell. relative_to="importance": t_A = 1 / the table's
+    weight. relative_to="target": t_A = the square of the table's target standard error, so the loss
+    is at most 1 exactly when every target is met; every table must then have a target, and weights
+    are not used.
     """
 
     relative_to: str = "importance"
 
+    kind: ClassVar[str] = "max_variance"
+    option: ClassVar[str] = "max"
     looks_at_worst_cells: ClassVar[bool] = True
-    is_homogeneous: ClassVar[bool] = True
+    is_proven_by_shadow_prices: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.relative_to not in ("importance", "target"):
-            raise WorkloadError(
-                f"relative_to must be 'importance' or 'target', got {self.relative_to!r}."
-            )
+        refuse_unknown_reference(self.relative_to)
+
+    @classmethod
+    def choices(cls) -> tuple[Loss, ...]:
+        return cls(), cls(relative_to="target")
+
+    @property
+    def choice(self) -> str:
+        return f"{self.option} relative to target" if self.compares_with_targets else self.option
+
+    @property
+    def objective(self) -> str:
+        if self.compares_with_targets:
+            return "minimise the largest shortfall from targets"
+        return "minimise the largest error"
 
     @property
     def description(self) -> str:
-        if self.relative_to == "target":
+        if self.compares_with_targets:
             return "the largest variance relative to its target"
-        return "the largest importance-weighted variance"
+        return "the largest weighted variance"
 
     @property
-    def aim(self) -> str:
-        """What a plan with this loss is for."""
-        return AIMS["target" if self.relative_to == "target" else "largest"]
+    def compares_with_targets(self) -> bool:
+        return self.relative_to == "target"
 
     def table_weights(self, workload: Workload) -> np.ndarray:
-        """Weight on each table's variance, float64[n_tables]."""
-        if self.relative_to == "importance":
-            return workload.weights
-        everything = np.ones(len(workload), dtype=bool)
-        return weights_to_targets(workload, everything, "use MaxVariance(relative_to='importance')")
+        return weights_relative_to(
+            self.relative_to, workload, "use MaxVariance(relative_to='importance')"
+        )
 
     def value(self, variances: np.ndarray, workload: Workload) -> float:
-        """The loss of a plan whose tables' worst cells have these variances [n_tables]."""
         return float(np.max(self.table_weights(workload) * variances))
 
     def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
@@ -164,17 +262,33 @@ class MaxVariance:
         return 1 / float(np.sum(dual_weights / self.table_weights(workload))), 0.0
 
 
-def weights_to_targets(workload: Workload, tables: np.ndarray, instead: str) -> np.ndarray:
+def refuse_unknown_reference(relative_to: str) -> None:
+    """Raise `WorkloadError` unless variances can be taken relative to it."""
+    if relative_to not in RELATIVE_TO:
+        raise WorkloadError(f"relative_to must be 'importance' or 'target', got {relative_to!r}.")
+
+
+def weights_relative_to(relative_to: str, workload: Workload, remedy: str) -> np.ndarray:
+    """The workload's weights, or 1/target², float64[n_tables].
+
+    Raises `WorkloadError` for a table without a target; remedy: what else could be done.
+    """
+    if relative_to == "importance":
+        return workload.weights
+    return weights_to_targets(workload, np.ones(len(workload), dtype=bool), remedy)
+
+
+def weights_to_targets(workload: Workload, tables: np.ndarray, remedy: str) -> np.ndarray:
     """1/target² of these tables, 0 for others, float64[n_tables].
 
-    tables: bool[n_tables]. Raises `WorkloadError` for one without a target; instead: what else
+    tables: bool[n_tables]. Raises `WorkloadError` for one without a target; remedy: what else
     could be done.
     """
     missing = tables & np.isnan(workload.targets)
     if np.any(missing):
         raise WorkloadError(
             f"The table {workload.describe(int(np.argmax(missing)))} has no target; give every "
-            f"table one, or {instead}."
+            f"table one, or {remedy}."
         )
     with np.errstate(over="ignore"):  # the planner refuses what is out of its range
         return np.where(tables, workload.targets**-2.0, 0.0)

@@ -1,4 +1,4 @@
-"""Losses within limits: targets that must be met, and a bounded largest error."""
+"""Losses within limits: required targets, and a bounded largest error."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,176 +7,212 @@ import numpy as np
 
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.base import (
-    AIMS,
     WEIGHTINGS,
     Loss,
+    NumberOption,
     SumOfVariances,
-    weighting_in_words,
+    describe_weighting,
     weights_to_targets,
 )
 from rpexplore.workload.workload import Workload
 
-_LEAST_EXCESS, _MOST_EXCESS = 1e-6, 1e6
+_LEAST_SLACK, _MOST_SLACK = 1e-6, 1e6
 
 
-class WithinTargets:
-    """The targets that must be met are; what is left of the budget serves the other tables.
+class WithinTargets(Loss):
+    """The required targets are met; what is left of the budget serves the other tables.
 
-    Where every table must meet its target there are no others, and all count as if they were.
-    A must is met when the least accurate cell of its table meets it. (docs/mathematics.md
-    §6.5, §6.6.)
+    Where every table must meet its target there are no others, and all count as if they were. A
+    required target is met when the least accurate cell of its table meets it.
+    (docs/mathematics.md §6.5: a sum of variances with caps.)
     """
 
     is_homogeneous: ClassVar[bool] = False  # caps do not fall as the budget rises
+    meets_required_targets: ClassVar[bool] = True
 
-    def caps(self, workload: Workload) -> np.ndarray:
+    def caps(self, workload: Workload, limit: float | None = None) -> np.ndarray:
         """The largest variance that each table may have, float64[n_tables]; inf: any.
 
-        Raises `WorkloadError` if no table has a must.
+        Raises `WorkloadError` if no target is required.
         """
         if not np.any(workload.required):
             raise WorkloadError(
-                "No target is marked required; mark those that have to be met, or choose another "
-                "aim."
+                "No target is marked required; mark those that have to be met, or choose "
+                "another objective."
             )
         with np.errstate(over="ignore"):  # the planner refuses what is out of its range
             return np.where(workload.required, workload.targets**2, np.inf)
 
-    def counted(self, workload: Workload) -> np.ndarray:
-        """The tables that the loss counts: those without a must, bool[n_tables]."""
+    def counted_tables(self, workload: Workload) -> np.ndarray:
+        """The tables that the loss counts: those without a required target, bool[n_tables]."""
         return ~workload.required if not np.all(workload.required) else workload.required
 
 
 @dataclass(frozen=True)
 class SumWithinTargets(WithinTargets):
-    """The musts are met, and the other tables' weighted sum of variances is smallest.
+    """The required targets are met, and the other tables' weighted sum of variances is smallest.
 
     weighting: of the sum; as for `SumOfVariances`
     """
 
     weighting: str = "equal"
 
-    looks_at_worst_cells: ClassVar[bool] = False
+    kind: ClassVar[str] = "sum_within_targets"
+    option: ClassVar[str] = "required"
 
     def __post_init__(self) -> None:
-        SumOfVariances(self.weighting)  # refuses others than those there are
+        SumOfVariances(self.weighting)  # refuses unknown ones
+
+    @property
+    def objective(self) -> str:
+        return "meet required targets, then minimise the average error"
+
+    @property
+    def title(self) -> str:
+        return f"{self.objective}, {WEIGHTINGS[self.weighting]}"
 
     @property
     def description(self) -> str:
-        how = weighting_in_words(self.weighting)
-        return f"the sum of variances times importance ({how}) of tables without a must"
-
-    @property
-    def aim(self) -> str:
-        """What a plan with this loss is for."""
-        return f"{AIMS['required']}, {WEIGHTINGS[self.weighting]}"
+        weighting = describe_weighting(self.weighting)
+        return f"the sum of variances times weight ({weighting}) of tables without required target"
 
     def table_weights(self, workload: Workload) -> np.ndarray:
-        """Weight on each table's variance, float64[n_tables]; 0 for those with a must."""
+        """Weight on each table's variance, float64[n_tables]; 0 where a target is required."""
         weights = SumOfVariances(self.weighting).table_weights(workload)
-        return np.where(self.counted(workload), weights, 0.0)
+        return np.where(self.counted_tables(workload), weights, 0.0)
 
     def value(self, variances: np.ndarray, workload: Workload) -> float:
-        """The sum; whether the musts are met is another matter."""
+        """The sum, whether or not the required targets are met."""
         return float(np.sum(self.table_weights(workload) * variances))
 
     def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
-        """Where the musts are met; dual weights beyond those of the sum are prices of caps."""
+        """Where required targets are met; dual weights beyond those of the sum price the caps."""
         prices = dual_weights - self.table_weights(workload)
         priced = prices > 0
         return 1.0, float(np.sum(prices[priced] * self.caps(workload)[priced]))
 
+    def weights_on_means(self, workload: Workload, dual_weights: np.ndarray) -> np.ndarray:
+        return self.table_weights(workload)
+
 
 @dataclass(frozen=True)
 class MaxWithinTargets(WithinTargets):
-    """The musts are met, and the other tables' largest variance relative to its target is smallest.
+    """The required targets are met, and the others' largest variance over its target² is smallest.
 
-    Each of the others needs a target, which is met in proportion: as in
+    Each of the other tables needs a target, which is met in proportion: as in
     `MaxVariance(relative_to="target")`.
     """
 
+    kind: ClassVar[str] = "max_within_targets"
+    option: ClassVar[str] = "required-then-targets"
     looks_at_worst_cells: ClassVar[bool] = True
 
     @property
-    def description(self) -> str:
-        return "the largest variance relative to its target, of tables without a must"
+    def objective(self) -> str:
+        return "meet required targets, then minimise the largest shortfall from the others"
 
     @property
-    def aim(self) -> str:
-        """What a plan with this loss is for."""
-        return AIMS["musts, then targets"]
+    def description(self) -> str:
+        return "the largest variance relative to its target, of tables without required target"
+
+    @property
+    def compares_with_targets(self) -> bool:
+        return True
 
     def table_weights(self, workload: Workload) -> np.ndarray:
-        """1/target², float64[n_tables]; 0 for tables with a must.
+        """1/target², float64[n_tables]; 0 where a target is required.
 
         Raises `WorkloadError` for a table without a target.
         """
         return weights_to_targets(
-            workload, self.counted(workload), "aim at the musts and then the average"
+            workload,
+            self.counted_tables(workload),
+            "meet the required ones and then minimise the average error",
         )
 
     def value(self, variances: np.ndarray, workload: Workload) -> float:
-        """The largest ratio; whether the musts are met is another matter."""
+        """The largest ratio, whether or not the required targets are met."""
         return float(np.max(self.table_weights(workload) * variances))
 
     def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
-        """Where the musts are met; a maximum is at least any mean."""
+        """Where required targets are met; a maximum is at least any mean."""
         weights = self.table_weights(workload)
-        counted = weights > 0
-        total = float(np.sum(dual_weights[counted] / weights[counted]))
+        counts = weights > 0
+        total = float(np.sum(dual_weights[counts] / weights[counts]))
         if total == 0:
             return 0.0, 0.0
-        held = dual_weights[~counted] * self.caps(workload)[~counted]
-        return 1 / total, float(np.sum(held)) / total
+        price_of_caps = dual_weights[~counts] * self.caps(workload)[~counts]
+        return 1 / total, float(np.sum(price_of_caps)) / total
+
+    def weights_on_means(self, workload: Workload, dual_weights: np.ndarray) -> np.ndarray:
+        return np.zeros(len(workload))
 
 
 @dataclass(frozen=True)
-class SumWithBoundedMax:
-    """Weighted sum of variances, with the largest importance-weighted standard error bounded.
+class SumWithBoundedMax(Loss):
+    """Weighted sum of variances, with the largest weighted standard error bounded.
 
     weighting  of the sum; as for `SumOfVariances`
-    excess     by how much, relative, the largest may be above the smallest possible one: 0.1 for
+    slack      by how much, relative, the largest may be above the smallest possible one: 0.1 for
                10 %. The larger it is, the nearer to the plan that is best on average.
 
-    The plan holds the bound that follows as its certificate's `limit`, on importance times the
-    variance of a table's least accurate cell.
+    The plan holds the bound that follows as its certificate's `limit`, on a table's weight times
+    the variance of its least accurate cell.
     """
 
     weighting: str = "equal"
-    excess: float = 0.1
+    slack: float = 0.1
 
-    looks_at_worst_cells: ClassVar[bool] = False
-    is_homogeneous: ClassVar[bool] = True
+    kind: ClassVar[str] = "sum_with_bounded_max"
+    option: ClassVar[str] = "bounded"
+    number: ClassVar[NumberOption | None] = NumberOption(
+        "slack",
+        "Largest standard error above the smallest possible, at most, in %",
+        least=0.01,
+        most=10_000.0,
+        step=5.0,
+        scale=100.0,
+        help="0 would be the plan with the smallest largest error; the more is allowed, the nearer "
+        "the plan comes to the one with the smallest average error.",
+    )
+    has_limit: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         SumOfVariances(self.weighting)
-        if isinstance(self.excess, bool) or not isinstance(self.excess, int | float):
-            raise WorkloadError(f"The excess must be a number, got {self.excess!r}.")
-        if not _LEAST_EXCESS <= self.excess <= _MOST_EXCESS:
+        if isinstance(self.slack, bool) or not isinstance(self.slack, int | float):
+            raise WorkloadError(f"The slack must be a number, got {self.slack!r}.")
+        if not _LEAST_SLACK <= self.slack <= _MOST_SLACK:
             raise WorkloadError(
-                f"The excess must be from {_LEAST_EXCESS:g} to {_MOST_EXCESS:g} (0.1 is 10 %), got "
-                f"{self.excess:g}; for the smallest largest error itself use MaxVariance()."
+                f"The slack must be from {_LEAST_SLACK:g} to {_MOST_SLACK:g} (0.1 is 10 %), got "
+                f"{self.slack:g}; for the smallest largest error itself use MaxVariance()."
             )
 
     @property
-    def description(self) -> str:
-        how = weighting_in_words(self.weighting)
-        return (
-            f"the sum of variances times importance ({how}), with the largest standard error at "
-            f"most {100 * self.excess:.6g} % above the smallest possible"
-        )
+    def objective(self) -> str:
+        return "minimise the average error, with a bounded largest error"
 
     @property
-    def aim(self) -> str:
-        return f"{AIMS['bounded']}, {WEIGHTINGS[self.weighting]}"
+    def title(self) -> str:
+        return f"{self.objective}, {WEIGHTINGS[self.weighting]}"
+
+    @property
+    def description(self) -> str:
+        weighting = describe_weighting(self.weighting)
+        return (
+            f"the sum of variances times weight ({weighting}), with the largest standard error at "
+            f"most {100 * self.slack:.6g} % above the smallest possible"
+        )
 
     def limit(self, smallest: float) -> float:
-        """The bound, for the smallest possible maximum of importance times variance."""
-        return smallest * (1 + self.excess) ** 2
+        """The bound, for the smallest possible maximum of weight times variance."""
+        return smallest * (1 + self.slack) ** 2
 
-    def caps(self, workload: Workload, limit: float) -> np.ndarray:
-        """The largest variance that each table may have, float64[n_tables]."""
-        return limit / workload.weights
+    def caps(self, workload: Workload, limit: float | None = None) -> np.ndarray:
+        """The largest variance that each table may have, float64[n_tables].
+
+        limit: on weight times variance; without one, none is allowed any
+        """
+        return (0.0 if limit is None else limit) / workload.weights
 
     def table_weights(self, workload: Workload) -> np.ndarray:
         return SumOfVariances(self.weighting).table_weights(workload)
@@ -185,18 +221,20 @@ class SumWithBoundedMax:
         return float(np.sum(self.table_weights(workload) * variances))
 
     def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
-        """Without the bound, only what is counted of the sum; see `minorant_within`."""
+        """Without the limit, only what the sum counts; see `minorant_of_plan`."""
         return SumOfVariances(self.weighting).minorant(dual_weights, workload)
 
-    def minorant_within(
-        self, limit: float, dual_weights: np.ndarray, workload: Workload
+    def minorant_of_plan(
+        self,
+        dual_weights: np.ndarray,
+        workload: Workload,
+        *,
+        limit: float | None,
+        variances: np.ndarray,
     ) -> tuple[float, float]:
         """Where no table is above the limit; dual weights beyond the sum's are prices of it."""
         prices = dual_weights - self.table_weights(workload)
         return 1.0, float(np.sum(prices * self.caps(workload, limit)))
 
-
-def compares_with_targets(loss: Loss) -> bool:
-    """Whether the tables that the loss counts need targets, and their importance has no effect."""
-    relative_to = getattr(loss, "relative_to", "importance")  # not all losses are relative
-    return relative_to == "target" or isinstance(loss, MaxWithinTargets)
+    def weights_on_means(self, workload: Workload, dual_weights: np.ndarray) -> np.ndarray:
+        return self.table_weights(workload)

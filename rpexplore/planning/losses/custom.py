@@ -1,4 +1,4 @@
-"""A loss of one's own: any convex, nondecreasing expression of the tables' variances, for CVXPY.
+"""Custom losses: any convex, nondecreasing expression of the tables' variances, for CVXPY.
 
 Whether an expression may be used is decided by CVXPY's rules of disciplined convex programming.
 They prove convexity and say how each part grows: an expression f is convex and never falls where
@@ -15,6 +15,7 @@ from scipy import sparse
 
 from rpexplore.common.numerics import smallest_value
 from rpexplore.errors import PlanError, WorkloadError
+from rpexplore.planning.losses.base import Loss
 from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _REMEDY = (
 
 
 @dataclass(frozen=True)
-class CustomLoss:
+class CustomLoss(Loss):
     """A convex, nondecreasing loss L(Var), from a CVXPY expression.
 
     expression: takes the mean cell variances of the tables as a CVXPY expression [n_tables] in the
@@ -51,8 +52,9 @@ class CustomLoss:
     expression_of: Callable[["cvxpy.Expression"], "cvxpy.Expression"]
     name: str
 
-    looks_at_worst_cells: ClassVar[bool] = False
+    kind: ClassVar[str] = "custom"
     is_homogeneous: ClassVar[bool] = False  # not known
+    bound_allowance: ClassVar[float] = SOLVER_ALLOWANCE
 
     def __post_init__(self) -> None:
         if not callable(self.expression_of):
@@ -61,16 +63,23 @@ class CustomLoss:
                 f"{self.expression_of!r}; give a lambda, such as lambda V: cvxpy.norm(V, 3)."
             )
         if not isinstance(self.name, str) or not self.name.strip():
-            raise WorkloadError(f"An own loss needs a name for reports, got {self.name!r}.")
+            raise WorkloadError(f"A custom loss needs a name for reports, got {self.name!r}.")
 
     @property
     def description(self) -> str:
         return f"the loss “{self.name}”"
 
     @property
-    def aim(self) -> str:
-        """What a plan with this loss is for."""
-        return f"a small loss “{self.name}”"
+    def objective(self) -> str:
+        return f"minimise “{self.name}”"
+
+    @classmethod
+    def choices(cls) -> tuple[Loss, ...]:
+        return ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Its name alone: the expression is a piece of program."""
+        return {"kind": self.kind, "name": self.name}
 
     def table_weights(self, workload: Workload) -> np.ndarray:
         """1 for each table, float64[n_tables]: the expression sees the variances as they are.
@@ -96,7 +105,6 @@ class CustomLoss:
         return np.ones(n_tables)
 
     def value(self, variances: np.ndarray, workload: Workload) -> float:
-        """The loss of a plan whose tables have these mean cell variances [n_tables]."""
         return self._value(variances)
 
     def minorant(
@@ -127,7 +135,7 @@ class CustomLoss:
             seen = self._value(at)  # so the smallest is no larger
             found = self._smallest(dual_weights, at, seen)
             if found is None:  # it lost its way; from a little elsewhere it may not
-                at = at * (1 + _scattered(len(at), turn) / 2)
+                at = at * (1 + scattered(len(at), turn) / 2)
                 continue
             least, factor, where = found
             if seen * (1 - 1e-6) <= least <= seen * (1 + SOLVER_ALLOWANCE):
@@ -138,6 +146,16 @@ class CustomLoss:
             f"The solver could not bound the loss “{self.name}” from below; scale it so that its "
             "values are near 1, or use a plainer expression."
         )
+
+    def minorant_of_plan(
+        self,
+        dual_weights: np.ndarray,
+        workload: Workload,
+        *,
+        limit: float | None,
+        variances: np.ndarray,
+    ) -> tuple[float, float]:
+        return self.minorant(dual_weights, workload, near=variances)
 
     def gradient(self, variances: np.ndarray) -> np.ndarray | None:
         """A subgradient at these variances, float64[n_tables] ≥ 0; None if CVXPY knows none."""
@@ -183,7 +201,7 @@ class CustomLoss:
 
         variances: float64[n_tables], what the others have meanwhile
         """
-        value = self._evaluated(len(variances))
+        value = self.function(len(variances))
         present = value(variances)
         for table in tables.tolist():
             raised = variances.copy()
@@ -192,25 +210,7 @@ class CustomLoss:
                 return table
         return None
 
-    def is_same_when_swapped(self, variances: np.ndarray, classes: np.ndarray) -> bool:
-        """Whether the loss was never seen to change when tables of one class swap variances.
-
-        Tried where all variances differ: with each class turned round, and shifted by one.
-        variances: float64[n_tables], near which to try; classes: int64[n_tables]
-        """
-        value = self._evaluated(len(variances))
-        order = np.argsort(classes, kind="stable")
-        different = variances * (1 + _scattered(len(variances), 1))
-        present = value(different)
-        starts = np.flatnonzero(np.diff(classes[order], prepend=-1))
-        for moved in (_turned_round(order, starts), _shifted(order, starts)):
-            swapped = different.copy()
-            swapped[order] = different[moved]
-            if not abs(value(swapped) - present) <= 1e-9 * abs(present):
-                return False
-        return True
-
-    def _evaluated(self, n_tables: int) -> Callable[[np.ndarray], float]:
+    def function(self, n_tables: int) -> Callable[[np.ndarray], float]:
         """The loss as a function of variances [n_tables], built once for many calls."""
         import cvxpy
 
@@ -256,21 +256,52 @@ class CustomLoss:
             )
 
 
-def _turned_round(order: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """`order` with each stretch that begins at `starts` the other way round."""
-    ends = np.append(starts[1:], len(order))
-    stretch = np.repeat(np.arange(len(starts)), ends - starts)
-    return order[starts[stretch] + ends[stretch] - 1 - np.arange(len(order))]
+@dataclass(frozen=True)
+class UnavailableLoss(Loss):
+    """A `CustomLoss` of which a file knows the name only. Nothing can be planned with it.
+
+    Its plan can be verified as far as privacy and accuracy go, and released.
+    """
+
+    name: str
+
+    kind: ClassVar[str] = CustomLoss.kind
+    is_available: ClassVar[bool] = False
+    is_homogeneous: ClassVar[bool] = False  # not known
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise PlanError(f"A custom loss must be named by a text, got {self.name!r}.")
+
+    @property
+    def description(self) -> str:
+        return f"the loss “{self.name}”"
+
+    @property
+    def objective(self) -> str:
+        return f"minimise “{self.name}”"
+
+    @classmethod
+    def choices(cls) -> tuple[Loss, ...]:
+        return ()
+
+    def table_weights(self, workload: Workload) -> np.ndarray:
+        raise self._unknown()
+
+    def value(self, variances: np.ndarray, workload: Workload) -> float:
+        raise self._unknown()
+
+    def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
+        raise self._unknown()
+
+    def _unknown(self) -> PlanError:
+        return PlanError(
+            f"A plan file holds the name of the loss “{self.name}”, and not what it is; give the "
+            "CustomLoss of the script that made the plan."
+        )
 
 
-def _shifted(order: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """`order` with each stretch that begins at `starts` moved on by one."""
-    moved = np.roll(order, -1)
-    moved[np.append(starts[1:], len(order)) - 1] = order[starts]
-    return moved
-
-
-def _scattered(count: int, turn: int) -> np.ndarray:
+def scattered(count: int, turn: int) -> np.ndarray:
     """Numbers between 0 and 1 that all differ, float64[count]; others at another turn."""
     return np.modf(np.arange(1, count + 1) * turn * _GOLDEN)[0]
 

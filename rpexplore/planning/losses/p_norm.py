@@ -1,7 +1,7 @@
 """p-norm of the weighted variances: a loss between their sum and the largest of them.
 
 It acts on the weighted variances x_A = weight_A · Var_A, with Var_A the mean cell variance of table
-A and the weight its importance or 1/target².
+A and weight_A its weight in the workload or 1/target².
 """
 
 from dataclasses import dataclass
@@ -11,14 +11,17 @@ import numpy as np
 
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
-from rpexplore.planning.losses.base import weights_to_targets
+from rpexplore.planning.losses.base import (
+    Loss,
+    NumberOption,
+    refuse_unknown_reference,
+    weights_relative_to,
+)
 from rpexplore.workload.workload import Workload
-
-_RELATIVE = {"importance": "times importance", "target": "relative to its target"}
 
 
 @dataclass(frozen=True)
-class PNorm:
+class PNorm(Loss):
     """p-norm of the weighted variances: (Σ_A x_A^p)^(1/p), p ≥ 1.
 
     p = 1 is their sum, and the larger p, the nearer to the largest one (at most a factor
@@ -28,41 +31,44 @@ class PNorm:
     p: float = 2.0
     relative_to: str = "importance"
 
-    looks_at_worst_cells: ClassVar[bool] = False
-    is_homogeneous: ClassVar[bool] = True
+    kind: ClassVar[str] = "p_norm"
+    option: ClassVar[str] = "p-norm"
+    number: ClassVar[NumberOption | None] = NumberOption(
+        "p",
+        "Power p: 1 is the sum, and the larger it is, the more the largest variances count",
+        least=1.0,
+        most=1000.0,
+        step=1.0,
+    )
 
     def __post_init__(self) -> None:
         if not _is_power(self.p):
             raise WorkloadError(f"p must be a number from 1 to 1000, got {self.p!r}.")
-        if self.relative_to not in tuple(_RELATIVE):
-            raise WorkloadError(
-                f"relative_to must be 'importance' or 'target', got {self.relative_to!r}."
-            )
+        refuse_unknown_reference(self.relative_to)
+
+    @property
+    def objective(self) -> str:
+        return "compromise between average and largest error (p-norm)"
+
+    @property
+    def title(self) -> str:
+        return f"{self.objective}, p = {rounded(float(self.p), 4)}"
 
     @property
     def description(self) -> str:
-        which = _RELATIVE[self.relative_to]
+        which = "relative to its target" if self.compares_with_targets else "times weight"
         return f"the {rounded(float(self.p), 4)}-norm of variances {which}"
 
     @property
-    def aim(self) -> str:
-        """What a plan with this loss is for."""
-        return f"small errors with large ones counting more (power {rounded(float(self.p), 4)})"
+    def compares_with_targets(self) -> bool:
+        return self.relative_to == "target"
 
     def table_weights(self, workload: Workload) -> np.ndarray:
-        """Importance of each table, or 1/target², float64[n_tables].
-
-        Raises `WorkloadError` if it is relative to targets and a table has none.
-        """
-        if self.relative_to == "importance":
-            return workload.weights
-        everything = np.ones(len(workload), dtype=bool)
-        return weights_to_targets(
-            workload, everything, "choose a loss that is not relative to targets"
+        return weights_relative_to(
+            self.relative_to, workload, "choose a loss that is not relative to targets"
         )
 
     def value(self, variances: np.ndarray, workload: Workload) -> float:
-        """The loss of a plan whose tables have these mean cell variances [n_tables]."""
         return p_norm(self.table_weights(workload) * variances, self.p)
 
     def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:

@@ -1,48 +1,93 @@
-"""Losses in files: their kind and their options."""
+"""Losses as JSON, for files, and as text, for command lines: "sum", "bounded:0.1", "p-norm:3", …"""
 
-from dataclasses import asdict
+from collections.abc import Iterable
+from dataclasses import fields
 from typing import Any
 
-from rpexplore.errors import PlanError
-from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
-from rpexplore.planning.losses.constrained import (
-    MaxWithinTargets,
-    SumWithBoundedMax,
-    SumWithinTargets,
-)
-from rpexplore.planning.losses.custom import CustomLoss
-from rpexplore.planning.losses.named_loss import UnavailableLoss
-from rpexplore.planning.losses.p_norm import PNorm
-
-_LOSS_KINDS: dict[str, Any] = {
-    "sum_of_variances": SumOfVariances,
-    "max_variance": MaxVariance,
-    "required_then_average": SumWithinTargets,
-    "required_then_targets": MaxWithinTargets,
-    "bounded_average": SumWithBoundedMax,
-    "p_norm": PNorm,
-    "own": (CustomLoss, UnavailableLoss),
-}
-
-
-def loss_to_json(loss: Loss) -> dict[str, Any]:
-    """A loss as plain values, for files. Of an own one only the name: it is a piece of program."""
-    kind = next(kind for kind, of_kind in _LOSS_KINDS.items() if isinstance(loss, of_kind))
-    if isinstance(loss, CustomLoss | UnavailableLoss):
-        return {"kind": kind, "name": loss.name}
-    options: Any = loss  # a dataclass, as all in the table are
-    return {"kind": kind, **asdict(options)}
+from rpexplore.errors import PlanError, WorkloadError
+from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.losses.registry import LOSSES
 
 
 def loss_from_json(content: Any) -> Loss:
-    """The loss that `loss_to_json` wrote; raises `PlanError` for an unknown kind."""
+    """The loss of `Loss.to_json`; raises `PlanError` for an unknown kind."""
     options = dict(content)
     kind = options.pop("kind")
-    if kind not in _LOSS_KINDS:
-        raise PlanError(f"the loss must be one of {', '.join(_LOSS_KINDS)}, got {kind!r}.")
-    of_kind = _LOSS_KINDS[kind]
-    return (
-        UnavailableLoss(**options)
-        if of_kind == (CustomLoss, UnavailableLoss)
-        else of_kind(**options)
-    )
+    if kind not in LOSSES:
+        raise PlanError(f"the loss must be one of {', '.join(LOSSES)}, got {kind!r}.")
+    return LOSSES[kind](**options)
+
+
+def option_forms() -> list[str]:
+    """How losses are written on the command line: ["sum", …, "bounded:NUMBER", …]."""
+    return [f"{loss.option}:NUMBER" if loss.number else loss.option for loss in _writable()]
+
+
+def options_with(flag: str) -> list[str]:
+    """The losses, as written on the command line, that have an option: ["sum", "required", …].
+
+    flag: "weighting" or "relative_to"
+    """
+    return [loss.option for loss in _writable() if flag in _flags(loss)]
+
+
+def loss_from_text(
+    text: str, *, weighting: str | None = None, relative_to: str | None = None
+) -> Loss:
+    """The loss of a text such as "sum" or "p-norm:3"; a number left out has its usual value.
+
+    weighting, relative_to: of the losses that have them. Raises `WorkloadError` for an unknown
+    text, a number that does not fit, and an option that belongs to other losses.
+    """
+    name, colon, number = text.strip().partition(":")
+    by_option = {loss.option: loss for loss in _writable()}
+    if name not in by_option:
+        raise WorkloadError(f"The loss must be one of {', '.join(option_forms())}, got {text!r}.")
+    loss = by_option[name]
+    options: dict[str, Any] = {}
+    if colon and loss.number is None:
+        raise WorkloadError(f"The loss {name} takes no number, got {text!r}; leave it out.")
+    if colon and loss.number is not None:
+        try:
+            options[loss.number.field] = float(number)
+        except ValueError:
+            raise WorkloadError(
+                f"Behind the colon of {text!r} must stand a number, such as {name}:"
+                f"{getattr(loss(), loss.number.field):g}."
+            ) from None
+    for flag, value in (("weighting", weighting), ("relative_to", relative_to)):
+        if value is None:
+            continue
+        if flag not in _flags(loss):
+            raise WorkloadError(
+                f"--{flag.replace('_', '-')} belongs to the losses "
+                f"{', '.join(options_with(flag))}, not to {name}; leave it out."
+            )
+        options[flag] = value
+    return loss(**options)
+
+
+def options_of_loss(loss: Loss) -> list[tuple[str, str]]:
+    """The options that make `loss_from_text` give this loss: [("loss", "sum"), …].
+
+    Raises `PlanError` for a custom loss, which is a piece of program.
+    """
+    if not loss.option:
+        raise PlanError(
+            f"The objective of this plan, {loss.title}, is known to the script that made it alone; "
+            "plan with it there."
+        )
+    number = f":{getattr(loss, loss.number.field)!r}" if loss.number else ""
+    flags = [(flag.replace("_", "-"), getattr(loss, flag)) for flag in _flags(type(loss))]
+    return [("loss", f"{loss.option}{number}"), *flags]
+
+
+def _writable() -> Iterable[type[Loss]]:
+    return [loss for loss in LOSSES.values() if loss.option]
+
+
+def _flags(loss: type[Loss]) -> list[str]:
+    """The names of a loss's options that are not its number."""
+    number = loss.number.field if loss.number else ""
+    dataclass: Any = loss
+    return [field.name for field in fields(dataclass) if field.name != number]

@@ -28,7 +28,12 @@ from rpexplore.planning.solvers.solution import (
     dual_bound,
     rounding_allowance,
 )
-from rpexplore.planning.solvers.symmetry import Classes, single_classes, symmetric_classes
+from rpexplore.planning.solvers.symmetry import (
+    Classes,
+    is_same_when_swapped,
+    single_classes,
+    symmetric_classes,
+)
 from rpexplore.workload.workload import Workload
 
 _ACCURACY = 1e-6  # of the conic solver, at least; what it gives is judged by its certificate
@@ -121,7 +126,8 @@ class _Problem:
         apart = (self.workload.weights, self.workload.targets)
         merged = symmetric_classes(self.closure, self.weights, apart)
         variances = self.closure.variances(self.average)
-        if not merged.are_single and self.loss.is_same_when_swapped(variances, merged.tables):
+        value = self.loss.function(len(variances))
+        if not merged.are_single and is_same_when_swapped(value, variances, merged.tables):
             yield merged
         yield single_classes(self.closure, self.weights)
 

@@ -39,6 +39,7 @@ class Solution:
                    made up
     dual_weights   of losses other than sums and largest variances, float64[n_tables]: the weight
                    on each table's variance whose smallest weighted sum gives the bound
+    limit          of losses that bound it, the largest weighted variance allowed
     """
 
     sigma_squared: np.ndarray
@@ -46,6 +47,7 @@ class Solution:
     shadow_prices: np.ndarray
     cells: "CellPrices | None" = None
     dual_weights: np.ndarray | None = None
+    limit: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

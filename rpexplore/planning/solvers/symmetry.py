@@ -9,12 +9,13 @@ tables of a class swap their variances is no larger there (Grohe, Kersting, Mlad
 for linear programs). So one σ² per class of residuals is enough, without loss.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
+from rpexplore.planning.losses.custom import scattered
 from rpexplore.planning.mechanism.closure import Closure
 
 _SAME = 1e-12  # relative: what differs by less does so by rounding
@@ -70,6 +71,44 @@ def single_classes(closure: Closure, table_weights: np.ndarray) -> Classes:
     """Every table and every residual in a class of its own."""
     scale = table_weights / closure.cells / closure.shrinkage
     return _classes(closure, scale, np.arange(len(scale)), np.arange(len(closure)))
+
+
+def is_same_when_swapped(
+    value: Callable[[np.ndarray], float], variances: np.ndarray, classes: np.ndarray
+) -> bool:
+    """Whether a loss was never seen to change when tables of one class swap variances.
+
+    Tried where all variances differ: with each class turned round, and shifted by one.
+
+    Args:
+        value: the loss of variances, float64[n_tables]
+        variances: near which to try, float64[n_tables]
+        classes: int64[n_tables]
+    """
+    order = np.argsort(classes, kind="stable")
+    different = variances * (1 + scattered(len(variances), 1))
+    present = value(different)
+    starts = np.flatnonzero(np.diff(classes[order], prepend=-1))
+    for moved in (_turned_round(order, starts), _shifted(order, starts)):
+        swapped = different.copy()
+        swapped[order] = different[moved]
+        if not abs(value(swapped) - present) <= 1e-9 * abs(present):
+            return False
+    return True
+
+
+def _turned_round(order: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """`order` with each stretch that begins at `starts` the other way round."""
+    ends = np.append(starts[1:], len(order))
+    stretch = np.repeat(np.arange(len(starts)), ends - starts)
+    return order[starts[stretch] + ends[stretch] - 1 - np.arange(len(order))]
+
+
+def _shifted(order: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """`order` with each stretch that begins at `starts` moved on by one."""
+    moved = np.roll(order, -1)
+    moved[np.append(starts[1:], len(order)) - 1] = order[starts]
+    return moved
 
 
 def _classes(

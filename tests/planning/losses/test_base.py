@@ -6,7 +6,7 @@ import pytest
 from rpexplore import Domain, MaxVariance, SumOfVariances, Workload
 from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.errors import WorkloadError
-from rpexplore.planning.losses.base import AIMS, WEIGHTINGS, weighting_in_words
+from rpexplore.planning.losses.base import WEIGHTINGS, describe_weighting
 
 
 @pytest.fixture
@@ -53,13 +53,13 @@ def test_descriptions_differ():
     assert len({loss.description for loss in losses}) == 5
 
 
-def test_aims_are_told_in_the_words_of_weightings():
+def test_titles_name_the_weighting():
     losses = [SumOfVariances(weighting) for weighting in WEIGHTINGS]
     for loss in losses:
-        assert WEIGHTINGS[loss.weighting] in loss.aim
-        assert weighting_in_words(loss.weighting) in loss.description
-        assert weighting_in_words(loss.weighting).startswith(WEIGHTINGS[loss.weighting])
+        assert WEIGHTINGS[loss.weighting] in loss.title
+        assert describe_weighting(loss.weighting) in loss.description
+        assert describe_weighting(loss.weighting).startswith(WEIGHTINGS[loss.weighting])
         assert WEIGHTINGS[loss.weighting].capitalize() in SCHEMES
-    aims = {loss.aim for loss in [*losses, MaxVariance(), MaxVariance("target")]}
-    assert len(aims) == 5
-    assert all(any(aim.startswith(words) for words in AIMS.values()) for aim in aims)
+    titles = {loss.title for loss in [*losses, MaxVariance(), MaxVariance("target")]}
+    assert len(titles) == 5
+    assert all(loss.title.startswith(loss.objective) for loss in losses)

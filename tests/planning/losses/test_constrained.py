@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
-from rpexplore.planning.losses.base import AIMS, WEIGHTINGS, weighting_in_words
+from rpexplore.planning.losses.base import WEIGHTINGS, describe_weighting
 from tests.support.capped_optimum import workloads_with_musts
 
 LOSSES = [
@@ -66,7 +66,7 @@ def test_where_every_target_must_be_met_all_count(workload, loss, weights):
 def test_what_is_allowed(workload):
     for loss in (rp.SumWithinTargets(), rp.MaxWithinTargets()):
         np.testing.assert_array_equal(loss.caps(workload), [np.inf, 4, np.inf])
-    loss = rp.SumWithBoundedMax(excess=0.5)
+    loss = rp.SumWithBoundedMax(slack=0.5)
     assert loss.limit(8.0) == pytest.approx(8 * 1.5**2)
     np.testing.assert_allclose(loss.caps(workload, 18.0), [18, 9, 6])
 
@@ -88,16 +88,16 @@ def test_a_missing_target_is_named(workload):
     np.testing.assert_array_equal(rp.SumWithinTargets().table_weights(without), [1, 0, 3])
 
 
-@pytest.mark.parametrize("excess", [0, 9e-7, 1.1e6, -1, np.inf, np.nan])
-def test_an_excess_out_of_range_is_refused(excess):
-    with pytest.raises(WorkloadError, match=r"excess must be from 1e-06 to 1e\+06 .*MaxVariance"):
-        rp.SumWithBoundedMax(excess=excess)
+@pytest.mark.parametrize("slack", [0, 9e-7, 1.1e6, -1, np.inf, np.nan])
+def test_a_slack_out_of_range_is_refused(slack):
+    with pytest.raises(WorkloadError, match=r"slack must be from 1e-06 to 1e\+06 .*MaxVariance"):
+        rp.SumWithBoundedMax(slack=slack)
 
 
-@pytest.mark.parametrize("excess", [True, "0.1", None])
-def test_an_excess_that_is_no_number_is_refused(excess):
-    with pytest.raises(WorkloadError, match="excess must be a number, got"):
-        rp.SumWithBoundedMax(excess=excess)
+@pytest.mark.parametrize("slack", [True, "0.1", None])
+def test_a_slack_that_is_no_number_is_refused(slack):
+    with pytest.raises(WorkloadError, match="slack must be a number, got"):
+        rp.SumWithBoundedMax(slack=slack)
 
 
 @pytest.mark.parametrize("of_kind", [rp.SumWithinTargets, rp.SumWithBoundedMax])
@@ -106,15 +106,15 @@ def test_unknown_weightings_are_named(of_kind):
         of_kind("cell")
 
 
-def test_descriptions_and_aims_tell_them_apart():
+def test_descriptions_and_titles_tell_them_apart():
     assert len({loss.description for loss in LOSSES}) == len(LOSSES)
-    aims = {loss.aim for loss in [*LOSSES, *(rp.SumOfVariances(each) for each in WEIGHTINGS)]}
-    assert len(aims) == len(LOSSES) + len(WEIGHTINGS)
-    assert all(any(aim.startswith(words) for words in AIMS.values()) for aim in aims)
+    titles = {loss.title for loss in [*LOSSES, *(rp.SumOfVariances(each) for each in WEIGHTINGS)]}
+    assert len(titles) == len(LOSSES) + len(WEIGHTINGS)
+    assert all(loss.title.startswith(loss.objective) for loss in LOSSES)
     for loss in LOSSES:
         if not isinstance(loss, rp.MaxWithinTargets):
-            assert WEIGHTINGS[loss.weighting] in loss.aim
-            assert weighting_in_words(loss.weighting) in loss.description
+            assert WEIGHTINGS[loss.weighting] in loss.title
+            assert describe_weighting(loss.weighting) in loss.description
     assert "25 %" in rp.SumWithBoundedMax("equal", 0.25).description
 
 
@@ -124,15 +124,15 @@ def test_the_minorant_is_below_the_loss_wherever_the_limits_are_kept(workload, l
     weights = loss.table_weights(workload)
     limit = 3.0
     bounded = isinstance(loss, rp.SumWithBoundedMax)
-    caps = loss.caps(workload, limit) if bounded else loss.caps(workload)
+    caps = loss.caps(workload, limit)
     prices = rng.uniform(0, 2, len(workload)) / np.where(np.isfinite(caps), caps, np.inf)
     if isinstance(loss, rp.MaxWithinTargets):
         shares = rng.uniform(0.1, 1, len(workload))
         dual = np.where(weights > 0, shares * weights, prices)
     else:
         dual = weights + prices
-    factor, offset = (
-        loss.minorant_within(limit, dual, workload) if bounded else loss.minorant(dual, workload)
+    factor, offset = loss.minorant_of_plan(
+        dual, workload, limit=limit, variances=np.ones(len(workload))
     )
     if isinstance(loss, rp.MaxWithinTargets) and np.all(workload.required):
         assert offset == 0

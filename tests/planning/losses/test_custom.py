@@ -1,4 +1,6 @@
-"""Own losses: what CVXPY's rules allow, and bounds as good as closed forms."""
+"""Custom losses: what CVXPY's rules allow, bounds, and what a file keeps of them."""
+
+import csv
 
 import cvxpy as cp
 import numpy as np
@@ -8,8 +10,10 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.planning.losses.custom import CustomLoss
+from rpexplore.planning.losses.custom import CustomLoss, UnavailableLoss
 from rpexplore.planning.losses.p_norm import PNorm
+from rpexplore.planning.planner import optimum
+from rpexplore.releases.table_release import release
 
 TARGETS = np.array([1.0, 2.0, 0.5, 3.0])
 GOOD = {
@@ -89,7 +93,7 @@ def test_it_needs_a_function_and_a_name():
 def test_its_name_is_in_its_words():
     loss = CustomLoss(cp.max, "worst case")
     assert "worst case" in loss.description
-    assert "worst case" in loss.aim
+    assert "worst case" in loss.title
 
 
 numbers = st.floats(-1, 1).map(lambda power: 10**power)
@@ -171,13 +175,67 @@ def test_tables_that_are_left_out_are_found():
     assert three.left_out(variances, np.array([0, 1, 2, 4])) is None
 
 
-def test_swaps_are_tried_within_classes():
-    variances = np.ones(6)
-    weighted = CustomLoss(lambda V: np.array([1, 2, 1, 2, 1, 2]) @ V, "weighted")
-    assert weighted.is_same_when_swapped(variances, np.array([0, 1, 0, 1, 0, 1]))
-    assert not weighted.is_same_when_swapped(variances, np.array([0, 0, 1, 1, 2, 2]))
-    assert not weighted.is_same_when_swapped(variances, np.zeros(6, dtype=int))
-    assert CustomLoss(cp.max, "largest").is_same_when_swapped(variances, np.zeros(6, dtype=int))
-    ends = CustomLoss(lambda V: cp.norm(V[:2]) + cp.max(V[2:]), "ends")
-    assert ends.is_same_when_swapped(variances, np.array([0, 0, 1, 1, 1, 1]))
-    assert not ends.is_same_when_swapped(variances, np.array([1, 0, 0, 1, 1, 1]))
+# ---- in files
+
+
+@pytest.fixture(scope="module")
+def custom_plan():
+    domain = rp.Domain.from_sizes({"a": 3, "b": 2})
+    workload = rp.Workload.all_up_to(domain, 2)
+    loss = rp.CustomLoss(lambda variances: cp.norm(variances, 3), "3-norm")
+    return rp.plan(workload, loss=loss, budget=rp.Budget(rho=0.5))
+
+
+def test_a_loss_read_from_a_file_is_called_by_its_name():
+    loss = UnavailableLoss("my own")
+    assert loss.description == "the loss “my own”"
+    assert "my own" in loss.title
+
+
+@pytest.mark.parametrize("name", ["", " \n", None, 3])
+def test_a_loss_read_from_a_file_has_a_name(name):
+    with pytest.raises(PlanError, match="must be named by a text, got"):
+        UnavailableLoss(name)
+
+
+def test_nothing_can_be_computed_or_planned_by_name_alone(custom_plan):
+    loss, workload = UnavailableLoss("my own"), custom_plan.workload
+    message = r"holds the name of the loss “my own”, .*give the CustomLoss of the script"
+    variances = np.ones(len(workload))
+    for call in (
+        lambda: loss.table_weights(workload),
+        lambda: loss.value(variances, workload),
+        lambda: loss.minorant(variances, workload),
+        lambda: rp.plan(workload, loss=loss, budget=rp.Budget(rho=1)),
+        lambda: optimum(workload, loss=loss),
+    ):
+        with pytest.raises(PlanError, match=message):
+            call()
+
+
+def test_a_plan_is_saved_read_and_verified_by_the_name_alone(custom_plan, tmp_path):
+    custom_plan.save(tmp_path / "plan.json")
+    again = rp.Plan.load(tmp_path / "plan.json")
+    assert again.loss == UnavailableLoss("3-norm")
+    assert again.text == custom_plan.text
+    assert again.sha256 == custom_plan.sha256
+    for plan in (custom_plan, again):
+        assert rp.verify(plan).holds
+    words = str(rp.verify(again))
+    assert "stands in the script that made the plan, so it is not checked" in words
+    assert "weighted sum of variances" in words
+    assert "is not checked" not in str(rp.verify(custom_plan))
+    assert "3-norm" in str(again)
+
+
+def test_a_plan_read_by_name_alone_can_be_released(custom_plan, tmp_path):
+    plan = rp.Plan.parse(custom_plan.text)
+    data = tmp_path / "records.csv"
+    with data.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["a", "b"])
+        rows.writerows([place % 3, place % 2] for place in range(60))
+    released = release(plan, data, tmp_path / "release")
+    assert released.plan.sha256 == custom_plan.sha256
+    found = released.table(("a", "b"))
+    assert len(found) == 6

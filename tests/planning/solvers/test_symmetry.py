@@ -1,13 +1,19 @@
 """Merged tables and residuals: an equitable partition, as coarse as the workload allows."""
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
+from rpexplore.planning.losses.custom import CustomLoss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.solvers.symmetry import single_classes, symmetric_classes
+from rpexplore.planning.solvers.symmetry import (
+    is_same_when_swapped,
+    single_classes,
+    symmetric_classes,
+)
 from tests.published import figures
 from tests.support.generalised import any_strategies
 from tests.support.oracles import variance_matrix
@@ -112,3 +118,17 @@ def test_single_classes_are_the_problem_itself():
     np.testing.assert_allclose(classes.matrix.toarray(), np.diag([1.0, 2, 3, 4]) @ b)
     np.testing.assert_allclose(classes.costs, p)
     assert classes.are_single
+
+
+def test_swaps_are_tried_within_classes():
+    variances = np.ones(6)
+    weighted = CustomLoss(lambda V: np.array([1, 2, 1, 2, 1, 2]) @ V, "weighted")
+    assert is_same_when_swapped(weighted.function(6), variances, np.array([0, 1, 0, 1, 0, 1]))
+    assert not is_same_when_swapped(weighted.function(6), variances, np.array([0, 0, 1, 1, 2, 2]))
+    assert not is_same_when_swapped(weighted.function(6), variances, np.zeros(6, dtype=int))
+    assert is_same_when_swapped(
+        CustomLoss(cp.max, "largest").function(6), variances, np.zeros(6, dtype=int)
+    )
+    ends = CustomLoss(lambda V: cp.norm(V[:2]) + cp.max(V[2:]), "ends")
+    assert is_same_when_swapped(ends.function(6), variances, np.array([0, 0, 1, 1, 1, 1]))
+    assert not is_same_when_swapped(ends.function(6), variances, np.array([1, 0, 0, 1, 1, 1]))

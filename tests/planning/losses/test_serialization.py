@@ -1,11 +1,11 @@
-"""Losses as texts: what is written is read back, and what cannot be read is refused."""
+"""Losses as JSON and as text: what is written is read back; what cannot be read is refused."""
 
 import pytest
 
 import rpexplore as rp
 from rpexplore.errors import PlanError, WorkloadError
-from rpexplore.planning.losses.loss_text import loss_from_text, options_of_loss
-from rpexplore.planning.losses.named_loss import UnavailableLoss
+from rpexplore.planning.losses.custom import UnavailableLoss
+from rpexplore.planning.losses.serialization import loss_from_json, loss_from_text, options_of_loss
 
 LOSSES = [
     rp.SumOfVariances("sqrt"),
@@ -23,6 +23,7 @@ def test_what_is_written_is_read_back(loss):
     options = dict(options_of_loss(loss))
     more = {key.replace("-", "_"): value for key, value in options.items() if key != "loss"}
     assert loss_from_text(options["loss"], **more) == loss
+    assert loss_from_json(loss.to_json()) == loss
 
 
 def test_a_number_left_out_has_its_usual_value():
@@ -39,7 +40,7 @@ def test_a_number_left_out_has_its_usual_value():
         ("p-norm:0.5", {}, "from 1 to 1000"),
         ("max", {"weighting": "cells"}, "--weighting belongs to the losses sum, required, bounded"),
         ("sum", {"relative_to": "target"}, "--relative-to belongs to the losses max, p-norm"),
-        ("bounded:-1", {}, "The excess must be from"),
+        ("bounded:-1", {}, "The slack must be from"),
     ],
 )
 def test_what_cannot_be_read_is_refused(text, options, said):
@@ -47,6 +48,6 @@ def test_what_cannot_be_read_is_refused(text, options, said):
         loss_from_text(text, **options)
 
 
-def test_an_own_loss_is_not_written():
+def test_a_custom_loss_is_not_written():
     with pytest.raises(PlanError, match="known to the script that made it alone"):
         options_of_loss(UnavailableLoss("mine"))
