@@ -145,7 +145,7 @@ def test_wheel_tells_version_license_and_command(wheel):
     assert metadata["Version"] == project()["version"]
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Requires-Python"] == ">=3.11"
-    assert "rpexplore = rpexplore.cli:main" in read("entry_points.txt")
+    assert "rpexplore = rpexplore.cli.main:main" in read("entry_points.txt")
 
 
 def test_version_is_said_once():

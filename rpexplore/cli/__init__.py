@@ -6,7 +6,3 @@ In reading order: `main` (the program), `console` (messages, JSON, progress); `p
 
 Imports every room; not pages.
 """
-
-from rpexplore.cli.main import cli, main
-
-__all__ = ["cli", "main"]

@@ -1,4 +1,4 @@
-"""The verb that makes one set of tables of several releases."""
+"""The verbs that work on releases and cost no privacy: answer, combine, postprocess."""
 
 import re
 from collections.abc import Sequence
@@ -9,18 +9,23 @@ import typer
 
 from rpexplore.cli import plan_options as options
 from rpexplore.cli.console import progress, say, say_json
+from rpexplore.common.formatting import rounded
 from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
     from rpexplore.domain.domain import Domain
     from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
 
-# The verb imports what it needs itself, so that none waits for what it does not use.
+# Each verb imports what it needs itself, so that none waits for what it does not use.
 
 _NOISY = (
     "A noisy table from elsewhere: a CSV file with a column for each of its attributes and one "
     "called count, the variance of the noise of its cells and, if known, the ρ that it spent: "
     "census.csv:25 or census.csv:25:0.02. Repeat it for more."
+)
+_GAP = (
+    "With --nonnegative: how much of the squared distance to the noisy tables may be avoidable, "
+    "as a share (else 0.001)."
 )
 _LEDGER = "A ledger, to refuse releases that it knows to be of different records."
 _NUMBER = r"[0-9][0-9.eE+/-]*"
@@ -32,6 +37,45 @@ Releases = Annotated[
 ]
 Noisy = Annotated[list[str] | None, typer.Option(metavar="FILE:VARIANCE", help=_NOISY)]
 TheLedger = Annotated[Path | None, typer.Option(metavar="FILE", help=_LEDGER)]
+Source = Annotated[
+    Path, typer.Argument(metavar="RELEASE", help="The folder of a release, or of combined tables.")
+]
+Nonnegative = Annotated[
+    bool,
+    typer.Option("--nonnegative", help="No cell below 0; all tables still agree on all totals."),
+]
+Round = Annotated[
+    bool, typer.Option("--round", help="Whole numbers; each count moves by less than 1.")
+]
+Gap = Annotated[float | None, typer.Option(metavar="G", help=_GAP)]
+
+
+def answer(
+    release_folder: options.ReleaseFolder,
+    chosen: options.Chosen = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Answer a question from a release, with its margin.
+
+    Say which values count: age=18..24 sex=Female asks how many are both. Attributes that are not
+    named are summed over; some table of the release must have those that are. The standard error is
+    exact, with all covariances of what is added up. Costs no privacy.
+    """
+    from rpexplore.cli.plan_facts import answer_facts
+    from rpexplore.planning.mechanism.query_covariance import normal_quantile
+    from rpexplore.postprocessing.combination_folder import opened
+
+    with progress("Reading the release"):
+        release = opened(release_folder)
+        query = options.chosen_from_options(release.domain, chosen or [])
+        value, error = release.answer(tuple(query), query)
+    facts = answer_facts(value, error, normal_quantile(0.95))
+    if as_json:
+        say_json({"question": chosen or [], **facts})
+        return
+    say(f"Value            {value:,.2f}")
+    say(f"Standard error   {rounded(error, 4, zeros=True)}")
+    say(f"95 % interval    {facts['lower_95']:,.2f} to {facts['upper_95']:,.2f}")
 
 
 def combine(
@@ -99,3 +143,46 @@ def noisy_from_options(domain: "Domain", options: Sequence[str]) -> "list[NoisyM
         file, variance, rho = parts.groups()
         found.append(NoisyMarginal.load(domain, file, variance, rho=rho))
     return found
+
+
+def postprocess(
+    release: Source,
+    out: options.Folder,
+    nonnegative: Nonnegative = False,
+    round_: Round = False,
+    gap: Gap = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Make nonnegative or whole tables of a release.
+
+    The result is biased, and labelled so in every file; the unbiased answers stand beside, with
+    their intervals. Costs no privacy.
+    """
+    from rpexplore.common.formatting import capitalised, plural, share_in_words
+    from rpexplore.postprocessing.combination_folder import opened
+    from rpexplore.postprocessing.nonnegative import GAP
+    from rpexplore.postprocessing.processed_folder import processed
+    from rpexplore.releases.atomic_folder import check_new
+
+    if gap is not None and not nonnegative:
+        raise RpexploreError("--gap goes with --nonnegative; leave it out, or ask for both.")
+    check_new(out)
+    with progress("Reading the release") as tell:
+        manifest = processed(
+            opened(release),
+            out,
+            nonnegative=nonnegative,
+            rounded=round_,
+            gap=GAP if gap is None else gap,
+            progress=tell,
+        )
+    count = sum(each["path"].endswith(".csv") for each in manifest["files"])
+    if as_json:
+        facts = {key: manifest[key] for key in ("label", "nonnegative", "rounded", "gap", "rounds")}
+        say_json({"folder": str(out), **facts, "table_count": count})
+        return
+    say(f"{capitalised(manifest['label'])}.")
+    if nonnegative:
+        avoidable = share_in_words(manifest["gap"])
+        say(f"Of their squared distance to the noisy tables at most {avoidable} is avoidable.")
+    say(f"\nThe {plural(count, 'table')} {'is' if count == 1 else 'are'} in {out}")

@@ -18,9 +18,9 @@ from statistics import NormalDist
 import pytest
 from typer.testing import CliRunner
 
-from rpexplore.cli import cli
 from rpexplore.cli import console as output
 from rpexplore.cli import plan_options as options
+from rpexplore.cli.main import cli
 from rpexplore.common import webapp_files as webapp_location
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError, RpexploreError
@@ -621,7 +621,7 @@ def test_the_search_for_what_to_measure_shows_how_far_it_is(run, monkeypatch):
         yield lambda doing, share: told.append((doing, share))
 
     # The package has a function of this module's name.
-    monkeypatch.setattr(import_module("rpexplore.cli.main"), "progress", progress)
+    monkeypatch.setattr(import_module("rpexplore.cli.planning"), "progress", progress)
     ways = ["--ask", "age=prefix", "--ask", "region=ranges"]
     run.done("plan", "codebook.csv", "--up-to", "2", *ways, *BUDGET, "--out", "plan.json")
     shares = [share for doing, share in told if doing == "Looking for what to measure"]
@@ -735,7 +735,7 @@ def test_progress_is_shown_on_a_terminal_only(monkeypatch):
 
 def started(*arguments: str, patch: str = "", **options) -> subprocess.Popen:
     """The program as a process, with `patch` run in it first. SIGINT is not ignored in it."""
-    source = f"{patch}\nfrom rpexplore.cli import main\nmain()"
+    source = f"{patch}\nfrom rpexplore.cli.main import main\nmain()"
     return subprocess.Popen(
         [sys.executable, "-c", source, *arguments],
         stdout=subprocess.PIPE,

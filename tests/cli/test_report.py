@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from rpexplore.cli import cli
+from rpexplore.cli.main import cli
 from rpexplore.export.report import pdf
 from rpexplore.export.report.report import html, report
 from tests.export.scenarios import SCENARIOS

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import rpexplore as rp
 from rpexplore.cli.console import Verbs
-from rpexplore.cli.processed import postprocess
+from rpexplore.cli.postprocess import postprocess
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.combination import combined
 from rpexplore.postprocessing.combination_folder import write_combined

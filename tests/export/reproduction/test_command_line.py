@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 import rpexplore as rp
 from rpexplore.analysis.accuracy import csv_of_tables
-from rpexplore.cli import cli
+from rpexplore.cli.main import cli
 from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.custom_basis_files import custom_basis_files
 from rpexplore.releases.table_release import Release
