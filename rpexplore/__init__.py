@@ -37,15 +37,16 @@ if TYPE_CHECKING:
     from rpexplore.planning.verification import verify as verify
     from rpexplore.privacy.budget import Budget as Budget
     from rpexplore.queries.plan import QueryPlan as QueryPlan
+    from rpexplore.queries.plan_kinds import load_plan as load_plan
     from rpexplore.queries.planner import query_optimum as query_optimum
     from rpexplore.queries.planner import query_plan as query_plan
     from rpexplore.queries.query_list import QueryList as QueryList
     from rpexplore.releases.ledger import Ledger as Ledger
     from rpexplore.releases.query_folder import QueryRelease as QueryRelease
+    from rpexplore.releases.release import dry_run as dry_run
+    from rpexplore.releases.release import release as release
+    from rpexplore.releases.release import resume as resume
     from rpexplore.releases.table_folder import Release as Release
-    from rpexplore.releases.table_release import dry_run as dry_run
-    from rpexplore.releases.table_release import release as release
-    from rpexplore.releases.table_release import resume as resume
     from rpexplore.scenarios.scenario import Scenario as Scenario
     from rpexplore.workload.bases import Hierarchy as Hierarchy
     from rpexplore.workload.bases import Identity as Identity
@@ -98,7 +99,8 @@ _MODULES = {
     "Windows": "workload.bases",
     "Workload": "workload.workload",
     "bundle": "export.bundle",
-    "dry_run": "releases.table_release",
+    "dry_run": "releases.release",
+    "load_plan": "queries.plan_kinds",
     "minimum_budget": "planning.minimum_budget",
     "optimum": "planning.planner",
     "parse_target": "workload.targets",
@@ -106,9 +108,9 @@ _MODULES = {
     "query_optimum": "queries.planner",
     "query_plan": "queries.planner",
     "read_custom_basis": "workload.custom_basis_file",
-    "release": "releases.table_release",
+    "release": "releases.release",
     "report": "export.report.report",
-    "resume": "releases.table_release",
+    "resume": "releases.release",
     "verify": "planning.verification",
 }
 

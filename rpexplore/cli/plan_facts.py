@@ -17,7 +17,7 @@ from rpexplore.common.formatting import rounded, text_of_path
 from rpexplore.domain.domain import Domain
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.releases.ledger import Account, Run
+from rpexplore.releases.ledger import Account, LedgerEntry
 from rpexplore.scenarios.basis_choices import basis_choices_of
 from rpexplore.scenarios.scenario import has_even_totals
 from rpexplore.workload.table_text import texts_of_tables, titles_in_words
@@ -212,7 +212,7 @@ def account_facts(account: Account, factor: int) -> dict[str, Any]:
     }
 
 
-def run_facts(runs: Iterable[Run]) -> list[dict[str, Any]]:
+def run_facts(runs: Iterable[LedgerEntry]) -> list[dict[str, Any]]:
     """Each run of a ledger in plain values."""
     return [{**asdict(run), "record_rho": exact_text(run.record_rho)} for run in runs]
 

@@ -38,13 +38,11 @@ def release(
     noise was drawn is finished by --resume, from PLAN and DATA no more: `release --resume --out
     FOLDER`.
     """
-    from rpexplore.cli import any_plan
     from rpexplore.cli.plan_facts import account_facts, amount, announcement, booked_since
     from rpexplore.common.exact_numbers import exact_text
     from rpexplore.queries.plan_kinds import load_plan
-    from rpexplore.releases.atomic_folder import unfinished
+    from rpexplore.releases import release as releases
     from rpexplore.releases.ledger import Ledger
-    from rpexplore.releases.measurement_file import NOTE
 
     if out is None:
         raise RpexploreError("Name the folder for the tables: --out FOLDER.")
@@ -59,8 +57,8 @@ def release(
     unit, factor = loaded.budget.unit, loaded.budget.records_factor
     source = source_options.source_from_options(data, database, table)
     more = {
-        "other": options.other_from_options(loaded.domain, other or []),
-        "persons": source_options.persons_from_options(
+        "unknown_values": options.other_from_options(loaded.domain, other or []),
+        "person_rule": source_options.person_rule_from_options(
             person_id, excess, person_order, loaded.budget.max_records_per_person
         ),
         "ledger": ledger,
@@ -70,7 +68,7 @@ def release(
     before = book.account(source)
     if dry_run:
         with progress("Starting") as tell:
-            found = any_plan.dry_run_of(loaded)(source, out, progress=tell, **more)
+            found = releases.dry_run(loaded, source, out, on_progress=tell, **more)
         if as_json:
             say_json({"findings": list(found.findings), "charged_rho": "0"})
             return
@@ -83,12 +81,12 @@ def release(
         raise RpexploreError("Not run: nothing was charged, nothing was written.")
     try:
         with progress("Starting") as tell:
-            done = any_plan.run_of(loaded)(source, out, progress=tell, **more)
+            done = releases.release(loaded, source, out, on_progress=tell, **more)
     except BaseException as error:
         charged = booked_since(before, book.account(source), loaded, out)
         if not charged:
             error.add_note("Nothing was charged, nothing was written.")
-        elif (unfinished(out) / NOTE).exists():
+        elif releases.can_be_resumed(out):
             error.add_note(
                 f"The run was booked before: {amount(charged)} stays charged. Its noise is drawn: "
                 f"finish it without further cost with rpexplore release --resume --out {out}"
@@ -112,7 +110,7 @@ def _finish(
     out: Path, ledger: Path | None, superfluous: list[str], dry_run: bool, as_json: bool
 ) -> None:
     """Finish a run that was stopped after its noise was drawn."""
-    from rpexplore.releases.table_release import resume
+    from rpexplore.releases.release import resume
 
     if superfluous or dry_run:
         named = superfluous[0] if superfluous else "--dry-run"
@@ -120,7 +118,7 @@ def _finish(
             f"--resume finishes a run from what it has drawn, and takes no {named}; leave it out."
         )
     with progress("Finishing the run") as tell:
-        done = resume(out, ledger=ledger, progress=tell)
+        done = resume(out, ledger=ledger, on_progress=tell)
     if as_json:
         facts = {"folder": str(done.folder), f"{done.plan.item}_count": done.plan.n_items}
         say_json({**facts, "plan_sha256": done.plan.sha256, "charged_rho": "0"})

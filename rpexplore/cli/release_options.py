@@ -80,7 +80,7 @@ def source_from_options(data: Path | None, database: str | None, table: str | No
     return DatabaseSource(connection_named(database), table)
 
 
-def persons_from_options(
+def person_rule_from_options(
     column: str | None, excess: WhatToDo | None, order: str | None, most: int | None
 ) -> "PersonRule | None":
     """How many records of one person are counted; most: what the plan allows, None for a record."""

@@ -20,7 +20,14 @@ T = TypeVar("T")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+Progress = Callable[[str, float], None]
+"""Told what is being done and which share of everything is done, 0 to 1; may raise to stop it."""
+
 _MOST_WORKERS = 4  # each holds what it works on in memory
+
+
+def no_progress(doing: str, share: float) -> None:
+    """A `Progress` that nobody follows."""
 
 
 def one_thread() -> AbstractContextManager:

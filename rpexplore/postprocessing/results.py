@@ -13,7 +13,7 @@ from rpexplore.postprocessing import combination_folder as combined_folder
 from rpexplore.postprocessing import processed_folder
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_tables import ProcessedTables
-from rpexplore.releases.query_folder import KIND as OF_QUERIES
+from rpexplore.releases.query_folder import FORMAT as OF_QUERIES
 from rpexplore.releases.table_folder import Release
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rpexplore.errors import LedgerError, ReleaseError
-from rpexplore.releases.ledger import Ledger, Run
+from rpexplore.releases.ledger import Ledger, LedgerEntry
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def _booked(ledger: Path) -> list[tuple[str, str, str]]:
     ]
 
 
-def _state_of(run: Run) -> str:
+def _state_of(run: LedgerEntry) -> str:
     if not run.data_modified:
         return ""
     return f" as of {run.data_modified} ({run.data_bytes:,} bytes)"

@@ -1,10 +1,10 @@
 """A charged run: everything is refused before it is booked, and it is booked before any noise.
 
-    charge = ChargedRun(plan, source, output, ledger, cap_rho)  # refuses what it can
-    counts = charge.counted(domain, tables)                 # reads records, refuses what is left
-    with charge.folder() as folder:
-        charge.book()                                       # on disk from here on
-        ...                                                 # draw noise, write
+    charged_run = ChargedRun(plan, source, output, options)  # refuses what it can
+    counts = charged_run.count(tables, on_progress)          # reads records, refuses what is left
+    with charged_run.folder() as folder:
+        charged_run.book()                                   # on disk from here on
+        ...                                                  # draw noise, write
 
 What stops a run after it was booked leaves no folder, and the charge stays. A run whose noise is
 all drawn, and on disk, is left as it is to be finished later.
@@ -12,7 +12,7 @@ all drawn, and on disk, is left as it is to be finished later.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
@@ -20,26 +20,23 @@ from rpexplore.common.exact_numbers import Exact, exact_fraction
 from rpexplore.common.formatting import data_size, plural
 from rpexplore.data.counts import Counts
 from rpexplore.data.source import Fingerprint, PersonRule, Source
-from rpexplore.domain.domain import Domain
-from rpexplore.errors import DataError, LedgerError, PlanError, ReleaseError
+from rpexplore.errors import DataError, LedgerError, ReleaseError
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.planning.verification import Verification
 from rpexplore.releases.atomic_folder import new_folder, unfinished
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.ledger_overlaps import refuse_overlaps
-
-Progress = Callable[[str, float], None]
-"""What a run tells: what is being done, and which share of everything is done."""
+from rpexplore.releases.measurement_file import NOTE
 
 
-def refuse_broken(verification: Verification) -> None:
-    """Raise `PlanError` for a plan that does not hold what it claims."""
-    if not verification.holds:
-        broken = next(check for check in verification.checks if not check.holds)
-        raise PlanError(
-            f"The plan does not hold what it claims ({broken.name}: {broken.finding}); make it "
-            "again."
-        )
+@dataclass(frozen=True)
+class RunOptions:
+    """How a plan is run on records; see `release.release`."""
+
+    unknown_values: Mapping[str, str] = field(default_factory=dict)
+    person_rule: PersonRule | None = None
+    ledger: str | Path | None = None
+    cap_rho: Exact | None = None
+    expected_fingerprint: Fingerprint | None = None
 
 
 @dataclass(frozen=True)
@@ -50,132 +47,115 @@ class DryRun:
     """
 
     findings: tuple[str, ...]
-    stamp: Fingerprint
+    fingerprint: Fingerprint
 
 
 class ChargedRun:
     """What one run of a verified plan costs the records, from the first check to the last note.
 
-    kept_with: the file with which an unfinished folder can be finished later, see `new_folder`
-
-    Raises `DataError` if there are no records, `LedgerError` for what the ledger would refuse.
+    Raises `DataError` if there are no records, `LedgerError` for what the ledger would refuse, and
+    `ReleaseError` for a rule for persons that is not about what the plan protects.
     """
 
     def __init__(
-        self,
-        plan: ReleasePlan,
-        source: Source,
-        output: Path,
-        ledger: str | Path | None,
-        cap_rho: Exact | None,
-        *,
-        kept_with: str | None = None,
+        self, plan: ReleasePlan, source: Source, output: Path, options: RunOptions
     ) -> None:
-        self.stamp = source.fingerprint()
-        self._plan, self._source, self._output, self._kept_with = plan, source, output, kept_with
-        self.book_of_runs = Ledger(ledger) if ledger is not None else Ledger.beside(source)
-        self._cap = None if cap_rho is None else _record_cap(plan, cap_rho)
-        self._run: int | None = None
-        folder = self.book_of_runs.path.parent
+        self._plan, self._source, self._output, self._options = plan, source, output, options
+        self._fingerprint = source.fingerprint()
+        named = options.ledger
+        self.ledger = Ledger(named) if named is not None else Ledger.beside(source)
+        self._record_cap = _record_cap(plan, options.cap_rho)
+        self._entry_id: int | None = None
+        folder = self.ledger.path.parent
         if not folder.is_dir():
             raise LedgerError(f"There is no folder {str(folder)!r} for the ledger; check the path.")
-        self.book_of_runs.check(source, plan, plan.record_rho, self._cap)
-        refuse_overlaps(self.book_of_runs, source)
+        self.ledger.check(source, plan, plan.record_rho, self._record_cap)
+        refuse_overlaps(self.ledger, source)
+        _check_person_rule(plan, options.person_rule)
 
-    def counted(
-        self,
-        domain: Domain,
-        tables: Sequence[Sequence[int]],
-        *,
-        other: Mapping[str, str],
-        persons: PersonRule | None,
-        checked: Fingerprint | None,
-        progress: Callable[[float], None],
+    def count(
+        self, tables: Sequence[Sequence[int]], on_progress: Callable[[float], None]
     ) -> Counts:
-        """Exact counts, as `Source.counted`, of the records as they were found to be.
+        """Exact counts, as `Source.count`, of the records as they were found to be.
 
-        checked: what they were when they were checked before, if they were
-
-        Raises `DataError` also if they are not, or no longer, the same, and `ReleaseError` for a
-        rule for persons that is not about what the plan protects.
+        Raises `DataError` also if they are not, or no longer, those that are expected.
         """
-        _check_persons(self._plan, persons)
-        if checked is not None and checked != self.stamp:
+        options = self._options
+        if options.expected_fingerprint not in (None, self._fingerprint):
             raise DataError(
                 f"The records {self._source.name!r} have changed since they were checked; check "
                 "them again."
             )
         counts = self._source.count(
-            domain, tables, unknown_values=other, person_rule=persons, on_progress=progress
+            self._plan.domain,
+            tables,
+            unknown_values=options.unknown_values,
+            person_rule=options.person_rule,
+            on_progress=on_progress,
         )
-        if self._source.fingerprint() != self.stamp:
+        if self._source.fingerprint() != self._fingerprint:
             raise DataError(
                 f"The records {self._source.name!r} have changed while they were counted; run it "
                 "again when nobody writes to them."
             )
         return counts
 
-    def dry_run(self, room: float, other: Mapping[str, str], persons: PersonRule | None) -> DryRun:
-        """What is in order when the records have been counted; room: bytes that will be written."""
-        most = self._plan.budget.max_records_per_person
-        by_rule = "" if persons is None else f" {persons.words}"
-        if persons is None and most is not None:
+    def dry_run(self, n_bytes: float) -> DryRun:
+        """What is in order when the records have been counted; n_bytes: that will be written."""
+        most, rule = self._plan.budget.max_records_per_person, self._options.person_rule
+        by_rule = "" if rule is None else f" {rule.words}"
+        if rule is None and most is not None:
             by_rule = f" That nobody has more than {plural(most, 'record')} is taken for granted."
-        others = ", or counted as the value that takes others" if other else ""
+        unknown = self._options.unknown_values
+        others = ", or counted as the value that takes others" if unknown else ""
         findings = (
             f"The plan holds what it claims, and protects {self._plan.budget.unit}.{by_rule}",
             "The records have every column that the plan needs, and each value in it is one of the "
             f"plan's{others}.",
-            f"{str(self._output)!r} can be written; about {data_size(room)} will be.",
-            f"The ledger {str(self.book_of_runs.path)!r} has room for the run.",
+            f"{str(self._output)!r} can be written; about {data_size(n_bytes)} will be.",
+            f"The ledger {str(self.ledger.path)!r} has room for the run.",
         )
-        return DryRun(findings, self.stamp)
+        return DryRun(findings, self._fingerprint)
 
     def book(self) -> int:
         """Enter the run in the ledger, and return its number.
 
         It stays charged from here on, whatever happens.
         """
-        self._run = self.book_of_runs.book(
-            self._source, self._plan, self._plan.record_rho, self._output, self._cap
+        self._entry_id = self.ledger.book(
+            self._source, self._plan, self._plan.record_rho, self._output, self._record_cap
         )
-        return self._run
+        return self._entry_id
 
     @contextmanager
     def folder(self) -> Iterator[Path]:
-        """The folder of the release, complete when the block ends well, not there otherwise.
+        """The folder of the release, complete when the block ends well.
 
-        The ledger then notes that the run has finished. Raises `ReleaseError` for what cannot be
+        Otherwise it is not there, or can be finished later if its noise is noted as drawn. The
+        ledger then notes that the run has finished. Raises `ReleaseError` for what cannot be
         written, which says whether the run is charged.
         """
         try:
-            with new_folder(self._output, kept_with=self._kept_with) as folder:
+            with new_folder(self._output, kept_with=NOTE) as folder:
                 yield folder
-                if self._run is None:
+                if self._entry_id is None:
                     raise AssertionError("a release was written, but its run was not booked")
-                run = self._run
         except OSError as error:
             raise self._not_written(error) from None
-        note_finished(self.book_of_runs, run, self._output)
+        note_finished(self.ledger, self._entry_id, self._output)
 
     def _not_written(self, error: OSError) -> ReleaseError:
-        told = f"The release could not be written to {str(self._output)!r} "
-        told += f"({error.strerror or error})"
-        if self._kept_with is not None and (unfinished(self._output) / self._kept_with).exists():
-            return ReleaseError(f"{told}. {how_to_finish(self._output)}")
-        charge = "was not booked" if self._run is None else "was booked before and stays charged"
-        return ReleaseError(
-            f"{told} and nothing of it was left; the run {charge}. Make room, or choose another "
-            "folder."
+        message = (
+            f"The release could not be written to {str(self._output)!r} ({error.strerror or error})"
         )
-
-
-def _check_persons(plan: ReleasePlan, persons: PersonRule | None) -> None:
-    most = plan.budget.max_records_per_person
-    if persons is not None and persons.most != most:
-        raise ReleaseError(
-            f"The plan protects {plan.budget.unit}, and the rule for persons allows "
-            f"{plural(persons.most, 'record')} of each; make both the same."
+        if (unfinished(self._output) / NOTE).exists():
+            return ReleaseError(f"{message}. {how_to_finish(self._output)}")
+        charge = (
+            "was not booked" if self._entry_id is None else "was booked before and stays charged"
+        )
+        return ReleaseError(
+            f"{message} and nothing of it was left; the run {charge}. Make room, or choose another "
+            "folder."
         )
 
 
@@ -187,10 +167,10 @@ def how_to_finish(output: Path) -> str:
     )
 
 
-def note_finished(ledger: Ledger, run: int, output: Path) -> None:
+def note_finished(ledger: Ledger, entry_id: int, output: Path) -> None:
     """Note in the ledger that a run's release is complete; raises `LedgerError`, which says so."""
     try:
-        ledger.finish(run)
+        ledger.finish(entry_id)
     except LedgerError as error:
         raise LedgerError(
             f"The release is complete at {str(output)!r} and charged; only the note that it "
@@ -198,8 +178,18 @@ def note_finished(ledger: Ledger, run: int, output: Path) -> None:
         ) from None
 
 
-def _record_cap(plan: ReleasePlan, cap_rho: Exact) -> Fraction:
-    """The cap, given for the plan's privacy unit, for one record."""
+def _check_person_rule(plan: ReleasePlan, rule: PersonRule | None) -> None:
+    if rule is not None and rule.most != plan.budget.max_records_per_person:
+        raise ReleaseError(
+            f"The plan protects {plan.budget.unit}, and the rule for persons allows "
+            f"{plural(rule.most, 'record')} of each; make both the same."
+        )
+
+
+def _record_cap(plan: ReleasePlan, cap_rho: Exact | None) -> Fraction | None:
+    """The cap for one record, from one that is given for the plan's privacy unit."""
+    if cap_rho is None:
+        return None
     cap = exact_fraction(cap_rho, "cap_rho")
     if cap <= 0:
         raise LedgerError(f"The cap must be a positive ρ, got {cap_rho}.")

@@ -44,7 +44,7 @@ CREATE TABLE IF NOT EXISTS runs (
 
 
 @dataclass(frozen=True)
-class Run:
+class LedgerEntry:
     """One entry: a run that was started, and is charged whether or not it finished."""
 
     id: int
@@ -64,7 +64,7 @@ class Account:
     dataset: str
     spent_record_rho: Fraction
     cap_record_rho: Fraction | None
-    runs: tuple[Run, ...]
+    runs: tuple[LedgerEntry, ...]
 
     @property
     def left_record_rho(self) -> Fraction | None:
@@ -115,10 +115,10 @@ class Ledger:
             )
             return tuple(_account(connection, name) for name in sorted(row[0] for row in names))
 
-    def run(self, number: int) -> Run | None:
-        """A run by its number; None if the ledger has none."""
-        runs = (run for account in self.accounts() for run in account.runs)
-        return next((run for run in runs if run.id == number), None)
+    def entry(self, entry_id: int) -> LedgerEntry | None:
+        """An entry by its number; None if the ledger has none."""
+        entries = (entry for account in self.accounts() for entry in account.runs)
+        return next((entry for entry in entries if entry.id == entry_id), None)
 
     def set_cap(self, data: AnySource, record_rho: Fraction | None) -> None:
         """Set or (with None) lift the cap on the total ρ for one record of a dataset.
@@ -180,10 +180,10 @@ class Ledger:
             assert cursor.lastrowid is not None
             return cursor.lastrowid
 
-    def finish(self, run: int) -> None:
+    def finish(self, entry_id: int) -> None:
         """Note that a run has been written; what it cost was booked before."""
         with self._connection() as connection:
-            connection.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now(), run))
+            connection.execute("UPDATE runs SET finished = ? WHERE id = ?", (_now(), entry_id))
 
     def _dataset(self, data: AnySource) -> str:
         return source_of(data).dataset(self.path.parent)
@@ -217,7 +217,9 @@ def _account(connection: sqlite3.Connection, dataset: str) -> Account:
         (dataset,),
     )
     runs = tuple(
-        Run(number, started, sha256, Fraction(rho), _state(finished), output, size, modified)
+        LedgerEntry(
+            number, started, sha256, Fraction(rho), _state(finished), output, size, modified
+        )
         for number, started, sha256, rho, finished, output, size, modified in rows
     )
     cap = connection.execute(

@@ -17,6 +17,7 @@ from typing import Any
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.releases.measurement_file import MeasurementNote
 
 CONFIDENCE = 0.95  # of the intervals in all files of a release
 
@@ -31,31 +32,29 @@ def file_entry(folder: Path, path: str, **more: Any) -> dict[str, Any]:
 
 def write_manifest(
     folder: Path,
-    kind: tuple[str, int],
+    release_format: tuple[str, int],
     plan: ReleasePlan,
-    guarantee: str,
-    other: Mapping[str, str],
+    note: MeasurementNote,
     files: Sequence[Mapping[str, Any]],
-    *,
-    persons: str = "",
 ) -> dict[str, Any]:
     """Write the manifest of a complete folder, and return it.
 
-    kind: format and version. files: their entries. other: attribute name -> category that took
-    values that are not in the domain. persons: how the records of one person were bounded.
+    Args:
+        release_format: Its name and version.
+        files: Their entries.
     """
     manifest = {
-        "format": kind[0],
-        "format_version": kind[1],
+        "format": release_format[0],
+        "format_version": release_format[1],
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "plan_sha256": plan.sha256,
         "rho": exact_text(plan.rho),
         "privacy_unit": plan.budget.unit,
-        "guarantee": guarantee,
+        "guarantee": plan.guarantee,
         "noise": "discrete Gaussian, exact, from the operating system's entropy",
         "postprocessing": "none: unbiased linear reconstruction",
-        "other_values": dict(other),
-        "persons": persons,
+        "other_values": dict(note.unknown_values),
+        "persons": note.person_rule,
         "interval_confidence": CONFIDENCE,
         "versions": {
             "python": platform.python_version(),
@@ -71,24 +70,25 @@ def write_manifest(
     return manifest
 
 
-def checked_manifest(folder: Path, kind: tuple[str, int]) -> dict[str, Any]:
-    """The manifest of a release of this kind.
+def checked_manifest(folder: Path, release_format: tuple[str, int]) -> dict[str, Any]:
+    """The manifest of a release of this format, name and version.
 
     Raises `ReleaseError` if the folder is none, or if one of its files is not as it was written.
     """
     try:
         manifest = json.loads((folder / _NAME).read_text(encoding="utf-8"))
-        found = manifest["format"], manifest["format_version"]
+        stated_format = manifest["format"], manifest["format_version"]
         hashes = {entry["path"]: entry["sha256"] for entry in manifest["files"]}
         plan_sha256 = manifest["plan_sha256"]
     except (OSError, ValueError, KeyError, TypeError):
         raise ReleaseError(
             f"{str(folder)!r} is not a finished release: it has no readable {_NAME}."
         ) from None
-    if found != kind:
+    if stated_format != release_format:
         raise ReleaseError(
-            f"{str(folder)!r} is not a release that can be read here (format {found[0]!r}, version "
-            f"{found[1]!r}; it must be {kind[0]!r}, version {kind[1]!r})."
+            f"{str(folder)!r} is not a release that can be read here (format "
+            f"{stated_format[0]!r}, version {stated_format[1]!r}; it must be "
+            f"{release_format[0]!r}, version {release_format[1]!r})."
         )
     for path, sha256 in {**hashes, "plan.json": plan_sha256}.items():
         file = folder / path

@@ -1,8 +1,8 @@
-"""Measured residuals on disk while a release is under way: what comes after needs no records.
+"""Measurements on disk while a release is under way: what comes after needs no records.
 
     plan.json            the plan, on disk before the run is booked
-    run/measured.int64   every residual's measurement in the plan's order, row-major, each number
-                         in 64 bits, the least significant byte first
+    run/measured.int64   all that is measured in the plan's order, each number in 64 bits, the least
+                         significant byte first; of a plan of tables every residual, row-major
     run/drawn.json       that all of it was drawn, for which run; written when the rest is on disk
 
 From `drawn.json` on a run that is stopped can be finished without drawing noise again. The folder
@@ -21,7 +21,7 @@ import numpy as np
 
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.measurement import measured_cells, measured_shape
 
 NOTE, PLAN = "run/drawn.json", "plan.json"
@@ -37,24 +37,24 @@ _TYPE = np.dtype("<i8")
 class MeasurementNote:
     """What finishing a run needs to know of it, beside its plan and its measurements.
 
-    run           its number in the ledger
-    ledger        the ledger's file
-    plan_sha256   of the plan that was measured
-    other         attribute name -> category that took other values
-    persons       how the records of a person were bounded, in words; "" if they were not
-    sha256        of the measurements
+    entry_id        its number in the ledger
+    ledger          the ledger's file
+    plan_sha256     of the plan that was measured
+    unknown_values  attribute name -> category that took values not in the domain
+    person_rule     how the records of a person were bounded, in words; "" if they were not
+    sha256          of the measurements
     """
 
-    run: int
+    entry_id: int
     ledger: str
     plan_sha256: str
-    other: Mapping[str, str]
-    persons: str
+    unknown_values: Mapping[str, str]
+    person_rule: str
     sha256: str
 
 
-def reserve(folder: Path, plan: Plan) -> None:
-    """Write the plan, and take the room on disk that the measurements and their note will need.
+def preallocate(folder: Path, plan: ReleasePlan, n_measured: int) -> None:
+    """Write the plan, and take the room on disk for so many measurements and their note.
 
     So a full disk is noticed before a run is charged. Raises `OSError`.
     """
@@ -63,16 +63,15 @@ def reserve(folder: Path, plan: Plan) -> None:
         file.flush()
         os.fsync(file.fileno())
     (folder / NOTE).parent.mkdir()
-    room = _TYPE.itemsize * int(np.sum(measured_cells(plan.closure)))
-    for name, size in ((_MEASURED, room), (_NOTE, _MOST_NOTED)):
+    for name, size in ((_MEASURED, _TYPE.itemsize * n_measured), (_NOTE, _MOST_NOTED)):
         with (folder / name).open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, size)
 
 
 def write_measured(folder: Path, parts: Iterable[np.ndarray]) -> str:
-    """Write the measurements, all residuals in the plan's order; returns their SHA-256.
+    """Write the measurements, all of them in the plan's order; returns their SHA-256.
 
-    They are on disk when this returns, in the room that was reserved.
+    They are on disk when this returns, in the room that was taken for them.
     """
     digest = hashlib.sha256()
     with (folder / _MEASURED).open("r+b") as file:
@@ -85,49 +84,66 @@ def write_measured(folder: Path, parts: Iterable[np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def write_note(folder: Path, drawn: MeasurementNote) -> None:
+def write_note(folder: Path, note: MeasurementNote) -> None:
     """Note that everything was drawn; it and all names in the folder are on disk afterwards."""
-    beside, note = folder / _NOTE, {"format": _FORMAT[0], "format_version": _FORMAT[1]}
-    with beside.open("r+", encoding="utf-8") as file:
-        json.dump({**note, **asdict(drawn)}, file)
+    draft, file_format = folder / _NOTE, {"format": _FORMAT[0], "format_version": _FORMAT[1]}
+    with draft.open("r+", encoding="utf-8") as file:
+        json.dump({**file_format, **asdict(note)}, file)
         file.truncate()
         file.flush()
         os.fsync(file.fileno())
-    beside.rename(folder / NOTE)
-    for each in (beside.parent, folder):
-        opened = os.open(each, os.O_RDONLY | os.O_DIRECTORY)
+    draft.rename(folder / NOTE)
+    for parent in (draft.parent, folder):
+        descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            os.fsync(opened)
+            os.fsync(descriptor)
         finally:
-            os.close(opened)
+            os.close(descriptor)
 
 
 def read_note(folder: Path) -> MeasurementNote:
     """What was noted; raises `ReleaseError` if it, or a measurement, is not as it was written."""
     try:
-        noted = json.loads((folder / NOTE).read_text(encoding="utf-8"))
-        found = noted.pop("format"), noted.pop("format_version")
-        drawn = MeasurementNote(**noted)
+        content = json.loads((folder / NOTE).read_text(encoding="utf-8"))
+        file_format = content.pop("format"), content.pop("format_version")
+        note = MeasurementNote(**content)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        found, drawn = None, None
-    if drawn is None or found != _FORMAT:
+        note = file_format = None
+    if note is None or file_format != _FORMAT:
         raise ReleaseError(
             f"The run in {str(folder)!r} cannot be finished: its note {NOTE} cannot be read. "
             "What it was charged stays charged; remove the folder, and run the plan again."
         )
     with (folder / _MEASURED).open("rb") as file:
-        if hashlib.file_digest(file, "sha256").hexdigest() != drawn.sha256:
+        if hashlib.file_digest(file, "sha256").hexdigest() != note.sha256:
             raise ReleaseError(
                 f"The run in {str(folder)!r} cannot be finished: its measurements were changed "
                 "since they were drawn. What it was charged stays charged; remove the folder, and "
                 "run the plan again."
             )
-    return drawn
+    return note
+
+
+def read_measured(folder: Path, start: int, stop: int) -> np.ndarray:
+    """The measurements from one position up to another: int64[stop − start].
+
+    Several threads may read at a time.
+    """
+    numbers = np.empty(stop - start, dtype=_TYPE)
+    with (folder / _MEASURED).open("rb", buffering=0) as file:
+        file.seek(start * _TYPE.itemsize)
+        n_read, buffer = 0, numbers.data.cast("B")
+        while n_read < len(buffer):
+            n_new = file.readinto(buffer[n_read:])
+            if not n_new:
+                raise ReleaseError(f"{_MEASURED} is shorter than its plan says.")
+            n_read += n_new
+    return numbers.astype(np.int64, copy=False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MeasuredFile:
-    """The measurements in a folder; any of them can be read, by several threads at a time."""
+    """The measured residuals in a folder; any can be read, by several threads at a time."""
 
     folder: Path
     closure: Closure
@@ -135,20 +151,9 @@ class MeasuredFile:
     def measured(self, residual: int) -> np.ndarray:
         """What was measured of one residual: int64, one axis an attribute."""
         start, stop = self.starts[residual : residual + 2].tolist()
-        return self.numbers(start, stop).reshape(measured_shape(self.closure, residual))
-
-    def numbers(self, start: int, stop: int) -> np.ndarray:
-        """The numbers from one place up to another in the whole list: int64[stop − start]."""
-        found = np.empty(stop - start, dtype=_TYPE)
-        with (self.folder / _MEASURED).open("rb", buffering=0) as file:
-            file.seek(start * _TYPE.itemsize)
-            read, wanted = 0, found.data.cast("B")
-            while read < len(wanted):
-                got = file.readinto(wanted[read:])
-                if not got:
-                    raise ReleaseError(f"{_MEASURED} is shorter than its plan says.")
-                read += got
-        return found.astype(np.int64, copy=False)
+        return read_measured(self.folder, start, stop).reshape(
+            measured_shape(self.closure, residual)
+        )
 
     @cached_property
     def starts(self) -> np.ndarray:

@@ -22,9 +22,10 @@ import pyarrow.parquet
 
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.manifest import CONFIDENCE, checked_manifest, file_entry, write_manifest
-from rpexplore.releases.query_release_readme import query_readme
+from rpexplore.releases.measurement_file import MeasurementNote
+from rpexplore.releases.readme import query_readme
 
-KIND = ("rpexplore-query-release", 1)
+FORMAT = ("rpexplore-query-release", 1)
 
 _ANSWERS, _MEASUREMENTS = "answers", "measurements.parquet"
 
@@ -41,7 +42,7 @@ class QueryRelease:
     def load(cls, folder: str | Path) -> "QueryRelease":
         """Open a release folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
-        manifest = checked_manifest(folder, KIND)
+        manifest = checked_manifest(folder, FORMAT)
         return cls(folder, QueryPlan.load(folder / "plan.json"), manifest)
 
     @property
@@ -60,13 +61,11 @@ def write_query_release(
     plan: QueryPlan,
     measured: np.ndarray,
     answers: np.ndarray,
-    other: Mapping[str, str],
-    persons: str = "",
+    note: MeasurementNote,
 ) -> Mapping[str, Any]:
-    """Write all files of a release into a folder; returns the manifest.
+    """Write all files of a release into a folder, but the plan; returns the manifest.
 
-    measured: int64[k]; answers: float64[n_queries]; other: attribute name -> category that took
-    other values; persons: how the records of one person were bounded
+    measured: int64[k]; answers: float64[n_queries]
     """
     rows = pa.table(
         {
@@ -81,8 +80,7 @@ def write_query_release(
     pyarrow.csv.write_csv(rows, folder / f"{_ANSWERS}.csv")
     pyarrow.parquet.write_table(rows, folder / f"{_ANSWERS}.parquet")
     pyarrow.parquet.write_table(pa.table({"measured": measured}), folder / _MEASUREMENTS)
-    (folder / "plan.json").write_text(plan.text, encoding="utf-8", newline="\n")
-    (folder / "README.md").write_text(query_readme(plan, other, persons), encoding="utf-8")
+    (folder / "README.md").write_text(query_readme(plan, note), encoding="utf-8")
     names = (f"{_ANSWERS}.csv", f"{_ANSWERS}.parquet", _MEASUREMENTS, "plan.json", "README.md")
     files = [file_entry(folder, name) for name in names]
-    return write_manifest(folder, KIND, plan, plan.guarantee, other, files, persons=persons)
+    return write_manifest(folder, FORMAT, plan, note, files)

@@ -35,13 +35,13 @@ from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.manifest import CONFIDENCE, checked_manifest, file_entry, write_manifest
-from rpexplore.releases.measurement_file import MeasuredFile
-from rpexplore.releases.readme import readme
+from rpexplore.releases.measurement_file import MeasuredFile, MeasurementNote, read_measured
+from rpexplore.releases.readme import table_readme
 from rpexplore.workload.bases import Basis, Hierarchy, Identity
 from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.workload import AttributeSet
 
-KIND = ("rpexplore-release", 1)
+FORMAT = ("rpexplore-release", 1)
 BYTES_PER_CELL = 125  # about, as CSV and Parquet together
 ESTIMATES = ("value", "standard_error", "lower_95", "upper_95")
 
@@ -71,7 +71,7 @@ class Release:
     def load(cls, folder: str | Path) -> "Release":
         """Open a release folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
-        manifest = checked_manifest(folder, KIND)
+        manifest = checked_manifest(folder, FORMAT)
         return cls(folder, Plan.load(folder / "plan.json"), manifest)
 
     @property
@@ -139,10 +139,8 @@ class Release:
 class FolderWriter:
     """Writes the parts of a release, from its measurements, into a folder not finished yet."""
 
-    def __init__(
-        self, folder: Path, plan: Plan, other: Mapping[str, str], persons: str = ""
-    ) -> None:
-        self.folder, self.plan, self._other, self._persons = folder, plan, other, persons
+    def __init__(self, folder: Path, plan: Plan, note: MeasurementNote) -> None:
+        self.folder, self.plan, self._note = folder, plan, note
         self._measurements = MeasuredFile(folder, plan.closure)
         self._contributions = Contributions(plan, self._measurements)
         self._cells = CellVariances(plan.workload, plan.closure)
@@ -185,7 +183,7 @@ class FolderWriter:
                 columns = [
                     pa.array(residual),
                     pa.array(np.arange(start, stop) - starts[residual]),
-                    pa.array(self._measurements.numbers(start, stop)),
+                    pa.array(read_measured(self.folder, start, stop)),
                 ]
                 writer.write_batch(pa.record_batch(columns, schema=schema))
         return file_entry(self.folder, path)
@@ -200,18 +198,10 @@ class FolderWriter:
 
     def finish(self, files: list[dict[str, Any]]) -> Mapping[str, Any]:
         """Write README and manifest; the plan is there since before the noise. The manifest."""
-        text = readme(self.plan, self._other, self._persons)
+        text = table_readme(self.plan, self._note)
         (self.folder / "README.md").write_text(text, encoding="utf-8")
-        named = [file_entry(self.folder, name) for name in ("plan.json", "README.md")]
-        return write_manifest(
-            self.folder,
-            KIND,
-            self.plan,
-            self.plan.guarantee,
-            self._other,
-            [*files, *named],
-            persons=self._persons,
-        )
+        files += [file_entry(self.folder, name) for name in ("plan.json", "README.md")]
+        return write_manifest(self.folder, FORMAT, self.plan, self._note, files)
 
 
 def write_cells(path: Path, pieces: Iterator[pa.Table]) -> None:

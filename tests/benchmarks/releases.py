@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 import rpexplore as rp
-from rpexplore.releases.table_release import dry_run, release
+from rpexplore.releases.release import dry_run, release
 from tests.benchmarks.measure import Row, once, peak_gigabytes
 from tests.published import figures
 

@@ -135,7 +135,7 @@ def plan_file() -> list[Row]:
 
 
 def adult_release() -> list[Row]:
-    from rpexplore.releases.table_release import release
+    from rpexplore.releases.release import release
 
     sizes = json.loads((DATA / "adult-domain.json").read_text(encoding="utf-8"))
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes(sizes), 3)

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 import rpexplore as rp
 from rpexplore.postprocessing.processed_folder import processed
-from rpexplore.releases.table_release import release
+from rpexplore.releases.release import release
 from tests.browser.conftest import WINDOW, drawn, is_narrow, settled, switch_scheme
 
 PAGES = {

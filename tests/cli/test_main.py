@@ -30,7 +30,7 @@ from rpexplore.planning.losses.p_norm import PNorm
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_folder import Release
 from rpexplore.workload.bases import Prefix, Ranges
 from rpexplore.workload.custom_basis import CustomBasis
 from rpexplore.workload.table_text import title
@@ -462,11 +462,11 @@ def test_a_stop_or_failure_after_booking_says_that_it_stays_charged(planned, mon
         raise OSError(28, "No space left on device", "out")
 
     command = ["release", "plan.json", "records.csv", "--out", "out"]
-    monkeypatch.setattr("rpexplore.releases.table_release.write_measured", stop)
+    monkeypatch.setattr("rpexplore.releases.release.write_measured", stop)
     stopped = planned(*command)
     assert stopped.exit_code == 130
     assert stopped.stderr == "Stopped. The run was booked before: ρ = 0.1 stays charged.\n"
-    monkeypatch.setattr("rpexplore.releases.table_release.write_measured", fail)
+    monkeypatch.setattr("rpexplore.releases.release.write_measured", fail)
     failed = planned(*command, "--json")
     assert failed.exit_code == 2
     told = json.loads(failed.stdout)["error"]
@@ -766,7 +766,7 @@ def test_ctrl_c_leaves_nothing_behind(planned):
     )
     measuring = started(
         *("release", "plan.json", "records.csv", "--out", "out", "--json"),
-        patch=ENDLESS.format(module="rpexplore.releases.table_release", function="write_measured"),
+        patch=ENDLESS.format(module="rpexplore.releases.release", function="write_measured"),
     )
     for process in (planning, measuring):
         assert process.stdout is not None

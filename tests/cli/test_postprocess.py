@@ -16,7 +16,7 @@ from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.combination_folder import load_combined
 from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.table_release import release
+from rpexplore.releases.release import release
 
 DOMAIN = rp.Domain(
     (

@@ -17,8 +17,8 @@ from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.plan_kinds import load_plan
 from rpexplore.queries.planner import query_optimum
 from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.query_release import QueryRelease
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.query_folder import QueryRelease
+from rpexplore.releases.table_folder import Release
 from tests.cli.test_main import CODEBOOK, Program
 
 QUERY = ("--query", 'women: sex = "Female" @ 5', "--query", 'old: age = "old" ± 20')

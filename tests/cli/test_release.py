@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_folder import Release
 from tests.cli.test_main import BUDGET, Program
 from tests.cli.test_main import planned as planned
 from tests.cli.test_main import run as run

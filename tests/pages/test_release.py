@@ -13,8 +13,8 @@ import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.table_release import Release
-from rpexplore.releases.table_release import release as run_release
+from rpexplore.releases.release import release as run_release
+from rpexplore.releases.table_folder import Release
 from rpexplore.scenarios.scenario import Scenario
 
 
@@ -396,14 +396,14 @@ def test_a_booked_run_says_what_cancelling_costs_and_stays_charged(app, small_re
     session, records, output = small_release
     booked, go_on = threading.Event(), threading.Event()
 
-    def pausing(*args, progress, **more):
+    def pausing(*args, on_progress, **more):
         def note(doing, share):
-            progress(doing, share)
+            on_progress(doing, share)
             if doing == "Booking the run in the ledger" and not booked.is_set():
                 booked.set()
                 assert go_on.wait(30)
 
-        return run_release(*args, progress=note, **more)
+        return run_release(*args, on_progress=note, **more)
 
     monkeypatch.setattr(sys.modules["pages.components.release.run"], "release", pausing)
     run_button(session).click().run()

@@ -8,7 +8,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_folder import Release
 from tests.support.stopped_runs import killed
 
 DATABASE = "A table of a database"

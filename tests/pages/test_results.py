@@ -13,7 +13,8 @@ from rpexplore.common.formatting import rounded
 from rpexplore.postprocessing.combination_folder import load_combined
 from rpexplore.postprocessing.processed_folder import processed
 from rpexplore.postprocessing.processed_tables import ProcessedTables
-from rpexplore.releases.table_release import Release, release
+from rpexplore.releases.release import release
+from rpexplore.releases.table_folder import Release
 from rpexplore.workload.bases import Prefix
 
 DOMAIN = rp.Domain(

@@ -23,7 +23,8 @@ from rpexplore.postprocessing.combination import combined
 from rpexplore.postprocessing.combination_folder import load_combined, opened, write_combined
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
-from rpexplore.releases.table_release import Release, release
+from rpexplore.releases.release import release
+from rpexplore.releases.table_folder import Release
 from tests.postprocessing import dense
 from tests.postprocessing.test_estimates import CSV, DOMAIN
 from tests.support.generalised import any_plan

@@ -10,7 +10,8 @@ import pytest
 import rpexplore as rp
 from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.releases.table_release import Release, release
+from rpexplore.releases.release import release
+from rpexplore.releases.table_folder import Release
 from tests.support.generalised import any_plan
 from tests.support.oracles import subsets
 
@@ -105,7 +106,10 @@ def test_where_it_came_from_is_known(done, found):
 def test_other_values_of_the_release_are_known(tmp_path):
     (tmp_path / "records.csv").write_text(CSV.replace("\nm,", "\nx,", 1))
     done = release(
-        plan_of("single values"), tmp_path / "records.csv", tmp_path / "out", other={"sex": "f"}
+        plan_of("single values"),
+        tmp_path / "records.csv",
+        tmp_path / "out",
+        unknown_values={"sex": "f"},
     )
     assert Estimates.of(done).sources[0].other_values == {"sex": "f"}
 

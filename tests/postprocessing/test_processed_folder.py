@@ -18,7 +18,8 @@ from rpexplore.postprocessing.combination import combined
 from rpexplore.postprocessing.combination_folder import write_combined
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import processed
-from rpexplore.releases.table_release import Release, release
+from rpexplore.releases.release import release
+from rpexplore.releases.table_folder import Release
 from rpexplore.workload.bases import CustomBasis, Prefix, Ranges
 from tests.support.generalised import question_matrix
 

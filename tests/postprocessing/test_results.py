@@ -15,7 +15,8 @@ from rpexplore.postprocessing.combination_folder import write_combined
 from rpexplore.postprocessing.processed_folder import processed
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.results import Results, opened_results
-from rpexplore.releases.table_release import Release, release
+from rpexplore.releases.release import release
+from rpexplore.releases.table_folder import Release
 from rpexplore.workload.bases import Prefix
 
 DOMAIN = rp.Domain(

@@ -8,7 +8,7 @@ from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.data.files.source import FileSource
 from rpexplore.errors import LedgerError
 from rpexplore.planning.planner import plan
-from rpexplore.releases.charged_run import ChargedRun
+from rpexplore.releases.charged_run import ChargedRun, RunOptions
 from rpexplore.releases.ledger import Ledger
 
 DOMAIN = Domain.from_sizes({"a": 2})
@@ -20,7 +20,7 @@ def charge(tmp_path) -> ChargedRun:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "records.csv").write_text("a\n0\n")
     source = FileSource(tmp_path / "data" / "records.csv")
-    return ChargedRun(PLAN, source, tmp_path / "out" / "release", None, None)
+    return ChargedRun(PLAN, source, tmp_path / "out" / "release", RunOptions())
 
 
 def runs(folder: Path):

@@ -384,10 +384,10 @@ def test_all_datasets_are_listed_by_name(ledger, data):
 
 
 def test_a_run_is_found_by_its_number(ledger, data):
-    assert ledger.run(1) is None
+    assert ledger.entry(1) is None
     number = ledger.book(data, PLAN, Fraction(1, 7), "out")
-    assert ledger.run(number) == ledger.account(data).runs[0]
-    assert ledger.run(number + 1) is None
+    assert ledger.entry(number) == ledger.account(data).runs[0]
+    assert ledger.entry(number + 1) is None
 
 
 def test_records_without_a_folder_need_a_named_ledger(tmp_path):

@@ -8,7 +8,7 @@ from rpexplore.errors import LedgerError
 from rpexplore.planning.planner import plan
 from rpexplore.releases.ledger import FILENAME, Ledger
 from rpexplore.releases.ledger_overlaps import refuse_overlaps
-from rpexplore.releases.table_release import release
+from rpexplore.releases.release import release
 
 PLAN = plan(
     Workload.all_up_to(Domain.from_sizes({"a": 2}), 1),

@@ -26,8 +26,9 @@ from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import query_plan
 from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.query_release import QueryRelease, release_queries
-from rpexplore.releases.table_release import Release, release
+from rpexplore.releases.query_folder import QueryRelease
+from rpexplore.releases.release import release, resume
+from rpexplore.releases.table_folder import Release
 from tests.queries.test_plan import query_lists
 from tests.support.query_lists import query_list
 from tests.support.strategies import workloads
@@ -108,7 +109,7 @@ def test_without_noise_every_answer_is_exact(tmp_path_factory, queries, seed, n_
     found = query_plan(queries, budget=Budget(rho=1))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(NOISE, no_noise)
-        done = release_queries(found, folder / "records.csv", folder / "out")
+        done = release(found, folder / "records.csv", folder / "out")
     answers = QueryRelease.load(done.folder).answers
     scale = np.max(np.abs(queries.coefficients), axis=1) * max(n_records, 1)
     assert np.max(np.abs(answers["answer"] - expected) / scale) < 1e-7
@@ -118,7 +119,7 @@ def test_without_noise_every_answer_is_exact(tmp_path_factory, queries, seed, n_
 
 
 def test_answers_stand_beside_their_names_and_accuracy(data, output, without_noise):
-    done = release_queries(PLAN, data, output)
+    done = release(PLAN, data, output)
     answers = done.answers
     assert answers.columns.tolist() == [
         "name", "answer", "standard_error", "margin_95", "target", "met",
@@ -139,7 +140,7 @@ def test_answers_stand_beside_their_names_and_accuracy(data, output, without_noi
 
 
 def test_answers_follow_from_the_measured_integers_and_the_plan_alone(data, output):
-    done = release_queries(PLAN, data, output)
+    done = release(PLAN, data, output)
     data.unlink()
     opened = QueryRelease.load(output)
     integers = np.array(json.loads((output / "plan.json").read_text())["strategy"], dtype=float)
@@ -157,7 +158,7 @@ def test_one_record_more_changes_what_is_measured_by_its_column(tmp_path, withou
         for more in ("", f"x,{age},{sex}\n"):
             data = tmp_path / f"{cell}{bool(more)}.csv"
             data.write_text(CSV + more)
-            done = release_queries(PLAN, data, tmp_path / f"out{cell}{bool(more)}")
+            done = release(PLAN, data, tmp_path / f"out{cell}{bool(more)}")
             found.append(done.measurements.tolist())
             (run,) = runs(data)
             assert run.record_rho == PLAN.record_rho
@@ -175,7 +176,7 @@ def test_noise_is_drawn_once_at_the_scale_of_the_plan(data, output, monkeypatch)
         return no_noise(size, gamma_squared)
 
     monkeypatch.setattr(NOISE, spy)
-    release_queries(PLAN, data, output)
+    release(PLAN, data, output)
     assert drawn == [(len(PLAN.strategy.integers), PLAN.gamma_squared)]
 
 
@@ -189,7 +190,7 @@ def test_two_releases_differ_and_noise_is_the_operating_systems(data, output, mo
     monkeypatch.setitem(
         rpexplore.releases.discrete_gaussian.discrete_gaussian.__kwdefaults__, "random_bytes", spy
     )
-    one, two = (release_queries(PLAN, data, output.with_name(name)) for name in "ab")
+    one, two = (release(PLAN, data, output.with_name(name)) for name in "ab")
     assert one.measurements.tolist() != two.measurements.tolist()
     assert sum(drawn) >= 2 * 16 * len(PLAN.strategy.integers)
 
@@ -198,13 +199,13 @@ def test_only_the_attributes_that_are_asked_about_are_read(data, output, without
     women = query_list([[1, 0]], sizes=[2])
     renamed = QueryList(Domain((DOMAIN["sex"],)), women.coefficients, ("women",), women.targets)
     data.write_text(CSV.replace("age", SECRET))
-    done = release_queries(query_plan(renamed, budget=Budget(rho=1)), data, output)
+    done = release(query_plan(renamed, budget=Budget(rho=1)), data, output)
     assert np.allclose(done.answers["answer"], 3)
 
 
 def test_other_keeps_everybody(data, output, without_noise):
     data.write_text(CSV + "x,99,f\n")
-    done = release_queries(PLAN, data, output, other={"age": "6 to 8"})
+    done = release(PLAN, data, output, unknown_values={"age": "6 to 8"})
     assert np.allclose(done.answers["answer"], [4, 5, 1])
     assert done.manifest["other_values"] == {"age": "6 to 8"}
     assert "counted as: age: 6 to 8" in (output / "README.md").read_text()
@@ -212,7 +213,7 @@ def test_other_keeps_everybody(data, output, without_noise):
 
 def test_a_file_without_records_can_be_released(data, output):
     data.write_text("sex,age\n")
-    assert len(release_queries(PLAN, data, output).answers) == 3
+    assert len(release(PLAN, data, output).answers) == 3
 
 
 # --- refusals come before anything is booked or written
@@ -243,7 +244,7 @@ def larger_entries(content):
 @pytest.mark.parametrize("change", [less_noise, other_variance, lower_cost, larger_entries])
 def test_a_tampered_plan_is_refused(change, data, output, forbidden_noise):
     with pytest.raises(PlanError, match="does not hold what it claims"):
-        release_queries(tampered(change), data, output)
+        release(tampered(change), data, output)
     assert entries(data.parent) == ["records.csv"]
     assert entries(output.parent) == []
 
@@ -256,7 +257,7 @@ def test_a_tampered_plan_is_refused(change, data, output, forbidden_noise):
 def test_bad_records_are_refused(text, data, output, forbidden_noise):
     data.write_text(text)
     with pytest.raises(DataError) as caught:
-        release_queries(PLAN, data, output)
+        release(PLAN, data, output)
     assert SECRET not in "".join(traceback.format_exception(caught.value))
     assert entries(data.parent) == ["records.csv"]
     assert entries(output.parent) == []
@@ -266,21 +267,21 @@ def test_bad_records_are_refused(text, data, output, forbidden_noise):
 def test_bad_files_are_refused(name, data, output, forbidden_noise):
     (data.parent / "records.txt").write_text(CSV)
     with pytest.raises(DataError):
-        release_queries(PLAN, data.with_name(name), output)
+        release(PLAN, data.with_name(name), output)
     assert entries(output.parent) == []
 
 
 @pytest.mark.parametrize("other", [{"nobody": "f"}, {"age": "7"}])
 def test_an_unknown_other_is_refused(other, data, output, forbidden_noise):
     with pytest.raises((DataError, DomainError)):
-        release_queries(PLAN, data, output, other=other)
+        release(PLAN, data, output, unknown_values=other)
     assert runs(data) == ()
 
 
 def test_an_existing_output_is_refused(data, output, forbidden_noise):
     output.write_text("precious")
     with pytest.raises(ReleaseError, match="already something"):
-        release_queries(PLAN, data, output)
+        release(PLAN, data, output)
     assert runs(data) == ()
     assert output.read_text() == "precious"
 
@@ -289,7 +290,7 @@ def test_a_disk_without_room_is_refused(data, output, forbidden_noise, monkeypat
     usage = shutil.disk_usage(data.parent)
     monkeypatch.setattr("shutil.disk_usage", lambda path: usage._replace(free=100))
     with pytest.raises(ReleaseError, match="kB free"):
-        release_queries(PLAN, data, output)
+        release(PLAN, data, output)
     assert runs(data) == ()
 
 
@@ -299,7 +300,7 @@ def test_too_many_records_are_refused(data, output, forbidden_noise, monkeypatch
     crowd = Counts({}, most)
     monkeypatch.setattr(FileSource, "count", lambda *args, **options: crowd)
     with pytest.raises(ReleaseError, match="too many records") as caught:
-        release_queries(PLAN, data, output)
+        release(PLAN, data, output)
     assert str(most) not in str(caught.value)
     assert entries(data.parent) == ["records.csv"]
     assert entries(output.parent) == []
@@ -314,25 +315,25 @@ def test_tables_and_queries_of_one_data_file_share_its_cap(data, output, without
     table = Workload.all_up_to(DOMAIN, 1)
     tables = rpexplore.plan(table, loss=SumOfVariances(), budget=Budget(rho="1/4"))
     release(tables, data, output, cap_rho="4/5")
-    release_queries(PLAN, data, output.with_name("queries"))
+    release(PLAN, data, output.with_name("queries"))
     account = Ledger.beside(data).account(data)
     assert account.spent_record_rho == tables.record_rho + PLAN.record_rho
     assert [run.plan_sha256 for run in account.runs] == [tables.sha256, PLAN.sha256]
     assert [run.state for run in account.runs] == ["finished"] * 2
     for refused in (
         lambda: release(tables, data, output.with_name("more")),
-        lambda: release_queries(PLAN, data, output.with_name("more")),
+        lambda: release(PLAN, data, output.with_name("more")),
     ):
         with pytest.raises(LedgerError, match="left of its cap"):
             refused()
     with pytest.raises(LedgerError, match="another cap"):
-        release_queries(PLAN, data, output.with_name("more"), cap_rho=1)
+        release(PLAN, data, output.with_name("more"), cap_rho=1)
     assert entries(output.parent) == ["queries", "release"]
 
 
 def test_persons_are_charged_as_records(data, output, without_noise):
     person = query_plan(QUERIES, budget=Budget(rho="9/2", max_records_per_person=3))
-    release_queries(person, data, output, cap_rho="9")
+    release(person, data, output, cap_rho="9")
     account = Ledger.beside(data).account(data)
     assert account.cap_record_rho == 1
     assert account.spent_record_rho == person.rho / 9
@@ -341,14 +342,14 @@ def test_persons_are_charged_as_records(data, output, without_noise):
 
 def test_beyond_the_cap_no_noise_is_drawn(data, output, forbidden_noise):
     with pytest.raises(LedgerError, match="left of its cap"):
-        release_queries(PLAN, data, output, cap_rho="0.49")
+        release(PLAN, data, output, cap_rho="0.49")
     account = Ledger.beside(data).account(data)
     assert (account.runs, account.cap_record_rho) == ((), None)
     assert entries(output.parent) == []
 
 
 def test_a_named_ledger_is_used(data, output, tmp_path):
-    release_queries(PLAN, data, output, ledger=tmp_path / "book.sqlite")
+    release(PLAN, data, output, ledger=tmp_path / "book.sqlite")
     assert runs(data) == ()
     assert len(Ledger(tmp_path / "book.sqlite").account(data).runs) == 1
 
@@ -365,15 +366,13 @@ def test_a_run_is_on_disk_before_the_noise(data, output, monkeypatch):
         return no_noise(size, gamma_squared)
 
     monkeypatch.setattr(NOISE, spy)
-    release_queries(PLAN, data, output)
+    release(PLAN, data, output)
     assert seen == [["started"]]
     assert [run.state for run in runs(data)] == ["finished"]
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError])
-@pytest.mark.parametrize(
-    "where", [NOISE, "rpexplore.releases.query_release.write_query_release", "json.dump"]
-)
+@pytest.mark.parametrize("where", [NOISE, "rpexplore.releases.release.write_measured", "json.dump"])
 def test_an_interrupted_run_stays_charged_and_leaves_nothing(
     error, where, data, output, monkeypatch
 ):
@@ -383,11 +382,11 @@ def test_an_interrupted_run_stays_charged_and_leaves_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(where, interrupt)
         with pytest.raises(error):
-            release_queries(PLAN, data, output)
+            release(PLAN, data, output)
     assert [run.state for run in runs(data)] == ["started"]
     assert runs(data)[0].record_rho == PLAN.record_rho
     assert entries(output.parent) == []
-    release_queries(PLAN, data, output)
+    release(PLAN, data, output)
     assert [run.state for run in runs(data)] == ["started", "finished"]
 
 
@@ -395,11 +394,34 @@ def test_a_full_disk_is_told_in_one_sentence(data, output, monkeypatch):
     def full(*args, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pyarrow.csv.write_csv", full)
-    with pytest.raises(ReleaseError, match=r"No space left on device.*stays charged"):
-        release_queries(PLAN, data, output)
+    with monkeypatch.context() as patch:
+        patch.setattr("pyarrow.csv.write_csv", full)
+        with pytest.raises(ReleaseError, match=r"No space left on device.*without further cost"):
+            release(PLAN, data, output)
     assert [run.state for run in runs(data)] == ["started"]
-    assert entries(output.parent) == []
+    assert entries(output.parent) == [".release.unfinished"]
+    data.unlink()
+    resume(output)
+    assert entries(output.parent) == ["release"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError])
+def test_interrupted_while_it_writes_a_run_is_finished_without_drawing_again(
+    error, data, output, monkeypatch
+):
+    def interrupt(*args, **options):
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr("rpexplore.releases.query_release.write_query_release", interrupt)
+        with pytest.raises(error):
+            release(PLAN, data, output)
+    assert [run.state for run in runs(data)] == ["started"]
+    measured = np.fromfile(output.with_name(".release.unfinished") / "run" / "measured.int64")
+    monkeypatch.setattr(NOISE, interrupt)
+    done = resume(output)
+    assert done.measurements.tobytes() == measured.tobytes()
+    assert [run.state for run in runs(data)] == ["finished"]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.9])
@@ -409,14 +431,14 @@ def test_a_progress_that_stops_the_run_before_the_booking_costs_nothing(share, d
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        release_queries(PLAN, data, output, progress=stop)
+        release(PLAN, data, output, on_progress=stop)
     assert runs(data) == ()
     assert entries(output.parent) == []
 
 
 def test_progress_is_told_in_order_and_ends_with_one(data, output):
     told = []
-    release_queries(PLAN, data, output, progress=lambda *each: told.append(each))
+    release(PLAN, data, output, on_progress=lambda *each: told.append(each))
     shares = [share for _, share in told]
     assert shares == sorted(shares)
     assert told[0] == ("Checking the plan", 0.0)
@@ -429,7 +451,7 @@ def test_progress_is_told_in_order_and_ends_with_one(data, output):
 
 
 def test_the_folder_holds_everything_and_hashes_tell_changes(data, output):
-    done = release_queries(PLAN, data, output)
+    done = release(PLAN, data, output)
     names = ["README.md", "answers.csv", "answers.parquet", "manifest.json"]
     assert entries(output) == [*names, "measurements.parquet", "plan.json"]
     assert output.stat().st_mode & 0o777 == data.parent.stat().st_mode & 0o777
@@ -453,7 +475,7 @@ def test_the_folder_holds_everything_and_hashes_tell_changes(data, output):
 
 
 def test_releases_of_tables_and_of_queries_are_told_apart(data, output):
-    release_queries(PLAN, data, output)
+    release(PLAN, data, output)
     with pytest.raises(ReleaseError, match="'rpexplore-query-release'"):
         Release.load(output)
     tables = rpexplore.plan(
@@ -474,7 +496,7 @@ def test_nothing_private_is_logged_printed_or_stored(tmp_path, output, caplog, c
     data.write_text(f"sex,age,{SECRET}\n" + "f,0,zz\n" * 41_353 + "m,8,zz\n" * 4)
     found = query_plan(QUERIES, budget=Budget(rho="1e-9"))
     shown = []
-    release_queries(found, data, output, progress=lambda doing, share: shown.append(doing))
+    release(found, data, output, on_progress=lambda doing, share: shown.append(doing))
     captured = capfd.readouterr()
     texts = [captured.out, captured.err, *shown, *(r.getMessage() for r in caplog.records)]
     texts += [(output / name).read_text() for name in ("README.md", "plan.json", "answers.csv")]
@@ -507,5 +529,5 @@ def test_all_counts_of_tables_agree_with_queries_for_them(tmp_path_factory, work
         patch.setattr(NOISE, no_noise)
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", no_noise)
         table = release(every, folder / "records.csv", folder / "tables").table(domain.names)
-        found = release_queries(single, folder / "records.csv", folder / "queries").answers
+        found = release(single, folder / "records.csv", folder / "queries").answers
     assert np.allclose(table["value"], found["answer"], atol=1e-6)

@@ -13,7 +13,8 @@ from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.planner import plan
 from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.table_release import Release, can_be_resumed, release, resume
+from rpexplore.releases.release import can_be_resumed, release, resume
+from rpexplore.releases.table_folder import Release
 from tests.support.stopped_runs import REFUSED, killed, limited, started
 
 DOMAIN = Domain.from_sizes({"a": 3, "b": 4, "c": 5, "d": 2})
@@ -72,14 +73,14 @@ def run_of(data: Path, output: Path) -> tuple[Path, Path, Path]:
 @pytest.mark.parametrize(
     ("function", "nth", "charged"),
     [
-        ("rpexplore.releases.table_release.check_countable", 1, 0),
+        ("rpexplore.releases.table_release.TableRun.check_countable", 1, 0),
         ("rpexplore.releases.ledger.Ledger.book", 1, 0),
-        ("rpexplore.releases.table_release.write_measured", 1, 1),
+        ("rpexplore.releases.release.write_measured", 1, 1),
         ("rpexplore.releases.measurement.measured", 7, 1),
         ("os.fsync", 1, 0),
-        ("rpexplore.releases.table_release.reserve", 1, 0),
+        ("rpexplore.releases.release.preallocate", 1, 0),
         ("os.fsync", 2, 1),
-        ("rpexplore.releases.table_release.write_note", 1, 1),
+        ("rpexplore.releases.release.write_note", 1, 1),
         ("os.fsync", 3, 1),
     ],
 )
@@ -100,7 +101,7 @@ def test_before_all_is_drawn_a_killed_run_is_lost_and_charged_at_most_once(
 @pytest.mark.parametrize(
     ("function", "nth"),
     [
-        ("rpexplore.releases.table_release._write", 1),
+        ("rpexplore.releases.release._write", 1),
         (TABLE, 1),
         ("rpexplore.releases.table_folder.file_entry", 9),
         ("rpexplore.releases.table_folder.FolderWriter.residuals", 1),

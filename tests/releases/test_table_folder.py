@@ -31,8 +31,8 @@ from rpexplore.errors import ReleaseError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
 from rpexplore.releases.atomic_folder import check_new, new_folder
-from rpexplore.releases.table_folder import table_path
-from rpexplore.releases.table_release import Release, release
+from rpexplore.releases.release import release
+from rpexplore.releases.table_folder import Release, table_path
 from rpexplore.workload.query_matrix import query_matrix
 
 ODD_NAMES = (

@@ -51,7 +51,8 @@ from rpexplore.errors import (
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
 from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.table_release import Release, release, resume
+from rpexplore.releases.release import release, resume
+from rpexplore.releases.table_folder import Release
 from tests.support.exact_counts import counts_of
 from tests.support.generalised import any_plan, asked_workloads, question_matrix
 from tests.support.oracles import kron
@@ -361,7 +362,7 @@ def test_csv_and_parquet_give_the_same_release(data, output, without_noise):
 
 def test_other_keeps_everybody(data, output, without_noise):
     data.write_text(CSV + "x,0,k,\n,99,k,\n")
-    done = release(PLAN, data, output, other={"sex": "m", "age": "6 to 8"})
+    done = release(PLAN, data, output, unknown_values={"sex": "m", "age": "6 to 8"})
     assert np.allclose(done.table([])["value"], 7)
     assert np.allclose(done.table("sex")["value"], [3, 4])
     assert np.allclose(done.table("age")["value"], [3, 2, 2])
@@ -544,7 +545,7 @@ def test_bad_files_are_refused(name, data, output, forbidden_noise):
 @pytest.mark.parametrize("other", [{"nobody": "f"}, {"sex": "female-ish"}, {"age": "7"}])
 def test_an_unknown_other_is_refused(other, data, output, forbidden_noise):
     with pytest.raises((DataError, DomainError)):
-        release(PLAN, data, output, other=other)
+        release(PLAN, data, output, unknown_values=other)
     assert entries(data.parent) == ["records.csv"]
     assert entries(output.parent) == []
 
@@ -719,7 +720,7 @@ def test_a_run_is_on_disk_before_the_first_noise(data, output, monkeypatch):
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError])
 @pytest.mark.parametrize(
     "where",
-    ["rpexplore.releases.measurement.measured", "rpexplore.releases.table_release.write_note"],
+    ["rpexplore.releases.measurement.measured", "rpexplore.releases.release.write_note"],
 )
 def test_an_interrupted_run_stays_charged_and_leaves_nothing(
     error, where, data, output, monkeypatch
@@ -747,7 +748,7 @@ def test_a_full_disk_is_told_in_one_sentence(data, output, monkeypatch):
     def full(*args, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("rpexplore.releases.table_release.write_measured", full)
+    monkeypatch.setattr("rpexplore.releases.release.write_measured", full)
     with pytest.raises(ReleaseError, match="No space left on device"):
         release(PLAN, data, output)
     assert [run.state for run in runs(data)] == ["started"]
@@ -770,7 +771,7 @@ KILLED = """
 import os, signal, sys
 import rpexplore.releases.measurement as module
 from rpexplore.planning.plan import Plan
-from rpexplore.releases.table_release import release
+from rpexplore.releases.release import release
 calls = []
 measured = module.measured
 def deadly(*args):
@@ -818,7 +819,7 @@ def test_an_output_that_appears_on_the_way_is_not_overwritten(data, output, monk
 
 def race(monkeypatch, *calls) -> list[Release | RpexploreError]:
     """Runs the calls at once, each held where its records have been read; what each gave."""
-    module = importlib.import_module("rpexplore.releases.table_release")
+    module = importlib.import_module("rpexplore.releases.measurement")
     everybody, check = threading.Barrier(len(calls)), module.check_countable
 
     def wait(*args):
@@ -890,7 +891,7 @@ def test_of_two_runs_to_one_output_one_is_refused_before_it_pays(data, output, m
 
 
 def test_the_mapping_of_other_values_is_part_of_the_release(data, output):
-    done = release(PLAN, data, output, other={"sex": "m"})
+    done = release(PLAN, data, output, unknown_values={"sex": "m"})
     assert done.manifest["other_values"] == {"sex": "m"}
     assert "counted as: sex: m" in (output / "README.md").read_text()
 
@@ -914,7 +915,7 @@ def test_nothing_private_is_logged_printed_or_stored(tmp_path, output, caplog, c
     data.write_text(f"sex,age,one,{SECRET}\n" + "f,0,k,zz\n" * 41_353 + "m,8,k,zz\n" * 4)
     found = plan(WORKLOAD, loss=SumOfVariances(), budget=Budget(rho="1e-9"))  # σ of 10^5
     shown = []
-    release(found, data, output, progress=lambda doing, share: shown.append(f"{doing} {share}"))
+    release(found, data, output, on_progress=lambda doing, share: shown.append(f"{doing} {share}"))
     captured = capfd.readouterr()
     texts = [captured.out, captured.err, *shown, *(r.getMessage() for r in caplog.records)]
     private = [SECRET, "41353", "41357", "secrets", str(data.stat().st_size)]
@@ -961,7 +962,7 @@ def test_values_follow_from_the_measured_integers_alone(data, output):
 
 def test_progress_is_told_in_order_and_ends_with_one(data, output):
     told = []
-    release(PLAN, data, output, progress=lambda doing, share: told.append((doing, share)))
+    release(PLAN, data, output, on_progress=lambda doing, share: told.append((doing, share)))
     shares = [share for _, share in told]
     assert shares == sorted(shares)
     assert told[0] == ("Checking the plan", 0.0)

@@ -15,7 +15,7 @@ import pytest
 from rpexplore import Budget
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import query_plan
-from rpexplore.releases.query_release import _decoded, _measured
+from rpexplore.releases.query_release import QueryRun
 from tests.statistical.test_release_covariance import (
     DEVIATIONS,
     PAIR_DEVIATIONS,
@@ -51,7 +51,9 @@ def simulated() -> tuple[QueryPlan, np.ndarray]:
     counts = np.zeros(6)
     np.add.at(counts, codes[0] * 3 + codes[1], 1)
     counted, truth = Counted(records), asked_matrix() @ counts
-    errors = [_decoded(found, _measured(found, counted)) - truth for _ in range(RELEASES)]
+    decoding = found.strategy.decoding
+    releases = [next(QueryRun(found).measure(counted)) for _ in range(RELEASES)]
+    errors = [decoding @ measured - truth for measured in releases]
     return found, np.array(errors)
 
 

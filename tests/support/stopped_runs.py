@@ -14,8 +14,8 @@ from pathlib import Path
 from types import ModuleType
 
 from rpexplore.errors import RpexploreError
-from rpexplore.planning.plan import Plan
-from rpexplore.releases.table_release import release, resume
+from rpexplore.queries.plan_kinds import load_plan
+from rpexplore.releases.release import release, resume
 
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(["tests.support.stopped_runs"])
@@ -104,4 +104,4 @@ def _go(plan: Path | str, *where: Path | str) -> None:
     if plan == "resume":
         resume(*where)
     else:
-        release(Plan.load(plan), *where)
+        release(load_plan(plan), *where)

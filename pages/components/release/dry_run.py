@@ -8,7 +8,7 @@ from pages.components.release.run import Job
 from pages.components.shared.background import Note, Task, has_ended
 from pages.components.shared.session import escaped
 from rpexplore.releases.charged_run import DryRun
-from rpexplore.releases.table_release import dry_run
+from rpexplore.releases.release import dry_run
 
 KEPT = "dry run"
 
@@ -37,7 +37,7 @@ def checked(job: Job) -> Job:
         return job
     listed = "\n".join(f"- {escaped(finding)}" for finding in task.result.findings)
     st.success(f"All is in order; nothing was spent.\n{listed}")
-    return replace(job, checked=task.result.stamp)
+    return replace(job, checked=task.result.fingerprint)
 
 
 def _begin(job: Job) -> None:
@@ -52,11 +52,11 @@ def _begin(job: Job) -> None:
             job.plan,
             job.data,
             job.output,
-            other=job.other,
-            persons=job.persons,
+            unknown_values=job.other,
+            person_rule=job.persons,
             ledger=job.ledger.path,
             cap_rho=job.cap,
-            progress=lambda doing, share: note(share, doing),
+            on_progress=lambda doing, share: note(share, doing),
         )
 
     st.session_state[KEPT] = (job, Task(work).start())

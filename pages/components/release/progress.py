@@ -15,7 +15,7 @@ from rpexplore.common.formatting import plural, rounded
 from rpexplore.data.source import Source
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger import Account, Ledger
-from rpexplore.releases.table_release import BOOKED, can_be_resumed
+from rpexplore.releases.release import can_be_resumed
 
 
 def account_line(planned: Plan, account: Account, typed_cap: Fraction | None) -> None:
@@ -68,7 +68,7 @@ def _minute(moment: str) -> str:
 
 def run_in_progress(run: Run) -> None:
     """A bar that follows the run; the page itself is drawn again when it has ended."""
-    follow(run.task, "release", run.cost_of_cancelling, BOOKED)
+    follow(run.task, "release", run.cost_of_cancelling, run.booked_share)
     st.caption("The run goes on if you look at other pages.")
 
 

@@ -5,14 +5,14 @@ import streamlit as st
 from pages.components.results.source import open_folder
 from pages.components.shared.background import Note, Task, has_ended
 from pages.components.shared.session import escaped
-from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.ledger import Run as Entry
-from rpexplore.releases.table_release import Release, resume
+from rpexplore.releases.ledger import Ledger, LedgerEntry
+from rpexplore.releases.plan_run import FinishedRelease
+from rpexplore.releases.release import resume
 
 TASK = "finishing"
 
 
-def finish_button(entry: Entry, ledger: Ledger) -> None:
+def finish_button(entry: LedgerEntry, ledger: Ledger) -> None:
     """A button to finish the run of a ledger's entry."""
     st.button(
         "Finish it without further cost",
@@ -24,7 +24,7 @@ def finish_button(entry: Entry, ledger: Ledger) -> None:
 
 def finishing() -> bool:
     """How far the finishing of a run is, or what came of it; whether it goes on."""
-    task: Task[Release] | None = st.session_state.get(TASK)
+    task: Task[FinishedRelease] | None = st.session_state.get(TASK)
     if task is None:
         return False
     if not has_ended(task, TASK, "Finishing"):
@@ -43,7 +43,9 @@ def finishing() -> bool:
 
 
 def _begin(output: str, ledger: Ledger) -> None:
-    def work(note: Note) -> Release:
-        return resume(output, ledger=ledger.path, progress=lambda doing, share: note(share, doing))
+    def work(note: Note) -> FinishedRelease:
+        return resume(
+            output, ledger=ledger.path, on_progress=lambda doing, share: note(share, doing)
+        )
 
     st.session_state[TASK] = Task(work, keep_on=True).start()

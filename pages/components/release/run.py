@@ -11,9 +11,10 @@ from pathlib import Path
 from pages.components.shared.background import Note, Task
 from rpexplore.common.formatting import rounded, text_of_path
 from rpexplore.data.source import Fingerprint, PersonRule, Source
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger import Account, Ledger
-from rpexplore.releases.table_release import BOOKED, DRAWN, Release, release
+from rpexplore.releases.plan_run import FinishedRelease
+from rpexplore.releases.release import release, run_of
 
 # The runs that are going, by their records: one list for all sessions of the server. Every session
 # may read it, so it holds nothing but since when.
@@ -40,7 +41,7 @@ def any_going() -> bool:
 class Job:
     """What a click on the button asks for, and the account that was shown beside it."""
 
-    plan: Plan
+    plan: ReleasePlan
     record_noun: str  # what one record stands for, in the plural
     data: Source
     output: Path
@@ -68,7 +69,7 @@ class Run:
         self.job = job
         self.charge = ""
         # A server that is stopped waits for a run that has been booked.
-        self.task: Task[Release] = Task(self._go, keep_on=True)
+        self.task: Task[FinishedRelease] = Task(self._go, keep_on=True)
 
     @classmethod
     def begun(cls, job: Job) -> "Run | None":
@@ -86,18 +87,23 @@ class Run:
         return run
 
     @property
-    def release(self) -> Release | None:
+    def release(self) -> FinishedRelease | None:
         return self.task.result
 
     @property
     def is_going(self) -> bool:
         return self.task.is_going
 
+    @property
+    def booked_share(self) -> float:
+        """The share of the work from which on cancelling costs something."""
+        return run_of(self.job.plan).booked_share
+
     def cost_of_cancelling(self) -> str:
         """What cancelling now would cost, in words; "" before the run is booked."""
-        if self.task.share < BOOKED:
+        if self.task.share < self.booked_share:
             return ""
-        if self.task.share > DRAWN:
+        if self.task.share > run_of(self.job.plan).drawn_share:
             return (
                 f"This run is in the ledger: {self.job.rho(self.job.plan.record_rho)} stays "
                 "charged. Its noise is drawn and kept, so that it can be finished later without "
@@ -112,7 +118,7 @@ class Run:
     def failed(self) -> bool:
         return not self.is_going and self.release is None
 
-    def _go(self, note: Note) -> Release:
+    def _go(self, note: Note) -> FinishedRelease:
         job, records = self.job, _whole_name(self.job.data)
         try:
             # Only the sample's ledger may lack its folder; the page refuses others.
@@ -121,12 +127,12 @@ class Run:
                 job.plan,
                 job.data,
                 job.output,
-                other=job.other,
-                persons=job.persons,
-                checked=job.checked,
+                unknown_values=job.other,
+                person_rule=job.persons,
+                expected_fingerprint=job.checked,
                 ledger=job.ledger.path,
                 cap_rho=job.cap,
-                progress=lambda doing, share: note(share, doing),
+                on_progress=lambda doing, share: note(share, doing),
             )
         finally:
             self.charge = self._charge()

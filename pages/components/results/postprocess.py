@@ -10,7 +10,7 @@ from rpexplore.postprocessing.combination import combined
 from rpexplore.postprocessing.combination_folder import opened, write_combined
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import processed
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_folder import Release
 
 
 def after_the_noise(source: Release | Estimates, folder: Path) -> None:

@@ -10,7 +10,7 @@ from pages.components.shared.paths import path_of
 from pages.components.shared.session import current, escaped
 from rpexplore.common.formatting import capitalised
 from rpexplore.postprocessing.results import AnyTables, Results, opened_results
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_folder import Release
 
 SESSION, FOLDER = "The release of this session", "A folder"
 

@@ -16,8 +16,8 @@ from rpexplore.data.source import Source
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.ledger import FILENAME, Account, Ledger
+from rpexplore.releases.release import can_be_resumed
 from rpexplore.releases.table_folder import BYTES_PER_CELL
-from rpexplore.releases.table_release import can_be_resumed
 
 RELEASES = Path("releases")
 

@@ -80,7 +80,7 @@ def main() -> None:
         made.save(given.save)
         print(f"Saved to {{given.save}}")
     if given.records:
-        from rpexplore.releases.table_release import release
+        from rpexplore.releases.release import release
 
         done = release(made, given.records, given.release, cap_rho=given.cap_rho)
         print(f"The noisy tables are in {{done.folder}}")

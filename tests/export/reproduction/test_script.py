@@ -16,7 +16,7 @@ from rpexplore.export.reproduction.custom_basis_files import custom_basis_files
 from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.export.reproduction.script import python_script
 from rpexplore.export.reproduction.script_tables import needs_tables_csv
-from rpexplore.releases.table_release import Release
+from rpexplore.releases.table_folder import Release
 from tests.export.reports import plan_of
 from tests.export.scenarios import SCENARIOS, survey
 from tests.support import strategies

@@ -13,7 +13,7 @@ from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.custom import CustomLoss, UnavailableLoss
 from rpexplore.planning.losses.p_norm import PNorm
 from rpexplore.planning.planner import optimum
-from rpexplore.releases.table_release import release
+from rpexplore.releases.release import release
 
 TARGETS = np.array([1.0, 2.0, 0.5, 3.0])
 GOOD = {
