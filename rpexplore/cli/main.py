@@ -4,7 +4,7 @@ import typer
 
 from rpexplore.cli import plan_options as options
 from rpexplore.cli.console import Verbs, say
-from rpexplore.cli.planning import plan, report, schema, show, verify
+from rpexplore.cli.planning import plan, report, rewrite, schema, show, verify
 from rpexplore.cli.postprocess import answer, combine, postprocess
 from rpexplore.cli.queries import queries
 from rpexplore.cli.release import ledger, release
@@ -53,6 +53,7 @@ for verb in (
     plan,
     show,
     verify,
+    rewrite,
     report,
     answer,
     release,

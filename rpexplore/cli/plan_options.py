@@ -55,8 +55,8 @@ _ENOUGH_FOR = (
 _ASK = (
     "How an attribute is asked, other than by each value: prefix (all up to each value), ranges "
     "(every range of values), windows:5 (rolling sums of 5 values), hierarchy (the groups of its "
-    "values), hierarchy:5,20 (groups of 5 and of 20 values), own:FILE (a matrix, .csv or .npy, one "
-    "row a question), identity (each value). With @ and a table, in that table only: "
+    "values), hierarchy:5,20 (groups of 5 and of 20 values), custom:FILE (a matrix, .csv or .npy, "
+    "one row a question), identity (each value). With @ and a table, in that table only: "
     "age=prefix@age,sex. Repeat it for more."
 )
 _EVEN_TOTALS = (

@@ -208,6 +208,36 @@ def verify(plan_file: options.PlanFile, as_json: options.AsJson = False) -> None
     raise typer.Exit(0 if found.holds else 1)
 
 
+def rewrite(
+    plan_file: options.PlanFile,
+    out: options.PlanOut,
+    force: options.Force = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Write a plan file anew, in its canonical form.
+
+    For a file that was reformatted on its way: other spaces or line ends, keys in another order,
+    numbers spelled otherwise. Its SHA-256 is then the plan's name. Refuses a plan that `verify`
+    finds wrong.
+    """
+    from rpexplore.planning.verification import verify
+    from rpexplore.queries.plan_kinds import load_plan
+
+    refuse_existing(out, force)
+    with progress("Reading the plan"):
+        loaded = load_plan(plan_file, canonical=False)
+        if not verify(loaded).holds:
+            raise RpexploreError(
+                f"The plan {str(plan_file)!r} does not hold what it claims; make it again."
+            )
+        loaded.save(out)
+    if as_json:
+        say_json({"plan": str(out), "sha256": loaded.sha256})
+        return
+    say(f"Saved to {out}")
+    say(f"SHA-256 {loaded.sha256}")
+
+
 def report(
     plan_file: options.PlanFile,
     out: options.ReportOut,

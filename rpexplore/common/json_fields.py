@@ -1,44 +1,155 @@
-"""Parts of JSON files: objects with exactly the keys they must have, rows and numbers."""
+"""Strict reading of JSON: objects with exactly the keys they must have, lists, rows and numbers.
+
+What is not as it must be raises `FieldError`; the reader of a file says which file it is in, by
+`refusing`. `canonical_text` is the one form in which plan files are written.
+"""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from rpexplore.errors import PlanError
+from rpexplore.common.exact_numbers import exact_fraction, shown
+from rpexplore.errors import RpexploreError
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+class FieldError(RpexploreError):
+    """A part of a JSON text is not what it must be."""
+
+
+# ---- texts
+
+
+def dumps(value: Any) -> str:
+    """The canonical JSON of a value, without spaces."""
+    return _ENCODER.encode(value)
+
+
+def canonical_text(head: Mapping[str, Any], sections: Mapping[str, Sequence[str]]) -> str:
+    """An object with one key a line, and behind them lists with one row a line.
+
+    sections: for each key the JSON texts of its rows
+    """
+    lines = [f"{dumps(key)}:{dumps(value)}" for key, value in head.items()]
+    for key, rows in sections.items():
+        listed = "\n" + ",\n".join(rows) + "\n" if rows else ""
+        lines.append(f"{dumps(key)}:[{listed}]")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def loads(text: str) -> Any:
+    """The value of a JSON text; raises `FieldError` for what is not JSON.
+
+    Nor are NaN, infinite numbers, and a key that stands in an object twice: its second value would
+    hide the first.
+    """
+    try:
+        return json.loads(
+            text, parse_constant=_refuse_constant, object_pairs_hook=_without_repeated_keys
+        )
+    except ValueError as error:
+        raise FieldError(f"it is not valid JSON ({error}).") from None
+    except RecursionError:
+        raise FieldError("it is not valid JSON (lists are nested too deeply).") from None
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number JSON knows")
+
+
+def _without_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        keys = [key for key, _ in pairs]
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {shown(repeated)} stands twice in an object")
+    return content
+
+
+@contextmanager
+def refusing(error: type[RpexploreError], beginning: str) -> Iterator[None]:
+    """Turn whatever unusable content raises into one error: "beginning: what is wrong"."""
+    try:
+        yield
+    except RpexploreError as refusal:
+        raise error(f"{beginning}: {refusal}") from None
+    except KeyError as missing:
+        raise error(f"{beginning}: {missing} is missing.") from None
+    except (TypeError, ValueError, AttributeError, OverflowError) as problem:
+        raise error(f"{beginning}: a part is not as it must be ({problem}).") from None
+
+
+# ---- parts
+
+
+def check_format(content: Any, name: str, version: int, noun: str) -> None:
+    """Raise `FieldError` unless an object says that it has this format, in this version.
+
+    noun: what files of this format hold, for errors
+    """
+    if not isinstance(content, dict) or content.get("format") != name:
+        raise FieldError(f'"format" must be "{name}".')
+    stated = content.get("format_version")
+    if type(stated) is not int or stated != version:
+        library = content.get("library_version")
+        remedy = "" if library is None else f"; use the library version {shown(library)} or newer"
+        raise FieldError(
+            f"it has {noun} format version {shown(repr(stated))}, and this library reads version "
+            f"{version}{remedy}."
+        )
 
 
 def check_keys(content: Any, keys: Collection[str], noun: str) -> None:
-    """Raise `PlanError` unless it holds exactly these keys.
+    """Raise `FieldError` unless it is an object with exactly these keys.
 
-    What nobody checks has no place in a plan.
+    What nobody checks has no place in a file.
     """
     if not isinstance(content, dict) or content.keys() != set(keys):
-        found = ", ".join(content) if isinstance(content, dict) else repr(content)
-        raise PlanError(f"{noun} must hold exactly {', '.join(keys)}, got {found:.200}.")
+        given = ", ".join(content) if isinstance(content, dict) else shown(repr(content))
+        raise FieldError(f"{noun} must hold exactly {', '.join(keys)}, got {given:.200}.")
 
 
-def columns(content: dict[str, Any], key: str, keys: Sequence[str]) -> dict[str, list[Any]]:
+def list_of(content: Mapping[str, Any], key: str) -> list[Any]:
+    """The list under a key; raises `FieldError` for anything else."""
+    if not isinstance(content[key], list):
+        raise FieldError(f"{key} must be a list, got {shown(repr(content[key]))}.")
+    return content[key]
+
+
+def text_of(content: Mapping[str, Any], key: str) -> str:
+    """The text under a key; raises `FieldError` for anything else."""
+    if not isinstance(content[key], str):
+        raise FieldError(f"{key} must be a text, got {shown(repr(content[key]))}.")
+    return content[key]
+
+
+def columns(content: Mapping[str, Any], key: str, keys: Sequence[str]) -> dict[str, list[Any]]:
     """The rows under a key, turned into one list for each of their keys."""
-    rows = content[key]
-    if not isinstance(rows, list):
-        raise PlanError(f"{key} must be a list.")
-    wanted = set(keys)
+    rows, wanted = list_of(content, key), set(keys)
     for row in rows:
         if not isinstance(row, dict) or row.keys() != wanted:
             check_keys(row, keys, f"each of the {key}")
-    columns = {name: [row[name] for row in rows] for name in keys}
-    if not all(type(names) is list for names in columns.get("attributes", [])):
-        raise PlanError(f"the attributes of each of the {key} must be a list of names.")
-    return columns
+    return {name: [row[name] for row in rows] for name in keys}
+
+
+def lists(values: list[Any], noun: str) -> list[list[Any]]:
+    """The values, all of them lists; raises `FieldError` for anything else."""
+    if not {type(value) for value in values} <= {list}:
+        wrong = next(value for value in values if type(value) is not list)
+        raise FieldError(f"every {noun} must be a list, got {shown(repr(wrong))}.")
+    return values
 
 
 def floats(values: list[Any], noun: str) -> np.ndarray:
-    """JSON numbers as float64[len(values)]; raises `PlanError` for anything else, also true."""
+    """JSON numbers as float64[len(values)]; raises `FieldError` for anything else, also true."""
     if not {type(value) for value in values} <= {int, float}:
         wrong = next(value for value in values if type(value) not in (int, float))
-        raise PlanError(f"every {noun} must be a number, got {wrong!r}.")
+        raise FieldError(f"every {noun} must be a number, got {shown(repr(wrong))}.")
     return np.array(values, dtype=float)
 
 
@@ -46,10 +157,15 @@ def not_negative(values: list[Any], noun: str) -> np.ndarray:
     """`floats` that are finite and at least 0."""
     numbers = floats(values, noun)
     if not np.all(np.isfinite(numbers) & (numbers >= 0)):
-        raise PlanError(f"every {noun} must be a finite number of at least 0.")
+        raise FieldError(f"every {noun} must be a finite number of at least 0.")
     return numbers
 
 
-def dumps(value: Any) -> str:
-    """The canonical JSON of a value, without spaces."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+def positive_exact(content: Mapping[str, Any], key: str) -> Fraction:
+    """The exact positive number that the text under a key is."""
+    if not isinstance(content[key], str):
+        raise FieldError(f'{key} must be a text such as "0.5", got {shown(repr(content[key]))}.')
+    value = exact_fraction(content[key], key)
+    if value <= 0:
+        raise FieldError(f"{key} must be positive, got {shown(content[key])}.")
+    return value

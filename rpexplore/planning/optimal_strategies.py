@@ -97,7 +97,7 @@ def _own_in_words(workload: Workload) -> str:
     own = [
         names[place]
         for place, listed in enumerate(workload.bases)
-        if any(basis.kind == "own" for basis in listed)
+        if any(basis.kind == "custom" for basis in listed)
     ]
     return ", ".join(map(repr, own or [names[place] for place in measured_places(workload)]))
 

@@ -25,6 +25,7 @@ from rpexplore.planning.mechanism.query_covariance import (
 from rpexplore.planning.mechanism.strategy import Moments
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.plan_summary import plan_summary
+from rpexplore.planning.plan_writer import text_from_fields
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import AttributeSet, Workload
@@ -286,12 +287,11 @@ class Plan(ReleasePlan):
 
     @cached_property
     def text(self) -> str:
-        """The canonical JSON text (described in `plan_file` and schemas/plan-*.json)."""
-        return plan_file.text_from_fields(vars(self))
+        """The canonical JSON text, described in schemas/plan-1.json."""
+        return text_from_fields(vars(self))
 
     @classmethod
-    def parse(cls, text: str, source: str = "The text") -> "Plan":
-        """The plan that a text holds; `source` is named in errors."""
+    def _read(cls, text: str, source: str) -> "Plan":
         return cls(**plan_file.fields_from_text(text, source))
 
     def __str__(self) -> str:

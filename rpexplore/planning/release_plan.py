@@ -1,9 +1,11 @@
 """Release plan: what plans of tables and plans of queries have in common. No records."""
 
 import hashlib
+import shlex
 from abc import ABC, abstractmethod
 from fractions import Fraction
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -135,22 +137,49 @@ class ReleasePlan(ABC):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a plan file. Raises `PlanError` if it is missing or not a usable plan of this kind.
+        """Read a plan file, as `save` wrote it. Raises `PlanError` for any other.
 
         What the file claims is checked by `rpexplore.verify`, and before any release.
         """
         return cls.parse(plan_text(path, cls.noun), Path(path).name)
 
     @classmethod
+    def parse(cls, text: str, source: str = "The text", *, canonical: bool = True) -> Self:
+        """The plan that a text holds.
+
+        Args:
+            source: The file's name, for errors.
+            canonical: Whether to refuse a text that is not byte for byte what `save` writes: its
+                SHA-256 is not the plan's.
+
+        Raises:
+            PlanError: If the text is not a usable plan of this kind.
+        """
+        plan = cls._read(text, source)
+        if canonical and text != plan.text:
+            raise PlanError(
+                f"{source} must be byte for byte as rpexplore writes plans, so that its SHA-256 is "
+                f"the plan's name, and is not from line {_differing_line(text, plan.text):,} on; "
+                f"write it anew: rpexplore rewrite {shlex.quote(source)} --out FILE."
+            )
+        return plan
+
+    @classmethod
     @abstractmethod
-    def parse(cls, text: str, source: str = "The text") -> Self:
-        """The plan that a text holds; `source` is named in errors."""
+    def _read(cls, text: str, source: str) -> Self:
+        """The plan that a text holds, in whichever layout."""
+
+
+def _differing_line(text: str, other: str) -> int:
+    """The first line, from 1, that two texts do not have in common."""
+    pairs = enumerate(zip_longest(text.split("\n"), other.split("\n")), start=1)
+    return next(number for number, (left, right) in pairs if left != right)
 
 
 def plan_text(path: str | Path, noun: str = "plan") -> str:
     """What a plan file holds; raises `PlanError`, which calls it by the noun, if it is no text."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_bytes().decode()
     except OSError as error:
         raise PlanError(
             f"The {noun} {str(path)!r} cannot be read ({error.strerror}); check the path."

@@ -141,12 +141,11 @@ class QueryPlan(ReleasePlan):
 
     @cached_property
     def text(self) -> str:
-        """The canonical JSON text (see `plan_file` and schemas/query-plan-1.json)."""
+        """The canonical JSON text, described in schemas/query-plan-1.json."""
         return plan_file.text_from_fields(vars(self))
 
     @classmethod
-    def parse(cls, text: str, source: str = "The text") -> "QueryPlan":
-        """The plan that a text holds; `source` is named in errors."""
+    def _read(cls, text: str, source: str) -> "QueryPlan":
         return cls(**plan_file.fields_from_text(text, source))
 
     def __str__(self) -> str:

@@ -1,10 +1,10 @@
 """The kinds of plans there are, of which every plan file names one."""
 
-import json
 import re
 from pathlib import Path
 
 from rpexplore.common.formatting import joined
+from rpexplore.common.json_fields import loads, refusing
 from rpexplore.errors import PlanError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan, plan_text
@@ -16,8 +16,10 @@ PLAN_KINDS: tuple[type[ReleasePlan], ...] = (Plan, QueryPlan)
 _FORMAT_AT_START = re.compile(r'\s*\{\s*"format"\s*:\s*"([^"]*)"')
 
 
-def load_plan(path: str | Path) -> ReleasePlan:
+def load_plan(path: str | Path, *, canonical: bool = True) -> ReleasePlan:
     """The plan of a file, of the kind that the file names.
+
+    canonical: whether to refuse a file that is not byte for byte what `save` writes
 
     Raises `PlanError` if it is missing or not a usable plan of any kind.
     """
@@ -25,7 +27,7 @@ def load_plan(path: str | Path) -> ReleasePlan:
     file_format = _format_of(text, name)
     for kind in PLAN_KINDS:
         if kind.file_format == file_format:
-            return kind.parse(text, name)
+            return kind.parse(text, name, canonical=canonical)
     formats = joined([f'"{kind.file_format}"' for kind in PLAN_KINDS], " or ")
     raise PlanError(f'{name} is not a plan file: "format" must be {formats}.')
 
@@ -34,8 +36,6 @@ def _format_of(text: str, name: str) -> str:
     """The format that a plan file names; "" if it names none."""
     if match := _FORMAT_AT_START.match(text):
         return match[1]
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise PlanError(f"{name} is not a plan file: it is not valid JSON ({error}).") from None
+    with refusing(PlanError, f"{name} is not a plan file"):
+        content = loads(text.removeprefix("\ufeff"))
     return str(content.get("format", "")) if isinstance(content, dict) else ""

@@ -100,7 +100,7 @@ def table_readme(plan: Plan, note: MeasurementNote) -> str:
         plan,
         note,
         basis_lines=_basis_lines(workload),
-        has_custom_basis=any(basis.kind == "own" for _, basis in workload.attribute_bases),
+        has_custom_basis=any(basis.kind == "custom" for _, basis in workload.attribute_bases),
     )
 
 

@@ -1,4 +1,4 @@
-"""Askings as a line of text: "age=prefix", "age=windows:5", "age=own:questions.csv@age,sex"."""
+"""Askings as a line of text: "age=prefix", "age=windows:5", "age=custom:questions.csv@age,sex"."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ from rpexplore.workload.custom_basis import CustomBasis
 from rpexplore.workload.table_text import table_from_text, title
 from rpexplore.workload.workload import Workload
 
-WAYS = "identity, prefix, ranges, windows:WIDTH, hierarchy, hierarchy:WIDTH,WIDTH or own:FILE"
+WAYS = "identity, prefix, ranges, windows:WIDTH, hierarchy, hierarchy:WIDTH,WIDTH or custom:FILE"
 
 _SIMPLE = {each.kind: each for each in (Identity(), Prefix(), Ranges(), Hierarchy())}
 _WITH_WIDTHS = re.compile(r"(windows|hierarchy):([0-9 ,]+)")
@@ -121,5 +121,5 @@ def _text_of_basis(basis: Basis, file: str) -> str:
         case Hierarchy() if basis.widths:
             return f"hierarchy:{','.join(map(str, basis.widths))}"
         case CustomBasis():
-            return f"own:{file}"
+            return f"custom:{file}"
     return basis.kind

@@ -29,7 +29,7 @@ WAYS = {
     "ranges": "every range of values",
     "windows": "rolling sums of … values",
     "hierarchy": "groups and single values",
-    "own": "own questions from a file",
+    "custom": "own questions from a file",
 }
 # Those for which it matters in which order the values stand.
 ORDERED = ("prefix", "ranges", "windows")
@@ -39,8 +39,8 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 def why_not(way: str, attribute: Attribute) -> str:
     """Why an attribute cannot be asked in this way; "" if it can."""
-    most = MAX_CUSTOM_VALUES if way == "own" else MAX_VALUES
-    least = {"identity": 1, "prefix": 2, "ranges": 2, "own": 1}.get(way, 3)
+    most = MAX_CUSTOM_VALUES if way == "custom" else MAX_VALUES
+    least = {"identity": 1, "prefix": 2, "ranges": 2, "custom": 1}.get(way, 3)
     if way == "hierarchy" and attribute.groups:
         least = 2
     if attribute.size < least:
@@ -72,7 +72,7 @@ def first_basis(way: str, attribute: Attribute) -> Basis | None:
         case "hierarchy":
             width = next(each for each in (10, 5, 2) if 3 * each <= attribute.size or each == 2)
             return Hierarchy(() if attribute.groups else (width,))
-        case "own":
+        case "custom":
             return None
     return Identity()
 

@@ -27,15 +27,15 @@ def scenario_from_bytes(content: bytes, filename: str, present: Scenario) -> Sce
 
     Raises `RpexploreError` for a file that is no plan.
     """
-    opened = Scenario.of_plan(Plan.parse(_text(content, filename), filename))
+    opened = Scenario.of_plan(Plan.parse(_text(content, filename, "utf-8"), filename))
     same = opened.domain == present.domain
     record_noun = present.record_noun if same else opened.record_noun
     return opened.replaced(record_noun=record_noun, name=present.name, note=present.note)
 
 
-def _text(content: bytes, filename: str) -> str:
+def _text(content: bytes, filename: str, encoding: str = "utf-8-sig") -> str:
     try:
-        return content.decode("utf-8-sig")
+        return content.decode(encoding)
     except UnicodeDecodeError:
         raise DomainError(f"{filename} is not UTF-8 text; save it as UTF-8.") from None
 

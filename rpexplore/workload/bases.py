@@ -209,9 +209,9 @@ def from_json(content: dict[str, Any]) -> Basis:
             return Windows(content["width"])
         case "hierarchy":
             return Hierarchy(content["widths"])
-        case "own":
+        case "custom":
             return CustomBasis(content["rows"], content["labels"], content["name"])
     raise WorkloadError(
-        "The way to ask an attribute must be identity, prefix, ranges, windows, hierarchy or own, "
+        "The basis of an attribute must be identity, prefix, ranges, windows, hierarchy or custom, "
         f"got {content['kind']!r}."
     )

@@ -33,7 +33,7 @@ class CustomBasis:
     rows: tuple[tuple[float, ...], ...]
     labels: tuple[str, ...] = ()
     name: str = ""
-    kind: ClassVar[str] = "own"
+    kind: ClassVar[str] = "custom"
     is_identity: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

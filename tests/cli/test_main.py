@@ -1,5 +1,6 @@
 """The command line: what each verb does, and its manners when something goes wrong."""
 
+import hashlib
 import io
 import json
 import os
@@ -35,6 +36,7 @@ from rpexplore.workload.bases import Prefix, Ranges
 from rpexplore.workload.custom_basis import CustomBasis
 from rpexplore.workload.table_text import title
 from rpexplore.workload.workload import Workload
+from tests.support.plan_texts import laid_out, other_layouts
 
 CODEBOOK = """attribute,value,label
 age,young,
@@ -261,9 +263,9 @@ def test_losses(run):
         (["--up-to", "1", *BUDGET, "--ask", "age"], "must be an attribute, =, and how it is asked"),
         (["--up-to", "1", *BUDGET, "--ask", "age=up"], "'age=up' must say how 'age' is asked"),
         (["--up-to", "1", *BUDGET, "--ask", "age=hierarchy"], "'age' must have groups"),
-        (["--up-to", "1", *BUDGET, "--ask", "region=own:none.csv"], "'none.csv' cannot be read"),
+        (["--up-to", "1", *BUDGET, "--ask", "region=custom:none.csv"], "'none.csv' cannot be read"),
         (
-            ["--up-to", "1", *BUDGET, "--ask", "region=own:codebook.csv"],
+            ["--up-to", "1", *BUDGET, "--ask", "region=custom:codebook.csv"],
             "must be a number or the name",
         ),
         (["--up-to", "1", *BUDGET, "--ask", "age=prefix@sex"], "does not have the attribute 'age'"),
@@ -326,8 +328,35 @@ def test_show_as_json_has_every_table(planned):
 def test_show_refuses_a_plan_that_claims_too_much(planned):
     content = json.loads(Path("plan.json").read_text("utf-8"))
     content["privacy_cost"] = "0.0001"
-    Path("plan.json").write_text(json.dumps(content), "utf-8")
+    Path("plan.json").write_text(laid_out(content), "utf-8")
     assert "does not hold what it claims" in planned.refused("show", "plan.json")
+
+
+def test_a_reformatted_plan_is_refused_until_it_is_rewritten(planned):
+    original = Path("plan.json").read_bytes()
+    for layout, text in other_layouts(original.decode()).items():
+        Path("other.json").write_bytes(text.encode())
+        for verb in ("show", "verify"):
+            message = planned.refused(verb, "other.json")
+            assert "other.json must be byte for byte" in message, layout
+            assert "rpexplore rewrite other.json --out FILE" in message
+        facts = planned.json("rewrite", "other.json", "--out", "again.json", "--force")
+        assert facts == {"plan": "again.json", "sha256": hashlib.sha256(original).hexdigest()}
+        assert Path("again.json").read_bytes() == original
+
+
+def test_rewrite_refuses_what_is_no_plan_or_claims_too_much(planned):
+    content = json.loads(Path("plan.json").read_text("utf-8"))
+    content["privacy_cost"] = "0.0001"
+    Path("broken.json").write_text(json.dumps(content), "utf-8")
+    for file, message in (
+        ("broken.json", "does not hold what it claims"),
+        ("codebook.csv", "is not a plan file"),
+        ("none.json", "cannot be read"),
+    ):
+        assert message in planned.refused("rewrite", file, "--out", "again.json")
+    assert "exists already" in planned.refused("rewrite", "plan.json", "--out", "plan.json")
+    assert not Path("again.json").exists()
 
 
 def test_verify_tells_by_its_exit_code(planned):
@@ -338,7 +367,7 @@ def test_verify_tells_by_its_exit_code(planned):
 
     content = json.loads(Path("plan.json").read_text("utf-8"))
     content["residuals"][0]["sigma_squared"] = "0.001"
-    Path("broken.json").write_text(json.dumps(content), "utf-8")
+    Path("broken.json").write_text(laid_out(content), "utf-8")
     result = planned("verify", "broken.json")
     assert result.exit_code == 1
     assert "FAIL privacy cost" in result.stdout
@@ -504,7 +533,8 @@ def test_ledger_shows_runs_and_sets_the_cap(planned):
 def asked(run) -> Program:
     Path("mine.csv").write_text("question,R1,R2,R3\nnorth,1,0,0\nnot east,1,1,0\nall,1,1,1\n")
     Path("mine.npy").write_bytes(b"no matrix")
-    ways = ["--ask", "age=prefix", "--ask", "region=own:mine.csv", "--ask", "region=ranges@region"]
+    bases = ["age=prefix", "region=custom:mine.csv", "region=ranges@region"]
+    ways = [option for basis in bases for option in ("--ask", basis)]
     run.done("plan", "codebook.csv", "--up-to", "2", *ways, *BUDGET, "--out", "plan.json")
     return run
 
@@ -518,7 +548,7 @@ def test_attributes_are_asked_in_other_ways(asked):
     budget = Budget(rho="0.1")
     assert loaded.text == planner.plan(workload, loss=SumOfVariances(), budget=budget).text
     assert "is not a matrix" in asked.refused(
-        "plan", "codebook.csv", "--up-to", "1", *BUDGET, "--ask", "region=own:mine.npy",
+        "plan", "codebook.csv", "--up-to", "1", *BUDGET, "--ask", "region=custom:mine.npy",
         "--out", "other.json",
     )  # fmt: skip
 
@@ -561,7 +591,8 @@ def test_tables_that_are_asked_otherwise_are_written_and_read_again(asked):
     asked.done("show", "plan.json", "--csv", "tables.csv")
     header = Path("tables.csv").read_text("utf-8").splitlines()[0]
     assert header.startswith("attributes,asked,")
-    ways = ["--ask", "age=prefix", "--ask", "region=own:mine.csv", "--ask", "region=ranges@region"]
+    bases = ["age=prefix", "region=custom:mine.csv", "region=ranges@region"]
+    ways = [option for basis in bases for option in ("--ask", basis)]
     again = ["--tables", "tables.csv", *ways, *BUDGET, "--out", "again.json"]
     asked.done("plan", "codebook.csv", *again)
     assert Path("again.json").read_bytes() == Path("plan.json").read_bytes()
@@ -637,7 +668,7 @@ def test_version_and_help(run):
     overview = run.done()
     assert overview == run.done("--help")
     verbs = ["schema", "plan", "show", "verify", "report", "release", "answer", "ledger", "app"]
-    verbs += ["queries", "combine", "postprocess"]
+    verbs += ["rewrite", "queries", "combine", "postprocess"]
     # No summary of a verb is cut off.
     assert [re.search(rf"^  {verb} .*\.$", overview, re.MULTILINE) is None for verb in verbs] == [
         False

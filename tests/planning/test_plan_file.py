@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
+from tests.support.plan_texts import changed, laid_out, other_layouts
 from tests.support.strategies import budgets, described_domains, losses, workloads
 
 SCHEMA = json.loads(
@@ -77,31 +78,55 @@ def test_canonical_text(plan):
     assert text.isascii() or text.encode().decode() == text
     assert hashlib.sha256(text.encode()).hexdigest() == plan.sha256
     assert list(json.loads(text)) == SCHEMA["required"], "the schema lists the keys in order"
-    rows = len(plan.workload) + len(plan.closure)
-    assert len(text.splitlines()) == rows + 2 + 8 + 2 * 2, "one table or residual a line"
+    assert text == laid_out(json.loads(text)), "one table or residual a line"
 
 
-def test_another_layout_of_the_same_content_is_the_same_plan(plan):
-    content = json.loads(plan.text)
-    for text in (json.dumps(content, indent=4), json.dumps(dict(reversed(content.items())))):
-        assert rp.Plan.parse(text).sha256 == plan.sha256
+def test_a_file_that_is_not_byte_for_byte_canonical_is_refused(plan, tmp_path):
+    path = tmp_path / "p.json"
+    for layout, text in other_layouts(plan.text).items():
+        path.write_bytes(text.encode())
+        with pytest.raises(PlanError, match=r"^p\.json must be byte for byte .*rpexplore rewrite"):
+            rp.Plan.load(path)
+        assert rp.Plan.parse(text, canonical=False).text == plan.text, layout
+
+
+@pytest.mark.parametrize(
+    ("path", "spelling"),
+    [
+        (("tables", 0, "weight"), "1"),
+        (("tables", 0, "weight"), "1.00"),
+        (("tables", 0, "weight"), "1e0"),
+        (("domain", "fields", 2, "bins"), "[0.0,0.5,10]"),
+        (("budget", "stated", "epsilon"), '"1.0"'),
+        (("budget", "stated", "epsilon"), '"2/2"'),
+    ],
+)
+def test_a_number_that_is_spelled_otherwise_is_refused(plan, path, spelling):
+    text = laid_out(changed(plan.text, path, "spelled")).replace('"spelled"', spelling)
+    with pytest.raises(PlanError, match="must be byte for byte"):
+        rp.Plan.parse(text)
+    assert rp.Plan.parse(text, canonical=False).text == plan.text
+
+
+def test_the_first_other_line_is_named(plan):
+    lines = plan.text.split("\n")
+    lines[7] += " "
+    with pytest.raises(PlanError, match="and is not from line 8 on"):
+        rp.Plan.parse("\n".join(lines), "p.json")
+
+
+def test_a_key_that_stands_twice_is_refused(plan):
+    """The later one would count, and whoever reads the file could go by the earlier one."""
+    twice = plan.text.replace('"privacy_cost"', '"privacy_cost":"0.001",\n"privacy_cost"', 1)
+    in_a_row = plan.text.replace('"weight":1.0', '"weight":9.0,"weight":1.0', 1)
+    for text, key in ((twice, "privacy_cost"), (in_a_row, "weight")):
+        assert text != plan.text
+        for canonical in (True, False):
+            with pytest.raises(PlanError, match=f"the key {key} stands twice in an object"):
+                rp.Plan.parse(text, "p.json", canonical=canonical)
 
 
 # ---- tampering that is refused when the file is read
-
-
-def changed(plan, path, value):
-    """The plan's content with the value at a path of keys and places replaced, or taken out."""
-    content = json.loads(plan.text)
-    *above, last = path
-    at = content
-    for key in above:
-        at = at[key]
-    if value is ...:
-        del at[last]
-    else:
-        at[last] = value
-    return content
 
 
 MISSING = [
@@ -113,7 +138,10 @@ MISSING = [
     ("budget",),
     ("privacy_cost",),
     ("certificate",),
+    ("bases",),
+    ("strategies",),
     ("tables",),
+    ("cells",),
     ("residuals",),
     ("domain", "fields"),
     ("domain", "fields", 0, "name"),
@@ -124,11 +152,8 @@ MISSING = [
     ("certificate", "loss"),
     ("certificate", "lower_bound"),
     ("certificate", "gap"),
-    ("tables", 1, "attributes"),
-    ("tables", 1, "weight"),
-    ("tables", 1, "target"),
-    ("tables", 1, "variance"),
-    ("tables", 1, "shadow_price"),
+    ("certificate", "limit"),
+    *(("tables", 1, key) for key in SCHEMA["$defs"]["table"]["required"]),
     ("residuals", 1, "attributes"),
     ("residuals", 1, "sigma_squared"),
 ]
@@ -136,18 +161,16 @@ MISSING = [
 
 @pytest.mark.parametrize("path", MISSING, ids=lambda path: ".".join(map(str, path)))
 def test_missing_parts_are_refused_and_invalid(plan, path):
-    content = changed(plan, path, ...)
+    content = changed(plan.text, path, ...)
     with pytest.raises(PlanError):
-        rp.Plan.parse(json.dumps(content), "p.json")
+        rp.Plan.parse(laid_out(content), "p.json")
     assert not VALIDATOR.is_valid(content)
 
 
 # (path, value, what the message says beyond the file's name)
 UNUSABLE = [
     (("format",), "other-plan", r'"format" must be "rpexplore-plan"'),
-    (("format_version",), 4, r"format version 4, .* reads versions 1 to 3"),
-    (("format_version",), 3, r"the plan must hold exactly .*bases"),
-    (("format_version",), 2, r"the plan must hold exactly .*bases"),
+    (("format_version",), 2, r"format version 2, .* reads version 1; use the library version"),
     (("format_version",), "1", r"format version '1'"),
     (("format_version",), True, r"format version True"),
     (("library_version",), 3, r""),
@@ -173,7 +196,11 @@ UNUSABLE = [
     (("tables",), None, r""),
     (("tables", 1, "attributes"), "sex", r""),
     (("tables", 1, "attributes"), ["salary"], r"no attribute 'salary'"),
-    (("tables", 1, "attributes"), ["sex", "sex"], r"'sex' is named twice"),
+    (
+        ("tables", 1),
+        lambda row: row | {"attributes": ["sex", "sex"], "basis_index": [0, 0]},
+        r"'sex' is named twice",
+    ),
     (("tables", 1, "weight"), 0, r"weight of table \(sex\) must be .* got 0"),
     (("tables", 1, "weight"), -1, r"weight"),
     (("tables", 1, "weight"), "2", r""),
@@ -205,9 +232,9 @@ BEYOND_THE_SCHEMA = ("no attribute", "'age'")
 
 @pytest.mark.parametrize(("path", "value", "message"), UNUSABLE)
 def test_unusable_parts_are_refused(plan, path, value, message):
-    content = changed(plan, path, value)
+    content = changed(plan.text, path, value)
     with pytest.raises(PlanError, match=r"^p\.json .*" + message):
-        rp.Plan.parse(json.dumps(content), "p.json")
+        rp.Plan.parse(laid_out(content), "p.json")
     if not message.startswith(BEYOND_THE_SCHEMA):
         assert not VALIDATOR.is_valid(content), "what the schema allows is read"
 
@@ -229,14 +256,14 @@ def test_rows_missing_extra_twice_or_out_of_order(plan, rows, change):
     content = json.loads(plan.text)
     change(content[rows])
     with pytest.raises(PlanError, match=r"^p\.json cannot be used: "):
-        rp.Plan.parse(json.dumps(content), "p.json")
+        rp.Plan.parse(laid_out(content), "p.json")
 
 
 def test_first_residual_missing(plan):
     content = json.loads(plan.text)
     del content["residuals"][0]
     with pytest.raises(PlanError, match=r"there must be 5 residuals, got 4"):
-        rp.Plan.parse(json.dumps(content), "p.json")
+        rp.Plan.parse(laid_out(content), "p.json")
 
 
 def test_a_single_valued_attribute_is_no_residual(plan):

@@ -1,4 +1,4 @@
-"""Plan files of version 3: targets that must be met, and losses that dual weights prove."""
+"""Plan files with required targets, and with losses that dual weights prove."""
 
 import json
 from importlib import resources
@@ -14,17 +14,14 @@ import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.custom import UnavailableLoss
 from rpexplore.planning.minimum_budget import minimum_budget
-from tests.planning.test_plan_file_asked import changed
 from tests.support.capped_optimum import workloads_with_musts
+from tests.support.plan_texts import changed, laid_out, other_layouts
 from tests.support.strategies import budgets
 
-SECOND, THIRD = (
-    json.loads(
-        resources.files("rpexplore.planning").joinpath(f"schemas/plan-{version}.json").read_text()
-    )
-    for version in (2, 3)
+SCHEMA = json.loads(
+    resources.files("rpexplore.planning").joinpath("schemas/plan-1.json").read_text()
 )
-VALIDATOR = Draft202012Validator(THIRD)
+VALIDATOR = Draft202012Validator(SCHEMA)
 
 
 def make_plan(loss, *, asked: bool, required: bool = True) -> rp.Plan:
@@ -66,14 +63,11 @@ def plan(request) -> rp.Plan:
     return PLANS[request.param]
 
 
-def test_the_schema_is_a_schema_with_the_parts_of_the_second():
-    Draft202012Validator.check_schema(THIRD)
-    same = SECOND["$defs"].keys() - {"table"}
-    assert THIRD["$defs"].keys() - {"table"} == same
-    for name in same:
-        assert THIRD["$defs"][name] == SECOND["$defs"][name]
-    kinds = [each["properties"]["kind"]["const"] for each in THIRD["properties"]["loss"]["oneOf"]]
-    assert len(set(kinds)) == len(kinds) == len(LOSSES)
+def test_the_schema_has_every_loss():
+    kinds = [loss["properties"]["kind"]["const"] for loss in SCHEMA["properties"]["loss"]["oneOf"]]
+    written = [json.loads(plan.text)["loss"]["kind"] for plan in PLANS.values()]
+    assert len(kinds) == len(LOSSES)
+    assert set(kinds) == set(written)
 
 
 def test_text_plan_text(plan):
@@ -91,13 +85,20 @@ def test_text_plan_text(plan):
 
 def test_canonical_text(plan):
     content = json.loads(plan.text)
-    assert content["format_version"] == 3
-    assert list(content) == THIRD["required"], "the schema lists the keys in order"
-    assert list(content["tables"][0]) == THIRD["$defs"]["table"]["required"]
-    assert list(content["certificate"]) == THIRD["properties"]["certificate"]["required"]
     VALIDATOR.validate(content)
-    for text in (json.dumps(content, indent=4), json.dumps(dict(reversed(content.items())))):
-        assert rp.Plan.parse(text).sha256 == plan.sha256
+    for text in other_layouts(plan.text).values():
+        with pytest.raises(PlanError, match="byte for byte"):
+            rp.Plan.parse(text)
+        assert rp.Plan.parse(text, canonical=False).sha256 == plan.sha256
+
+
+def test_whole_options_of_losses_are_written_as_floats():
+    """So that 3 and 3.0 are one plan."""
+    plan = make_plan(rp.PNorm(3), asked=False)
+    assert plan.text == make_plan(rp.PNorm(3.0), asked=False).text
+    assert '"p":3.0,' in plan.text
+    with pytest.raises(PlanError, match="byte for byte"):
+        rp.Plan.parse(plan.text.replace('"p":3.0,', '"p":3,'))
 
 
 @given(
@@ -121,13 +122,11 @@ def test_round_trip_is_exact_and_valid(workload, loss, persons):
 
 @given(workloads_with_musts(), budgets(least=1e-3))
 @settings(max_examples=20)
-def test_without_musts_and_duals_a_plan_has_the_versions_that_it_had(workload, budget):
+def test_required_targets_do_not_change_losses_that_know_of_none(workload, budget):
     none = rp.Workload(workload.domain, workload.members, workload.weights, workload.targets)
     for loss in (rp.SumOfVariances(), rp.MaxVariance("target")):
-        plain, held = (rp.plan(each, loss=loss, budget=budget) for each in (none, workload))
-        assert json.loads(plain.text)["format_version"] == 1
-        assert json.loads(held.text)["format_version"] == 3
-        np.testing.assert_array_equal(plain.sigma_squared.digits, held.sigma_squared.digits)
+        plain, required = (rp.plan(tables, loss=loss, budget=budget) for tables in (none, workload))
+        assert plain.text == required.text.replace('"required":true', '"required":false')
 
 
 def test_truncated_files_are_refused(plan):
@@ -140,7 +139,7 @@ MISSING = [
     ("certificate", "limit"),
     ("tables", 1, "required"),
     ("tables", 1, "dual_weight"),
-    ("tables", 1, "ways"),
+    ("tables", 1, "basis_index"),
     ("tables", 1, "worst_variance"),
     ("bases",),
     ("strategies",),
@@ -150,15 +149,14 @@ MISSING = [
 
 @pytest.mark.parametrize("path", MISSING, ids=lambda path: ".".join(map(str, path)))
 def test_missing_parts_are_refused_and_invalid(path):
-    content = changed(ASKED, path, ...)
+    content = changed(ASKED.text, path, ...)
     with pytest.raises(PlanError, match=r"^p\.json cannot be used: "):
-        rp.Plan.parse(json.dumps(content), "p.json")
+        rp.Plan.parse(laid_out(content), "p.json")
     assert not VALIDATOR.is_valid(content)
 
 
 # (plan, path, value, what the message says, whether the schema can say so as well)
 UNUSABLE = [
-    (AVERAGE, ("format_version",), 2, "certificate must hold exactly", True),
     (AVERAGE, ("tables", 0, "required"), 1, "true or false", True),
     (AVERAGE, ("tables", 0, "required"), None, "true or false", True),
     (AVERAGE, ("tables", 0, "required"), "true", "true or false", True),
@@ -196,28 +194,10 @@ UNUSABLE = [
 
 @pytest.mark.parametrize(("plan", "path", "value", "message", "in_schema"), UNUSABLE)
 def test_unusable_parts_are_refused(plan, path, value, message, in_schema):
-    content = changed(plan, path, value)
+    content = changed(plan.text, path, value)
     with pytest.raises(PlanError, match=r"^p\.json cannot be used: .*" + message):
-        rp.Plan.parse(json.dumps(content), "p.json")
+        rp.Plan.parse(laid_out(content), "p.json")
     assert VALIDATOR.is_valid(content) != in_schema
-
-
-def test_what_another_version_holds_has_no_third():
-    """The same plan would have two texts, and two names."""
-    content = json.loads(SUM.text)
-    for row in content["tables"]:
-        row["required"] = False
-    with pytest.raises(PlanError, match="no target must be met the format version is 1"):
-        rp.Plan.parse(json.dumps(content))
-
-
-def test_other_losses_have_no_first_or_second_version():
-    for asked in (False, True):
-        plain = make_plan(rp.SumOfVariances("sqrt"), asked=asked, required=False)
-        content = changed(plain, ("loss",), {"kind": "sum_within_targets", "weighting": "sqrt"})
-        assert content["format_version"] == 1 + asked
-        with pytest.raises(PlanError, match="sum_within_targets the format version is 3"):
-            rp.Plan.parse(json.dumps(content))
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])

@@ -216,7 +216,7 @@ def test_arrays_of_a_plan_cannot_be_changed(plan):
 def failed(content) -> set[str] | None:
     """Names of the checks a plan file's content fails; None if reading already refuses it."""
     try:
-        read = QueryPlan.parse(json.dumps(content))
+        read = QueryPlan.parse(json.dumps(content), canonical=False)
     except PlanError:
         return None
     verification = verify(read)

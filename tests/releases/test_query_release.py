@@ -222,7 +222,7 @@ def test_a_file_without_records_can_be_released(data, output):
 def tampered(change) -> QueryPlan:
     content = json.loads(PLAN.text)
     change(content)
-    return QueryPlan.parse(json.dumps(content))
+    return QueryPlan.parse(json.dumps(content), canonical=False)
 
 
 def less_noise(content):

@@ -455,7 +455,7 @@ def test_noise_comes_from_nowhere_but_the_operating_system(data, output, monkeyp
 def tampered(change) -> Plan:
     content = json.loads(PLAN.text)
     change(content)
-    return Plan.parse(json.dumps(content))
+    return Plan.parse(json.dumps(content), canonical=False)
 
 
 def less_noise(content):
@@ -463,7 +463,8 @@ def less_noise(content):
 
 
 def other_variance(content):
-    content["tables"][1]["variance"] *= 1 - 1e-6
+    for name in ("variance", "worst_variance", "best_variance"):
+        content["tables"][1][name] *= 1 - 1e-6
 
 
 def lower_cost(content):

@@ -42,8 +42,8 @@ def no_files(path, attribute):
         ("age=windows:1,2", None),
         ("age=windows:0", None),
         ("age=cumulative", None),
-        ("age=own:none.csv", None),
-        ("age=own:", None),
+        ("age=custom:none.csv", None),
+        ("age=custom:", None),
         ("age", None),
         ("height=prefix", None),
         ("age=prefix@sex", None),
@@ -68,9 +68,9 @@ def test_files_are_read_and_may_hold_an_at_sign(tmp_path, monkeypatch):
         read.append((path.name, attribute.name))
         return OWN
 
-    found = basis_choice_from_text(DOMAIN, "a=own:q@z.csv@a,x@y", read_custom)
+    found = basis_choice_from_text(DOMAIN, "a=custom:q@z.csv@a,x@y", read_custom)
     assert found == BasisChoice("a", OWN, (("a", "x@y"),))
-    assert basis_choice_from_text(DOMAIN, "a=own:q@z.csv", read_custom) == BasisChoice("a", OWN)
+    assert basis_choice_from_text(DOMAIN, "a=custom:q@z.csv", read_custom) == BasisChoice("a", OWN)
     assert read == [("q@z.csv", "a")] * 2
 
 

@@ -42,7 +42,7 @@ def test_what_is_offered_can_be_asked_and_nothing_else_is_refused(way, attribute
         ("hierarchy", 2, "at least 3 values"),
         ("windows", 2, "at least 3 values"),
         ("ranges", 4001, "at most 4,000 values"),
-        ("own", 1001, "at most 1,000 values"),
+        ("custom", 1001, "at most 1,000 values"),
         ("identity", 10**6, ""),
         ("hierarchy", 3, ""),
     ],

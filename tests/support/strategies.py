@@ -59,7 +59,7 @@ def workloads(
 def bases(draw, attribute: rp.Attribute):
     """Any way in which the attribute can be asked."""
     n = attribute.size
-    kinds = ["identity", "prefix", "ranges", "windows", "own"]
+    kinds = ["identity", "prefix", "ranges", "windows", "custom"]
     kinds += ["groups"] if attribute.groups or n == 1 else []
     kinds += ["hierarchy"] if n > 2 else []
     match draw(st.sampled_from(kinds)):

@@ -33,7 +33,7 @@ def way_input(
     there: what its label ends with
     """
     usable = [way for way in basis_options.WAYS if not basis_options.why_not(way, attribute)]
-    way = "own" if _awaits_file(key) else present.kind
+    way = "custom" if _awaits_file(key) else present.kind
 
     def choose() -> None:
         forget_file(key)
@@ -54,7 +54,7 @@ def way_input(
         _width(beside, attribute, present, take, key)
     elif way == "hierarchy":
         _groups(beside, attribute, present, take, place, key)
-    elif way == "own":
+    elif way == "custom":
         _file(below, attribute, present, take, place, key)
 
 

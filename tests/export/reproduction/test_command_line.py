@@ -104,8 +104,8 @@ def test_short_wishes_are_options_and_long_ones_a_file():
         "one=windows:2",
     ]
     assert "--even-totals" in plan_line("even totals")
-    assert "--ask=age=own:young and old.csv" in plan_line("own")
-    assert "--ask=age=own:questions-1.json@age,income" in plan_line("own")
+    assert "--ask=age=custom:young and old.csv" in plan_line("own")
+    assert "--ask=age=custom:questions-1.json@age,income" in plan_line("own")
 
 
 def test_the_lines_name_the_plan_they_make():

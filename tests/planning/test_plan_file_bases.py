@@ -1,4 +1,4 @@
-"""Plan files of version 2: attributes asked other than by their single values."""
+"""Plan files with other bases than single values, and the strategies that measure them."""
 
 import json
 from importlib import resources
@@ -10,15 +10,12 @@ from jsonschema import Draft202012Validator
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
+from tests.support.plan_texts import changed, laid_out, other_layouts
 from tests.support.strategies import asked_workloads, domains, losses, workloads
 
-FIRST, SECOND = (
-    json.loads(
-        resources.files("rpexplore.planning").joinpath(f"schemas/plan-{version}.json").read_text()
-    )
-    for version in (1, 2)
+VALIDATOR = Draft202012Validator(
+    json.loads(resources.files("rpexplore.planning").joinpath("schemas/plan-1.json").read_text())
 )
-VALIDATOR = Draft202012Validator(SECOND)
 
 
 def make_plan(loss) -> rp.Plan:
@@ -47,12 +44,6 @@ def plan(request) -> rp.Plan:
     return request.param
 
 
-def test_the_schema_is_a_schema_with_the_parts_of_the_first():
-    Draft202012Validator.check_schema(SECOND)
-    for name in ("exact_number", "attribute_set", "residual", "field"):
-        assert SECOND["$defs"][name] == FIRST["$defs"][name]
-
-
 @given(asked_workloads(workloads(domains(max_attributes=3, max_size=4), max_tables=3)), losses())
 @settings(deadline=None, max_examples=30)
 def test_round_trip_is_exact_and_valid(workload, loss):
@@ -63,18 +54,17 @@ def test_round_trip_is_exact_and_valid(workload, loss):
     assert again.closure.strategies.keys() == plan.closure.strategies.keys()
     for place, strategy in plan.closure.strategies.items():
         assert np.array_equal(again.closure.strategies[place].integers, strategy.integers)
-    version = 1 if workload.is_marginals else 2
-    assert json.loads(plan.text)["format_version"] == version
-    Draft202012Validator(FIRST if version == 1 else SECOND).validate(json.loads(plan.text))
+    VALIDATOR.validate(json.loads(plan.text))
 
 
 def test_canonical_text(plan):
     content = json.loads(plan.text)
-    assert list(content) == SECOND["required"], "the schema lists the keys in order"
-    assert list(content["tables"][0]) == SECOND["$defs"]["table"]["required"]
+    assert plan.text == laid_out(content)
     VALIDATOR.validate(content)
-    for text in (json.dumps(content, indent=4), json.dumps(dict(reversed(content.items())))):
-        assert rp.Plan.parse(text).sha256 == plan.sha256
+    for text in other_layouts(plan.text).values():
+        with pytest.raises(PlanError, match="byte for byte"):
+            rp.Plan.parse(text)
+        assert rp.Plan.parse(text, canonical=False).sha256 == plan.sha256
     assert rp.verify(rp.Plan.parse(plan.text)).holds
 
 
@@ -84,33 +74,17 @@ def test_truncated_files_are_refused(plan):
             rp.Plan.parse(plan.text[:length], "p.json")
 
 
-def changed(plan: rp.Plan, path: tuple, value) -> dict:
-    """The plan's content with the value at a path replaced, or (...) taken out."""
-    content = json.loads(plan.text)
-    *above, last = path
-    at = content
-    for key in above:
-        at = at[key]
-    if value is ...:
-        del at[last]
-    elif callable(value):
-        at[last] = value(at[last])
-    else:
-        at[last] = value
-    return content
-
-
 MISSING = [
     ("bases",),
     ("strategies",),
     ("cells",),
     ("bases", 0, "attribute"),
-    ("bases", 0, "ways"),
-    ("bases", 0, "ways", 0, "kind"),
+    ("bases", 0, "bases"),
+    ("bases", 0, "bases", 0, "kind"),
     ("strategies", 0, "attribute"),
     ("strategies", 0, "bits"),
     ("strategies", 0, "matrix"),
-    ("tables", 1, "ways"),
+    ("tables", 1, "basis_index"),
     ("tables", 1, "worst_variance"),
     ("tables", 1, "best_variance"),
     ("cells", 0, "table"),
@@ -121,33 +95,32 @@ MISSING = [
 
 @pytest.mark.parametrize("path", MISSING, ids=lambda path: ".".join(map(str, path)))
 def test_missing_parts_are_refused_and_invalid(path):
-    content = changed(MAX, path, ...)
+    content = changed(MAX.text, path, ...)
     with pytest.raises(PlanError, match=r"^p\.json cannot be used: "):
-        rp.Plan.parse(json.dumps(content), "p.json")
+        rp.Plan.parse(laid_out(content), "p.json")
     assert not VALIDATOR.is_valid(content)
 
 
 # (path, value, what the message says, whether the schema can say so as well)
 UNUSABLE = [
-    (("format_version",), 1, "the plan must hold exactly", True),
     (("bases", 0, "attribute"), "height", "no attribute 'height'", False),
-    (("bases", 0, "ways", 1), {"kind": "median"}, "got 'median'", True),
-    (("bases", 0, "ways"), lambda ways: [*ways, {"kind": "ranges"}], "each once", False),
-    (("bases", 0, "ways"), lambda ways: [*ways, ways[0]], "each once", False),
-    (("bases", 0, "ways"), lambda ways: ways[:-1], "not listed", False),
-    (("bases", 0, "ways"), lambda ways: ways[::-1], "single values first", False),
+    (("bases", 0, "bases", 1), {"kind": "median"}, "got 'median'", True),
+    (("bases", 0, "bases"), lambda bases: [*bases, {"kind": "ranges"}], "each once", False),
+    (("bases", 0, "bases"), lambda bases: [*bases, bases[0]], "each once", False),
+    (("bases", 0, "bases"), lambda bases: bases[:-1], "not listed", False),
+    (("bases", 0, "bases"), lambda bases: bases[::-1], "single values first", False),
     (("bases",), lambda rows: rows[:-1], "a way that is not listed", False),
-    (("bases", 1, "ways", 0), {"kind": "windows", "width": 0}, "at least 1, got 0", True),
-    (("bases", 1, "ways", 0), {"kind": "hierarchy", "widths": [2]}, "below the 2 values", False),
-    (("tables", 1, "ways"), [9], "not listed", False),
-    (("tables", 1, "ways"), [-1], "not listed", True),
-    (("tables", 1, "ways"), [], "one way for each", False),
-    (("tables", 1, "ways"), [0, 0], "one way for each", False),
-    (("tables", 1, "ways"), [0.0], "whole numbers", False),
-    (("tables", 1, "ways"), [True], "whole numbers", True),
-    (("tables", 1, "ways"), 0, "whole numbers", True),
-    (("tables", 1, "worst_variance"), -1, "worst must be", True),
-    (("tables", 1, "best_variance"), "3", "best must be a number", True),
+    (("bases", 1, "bases", 0), {"kind": "windows", "width": 0}, "at least 1, got 0", True),
+    (("bases", 1, "bases", 0), {"kind": "hierarchy", "widths": [2]}, "below the 2 values", False),
+    (("tables", 1, "basis_index"), [9], "not listed", False),
+    (("tables", 1, "basis_index"), [-1], "not listed", True),
+    (("tables", 1, "basis_index"), [], "one basis_index for each", False),
+    (("tables", 1, "basis_index"), [0, 0], "one basis_index for each", False),
+    (("tables", 1, "basis_index"), [0.0], "whole numbers", False),
+    (("tables", 1, "basis_index"), [True], "whole numbers", True),
+    (("tables", 1, "basis_index"), 0, "basis_index must be a list", True),
+    (("tables", 1, "worst_variance"), -1, "worst_variance must be", True),
+    (("tables", 1, "best_variance"), "3", "best_variance must be a number", True),
     (("strategies",), lambda rows: rows[:-1], "one strategy for each", False),
     (("strategies",), lambda rows: rows[::-1], "one strategy for each", False),
     (("strategies",), lambda rows: [*rows, rows[0]], "one strategy for each", False),
@@ -182,27 +155,47 @@ UNUSABLE = [
 
 @pytest.mark.parametrize(("path", "value", "message", "in_schema"), UNUSABLE)
 def test_unusable_parts_are_refused(path, value, message, in_schema):
-    content = changed(MAX, path, value)
+    content = changed(MAX.text, path, value)
     with pytest.raises(PlanError, match=r"^p\.json cannot be used: .*" + message):
-        rp.Plan.parse(json.dumps(content), "p.json")
+        rp.Plan.parse(laid_out(content), "p.json")
     assert VALIDATOR.is_valid(content) != in_schema
 
 
-def test_a_plan_of_single_values_has_no_second_version():
-    """The same plan would have two texts, and two names."""
-    workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 4}), 1)
-    pure = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
-    content = json.loads(pure.text) | {
-        "format_version": 2,
-        "bases": [{"attribute": "age", "ways": [{"kind": "identity"}]}],
-        "strategies": [],
-        "cells": [],
-    }
+SINGLE = rp.plan(
+    rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 4, "sex": 2}), 1),
+    loss=rp.SumOfVariances(),
+    budget=rp.Budget(rho=1),
+)
+
+
+def test_single_values_are_written_in_full():
+    content = json.loads(SINGLE.text)
+    assert content["bases"] == [
+        {"attribute": "age", "bases": [{"kind": "identity"}]},
+        {"attribute": "sex", "bases": [{"kind": "identity"}]},
+    ]
+    assert [table["basis_index"] for table in content["tables"]] == [[], [0], [0]]
+    assert content["strategies"] == content["cells"] == []
     for table in content["tables"]:
-        table["ways"] = [0] * len(table["attributes"])
-        table["worst_variance"] = table["best_variance"] = table["variance"]
-    with pytest.raises(PlanError, match="only single values the format version is 1"):
-        rp.Plan.parse(json.dumps(content))
+        assert table["worst_variance"] == table["best_variance"] == table["variance"]
+
+
+# What would not be seen in the plan, and so could say anything. (path, value, the message)
+SINGLE_UNUSABLE = [
+    (("tables", 1, "basis_index"), [1], "bases must be those that some table uses"),
+    (("bases",), [], "bases must be those that some table uses"),
+    (("bases",), lambda rows: rows[::-1], "bases must be those that some table uses"),
+    (("bases", 0, "bases"), [{"kind": "identity"}] * 2, "bases must be those that some table uses"),
+    (("tables", 1, "worst_variance"), lambda variance: 2 * variance, "one variance"),
+    (("cells",), [{"table": 0, "rows": [], "shadow_price": 1.0}], "shadow price of its own"),
+    (("strategies",), [{"attribute": "sex", "bits": 0, "matrix": [[1, -1]]}], "one strategy for"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "message"), SINGLE_UNUSABLE)
+def test_unusable_parts_of_single_values_are_refused(path, value, message):
+    with pytest.raises(PlanError, match=rf"^p\.json cannot be used: .*{message}"):
+        rp.Plan.parse(laid_out(changed(SINGLE.text, path, value)), "p.json")
 
 
 def test_numbers_json_does_not_know_are_refused(plan):
