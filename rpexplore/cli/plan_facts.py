@@ -18,6 +18,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger import Account, LedgerEntry
+from rpexplore.releases.marginal_estimate import Answer
 from rpexplore.scenarios.basis_choices import basis_choices_of
 from rpexplore.scenarios.scenario import has_even_totals
 from rpexplore.workload.table_text import texts_of_tables, titles_in_words
@@ -101,13 +102,13 @@ def asked_text(plan: Plan) -> str:
     return "\n".join(["Asked other than by single values", *rows, *spread])
 
 
-def answer_facts(value: float, error: float, quantile: float) -> dict[str, float]:
+def answer_facts(answer: Answer) -> dict[str, float]:
     """An answer with its accuracy, in plain values."""
     return {
-        "value": value,
-        "standard_error": error,
-        "lower_95": value - quantile * error,
-        "upper_95": value + quantile * error,
+        "value": answer.value,
+        "standard_error": answer.standard_error,
+        "lower_95": answer.lower_95,
+        "upper_95": answer.upper_95,
     }
 
 

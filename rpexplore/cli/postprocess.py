@@ -62,19 +62,18 @@ def answer(
     exact, with all covariances of what is added up. Costs no privacy.
     """
     from rpexplore.cli.plan_facts import answer_facts
-    from rpexplore.planning.mechanism.query_covariance import normal_quantile
-    from rpexplore.postprocessing.combination_folder import opened
+    from rpexplore.postprocessing.combination_folder import load_unbiased
 
     with progress("Reading the release"):
-        release = opened(release_folder)
+        release = load_unbiased(release_folder)
         query = options.chosen_from_options(release.domain, chosen or [])
-        value, error = release.answer(tuple(query), query)
-    facts = answer_facts(value, error, normal_quantile(0.95))
+        noisy = release.answer(where=query)
+    facts = answer_facts(noisy)
     if as_json:
         say_json({"question": chosen or [], **facts})
         return
-    say(f"Value            {value:,.2f}")
-    say(f"Standard error   {rounded(error, 4, zeros=True)}")
+    say(f"Value            {noisy.value:,.2f}")
+    say(f"Standard error   {rounded(noisy.standard_error, 4, zeros=True)}")
     say(f"95 % interval    {facts['lower_95']:,.2f} to {facts['upper_95']:,.2f}")
 
 
@@ -95,13 +94,13 @@ def combine(
     from rpexplore.common.exact_numbers import exact_text
     from rpexplore.common.formatting import plural
     from rpexplore.postprocessing.combination import combined
-    from rpexplore.postprocessing.combination_folder import opened, write_combined
+    from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
     from rpexplore.postprocessing.estimates import Estimates
     from rpexplore.releases.atomic_folder import check_new
 
     check_new(out)
     with progress("Reading the releases") as tell:
-        parts = [opened(folder) for folder in releases]
+        parts = [load_unbiased(folder) for folder in releases]
         first = parts[0]
         domain = first.domain if isinstance(first, Estimates) else first.plan.workload.domain
         marginals = noisy_from_options(domain, noisy or [])
@@ -159,7 +158,7 @@ def postprocess(
     their intervals. Costs no privacy.
     """
     from rpexplore.common.formatting import capitalised, plural, share_in_words
-    from rpexplore.postprocessing.combination_folder import opened
+    from rpexplore.postprocessing.combination_folder import load_unbiased
     from rpexplore.postprocessing.nonnegative import GAP
     from rpexplore.postprocessing.processed_folder import processed
     from rpexplore.releases.atomic_folder import check_new
@@ -169,7 +168,7 @@ def postprocess(
     check_new(out)
     with progress("Reading the release") as tell:
         manifest = processed(
-            opened(release),
+            load_unbiased(release),
             out,
             nonnegative=nonnegative,
             rounded=round_,

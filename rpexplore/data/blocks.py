@@ -12,7 +12,7 @@ from math import prod
 
 import numpy as np
 
-Places = tuple[int, ...]
+from rpexplore.domain.domain import AttributeIndices
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,11 @@ class Block:
     tables  each on some of these places, ascending
     """
 
-    places: Places
-    tables: tuple[Places, ...]
+    places: AttributeIndices
+    tables: tuple[AttributeIndices, ...]
 
 
-def maximal(tables: Iterable[Sequence[int]]) -> list[Places]:
+def maximal(tables: Iterable[Sequence[int]]) -> list[AttributeIndices]:
     """The sets of places that are in no other, each once, ascending; without the empty one."""
     sets = sorted({tuple(sorted(table)) for table in tables} - {()}, key=len, reverse=True)
     # For each place, the sets that it is in, as the bits of a number; the largest sets come first.
@@ -45,7 +45,9 @@ def maximal(tables: Iterable[Sequence[int]]) -> list[Places]:
     )
 
 
-def blocks(tables: Sequence[Places], sizes: Sequence[int], most_cells: int) -> list[Block]:
+def blocks(
+    tables: Sequence[AttributeIndices], sizes: Sequence[int], most_cells: int
+) -> list[Block]:
     """Blocks of at most so many cells that the tables follow from, each from one of them.
 
     tables: no set in another. A larger table is a block of its own. Greedy, a heuristic: from one
@@ -71,7 +73,7 @@ class _Cover:
     Of tables that are in a block, nothing is kept up to date.
     """
 
-    def __init__(self, tables: Sequence[Places], sizes: Sequence[int]) -> None:
+    def __init__(self, tables: Sequence[AttributeIndices], sizes: Sequence[int]) -> None:
         self._tables, self._sizes = tables, np.array(sizes, dtype=np.int64)
         self._worth = 1 / np.log(np.maximum(self._sizes, 1.01))
         self.open = np.ones(len(tables), dtype=bool)
@@ -114,7 +116,9 @@ class _Cover:
         return Block(tuple(sorted(places)), tuple(self._tables[table] for table in covered))
 
 
-def summed_tables(block: Block, counts: np.ndarray) -> Iterator[tuple[Places, np.ndarray]]:
+def summed_tables(
+    block: Block, counts: np.ndarray
+) -> Iterator[tuple[AttributeIndices, np.ndarray]]:
     """Each table of a block with its counts, one axis a place, from those of the block.
 
     One attribute is summed away at a time, and what is left serves all tables without it.
@@ -123,8 +127,8 @@ def summed_tables(block: Block, counts: np.ndarray) -> Iterator[tuple[Places, np
 
 
 def _summed(
-    counts: np.ndarray, places: Places, tables: list[Places]
-) -> Iterator[tuple[Places, np.ndarray]]:
+    counts: np.ndarray, places: AttributeIndices, tables: list[AttributeIndices]
+) -> Iterator[tuple[AttributeIndices, np.ndarray]]:
     smaller = [table for table in tables if table != places]
     if len(smaller) < len(tables):
         yield places, counts

@@ -17,8 +17,9 @@ from math import prod
 import numpy as np
 
 from rpexplore.common.concurrency import in_order
-from rpexplore.data.blocks import Block, Places, blocks, maximal, summed_tables
+from rpexplore.data.blocks import Block, blocks, maximal, summed_tables
 from rpexplore.data.counts import Counts
+from rpexplore.domain.domain import AttributeIndices
 
 # Cells whose counts a processor's cache holds while they are counted.
 _BLOCK_CELLS = 1 << 17
@@ -81,9 +82,9 @@ def _joined(parts: list[Codes]) -> Codes:
 class _Tally:
     """The counts so far of tables of which none is in another."""
 
-    def __init__(self, tables: Sequence[Places], sizes: Sequence[int]) -> None:
+    def __init__(self, tables: Sequence[AttributeIndices], sizes: Sequence[int]) -> None:
         self._sizes = [int(size) for size in sizes]
-        self.tables: dict[Places, np.ndarray] = {
+        self.tables: dict[AttributeIndices, np.ndarray] = {
             table: np.zeros(self._shape(table), dtype=_NARROW) for table in tables
         }
         self.n_records = 0
@@ -124,7 +125,7 @@ class _Tally:
         for table, sums in summed_tables(block, counts.reshape(shape)):
             self.tables[table] += sums.astype(_NARROW)
 
-    def _shape(self, places: Places) -> tuple[int, ...]:
+    def _shape(self, places: AttributeIndices) -> tuple[int, ...]:
         return tuple(self._sizes[place] for place in places)
 
 

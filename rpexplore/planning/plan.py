@@ -1,6 +1,6 @@
 """Plan: the boundary between planning and release. A frozen value, one JSON file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,7 +10,7 @@ import numpy as np
 
 from rpexplore.common.exact_numbers import Decimals
 from rpexplore.common.formatting import rounded
-from rpexplore.domain.domain import Domain
+from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.planning import plan_file
 from rpexplore.planning.certificate import Certificate
@@ -18,17 +18,20 @@ from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.query_covariance import (
+    Where,
+    marginal_variances,
     normal_quantile,
+    query_attributes,
     query_covariance,
+    query_vectors,
     residuals_within,
 )
-from rpexplore.planning.mechanism.strategy import Moments
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.plan_summary import plan_summary
 from rpexplore.planning.plan_writer import text_from_fields
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.privacy.budget import Budget
-from rpexplore.workload.workload import AttributeSet, Workload
+from rpexplore.workload.workload import Workload
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -165,52 +168,48 @@ class Plan(ReleasePlan):
         Of its single values, however the workload's tables ask them. Where these differ, because
         an attribute has a strategy, it is that of the least accurate one.
         """
-        places = self._places(table)
-        if not any(place in self.closure.strategies for place in places):
-            return self.query_variance(table, {})
-        return float(np.max(self.marginal_variances(places)))
+        attributes = self.domain.positions(table)
+        if any(attribute in self.closure.strategies for attribute in attributes):
+            return float(np.max(self.marginal_variances(attributes)))
+        # Any cell: all are equally accurate.
+        sizes = self.domain.sizes
+        cell = {attribute: np.eye(1, sizes[attribute])[0] for attribute in attributes}
+        return self._covariance(attributes, cell, cell)
 
-    def marginal_variances(self, places: Sequence[int]) -> np.ndarray:
-        """Variance of every cell of the marginal on these ascending attribute places.
+    def marginal_variances(self, attributes: AttributeIndices) -> np.ndarray:
+        """Variance of every cell of the marginal on these attributes, one axis an attribute.
 
-        One axis an attribute; some table of the workload must contain them.
+        Some table of the workload must contain them.
         """
-        residuals = residuals_within(self.closure, places)
-        noise = self.sigma_squared.floats
-        several = [place for place in places if self.closure.sizes[place] > 1]
-        variances = np.zeros((2,) * len(several))
-        for subset, residual in residuals.items():
-            variances[tuple(int(place in subset) for place in several)] = noise[residual]
-        for place in several:
-            strategy, n = self.closure.strategies.get(place), int(self.closure.sizes[place])
-            of = Moments.of_single_values(n)
-            if strategy is not None:
-                of = Moments.of_values(strategy)
-            variances = np.tensordot(variances, np.stack([of.total, of.spread]), axes=(0, 0))
-        return variances.reshape([int(self.closure.sizes[place]) for place in places])
+        noise = self._noise(attributes)
+        return marginal_variances(self.closure.sizes, self.closure.strategies, noise, attributes)
 
     def margin_of_error(
-        self,
-        table: AttributeSet,
-        confidence: float = 0.95,
-        *,
-        query: Mapping[str, Sequence[float]] | None = None,
+        self, *attributes: AttributeSet, where: Where | None = None, confidence: float = 0.95
     ) -> float:
-        """Half the width of a confidence interval for a cell, or for a query on the table.
+        """Half the width of a confidence interval for a cell, or for a query.
 
-        Where the cells of a table differ in accuracy, it is that of the least accurate one.
         The released value is within this of the true one this often (normal quantiles; for
         standard errors below about 2 the noise's whole steps make that approximate). It covers
         the privacy noise only, not errors that were in the records before.
+
+        Args:
+            attributes: Names of the attributes of a table. Where its cells differ in accuracy, the
+                margin is that of the least accurate one.
+            where: A query instead of a cell, as in `query_variance`.
+            confidence: How often, above 0 and below 1.
         """
-        variance = self.query_variance(table, query) if query else self._cell_variance(table)
+        if where is None:
+            variance = self._cell_variance(query_attributes(self.domain, attributes))
+        else:
+            variance = self.query_variance(*attributes, where=where)
         return normal_quantile(confidence) * float(np.sqrt(variance))
 
-    def _cell_variance(self, table: AttributeSet) -> float:
+    def _cell_variance(self, attributes: AttributeIndices) -> float:
         """Of the least accurate cell of a table, as it is asked where the workload holds it."""
-        position = self.workload.find(self._places(table))
+        position = self.workload.find(attributes)
         if position is None:
-            return self.variance(table)
+            return self.variance([self.domain.names[attribute] for attribute in attributes])
         return float(self.table_variances.worst[position])
 
     def covariance(
@@ -220,64 +219,64 @@ class Plan(ReleasePlan):
 
         A cell is named by the index (from 0) of its category for each attribute of the table.
         """
-        places = self._places(table)
-        left, right = (self._cell_vectors(places, named) for named in (cell, other))
-        sigma_squared = self.sigma_squared.floats
-        return query_covariance(self.closure, sigma_squared, places, left, right)
+        attributes = self.domain.positions(table)
+        left, right = (self._cell_vectors(attributes, named) for named in (cell, other))
+        return self._covariance(attributes, left, right)
 
-    def query_variance(self, table: AttributeSet, query: Mapping[str, Sequence[float]]) -> float:
-        """Variance of a product query ⊗ q_i on a table: a subtotal, a range, a difference.
+    def query_variance(self, *attributes: AttributeSet, where: Where | None = None) -> float:
+        """Variance of the answer to a product query: a subtotal, a range, a difference.
 
-        `query` gives the vector q_i (one number for each category) of some attributes; for an
-        attribute left out, its first value is meant (any, where it is asked by single values: all
-        have the same variance).
+        `Release.answer` answers the same query of a release.
+
+        Args:
+            attributes: Names of the attributes of a table; those of `where` if none is named.
+            where: Attribute name -> its values as a text ("18..24"), or a number for each of its
+                values. What it leaves out is summed over.
+
+        Raises:
+            WorkloadError: If no table has these attributes together, or numbers do not fit.
+            DomainError: For an unknown attribute, or a text that names no values.
         """
-        places = self._places(table)
-        vectors = {}
-        for place in places:
-            size = int(self.closure.sizes[place])
-            vectors[place] = np.zeros(size)
-            vectors[place][0] = 1.0
-        for name, vector in query.items():
-            place = self._place_in(name, places)
-            size = int(self.closure.sizes[place])
-            try:
-                values = np.asarray(vector, dtype=float)
-            except (TypeError, ValueError):
-                values = np.empty(0)
-            if values.shape != (size,) or not np.all(np.isfinite(values)):
-                raise WorkloadError(
-                    f"The query on {name!r} must be {size} finite numbers, one for each of its "
-                    f"values, got shape {values.shape}."
-                )
-            vectors[place] = values
+        indices = query_attributes(self.domain, attributes, where)
+        vectors = query_vectors(self.domain, indices, where or {})
+        return self._covariance(indices, vectors, vectors)
+
+    def _covariance(
+        self,
+        attributes: AttributeIndices,
+        left: Mapping[int, np.ndarray],
+        right: Mapping[int, np.ndarray],
+    ) -> float:
+        closure, noise = self.closure, self._noise(attributes)
+        return query_covariance(closure.sizes, closure.strategies, noise, left, right)
+
+    def _noise(self, attributes: AttributeIndices) -> dict[AttributeIndices, float]:
+        """σ² of every residual within a marginal."""
         sigma_squared = self.sigma_squared.floats
-        return query_covariance(self.closure, sigma_squared, places, vectors, vectors)
+        residuals = residuals_within(self.closure, attributes)
+        return {subset: float(sigma_squared[residual]) for subset, residual in residuals.items()}
 
-    def _places(self, table: AttributeSet) -> tuple[int, ...]:
-        return self.workload.domain.positions(table)
-
-    def _place_in(self, name: str, places: tuple[int, ...]) -> int:
-        place = self.workload.domain.position(name)
-        if place not in places:
+    def _index_in(self, name: str, attributes: AttributeIndices) -> int:
+        attribute = self.domain.position(name)
+        if attribute not in attributes:
             raise WorkloadError(f"The attribute {name!r} is not in the table; add it there.")
-        return place
+        return attribute
 
     def _cell_vectors(
-        self, places: tuple[int, ...], cell: Mapping[str, int]
+        self, attributes: AttributeIndices, cell: Mapping[str, int]
     ) -> dict[int, np.ndarray]:
-        """Unit vectors that pick a cell, by attribute place."""
+        """Unit vectors that pick a cell, by attribute index."""
         vectors = {}
         for name, index in cell.items():
-            place = self._place_in(name, places)
-            size = int(self.closure.sizes[place])
+            attribute = self._index_in(name, attributes)
+            size = int(self.closure.sizes[attribute])
             if isinstance(index, bool) or not isinstance(index, int | np.integer):
                 raise WorkloadError(f"The index of {name!r} must be a whole number, got {index!r}.")
             if not 0 <= index < size:
                 raise WorkloadError(f"The index of {name!r} must be 0 … {size - 1}, got {index}.")
-            vectors[place] = np.zeros(size)
-            vectors[place][index] = 1.0
-        missing = [place for place in places if place not in vectors]
+            vectors[attribute] = np.zeros(size)
+            vectors[attribute][index] = 1.0
+        missing = [attribute for attribute in attributes if attribute not in vectors]
         if missing:
             name = self.workload.domain.names[missing[0]]
             raise WorkloadError(f"The cell does not say which value of {name!r}; give its index.")

@@ -15,9 +15,10 @@ import numpy as np
 
 from rpexplore.common.formatting import text_of_path
 from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.postprocessing.estimates import Estimates, Places
+from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import refuse_unlike
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
 from rpexplore.postprocessing.same_records import RunId, refuse_other_records
@@ -88,9 +89,11 @@ def _refuse_own_table(parts: Sequence[Estimates], marginal: NoisyMarginal) -> No
                 )
 
 
-def _precisions(of_parts: Iterable[Mapping[Places, Fraction]]) -> dict[Places, Fraction]:
+def _precisions(
+    of_parts: Iterable[Mapping[AttributeIndices, Fraction]],
+) -> dict[AttributeIndices, Fraction]:
     """Σ 1/σ² of each residual, exact."""
-    total: dict[Places, Fraction] = {}
+    total: dict[AttributeIndices, Fraction] = {}
     for variances in of_parts:
         for subset, variance in variances.items():
             before = total.get(subset)
@@ -98,7 +101,7 @@ def _precisions(of_parts: Iterable[Mapping[Places, Fraction]]) -> dict[Places, F
     return total
 
 
-def _mean(subset: Places, precision: Fraction, parts: Sequence[Estimates]) -> np.ndarray:
+def _mean(subset: AttributeIndices, precision: Fraction, parts: Sequence[Estimates]) -> np.ndarray:
     """The contribution of a residual: the parts' own, weighted by inverse variance."""
     having = [part for part in parts if subset in part.contributions]
     if len(having) == 1:

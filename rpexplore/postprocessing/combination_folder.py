@@ -37,7 +37,8 @@ from rpexplore.postprocessing.measurement_source import Source
 from rpexplore.postprocessing.stored_arrays import read_arrays, write_arrays
 from rpexplore.releases.atomic_folder import check_new, check_room, new_folder
 from rpexplore.releases.manifest import CONFIDENCE, file_entry
-from rpexplore.releases.table_folder import BYTES_PER_CELL, Release, table_path, write_cells
+from rpexplore.releases.table_cells import write_cells
+from rpexplore.releases.table_folder import BYTES_PER_CELL, Release, table_path
 
 KIND = ("rpexplore-combined", 1)
 
@@ -113,7 +114,7 @@ def load_combined(folder: str | Path) -> Estimates:
         ) from None
 
 
-def opened(folder: str | Path) -> Release | Estimates:
+def load_unbiased(folder: str | Path) -> Release | Estimates:
     """What a folder holds, a release or combined tables; `ReleaseError` if neither."""
     folder = Path(folder)
     if _manifest(folder).get("format") == KIND[0]:

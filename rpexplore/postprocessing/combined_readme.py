@@ -21,7 +21,7 @@ What was measured more than once was averaged, with weights by accuracy (one ove
 a cell is at least as accurate here as in any of the sources, and its value differs from theirs:
 publish one of them, or say which is which. Attributes are asked by each value, however the
 sources' tables ask them; ranges, groups and other sums are answered in Python by
-`rpexplore.postprocessing.combination_folder.load_combined(folder).answer(table, query)`, with exact
+`rpexplore.postprocessing.combination_folder.load_combined(folder).answer(where=...)`, with exact
 standard errors.
 
 ## Sources

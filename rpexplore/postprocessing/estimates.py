@@ -8,7 +8,7 @@ so the formulas for variances are the same.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -18,24 +18,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.domain.domain import Domain
+from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import ReleaseError, WorkloadError
-from rpexplore.planning.mechanism.cell_variances import CellVariances
-from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.query_covariance import query_covariance
-from rpexplore.planning.mechanism.reconstruction import contribution, marginal
-from rpexplore.planning.mechanism.strategy import Moments, Strategy
+from rpexplore.planning.mechanism.query_covariance import Where, query_attributes
+from rpexplore.planning.mechanism.reconstruction import contribution
+from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocessing.measurement_source import Source, Spent, guarantee, in_words, spent
 from rpexplore.postprocessing.stored_arrays import read_arrays
-from rpexplore.releases.table_folder import Release, label_columns, table_of_cells
-from rpexplore.workload.attribute_sets import AttributeSet
-from rpexplore.workload.workload import Workload
+from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
+from rpexplore.releases.table_cells import Labels, label_columns
+from rpexplore.releases.table_folder import Release
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Places = tuple[int, ...]
-"""Ascending places of attributes in the domain."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,9 +49,9 @@ class Estimates:
     """
 
     domain: Domain
-    tables: tuple[Places, ...]
-    contributions: Mapping[Places, np.ndarray]
-    variances: Mapping[Places, Fraction]
+    tables: tuple[AttributeIndices, ...]
+    contributions: Mapping[AttributeIndices, np.ndarray]
+    variances: Mapping[AttributeIndices, Fraction]
     strategies: Mapping[int, Strategy]
     sources: tuple[Source, ...]
 
@@ -147,131 +142,79 @@ class Estimates:
 
     # ---- answers
 
+    @cached_property
+    def table_names(self) -> tuple[tuple[str, ...], ...]:
+        """The attributes of each table, in the domain's order."""
+        names = self.domain.names
+        return tuple(tuple(names[attribute] for attribute in table) for table in self.tables)
+
+    def has(self, attributes: AttributeSet) -> bool:
+        """Whether a table holds these attributes together."""
+        return _several(self.domain, self.domain.positions(attributes)) in self.contributions
+
     def marginal(self, attributes: AttributeSet) -> np.ndarray:
         """The counts of the single values, float64, one axis an attribute in the domain's order.
 
         Of any attributes that some table holds together; `WorkloadError` for others.
         """
-        return self._marginal(self._places(attributes))
+        return self._estimate(self.domain.positions(attributes)).values
 
     def marginal_variances(self, attributes: AttributeSet) -> np.ndarray:
-        """The variance of every cell of `marginal`; read-only."""
-        return self._variances(self._places(attributes))
+        """The variance of every cell of `marginal`."""
+        return self._estimate(self.domain.positions(attributes)).variances
 
     def cells(self, attributes: AttributeSet) -> pa.Table:
         """One row a cell: labels, value, standard_error, lower_95, upper_95."""
-        places = self._places(attributes)
-        labels = [self._labels[place] for place in places]
-        return table_of_cells(labels, self._marginal(places), self._variances(places))
+        indices = self.domain.positions(attributes)
+        return self._estimate(indices).cells([self._labels[index] for index in indices])
 
-    def table(self, attributes: AttributeSet) -> "pd.DataFrame":
-        """`cells` as a DataFrame."""
-        return self.cells(attributes).to_pandas()
+    def table(self, *attributes: AttributeSet) -> "pd.DataFrame":
+        """`cells` as a DataFrame, by names or by one collection of names."""
+        names = [self.domain.names[index] for index in query_attributes(self.domain, attributes)]
+        return self.cells(names).to_pandas()
 
-    def answer(
-        self, table: AttributeSet, query: Mapping[str, Sequence[float]]
-    ) -> tuple[float, float]:
-        """(value, standard error) of any product query on a table: a range, a subtotal, …
+    counts = table
 
-        query: a vector for attributes of the table, one number for each of its values; what is
-        left out is summed over. The standard error is exact, with all covariances between what the
-        query adds up. Raises `WorkloadError`.
-        """
-        places = self._places(table)
-        vectors = self._vectors(places, query)
-        closure, sigma_squared = self._noise(places)
-        variance = query_covariance(closure, sigma_squared, places, vectors, vectors)
-        values = self._marginal(places)
-        for place in places:
-            values = np.tensordot(vectors[place], values, axes=(0, 0))
-        return float(values), float(np.sqrt(variance))
+    def answer(self, *attributes: AttributeSet, where: Where | None = None) -> Answer:
+        """The noisy answer to a product query on a table, as `Release.answer`."""
+        indices = query_attributes(self.domain, attributes, where)
+        return self._estimate(indices).answer(where or {})
 
-    def covariance(
-        self,
-        table: AttributeSet,
-        query: Mapping[str, Sequence[float]],
-        other: Mapping[str, Sequence[float]],
-    ) -> float:
+    def covariance(self, table: AttributeSet, where: Where, other: Where) -> float:
         """Covariance of the noise in the answers to two product queries on a table."""
-        places = self._places(table)
-        left, right = (self._vectors(places, each) for each in (query, other))
-        return query_covariance(*self._noise(places), places, left, right)
+        return self._estimate(self.domain.positions(table)).covariance(where, other)
 
     def __repr__(self) -> str:
         return f"<Estimates of {len(self.tables):,} tables, {self.label}>"
 
     # ---- inside
 
-    def _places(self, attributes: AttributeSet) -> Places:
-        places = self.domain.positions(attributes)
-        if _several(self.domain, places) not in self.contributions:
+    def _estimate(self, attributes: AttributeIndices) -> MarginalEstimate:
+        several = _several(self.domain, attributes)
+        if several not in self.contributions:
             raise WorkloadError(
-                f"The attributes {self.domain.describe(places)} are in no table together, so "
+                f"The attributes {self.domain.describe(attributes)} are in no table together, so "
                 "nothing is known of them together; ask for fewer of them."
             )
-        return places
-
-    def _marginal(self, places: Places) -> np.ndarray:
-        kept = _several(self.domain, places)
-        subsets = [each for order in range(len(kept) + 1) for each in combinations(kept, order)]
-        within = {subset: self.contributions[subset] for subset in subsets}
-        return marginal(places, self.domain.sizes, within, self.strategies)
-
-    def _variances(self, places: Places) -> np.ndarray:
-        closure, sigma_squared = self._noise(places)
-        return CellVariances(self._workload(places), closure).variances_of(0, sigma_squared)
-
-    def _noise(self, places: Places) -> tuple[Closure, np.ndarray]:
-        """The residuals within a marginal, as they are measured, and their σ²."""
-        workload = self._workload(places)
-        of_values = [
-            Moments.of_values(self.strategies[place])
-            if place in self.strategies
-            else Moments.of_single_values(int(self.domain.sizes[place]))
-            for place, _ in workload.attribute_bases
-        ]
-        closure = Closure.of(workload)
-        closure = replace(closure, strategies=self.strategies, moments=of_values)
-        found = [self.variances[closure.attributes(each)] for each in range(len(closure))]
-        return closure, np.array(found, dtype=float)
-
-    def _workload(self, places: Places) -> Workload:
-        return Workload.of(self.domain, [[self.domain.names[place] for place in places]])
+        within = [subset for k in range(len(several) + 1) for subset in combinations(several, k)]
+        return MarginalEstimate(
+            self.domain,
+            attributes,
+            self.strategies,
+            {subset: float(self.variances[subset]) for subset in within},
+            {subset: self.contributions[subset] for subset in within},
+        )
 
     @cached_property
-    def _labels(self) -> dict[int, list[tuple[str, pa.Array]]]:
+    def _labels(self) -> dict[int, Labels]:
         """Made once for each attribute: it may have a million values, and be in every table."""
-        used = sorted({place for table in self.tables for place in table})
-        return {place: label_columns(self.domain.attributes[place]) for place in used}
-
-    def _vectors(
-        self, places: Places, query: Mapping[str, Sequence[float]]
-    ) -> dict[int, np.ndarray]:
-        """The query's vectors by place; ones where it says nothing."""
-        vectors = {place: np.ones(self.domain.attributes[place].size) for place in places}
-        for name, vector in query.items():
-            place = self.domain.position(name)
-            if place not in vectors:
-                raise WorkloadError(
-                    f"The table {self.domain.describe(places)} does not have the attribute "
-                    f"{name!r}; ask a table that has it."
-                )
-            try:
-                values = np.asarray(vector, dtype=float)
-            except (TypeError, ValueError):
-                values = np.empty(0)
-            if values.shape != vectors[place].shape or not np.all(np.isfinite(values)):
-                raise WorkloadError(
-                    f"The query on {name!r} must be {len(vectors[place])} finite numbers, one for "
-                    f"each of its values, got the shape {values.shape}."
-                )
-            vectors[place] = values
-        return vectors
+        used = sorted({attribute for table in self.tables for attribute in table})
+        return {attribute: label_columns(self.domain.attributes[attribute]) for attribute in used}
 
 
-def _several(domain: Domain, places: Sequence[int]) -> Places:
-    """Those of the places whose attribute has several values: what has a residual."""
-    return tuple(place for place in places if domain.sizes[place] > 1)
+def _several(domain: Domain, attributes: Sequence[int]) -> AttributeIndices:
+    """The attributes that have several values: the others have no residual."""
+    return tuple(attribute for attribute in attributes if domain.sizes[attribute] > 1)
 
 
 def _sha256_in(release: Release, path: str) -> str:

@@ -19,12 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rpexplore.common.exact_numbers import Exact, exact_fraction, shown
-from rpexplore.domain.domain import Domain
+from rpexplore.domain.domain import AttributeSet, Domain
 from rpexplore.errors import BudgetError, ReleaseError
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.marginal_frame import counts_of_frame
 from rpexplore.postprocessing.measurement_source import Source
-from rpexplore.workload.attribute_sets import AttributeSet
 
 if TYPE_CHECKING:
     import pandas as pd

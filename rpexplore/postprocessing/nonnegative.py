@@ -25,10 +25,11 @@ from typing import TypeVar
 import numpy as np
 
 from rpexplore.common.concurrency import in_one_thread, in_order
+from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.solvers.solution import share_done
-from rpexplore.postprocessing.table_map import Contributions, Places, TableMap, subsets
+from rpexplore.postprocessing.table_map import ContributionArrays, TableMap, subsets
 
 GAP = 1e-3
 """Where the search stops unless told otherwise; finer is lost in the noise."""
@@ -50,7 +51,7 @@ _ROUNDING = 1e-24  # of the squared length of what is given: whatever is below i
 
 @dataclass(frozen=True, eq=False)
 class Nonnegative:
-    """Contributions whose maximal tables have no negative cell.
+    """ContributionArrays whose maximal tables have no negative cell.
 
     contributions  like those given, read-only; `reconstruct.marginal` makes tables of them
     distance       Σ_A ‖c_A − z_A‖² to those given
@@ -58,7 +59,7 @@ class Nonnegative:
     rounds         how long the search took
     """
 
-    contributions: Contributions
+    contributions: ContributionArrays
     distance: float
     gap: float
     rounds: int
@@ -66,7 +67,7 @@ class Nonnegative:
 
 @in_one_thread
 def nonnegative(
-    contributions: Contributions,
+    contributions: ContributionArrays,
     sizes: np.ndarray,
     strategies: Mapping[int, Strategy],
     *,
@@ -106,7 +107,7 @@ def nonnegative(
 class _Search:
     """The state of the method: one number x a cell of the maximal tables."""
 
-    def __init__(self, tables: TableMap, given: Contributions, keep_total: bool) -> None:
+    def __init__(self, tables: TableMap, given: ContributionArrays, keep_total: bool) -> None:
         self._keep_total = keep_total
         if keep_total:
             given = {**given, (): np.maximum(given[()], 0.0)}
@@ -153,7 +154,7 @@ class _Search:
                 self._values[table] = values
         self.rounds += 1
 
-    def _wanted(self, table: Places) -> np.ndarray:
+    def _wanted(self, table: AttributeIndices) -> np.ndarray:
         """ρ (y − u), less ρ M c where the step in c is not exact."""
         wanted = np.abs(self._cells[table])
         if self._values is not None:
@@ -184,7 +185,7 @@ class _Search:
         self.gap = min(self.gap, found.gap)
         return found if found.gap <= goal else None
 
-    def _raised(self, near: Contributions) -> dict[Places, np.ndarray]:
+    def _raised(self, near: ContributionArrays) -> dict[AttributeIndices, np.ndarray]:
         """The nearest that were found to what was given, of contributions with no negative cell.
 
         Every cell is raised evenly by a part of what the lowest one lacks; what others still lack
@@ -212,7 +213,7 @@ class _Search:
                 self._evenly = max(evenly, _FIRST_EVENLY / 100)
         return best
 
-    def _scaled(self, found: Contributions) -> dict[Places, np.ndarray]:
+    def _scaled(self, found: ContributionArrays) -> dict[AttributeIndices, np.ndarray]:
         """All multiplied by one number: to the total, or as near to what was given as it gets."""
         if self._keep_total:
             scale = float(self._given[()] / found[()])
@@ -222,7 +223,7 @@ class _Search:
             scale = max(along / length, 0.0) if length > 0 else 0.0
         return {places: scale * values for places, values in found.items()}
 
-    def _without_rounding(self, found: Contributions) -> Contributions:
+    def _without_rounding(self, found: ContributionArrays) -> ContributionArrays:
         """With as much added to every cell as makes all of them nonnegative in floating point."""
         margin = 1.0
         while True:
@@ -238,11 +239,11 @@ class _Search:
             if self._keep_total:
                 found = {**self._scaled(found), (): self._given[()]}
 
-    def _distance(self, found: Contributions) -> float:
+    def _distance(self, found: ContributionArrays) -> float:
         moved = {places: values - self._given[places] for places, values in found.items()}
         return self._map.product(moved, moved)
 
-    def _result(self, found: Contributions) -> Nonnegative:
+    def _result(self, found: ContributionArrays) -> Nonnegative:
         distance = self._distance(found)
         exact = distance <= _ROUNDING * self._length
         gap = 0.0 if exact else max(1 - self._lower / distance, 0.0)
@@ -250,21 +251,25 @@ class _Search:
 
     # ---- all tables, in threads; sums in the same order whatever the computer
 
-    def _tables(self, contributions: Contributions) -> dict[Places, np.ndarray]:
+    def _tables(self, contributions: ContributionArrays) -> dict[AttributeIndices, np.ndarray]:
         return dict(self._each(lambda table: self._map.table(table, contributions)))
 
-    def _pulled_back(self, values: Callable[[Places], np.ndarray]) -> dict[Places, np.ndarray]:
+    def _pulled_back(
+        self, values: Callable[[AttributeIndices], np.ndarray]
+    ) -> dict[AttributeIndices, np.ndarray]:
         """Σ_T M_Tᵀ of these values, one array of each table."""
-        found: dict[Places, np.ndarray] = {}
+        found: dict[AttributeIndices, np.ndarray] = {}
         for _, parts in self._each(lambda table: self._map.pulled_back(table, values(table))):
             for places, part in parts.items():
                 found[places] = found[places] + part if places in found else part
         return found
 
-    def _each(self, function: Callable[[Places], Made]) -> Iterator[tuple[Places, Made]]:
+    def _each(
+        self, function: Callable[[AttributeIndices], Made]
+    ) -> Iterator[tuple[AttributeIndices, Made]]:
         """(table, function(table)) of every maximal table."""
 
-        def of_batch(batch: list[Places]) -> list[tuple[Places, Made]]:
+        def of_batch(batch: list[AttributeIndices]) -> list[tuple[AttributeIndices, Made]]:
             return [(table, function(table)) for table in batch]
 
         if len(self._batches) == 1:
@@ -274,9 +279,9 @@ class _Search:
             yield from made
 
 
-def _batches(tables: TableMap) -> list[list[Places]]:
+def _batches(tables: TableMap) -> list[list[AttributeIndices]]:
     """The tables in groups worth a thread's while."""
-    batches: list[list[Places]] = [[]]
+    batches: list[list[AttributeIndices]] = [[]]
     cells = 0
     for table in tables.tables:
         if cells >= _CELLS_AT_ONCE:
@@ -287,7 +292,7 @@ def _batches(tables: TableMap) -> list[list[Places]]:
     return batches
 
 
-def _read_only(contributions: Contributions) -> Contributions:
+def _read_only(contributions: ContributionArrays) -> ContributionArrays:
     views = {places: values.view() for places, values in contributions.items()}
     for view in views.values():
         view.setflags(write=False)

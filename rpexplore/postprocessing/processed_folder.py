@@ -28,6 +28,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from rpexplore.common.concurrency import in_order
+from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import answers, asked_by, marginal
 from rpexplore.postprocessing.estimates import Estimates
@@ -35,10 +36,11 @@ from rpexplore.postprocessing.nonnegative import GAP, Nonnegative
 from rpexplore.postprocessing.nonnegative import nonnegative as nearest_nonnegative
 from rpexplore.postprocessing.processed_readme import label, readme
 from rpexplore.postprocessing.rounding import rounded as whole_numbers
-from rpexplore.postprocessing.table_map import Contributions, Places, subsets
+from rpexplore.postprocessing.table_map import ContributionArrays, subsets
 from rpexplore.releases.atomic_folder import check_new, check_room, new_folder
 from rpexplore.releases.manifest import CONFIDENCE, file_entry
-from rpexplore.releases.table_folder import ESTIMATES, Release, table_path, write_cells
+from rpexplore.releases.table_cells import ESTIMATES, write_cells
+from rpexplore.releases.table_folder import Release, table_path
 from rpexplore.workload.query_matrix import QueryMatrix
 
 KIND = ("rpexplore-processed", 1)
@@ -125,7 +127,7 @@ class _Tables:
     ending; cells: of all together; unbiased: each as rows of labels, value, error and interval
     """
 
-    places: Sequence[Places]
+    places: Sequence[AttributeIndices]
     asked: Sequence[Sequence[QueryMatrix | None]]
     paths: Sequence[str]
     cells: float
@@ -165,7 +167,11 @@ class _Writer:
     """Writes processed tables."""
 
     def __init__(
-        self, estimates: Estimates, contributions: Contributions, nonnegative: bool, rounded: bool
+        self,
+        estimates: Estimates,
+        contributions: ContributionArrays,
+        nonnegative: bool,
+        rounded: bool,
     ) -> None:
         self._estimates, self._contributions = estimates, contributions
         self._nonnegative, self._rounded = nonnegative, rounded
@@ -182,13 +188,13 @@ class _Writer:
         endings = (".parquet", ".csv")
         return [file_entry(folder, f"{path}{ending}", attributes=names) for ending in endings]
 
-    def _counts(self, places: Places) -> np.ndarray:
+    def _counts(self, places: AttributeIndices) -> np.ndarray:
         """The processed counts of the single values, one axis an attribute."""
         if not self._rounded:
             return self._marginal(places)
         return whole_numbers([self._marginal(places[:i]) for i in range(len(places) + 1)])
 
-    def _marginal(self, places: Places) -> np.ndarray:
+    def _marginal(self, places: AttributeIndices) -> np.ndarray:
         sizes = self._estimates.domain.sizes
         several = [place for place in places if sizes[place] > 1]
         within = {subset: self._contributions[subset] for subset in subsets(tuple(several))}

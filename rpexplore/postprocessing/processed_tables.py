@@ -1,17 +1,19 @@
 """Processed tables as they are read again: every value with its label and the unbiased answer."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet
 
+from rpexplore.domain.domain import AttributeSet
 from rpexplore.errors import ReleaseError
+from rpexplore.planning.mechanism.query_covariance import Where
 from rpexplore.postprocessing.processed_folder import KIND
 from rpexplore.releases.manifest import file_entry
 
@@ -36,7 +38,7 @@ class ProcessedTables:
             entries = list(manifest["files"])
             named = [(each["path"], each["bytes"], each["sha256"]) for each in entries]
             loaded = cls(folder, MappingProxyType(manifest))
-            if not (isinstance(loaded.label, str) and loaded.tables):
+            if not (isinstance(loaded.label, str) and loaded.table_names):
                 raise TypeError
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise ReleaseError(
@@ -62,24 +64,29 @@ class ProcessedTables:
         return self.manifest["label"]
 
     @property
-    def tables(self) -> tuple[tuple[str, ...], ...]:
+    def domain(self) -> None:
+        """Not known: a folder of processed tables holds no codebook."""
+        return
+
+    @property
+    def table_names(self) -> tuple[tuple[str, ...], ...]:
         """The attributes of each table, in the domain's order."""
         return tuple(self._paths.values())
 
-    def find(self, attributes: Collection[str]) -> tuple[str, ...] | None:
-        """The table with exactly these attributes, None if there is none."""
-        return next((each for each in self.tables if set(each) == set(attributes)), None)
+    def has(self, attributes: AttributeSet) -> bool:
+        """Whether there is a table with exactly these attributes."""
+        return self._path([attributes]) is not None
 
-    def table(self, attributes: Collection[str]) -> "pd.DataFrame":
+    def table(self, *attributes: AttributeSet) -> "pd.DataFrame":
         """One row a cell: labels, value, unbiased_value with standard_error and interval, value_is.
 
         Raises `ReleaseError` if there is no table with exactly these attributes.
         """
-        wanted = self.find(attributes)
-        path = next((path for path, table in self._paths.items() if table == wanted), None)
+        path = self._path(attributes)
         if path is None:
+            names = ", ".join(_names(attributes)) or "total"
             raise ReleaseError(
-                f"There is no processed table of ({', '.join(attributes) or 'total'}); what was "
+                f"There is no processed table of ({names}); what was "
                 "processed cannot be summed any further. Ask for a table that is there."
             )
         try:
@@ -90,8 +97,22 @@ class ProcessedTables:
                 "or use the original folder."
             ) from None
 
+    counts = table
+
+    def answer(self, *attributes: AttributeSet, where: Where | None = None) -> NoReturn:
+        """Raises `ReleaseError`: no error of a sum of processed counts is known."""
+        raise ReleaseError(
+            "Sums of processed counts have no known standard error; ask the release that they "
+            "were made of."
+        )
+
+    def _path(self, attributes: Sequence[AttributeSet]) -> str | None:
+        """The Parquet file of the table with exactly these attributes."""
+        names = set(_names(attributes))
+        return next((path for path, table in self._paths.items() if set(table) == names), None)
+
     def __repr__(self) -> str:
-        return f"<ProcessedTables of {len(self.tables):,} tables, {self.label}>"
+        return f"<ProcessedTables of {len(self.table_names):,} tables, {self.label}>"
 
     @cached_property
     def _paths(self) -> dict[str, tuple[str, ...]]:
@@ -101,6 +122,13 @@ class ProcessedTables:
             for entry in self.manifest["files"]
             if entry["path"].endswith(".parquet")
         }
+
+
+def _names(attributes: Sequence[AttributeSet]) -> list[str]:
+    """The names that a caller gives one by one, or as one collection."""
+    if len(attributes) == 1 and not isinstance(attributes[0], str):
+        return list(attributes[0])
+    return [str(name) for name in attributes]
 
 
 def _is_as_written(folder: Path, entry: Mapping[str, Any]) -> bool:

@@ -15,13 +15,11 @@ from math import prod
 
 import numpy as np
 
+from rpexplore.domain.domain import AttributeIndices
 from rpexplore.planning.mechanism.reconstruction import marginal
 from rpexplore.planning.mechanism.strategy import Strategy
 
-Places = tuple[int, ...]
-"""Ascending places of attributes in the domain."""
-
-Contributions = Mapping[Places, np.ndarray]
+ContributionArrays = Mapping[AttributeIndices, np.ndarray]
 """float64, one axis an attribute; sums along any axis are 0."""
 
 
@@ -32,7 +30,10 @@ class TableMap:
     """
 
     def __init__(
-        self, family: Iterable[Places], sizes: np.ndarray, strategies: Mapping[int, Strategy]
+        self,
+        family: Iterable[AttributeIndices],
+        sizes: np.ndarray,
+        strategies: Mapping[int, Strategy],
     ) -> None:
         self.family = sorted(family, key=lambda places: (len(places), places))
         self.sizes, self.strategies = sizes, strategies
@@ -40,22 +41,24 @@ class TableMap:
         used = sorted({place for places in self.tables for place in places})
         self._bounds = {place: _bounds(int(sizes[place]), strategies.get(place)) for place in used}
 
-    def cells(self, places: Places) -> int:
+    def cells(self, places: AttributeIndices) -> int:
         return prod(int(self.sizes[place]) for place in places)
 
-    def table(self, table: Places, contributions: Contributions) -> np.ndarray:
+    def table(self, table: AttributeIndices, contributions: ContributionArrays) -> np.ndarray:
         """M_T c, the marginal on a set of the family: one axis an attribute."""
         within = {subset: contributions[subset] for subset in subsets(table)}
         return marginal(table, self.sizes, within, self.strategies)
 
-    def pulled_back(self, table: Places, values: np.ndarray) -> dict[Places, np.ndarray]:
+    def pulled_back(
+        self, table: AttributeIndices, values: np.ndarray
+    ) -> dict[AttributeIndices, np.ndarray]:
         """M_Tᵀ λ of one table: of each subset, the values weighted by what it spreads by.
 
         To be added up over tables, then given to `shaped`: K M_Tᵀ is the adjoint of M_T.
         """
         return self._summed(table, values, self.strategies)
 
-    def shaped(self, places: Places, values: np.ndarray) -> np.ndarray:
+    def shaped(self, places: AttributeIndices, values: np.ndarray) -> np.ndarray:
         """K_A applied to what `pulled_back` gave: a contribution."""
         for axis, place in enumerate(places):
             strategy = self.strategies.get(place)
@@ -66,7 +69,7 @@ class TableMap:
                 values = np.moveaxis(product, 0, axis)
         return values
 
-    def product(self, left: Contributions, right: Contributions) -> float:
+    def product(self, left: ContributionArrays, right: ContributionArrays) -> float:
         """Σ_A l_Aᵀ K_A⁺ r_A."""
         return float(
             sum(
@@ -75,11 +78,13 @@ class TableMap:
             )
         )
 
-    def bound(self, table: Places, places: Places) -> float:
+    def bound(self, table: AttributeIndices, places: AttributeIndices) -> float:
         """H with ‖M_T c‖² ≤ Σ_{A⊆T} H(T, A) ‖c_A‖²; equal without strategies."""
         return prod(self._bounds[place][place in places] for place in table)
 
-    def spread_evenly(self, masses: Mapping[Places, np.ndarray]) -> dict[Places, np.ndarray]:
+    def spread_evenly(
+        self, masses: Mapping[AttributeIndices, np.ndarray]
+    ) -> dict[AttributeIndices, np.ndarray]:
         """The contributions of Σ_T m_T ⊗ (even over all other attributes).
 
         masses: of tables, one axis an attribute. A full table of nonnegative numbers has these
@@ -98,8 +103,8 @@ class TableMap:
         }
 
     def _summed(
-        self, table: Places, values: np.ndarray, strategies: Mapping[int, Strategy]
-    ) -> dict[Places, np.ndarray]:
+        self, table: AttributeIndices, values: np.ndarray, strategies: Mapping[int, Strategy]
+    ) -> dict[AttributeIndices, np.ndarray]:
         """The values and their weighted sums (means without a strategy) over any of the axes."""
         parts = {table: values}
         # The longest axes first: what is left is small.
@@ -114,7 +119,7 @@ class TableMap:
                     parts[left] = np.tensordot(strategy.reference, part, axes=(0, axis))
         return parts
 
-    def _measured(self, places: Places, contribution: np.ndarray) -> np.ndarray:
+    def _measured(self, places: AttributeIndices, contribution: np.ndarray) -> np.ndarray:
         """R_i applied to each axis with a strategy, so that distances are sums of squares."""
         for axis, place in enumerate(places):
             if place in self.strategies:
@@ -122,7 +127,7 @@ class TableMap:
                 contribution = np.moveaxis(np.tensordot(matrix, contribution, (1, axis)), 0, axis)
         return contribution
 
-    def _decomposed(self, places: Places, table: np.ndarray) -> np.ndarray:
+    def _decomposed(self, places: AttributeIndices, table: np.ndarray) -> np.ndarray:
         """The contribution of A in a marginal on A: along each axis, less the total spread."""
         for axis, place in enumerate(places):
             strategy = self.strategies.get(place)
@@ -132,15 +137,15 @@ class TableMap:
             table = table - along * table.sum(axis=axis, keepdims=True)
         return table
 
-    def _shape(self, places: Places) -> list[int]:
+    def _shape(self, places: AttributeIndices) -> list[int]:
         return [int(self.sizes[place]) for place in places]
 
 
-def subsets(places: Places) -> Iterable[Places]:
+def subsets(places: AttributeIndices) -> Iterable[AttributeIndices]:
     return (subset for order in range(len(places) + 1) for subset in combinations(places, order))
 
 
-def _maximal(family: Sequence[Places]) -> list[Places]:
+def _maximal(family: Sequence[AttributeIndices]) -> list[AttributeIndices]:
     """Those that no other contains; the family holds every subset with one attribute less."""
     within = {places[:i] + places[i + 1 :] for places in family for i in range(len(places))}
     return [places for places in family if places not in within]

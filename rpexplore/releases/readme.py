@@ -47,8 +47,8 @@ A row counts the records that lie in all that its columns name
 `plan.json` where own questions are asked{% endif %}. Rows may
 overlap, so they are not there to be added up; and each row has a standard error of its own, which
 need not be larger for rows of more values. To add up rows, or to ask for anything else that follows
-from a table, use `rpexplore.Release.load(folder).answer(table, query)` in Python: its standard
-error takes into account that the errors of rows go together.
+from a table, use `rpexplore.Release.load(folder).answer(where={"age": "18..24"})` in Python: its
+standard error takes into account that the errors of rows go together.
 
 In `residuals.parquet` these attributes have one measurement for each row of their matrix in
 `plan.json`, others one for each value; the last attribute of a residual runs fastest.

@@ -16,7 +16,7 @@ from rpexplore.analysis.released_cells import (
     vector_of,
 )
 from rpexplore.errors import WorkloadError
-from rpexplore.releases.table_folder import label_columns, table_of_cells
+from rpexplore.releases.table_cells import label_columns, table_of_cells
 from tests.support.strategies import domains
 
 ATTRIBUTES = (

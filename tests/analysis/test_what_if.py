@@ -262,7 +262,9 @@ def test_moves_of_tables_asked_in_any_way(wish, loss):
             error = frame.loc[name, column]
             rows = rows_of_table(larger, position)
             try:
-                variances = [plan.query_variance(larger.tables[position], row) for row in rows]
+                variances = [
+                    plan.query_variance(larger.tables[position], where=row) for row in rows
+                ]
             except RpexploreError:
                 assert math.isnan(error)
             else:

@@ -86,7 +86,7 @@ def test_from_running_totals_and_groups_to_a_release(page, records, tmp_path):
     assert workload.bases[workload.domain.position("age")] == (Prefix(),)
     assert workload.bases[workload.domain.position("region")] == (Hierarchy(),)
     vectors = {"age": [float(18 <= age <= 24) for age in range(100)], "region": [1.0] * 12}
-    value, _ = release.answer(["age", "region"], vectors)
+    value = release.answer(where=vectors).value
     assert f"{value:,.0f} ±" in told.inner_text()
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import urllib.request
 from contextlib import contextmanager
+from dataclasses import astuple
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -618,7 +619,7 @@ def test_plans_of_single_values_have_the_columns_they_had(planned):
 )
 def test_questions_are_answered_from_a_release(asked, question, table, query):
     asked.done("release", "plan.json", "records.csv", "--out", "out")
-    value, error = Release.load("out").answer(table, query)
+    value, error = astuple(Release.load("out").answer(table, where=query))
     facts = asked.json("answer", "out", *question)
     assert facts["value"] == value
     assert facts["standard_error"] == error

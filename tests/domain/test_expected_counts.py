@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.domain.expected_counts import MAX_CELLS, ExpectedCounts, values_of
 from rpexplore.errors import WorkloadError
-from rpexplore.releases.table_folder import label_columns, table_of_cells
+from rpexplore.releases.table_cells import label_columns, table_of_cells
 from tests.support.strategies import described_domains
 
 DOMAIN = rp.Domain(

@@ -4,7 +4,7 @@ import io
 import shutil
 import sys
 import threading
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 
 import numpy as np
@@ -401,7 +401,7 @@ def test_a_release_with_running_totals_groups_and_ranges(app, records, tmp_path,
         "age": [float(18 <= place <= 24) for place in range(100)],
         "region": [float(place in (0, 2)) for place in range(12)],
     }
-    value, error = done.answer(["age", "region"], vectors)
+    value, error = astuple(done.answer(where=vectors))
     told = plain(session.texts("info"))
     assert "people with age 18 to 24 and region Northshore or Eastport: " in told
     assert f"{value:,.0f} ±{rounded(1.959964 * error, 3)}, 95 % of the time" in told

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import astuple
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -102,7 +103,7 @@ def test_the_release_of_this_session_needs_no_folder(app, released):
     done = Release.load(released["one"])
     session.test.session_state["run"] = SimpleNamespace(is_going=False, release=done)
     look(session.run(), ["age"])
-    assert session.dataframe[0].value["value"].tolist() == done.rebuilt(["age"])["value"].tolist()
+    assert session.dataframe[0].value["value"].tolist() == done.counts(["age"])["value"].tolist()
     assert "results folder" not in [field.key for field in session.text_input]
     session.radio(key="results from").set_value("A folder").run()
     assert "name the folder" in session.info[0].value
@@ -143,13 +144,13 @@ def test_cumulative_tables_are_shown_as_asked_and_drawn_by_single_values(app, re
     assert "≤ 3" in set(session.dataframe[0].value["age"])
     look(session, ["age"], "Bars")
     (bars,) = spec(session)["data"]
-    rebuilt = Release.load(released["asked"]).rebuilt(["age"])
+    rebuilt = Release.load(released["asked"]).counts(["age"])
     assert bars["y"] == pytest.approx(rebuilt["value"].tolist(), rel=1e-5)
 
 
 def test_marginals_inside_a_table_are_offered(app, released):
     session = look(opened(app, released["one"]), ["sex"])
-    expected = Release.load(released["one"]).rebuilt(["sex"])
+    expected = Release.load(released["one"]).counts(["sex"])
     assert session.dataframe[0].value["value"].tolist() == expected["value"].tolist()
     assert session.dataframe[0].value["standard_error"].tolist() == pytest.approx(
         expected["standard_error"].tolist()
@@ -174,7 +175,7 @@ def test_bars_side_by_side_of_a_fixed_value(app, released):
     session = look(opened(app, released["one"]), ["age", "sex", "region"], "Bars")
     session.selectbox(key="bars beside age of ['sex', 'region']").set_value("sex").run()
     session.selectbox(key="results value of region among 8").set_value(2).run()
-    found = Release.load(released["one"]).rebuilt(["age", "sex", "region"])
+    found = Release.load(released["one"]).counts(["age", "sex", "region"])
     kept = found[found["region"] == "R1"]
     traces = spec(session)["data"]
     assert [trace["name"] for trace in traces] == ["female", "male"]
@@ -190,7 +191,7 @@ def test_bars_side_by_side_of_a_fixed_value(app, released):
 def test_summed_over_the_others_with_exact_errors(app, released):
     session = look(opened(app, released["one"]), ["age", "sex", "region"], "Bars")
     (bars,) = spec(session)["data"]
-    found = Release.load(released["one"]).rebuilt(["age"])
+    found = Release.load(released["one"]).counts(["age"])
     assert bars["y"] == pytest.approx(found["value"].tolist(), rel=1e-5)
     margins = ((found["upper_95"] - found["lower_95"]) / 2).tolist()
     assert bars["error_y"]["array"] == pytest.approx(margins, rel=1e-5)
@@ -239,7 +240,7 @@ def test_subtotals_have_their_exact_errors(app, released):
     session.selectbox(key="from age").set_value(2).run()
     session.selectbox(key="to age from 2").set_value(5).run()
     ages = [float(2 <= age <= 5) for age in range(10)]
-    value, error = Release.load(released["all"]).answer(["age", "sex"], {"age": ages})
+    value, error = astuple(Release.load(released["all"]).answer(where={"age": ages}))
     told = plain(session.texts("info"))
     assert f"{value:,.0f} ±{rounded(1.959964 * error, 3)}, 95 % of the time" in told
 

@@ -232,9 +232,13 @@ def test_changing_the_tables_does_not_change_the_plan(plan):
 
 def test_margin_of_error_of_a_query(plan):
     minors = {"age": [1] * 18 + [0] * 82}
-    variance = plan.query_variance(("age", "sex"), minors)
-    found = plan.margin_of_error(("age", "sex"), 0.9, query=minors)
+    variance = plan.query_variance("age", "sex", where=minors)
+    found = plan.margin_of_error("age", "sex", where=minors, confidence=0.9)
     assert found == pytest.approx(1.6448536 * variance**0.5, rel=1e-7)
+    # The texts of the command line, and their attributes without being named again.
+    assert plan.query_variance(where={"age": "0..17"}) == pytest.approx(variance, rel=1e-12)
+    with pytest.raises(rp.errors.DomainError, match="'age' must be named"):
+        plan.query_variance(where={"age": "17..0"})
     assert plan.margin_of_error("region") == pytest.approx(1.959964 * plan.standard_errors[1])
 
 
@@ -301,7 +305,7 @@ def test_margins_are_those_of_the_least_accurate_cell(asked):
     assert asked.margin_of_error("age") == pytest.approx(1.959964 * worst)
     up_to = [1, 1, 1, 0, 0, 0, 0, 0]
     error = asked.cell_standard_errors("age")[2]
-    assert asked.margin_of_error("age", query={"age": up_to}) == pytest.approx(1.959964 * error)
+    assert asked.margin_of_error("age", where={"age": up_to}) == pytest.approx(1.959964 * error)
 
 
 def test_a_plan_of_asked_tables_comes_back_from_its_file(asked, tmp_path):

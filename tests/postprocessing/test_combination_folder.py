@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.combination import combined
-from rpexplore.postprocessing.combination_folder import load_combined, opened, write_combined
+from rpexplore.postprocessing.combination_folder import load_combined, load_unbiased, write_combined
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
 from rpexplore.releases.release import release
@@ -121,9 +121,9 @@ def test_the_tables_are_the_union_s_and_as_the_estimates_say(found, written):
 def test_it_is_more_accurate_than_each_release(found, releases):
     for name, tables in TABLES.items():
         for table in tables:
-            alone = releases[name].rebuilt(table)["standard_error"]
+            alone = releases[name].counts(table)["standard_error"]
             assert (found.table(table)["standard_error"] <= alone * (1 + 1e-12)).all()
-    alone = releases["first"].rebuilt(["sex", "age"])["standard_error"]
+    alone = releases["first"].counts(["sex", "age"])["standard_error"]
     assert (found.table(["sex", "age"])["standard_error"] < 0.9 * alone).all()
 
 
@@ -195,22 +195,22 @@ def test_an_attribute_with_a_strategy_comes_back(tmp_path):
 
 def test_combined_further_it_is_everything_combined_at_once(found, releases, marginal, tmp_path):
     write_combined(combined(releases["third"], releases["first"]), tmp_path / "two")
-    further = combined(opened(tmp_path / "two"), releases["second"], noisy=[marginal])
+    further = combined(load_unbiased(tmp_path / "two"), releases["second"], noisy=[marginal])
     assert further.variances == found.variances
     assert further.tables == found.tables
     for subset, values in found.contributions.items():
         np.testing.assert_allclose(further.contributions[subset], values, rtol=1e-12, atol=1e-10)
     with pytest.raises(ReleaseError, match="'first' holds the same measurements"):
-        combined(opened(tmp_path / "two"), releases["first"])
+        combined(load_unbiased(tmp_path / "two"), releases["first"])
 
 
 def test_what_a_folder_holds_is_told_by_its_manifest(written, releases, tmp_path):
-    assert isinstance(opened(written), Estimates)
-    assert isinstance(opened(releases["first"].folder), Release)
+    assert isinstance(load_unbiased(written), Estimates)
+    assert isinstance(load_unbiased(releases["first"].folder), Release)
     with pytest.raises(ReleaseError, match="not a release that can be read here"):
-        opened(foreign(tmp_path, {"format": "x", "format_version": 1, "files": []}))
+        load_unbiased(foreign(tmp_path, {"format": "x", "format_version": 1, "files": []}))
     with pytest.raises(ReleaseError, match=r"no readable manifest\.json"):
-        opened(tmp_path / "nowhere")
+        load_unbiased(tmp_path / "nowhere")
 
 
 def foreign(folder: Path, manifest) -> Path:

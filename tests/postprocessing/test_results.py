@@ -14,7 +14,7 @@ from rpexplore.postprocessing.combination import combined
 from rpexplore.postprocessing.combination_folder import write_combined
 from rpexplore.postprocessing.processed_folder import processed
 from rpexplore.postprocessing.processed_tables import ProcessedTables
-from rpexplore.postprocessing.results import Results, opened_results
+from rpexplore.postprocessing.results import Results, load_results
 from rpexplore.releases.release import release
 from rpexplore.releases.table_folder import Release
 from rpexplore.workload.bases import Prefix
@@ -52,7 +52,7 @@ def folders(tmp_path_factory) -> dict[str, Path]:
 
 @pytest.mark.parametrize("kind", ["first", "combined", "processed"])
 def test_tables_are_those_that_were_written(folders, kind):
-    found = opened_results(folders[kind])
+    found = load_results(folders[kind])
     assert set(found.tables) == {("region",), ("age", "sex"), ("sex", "region")}
     assert set(found.names) == {"age", "sex", "region"}
     assert found.is_biased == (kind == "processed")
@@ -62,49 +62,51 @@ def test_tables_are_those_that_were_written(folders, kind):
         assert found.has(table)
         assert found.has(table[::-1])
         expected = found.source.table(table)
-        pd.testing.assert_frame_equal(found.asked(table[::-1]), expected)
+        pd.testing.assert_frame_equal(found.table(table[::-1]), expected)
     assert not found.has(["age", "region"])
     assert not found.has(["age", "no such"])
     with pytest.raises(RpexploreError):
-        found.asked(["age", "region"])
+        found.table(["age", "region"])
 
 
 def test_marginals_within_tables_are_rebuilt(folders):
-    found = opened_results(folders["first"])
+    found = load_results(folders["first"])
     assert isinstance(found.source, Release)
     for attributes in ([], ["age"], ["sex"]):
         assert found.has(attributes)
-        pd.testing.assert_frame_equal(found.asked(attributes), found.source.rebuilt(attributes))
-    assert "≤ 3" in set(found.asked(["age", "sex"])["age"])
+        pd.testing.assert_frame_equal(found.table(attributes), found.source.counts(attributes))
+    assert "≤ 3" in set(found.table(["age", "sex"])["age"])
     by_value = found.counts(["sex", "age"])
-    pd.testing.assert_frame_equal(by_value, found.source.rebuilt(["age", "sex"]))
+    pd.testing.assert_frame_equal(by_value, found.source.counts(["age", "sex"]))
     sums = by_value["value"].to_numpy().reshape(6, 2).cumsum(axis=0).ravel()
-    np.testing.assert_allclose(found.asked(["age", "sex"])["value"], sums)
+    np.testing.assert_allclose(found.table(["age", "sex"])["value"], sums)
 
 
 def test_a_single_valued_attribute_of_no_table_is_not_offered(folders):
-    assert "one" not in opened_results(folders["first"]).names
-    assert not opened_results(folders["first"]).has(["one"])
+    assert "one" not in load_results(folders["first"]).names
+    assert not load_results(folders["first"]).has(["one"])
 
 
 @pytest.mark.parametrize("kind", ["first", "combined"])
 def test_answers_are_those_of_the_source(folders, kind):
-    found = opened_results(folders[kind])
+    found = load_results(folders[kind])
     query = {"sex": [0.0, 1.0]}
-    assert found.answer(("sex", "region"), query) == found.source.answer(["sex", "region"], query)
+    assert found.answer("region", "sex", where=query) == found.source.answer(
+        "sex", "region", where=query
+    )
     assert found.domain is not None
     assert found.domain.names == DOMAIN.names
 
 
 def test_processed_tables_hold_nothing_but_themselves(folders):
-    found = opened_results(folders["processed"])
+    found = load_results(folders["processed"])
     assert found.domain is None
     assert not found.has([])
     with pytest.raises(ReleaseError, match=r"no processed table of \(total\)"):
-        found.asked([])
+        found.table([])
     with pytest.raises(ReleaseError, match="no known standard error"):
-        found.answer(["region"], {})
-    table = found.asked(["sex", "age"])
+        found.answer("region")
+    table = found.table(["sex", "age"])
     assert list(table.columns[-6:]) == [
         *("value", "unbiased_value", "standard_error", "lower_95", "upper_95", "value_is")
     ]
@@ -114,24 +116,24 @@ def test_processed_tables_hold_nothing_but_themselves(folders):
 
 
 def test_processed_tables_of_combined_ones(folders, tmp_path):
-    source = opened_results(folders["combined"]).source
+    source = load_results(folders["combined"]).source
     assert not isinstance(source, ProcessedTables)
     processed(source, tmp_path / "out", nonnegative=False, rounded=True)
-    found = opened_results(tmp_path / "out")
-    np.testing.assert_array_equal(found.asked(["age", "sex"])["value"] % 1, 0)
+    found = load_results(tmp_path / "out")
+    np.testing.assert_array_equal(found.table(["age", "sex"])["value"] % 1, 0)
     assert isinstance(found, Results)
 
 
 def test_a_folder_that_is_none_is_refused(folders, tmp_path):
     for folder in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(ReleaseError, match="not the folder of a finished release"):
-            opened_results(folder)
+            load_results(folder)
     (tmp_path / "manifest.json").write_text("[1]")
     with pytest.raises(ReleaseError, match="not the folder of a finished release"):
-        opened_results(tmp_path)
+        load_results(tmp_path)
     (tmp_path / "manifest.json").write_text('{"format": "rpexplore-query-release"}')
     with pytest.raises(ReleaseError, match="answers to a list of queries"):
-        opened_results(tmp_path)
+        load_results(tmp_path)
     with pytest.raises(ReleaseError, match="does not hold processed tables"):
         ProcessedTables.load(folders["first"])
 
@@ -154,7 +156,7 @@ def test_a_manifest_that_is_not_as_written_is_refused(folders, tmp_path, spoil):
     spoil(manifest)
     (folder / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(ReleaseError, match="does not hold processed tables"):
-        opened_results(folder)
+        load_results(folder)
 
 
 @pytest.mark.parametrize("kind", ["first", "combined", "processed"])
@@ -167,12 +169,12 @@ def test_a_changed_file_is_refused(folders, tmp_path, kind, gone):
     else:
         path.write_bytes(path.read_bytes() + b"x")
     with pytest.raises(ReleaseError, match="missing or was changed"):
-        opened_results(folder)
+        load_results(folder)
 
 
 def test_a_table_that_went_away_later_is_said(folders, tmp_path):
     folder = shutil.copytree(folders["processed"], tmp_path / "copy")
-    found = opened_results(folder)
+    found = load_results(folder)
     shutil.rmtree(folder)
     with pytest.raises(ReleaseError, match="cannot be read any more"):
-        found.asked(["region"])
+        found.table(["region"])

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import traceback
+from dataclasses import astuple
 from fractions import Fraction
 from pathlib import Path
 
@@ -133,7 +134,7 @@ def test_without_noise_every_table_is_exact(tmp_path_factory, workload, seed, n_
         done = release(found, folder / "records.csv", folder / "out")
     for position, table in enumerate(workload.tables):
         counts = truth.counts(workload.domain.positions(table))
-        for cells in (done.table(table), done.rebuilt(table)):
+        for cells in (done.table(table), done.counts(table)):
             assert len(cells) == counts.size
             assert np.max(np.abs(cells["value"] - counts.ravel())) < 1e-9
             assert np.allclose(cells["standard_error"], found.standard_errors[position])
@@ -166,7 +167,7 @@ def test_tables_agree_with_each_other_and_with_the_residuals(data, output):
     done = release(PLAN, data, output)
     for large in WORKLOAD.tables:
         cells = done.table(large)
-        rebuilt = done.rebuilt(large)
+        rebuilt = done.counts(large)
         assert cells.columns.tolist() == rebuilt.columns.tolist()
         assert np.allclose(cells["value"], rebuilt["value"], rtol=0, atol=1e-9)
         assert np.allclose(cells["standard_error"], rebuilt["standard_error"])
@@ -184,22 +185,21 @@ def test_marginals_inside_a_table_can_be_rebuilt(data, output, without_noise):
     workload = Workload.of(DOMAIN, [("sex", "age")])
     found = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
     done = release(found, data, output)
-    assert np.allclose(done.rebuilt(["age"])["value"], [2, 2, 1])
-    assert np.allclose(done.rebuilt([])["value"], [5])
-    assert np.allclose(done.rebuilt("sex")["value"], [3, 2])
-    assert np.allclose(done.rebuilt(["one", "sex"])["value"], [3, 2])
-    assert done.rebuilt(["age"])["standard_error"][0] == pytest.approx(
+    assert np.allclose(done.counts(["age"])["value"], [2, 2, 1])
+    assert np.allclose(done.counts([])["value"], [5])
+    assert np.allclose(done.counts("sex")["value"], [3, 2])
+    assert np.allclose(done.counts(["one", "sex"])["value"], [3, 2])
+    assert done.counts(["age"])["standard_error"][0] == pytest.approx(
         found.variance(["age"]) ** 0.5
     )
     workload = Workload.of(DOMAIN, [("sex",), ("age",)])
     found = plan(workload, loss=SumOfVariances(), budget=Budget(rho=1))
     apart = release(found, data, output.with_name("apart"))
     with pytest.raises(WorkloadError, match="no table with these attributes together"):
-        apart.rebuilt(["sex", "age"])
+        apart.counts(["sex", "age"])
     with pytest.raises(DomainError):
-        apart.rebuilt(["nobody"])
-    with pytest.raises(WorkloadError):
-        done.table(["age"])  # only listed tables are files
+        apart.counts(["nobody"])
+    pd.testing.assert_frame_equal(done.table("age"), done.counts("age"))  # no file of its own
 
 
 # --- attributes asked other than by single values
@@ -238,7 +238,7 @@ def test_without_noise_every_answer_is_exact(tmp_path_factory, workload, seed, n
                 basis, domain.attributes[place]
             ).labels()
             assert cells.iloc[:, axis].tolist() == [labels[i] for i in index]
-        rebuilt = done.rebuilt(table)
+        rebuilt = done.counts(table)
         assert np.max(np.abs(rebuilt["value"] - counts.ravel())) < 1e-9 * max(counts.sum(), 1)
         variances = found.marginal_variances(places).ravel()
         assert np.allclose(rebuilt["standard_error"] ** 2, variances)
@@ -260,32 +260,32 @@ def test_released_tables_agree_and_any_query_can_be_answered(tmp_path_factory, w
             question_matrix(workload.basis_of(position, place), domain.attributes[place])
             for place in places
         ]
-        released, values = done.table(table), done.rebuilt(table)["value"].to_numpy()
+        released, values = done.table(table), done.counts(table)["value"].to_numpy()
         scale = max(float(np.max(np.abs(kron(matrices)) @ np.abs(values))), 1.0)
         assert np.max(np.abs(kron(matrices) @ values - released["value"])) < 1e-9 * scale
         # A row of the table by itself, …
         rows = [int(rng.integers(len(matrix))) for matrix in matrices]
         row = np.ravel_multi_index(rows, [len(m) for m in matrices]) if rows else 0
         query = {name: m[r] for name, m, r in zip(table, matrices, rows, strict=True)}
-        value, error = done.answer(table, query)
+        value, error = astuple(done.answer(table, where=query))
         assert value == pytest.approx(released["value"][row], abs=1e-9 * scale)
         assert error == pytest.approx(released["standard_error"][row], rel=1e-6)
         # … and sums of them, with the covariances between them.
         weights = [rng.normal(size=len(matrix)) for matrix in matrices]
         query = {name: w @ m for name, w, m in zip(table, weights, matrices, strict=True)}
-        value, error = done.answer(table, query)
+        value, error = astuple(done.answer(table, where=query))
         summed = kron([w[None] for w in weights])[0]
         tolerance = 1e-9 * np.sum(np.abs(summed)) * scale
         assert value == pytest.approx(summed @ released["value"], abs=tolerance)
-        assert error == pytest.approx(found.query_variance(table, query) ** 0.5, rel=1e-12)
+        assert error == pytest.approx(found.query_variance(table, where=query) ** 0.5, rel=1e-12)
         # Tables within it answer the same.
         for place in range(len(table)):
             smaller = tuple(name for name in table if name != table[place])
             everyone = {**query, table[place]: np.ones(domain[table[place]].size)}
-            one = done.answer(table, everyone)
-            other = done.answer(smaller, {name: query[name] for name in smaller})
-            assert one[0] == pytest.approx(other[0], abs=tolerance)
-            assert one[1] == pytest.approx(other[1], rel=1e-6)
+            one = done.answer(table, where=everyone)
+            other = done.answer(smaller, where={name: query[name] for name in smaller})
+            assert one.value == pytest.approx(other.value, abs=tolerance)
+            assert one.standard_error == pytest.approx(other.standard_error, rel=1e-6)
 
 
 ASKED = WORKLOAD.with_bases({"age": Ranges()}).with_bases({"age": Prefix()}, tables=["age"])
@@ -296,22 +296,33 @@ def test_questions_to_a_release_that_are_refused(data, output):
     done = release(found, data, output)
     table = ["sex", "age"]
     right = {"sex": [1, 0], "age": [0, 1, 1]}
-    assert len(done.answer(table, right)) == 2
-    assert done.answer(["age", "sex"], right) == done.answer(table, right)
-    assert done.answer([], {})[0] == pytest.approx(done.table([])["value"][0])
+    answer = done.answer(table, where=right)
+    assert done.answer("age", "sex", where=right) == done.answer(where=right) == answer
+    margin = 1.959964 * answer.standard_error
+    assert answer.lower_95 == pytest.approx(answer.value - margin)
+    assert answer.upper_95 == pytest.approx(answer.value + margin)
+    assert done.answer().value == pytest.approx(done.table()["value"][0])
+    # The texts of the command line.
+    labels = DOMAIN["age"].labels()
+    texts = {"sex": DOMAIN["sex"].labels()[0], "age": f"{labels[1]}..{labels[2]}"}
+    assert done.answer("sex", "age", where=texts) == answer
     # What is left out is summed over.
-    assert done.answer(table, {"sex": [1, 0]}) == done.answer(table, {**right, "age": [1, 1, 1]})
-    assert done.answer(table, {})[0] == pytest.approx(done.answer([], {})[0])
-    for query in ({**right, "one": [1]}, {"sex": [1, 0], "nobody": [1]}):
-        with pytest.raises(ReleaseError, match=r"table \(sex, age\) does not have the attribute"):
-            done.answer(table, query)
+    everyone = {**right, "age": [1, 1, 1]}
+    assert done.answer(table, where={"sex": [1, 0]}) == done.answer(table, where=everyone)
+    assert done.answer(table).value == pytest.approx(done.answer().value)
+    for query in ({**right, "one": [1]}, {"one": [1]}):
+        with pytest.raises(WorkloadError, match=r"table \(sex, age\) does not have the attribute"):
+            done.answer(table, where=query)
     for vector in ([1, 0], [[1, 0, 0]], [1, 0, float("nan")], ["x", 0, 0], 1, [1, 0, 0, 0]):
         with pytest.raises(WorkloadError, match="'age' must be 3 finite numbers"):
-            done.answer(table, {**right, "age": vector})
-    with pytest.raises(DomainError, match="no attribute 'nobody'"):
-        done.answer(["nobody"], {"nobody": [1]})
+            done.answer(table, where={**right, "age": vector})
+    with pytest.raises(DomainError, match="'age' must be named by"):
+        done.answer(where={"age": "no such value"})
+    for attributes in ((), ("nobody",), ("sex",)):
+        with pytest.raises(DomainError, match="no attribute 'nobody'"):
+            done.answer(*attributes, where={"nobody": [1]})
     # A single value adds nothing, so that it is as if a table had it.
-    assert done.answer(["sex", "age", "one"], {**right, "one": [1]}) == done.answer(table, right)
+    assert done.answer("sex", "age", "one", where={**right, "one": [1]}) == answer
     apart = plan(
         Workload.of(DOMAIN, ["sex", "age"]).with_bases({"age": Ranges()}),
         loss=SumOfVariances(),
@@ -319,7 +330,7 @@ def test_questions_to_a_release_that_are_refused(data, output):
     )
     done = release(apart, data, output.with_name("apart"))
     with pytest.raises(WorkloadError, match="no table with these attributes together"):
-        done.answer(table, right)
+        done.answer(table, where=right)
 
 
 def test_ranges_and_totals_are_where_their_labels_say(data, output, without_noise):
@@ -335,7 +346,7 @@ def test_ranges_and_totals_are_where_their_labels_say(data, output, without_nois
         **{("m", "3 to 5"): 2, ("m", "3 to 8"): 2, ("m", "6 to 8"): 0},
     }
     assert np.allclose(done.table("age")["value"], [2, 4, 5])
-    assert done.answer(["sex", "age"], {"sex": [0, 1], "age": [0, 1, 1]})[0] == pytest.approx(2)
+    assert done.answer(where={"sex": [0, 1], "age": [0, 1, 1]}).value == pytest.approx(2)
 
 
 def test_a_plan_of_asked_tables_is_released_from_its_file(data, output, tmp_path):
@@ -957,7 +968,7 @@ def test_values_follow_from_the_measured_integers_alone(data, output):
     data.unlink()
     for table in WORKLOAD.tables:
         assert np.allclose(
-            Release.load(output).rebuilt(table)["value"], done.table(table)["value"], atol=1e-9
+            Release.load(output).counts(table)["value"], done.table(table)["value"], atol=1e-9
         )
 
 

@@ -11,7 +11,7 @@ from rpexplore.postprocessing.results import Results
 
 def grid(found: Results, chosen: tuple[str, ...], record_noun: str) -> None:
     """The table as it was released, and how accurate it is."""
-    frame = kept("results grid", (found, chosen), lambda: found.asked(chosen))
+    frame = kept("results grid", (found, chosen), lambda: found.table(chosen))
     margin = escaped(margin_in_words(frame, record_noun))
     if found.is_biased:
         st.markdown(

@@ -7,7 +7,7 @@ import streamlit as st
 from pages.components.results.postprocess_task import Work, begin, is_making, new_folder
 from pages.components.shared.paths import path_of
 from rpexplore.postprocessing.combination import combined
-from rpexplore.postprocessing.combination_folder import opened, write_combined
+from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import processed
 from rpexplore.releases.table_folder import Release
@@ -106,7 +106,7 @@ def _to_combine(
         parts: list[Release | Estimates] = [source]
         for place, folder in enumerate(others):
             note(0.3 * place / len(others), f"Reading {folder.name}")
-            parts.append(opened(folder))
+            parts.append(load_unbiased(folder))
         note(0.3, "Combining them")
         found = combined(*parts, ledger=ledger)
         write_combined(found, output, progress=lambda doing, share: note(0.4 + 0.6 * share, doing))

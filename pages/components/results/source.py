@@ -9,7 +9,7 @@ from pages.components.shared.background import worked_out
 from pages.components.shared.paths import path_of
 from pages.components.shared.session import current, escaped
 from rpexplore.common.formatting import capitalised
-from rpexplore.postprocessing.results import AnyTables, Results, opened_results
+from rpexplore.postprocessing.results import AnyTables, Results, load_results
 from rpexplore.releases.table_folder import Release
 
 SESSION, FOLDER = "The release of this session", "A folder"
@@ -36,7 +36,7 @@ def opened() -> tuple[AnyTables, Path] | None:
     if folder is None:
         return None
     found = worked_out(
-        "opened results", (str(folder), _stamp(folder)), lambda note: opened_results(folder)
+        "opened results", (str(folder), _stamp(folder)), lambda note: load_results(folder)
     )
     if found is None:
         return None

@@ -33,14 +33,15 @@ def any_range(found: Results, table: Table, record_noun: str) -> None:
             chosen[name] = _values(domain[name])
     query = {name: released_cells.vector_of(domain[name], chosen.get(name, ())) for name in table}
     try:
-        value, error = kept(
+        answer = kept(
             "any range",
             (found, table, tuple((name, tuple(values)) for name, values in chosen.items())),
-            lambda: found.answer(table, query),
+            lambda: found.answer(table, where=query),
         )
     except RpexploreError as problem:
         st.error(escaped(str(problem)))
         return
+    value, error = answer.value, answer.standard_error
     words = released_cells.sum_in_words(domain, chosen, value, error, record_noun)
     st.info(f"**{escaped(words)}**", icon=":material/functions:")
 

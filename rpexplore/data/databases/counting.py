@@ -17,11 +17,11 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from rpexplore.data.blocks import Places, blocks
+from rpexplore.data.blocks import blocks
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.coding import MISSING, UNKNOWN, Value
 from rpexplore.data.source import PersonRule
-from rpexplore.domain.domain import Domain
+from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import DataError
 
 PART, CELL, COUNT = "part", "cell", "n"
@@ -36,12 +36,12 @@ _NARROW = np.iinfo(np.uint32).max
 _MOST_SUBSETS = 6  # attributes of a table of which all subsets are compared
 
 
-def places_of(tables: Iterable[Places]) -> list[int]:
+def places_of(tables: Iterable[AttributeIndices]) -> list[int]:
     """All places that any of the tables is on, ascending."""
     return sorted({place for table in tables for place in table})
 
 
-def refuse_too_many(tables: Sequence[Places], sizes: Sequence[int]) -> None:
+def refuse_too_many(tables: Sequence[AttributeIndices], sizes: Sequence[int]) -> None:
     """Raise `DataError` if more counts could come back than there is memory for."""
     n_cells = sum(prod(sizes[place] for place in table) for table in tables)
     if n_cells > _MOST_CELLS:
@@ -63,7 +63,10 @@ def ranked(coded: ir.Table, places: Sequence[int]) -> ir.Table:
 
 
 def statement(
-    coded: ir.Table, tables: Sequence[Places], sizes: Sequence[int], rule: PersonRule | None
+    coded: ir.Table,
+    tables: Sequence[AttributeIndices],
+    sizes: Sequence[int],
+    rule: PersonRule | None,
 ) -> ir.Table:
     """One expression whose rows are (part, cell, n): tables by their position, and checks.
 
@@ -85,7 +88,9 @@ def statement(
     return _union(parts)
 
 
-def _table_rows(counted: ir.Table, table: Places, position: int, sizes: Sequence[int]) -> ir.Table:
+def _table_rows(
+    counted: ir.Table, table: AttributeIndices, position: int, sizes: Sequence[int]
+) -> ir.Table:
     summed = counted.group_by(*(f"c{place}" for place in table)).aggregate(
         n=lambda rows: rows.n.sum()
     )
@@ -145,7 +150,7 @@ def _union(parts: Sequence[ir.Table]) -> ir.Table:
 class Tally:
     """Takes the rows of a statement in pieces, in any order, and gives the counts they hold."""
 
-    def __init__(self, tables: Sequence[Places], sizes: Sequence[int]) -> None:
+    def __init__(self, tables: Sequence[AttributeIndices], sizes: Sequence[int]) -> None:
         self._tables = list(tables)
         self._counts: list[np.ndarray] = [
             np.zeros([sizes[place] for place in table], dtype=np.uint32) for table in tables
@@ -213,7 +218,7 @@ class Tally:
 
     def _agree(self, n_records: int) -> bool:
         """Whether tables have the same total, and the same marginals on what they share."""
-        seen: dict[Places, bytes] = {}
+        seen: dict[AttributeIndices, bytes] = {}
         for table, counts in zip(self._tables, self._counts, strict=True):
             if counts.sum(dtype=np.int64) != n_records:
                 return False

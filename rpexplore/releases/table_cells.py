@@ -1,0 +1,96 @@
+"""The cells of a noisy table as rows: labels, value, standard error, interval; in files as well."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from rpexplore.common.numerics import normal_quantile
+from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.releases.manifest import CONFIDENCE
+from rpexplore.workload.bases import Basis, Hierarchy, Identity
+from rpexplore.workload.query_matrix import query_matrix
+
+ESTIMATES = ("value", "standard_error", "lower_95", "upper_95")
+
+Labels = list[tuple[str, pa.Array]]
+"""Name and contents of the columns that say what the cells along one axis count."""
+
+# Columns without two numbers alike.
+_DIFFERENT = {"value", "unbiased_value", "lower_95", "upper_95"}
+_ROWS_AT_ONCE = 1 << 20
+
+
+def write_cells(path: Path, pieces: Iterator[pa.Table]) -> None:
+    """Write one table, piece by piece (at least one), as .parquet and as .csv.
+
+    path: without ending
+    """
+    first = next(pieces)
+    repeated: Any = [name for name in first.schema.names if name not in _DIFFERENT]
+    with (
+        pyarrow.parquet.ParquetWriter(
+            f"{path}.parquet", first.schema, use_dictionary=repeated
+        ) as as_parquet,
+        pyarrow.csv.CSVWriter(f"{path}.csv", first.schema) as as_csv,
+    ):
+        for piece in chain([first], pieces):
+            as_parquet.write_table(piece)
+            as_csv.write_table(piece)
+
+
+def table_of_cells(labels: Sequence[Labels], values: np.ndarray, variances: np.ndarray) -> pa.Table:
+    """One row a cell, row-major: attribute values and labels, value, standard error, interval.
+
+    labels: for each axis of `values`, its `label_columns`.
+    """
+    return pa.concat_tables(pieces_of_cells(labels, values, variances))
+
+
+def pieces_of_cells(
+    labels: Sequence[Labels], values: np.ndarray, variances: np.ndarray
+) -> Iterator[pa.Table]:
+    """`table_of_cells` in pieces of a million rows, one after another; at least one."""
+    names = _column_names(labels)
+    every_value = values.reshape(-1)
+    for start in range(0, max(values.size, 1), _ROWS_AT_ONCE):
+        rows = np.arange(start, min(start + _ROWS_AT_ONCE, values.size))
+        indices = np.unravel_index(rows, values.shape) if values.ndim else ()
+        columns: list[pa.Array] = []
+        for index, named in zip(indices, labels, strict=True):
+            code = pa.array(index.astype(np.int32))
+            columns += [pa.DictionaryArray.from_arrays(code, texts) for _, texts in named]
+        piece = every_value[rows]
+        error = np.broadcast_to(np.sqrt(variances[indices]), piece.shape)
+        margin = normal_quantile(CONFIDENCE) * error
+        numbers = (piece, error, piece - margin, piece + margin)
+        yield pa.table([*columns, *map(pa.array, numbers)], names=[*names, *ESTIMATES])
+
+
+def _column_names(labels: Sequence[Labels]) -> list[str]:
+    """The names of the label columns, apart from each other and from those of the estimates."""
+    names: list[str] = []
+    for named in labels:
+        for name, _ in named:
+            while name in names or name in ESTIMATES:
+                name += " (attribute)"
+            names.append(name)
+    return names
+
+
+def label_columns(attribute: Attribute, basis: Basis | None = None) -> Labels:
+    """Names and contents of the columns that say what a cell counts, one row a query."""
+    values = attribute.values
+    basis = basis or Identity()
+    labels = attribute.labels() if basis.is_identity else query_matrix(basis, attribute).labels()
+    coded = basis.is_identity or isinstance(basis, Hierarchy)
+    if coded and isinstance(values, Categories) and values.labels != values.values:
+        # The single values come last; groups above them have no code but their name.
+        codes = [*labels[: len(labels) - values.size], *values.values]
+        return [(attribute.name, pa.array(codes)), (f"{attribute.name} label", pa.array(labels))]
+    return [(attribute.name, pa.array(labels))]
