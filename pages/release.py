@@ -1,11 +1,12 @@
-"""Release: run the plan on records, once, and look at the noisy tables."""
+"""Release: run a plan of tables, or of queries, on records, once, and look at what it gives."""
 
 import streamlit as st
 
-from pages.components.release.dry_run import checked
+from pages.components.release.dry_run import job_after_dry_run
 from pages.components.release.export import export_section
 from pages.components.release.ledger import ledger_view
 from pages.components.release.person_rule import person_rule
+from pages.components.release.plan_choice import chosen_plan
 from pages.components.release.progress import (
     account_line,
     elsewhere_in_progress,
@@ -16,19 +17,19 @@ from pages.components.release.progress import (
 )
 from pages.components.release.records import data_source, sample_records
 from pages.components.release.resume import finishing
-from pages.components.release.run import Job, Run, any_going, going_since
+from pages.components.release.run import BackgroundRelease, Job, any_going, going_since
 from pages.components.release.unknown_values import other_categories, others_line
 from pages.components.shared.paths import cap_input, ledger_of, output_folder
 from pages.components.shared.session import current, escaped, say, show_messages
-from pages.components.shared.solutions import plan
-from rpexplore.common.formatting import count_in_words, plural, rounded
+from rpexplore.common.formatting import count_in_words, rounded
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.plan import Plan
+from rpexplore.planning.release_plan import ReleasePlan
 
 
 def start(job: Job) -> None:
     """Begin the run, unless one was begun already: a second click comes here too."""
-    held: Run | None = st.session_state.get("run")
+    held: BackgroundRelease | None = st.session_state.get("run")
     if held is not None and not held.failed:
         return
     try:
@@ -43,11 +44,11 @@ def start(job: Job) -> None:
             "The ledger has changed since this page was drawn; look at the figures and press "
             "again.",
         )
-    elif (begun := Run.begun(job)) is not None:
+    elif (begun := BackgroundRelease.begun(job)) is not None:
         st.session_state["run"] = begun
 
 
-def set_up(planned: Plan) -> None:
+def set_up(planned: ReleasePlan) -> None:
     """Everything to be decided before a run, and the button."""
     data = data_source(planned)
     going = None if data is None else going_since(data)
@@ -55,7 +56,7 @@ def set_up(planned: Plan) -> None:
         st.info("A run on other records than these is in progress.")
     if data is None:
         return
-    other = other_categories(planned)
+    unknown_values = other_categories(planned)
     persons_are_good, persons = person_rule(planned, data)
     st.subheader("Where to write, and what it costs")
     output = output_folder(planned, data)
@@ -78,24 +79,38 @@ def set_up(planned: Plan) -> None:
             unfinished_runs(booked[1], booked[0])
     if going is not None:
         elsewhere_in_progress(data, None if booked is None else booked[1])
-    if other is None:
+    if unknown_values is None:
         st.info("Choose the category for other values above to go on.")
     else:
-        others_line(planned, other)
+        others_line(planned, unknown_values)
     show_messages("release")
     label = f"Run the release: spend ρ = {rounded(planned.rho, 4, 'up')}"
     is_good = cap_is_good and persons_are_good
-    if (output is None or booked is None or other is None) or not is_good or going is not None:
+    if (
+        (output is None or booked is None or unknown_values is None)
+        or not is_good
+        or going is not None
+    ):
         st.button(label, type="primary", disabled=True)
         return
     record_noun = current().record_noun
-    job = Job(planned, record_noun, data, output, other, persons, booked[0], cap, booked[1])
-    job = checked(job)
+    job = Job(
+        planned, record_noun, data, output, unknown_values, persons, booked[0], cap, booked[1]
+    )
+    job = job_after_dry_run(job)
     st.button(label, type="primary", on_click=start, args=(job,))
 
 
+def _contents(planned: ReleasePlan) -> str:
+    """What a release holds: "7 noisy tables with 62 cells", "3 noisy answers"."""
+    if not isinstance(planned, Plan):
+        return planned.contents
+    cells = count_in_words(sum(planned.workload.exact_cells.tolist()))
+    return f"{planned.contents} with {cells} cells"
+
+
 st.title("Export and release")
-run: Run | None = st.session_state.get("run")
+run: BackgroundRelease | None = st.session_state.get("run")
 if run is not None and run.is_going:
     run_in_progress(run)
 elif run is not None and run.release is not None:
@@ -104,19 +119,18 @@ else:
     goes_on = finishing()
     if "run" in st.session_state and run is not None:
         failed_run(run)
-    planned = None if goes_on else plan()
-    if planned is not None:
+    planned = None if goes_on else chosen_plan()
+    if isinstance(planned, Plan):
         export_section(planned)
     st.subheader("Run the release")
     st.markdown(
         "The plan is run on the records **once**: they are counted, noise is added, and noisy "
-        "tables with their intervals are written to a new folder. What it costs is entered in a "
+        "figures with their intervals are written to a new folder. What it costs is entered in a "
         "ledger first. The records stay where they are."
     )
     if planned is not None:
-        cells = count_in_words(sum(planned.workload.exact_cells.tolist()))
         st.markdown(
-            f"The plan: {plural(len(planned.workload), 'table')} with {cells} cells, ρ = "
-            f"{rounded(planned.rho, 4, 'up')} for {planned.budget.unit}."
+            f"The plan: {_contents(planned)}, ρ = {rounded(planned.rho, 4, 'up')} for "
+            f"{planned.budget.unit}."
         )
         set_up(planned)

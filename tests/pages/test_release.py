@@ -7,12 +7,15 @@ import threading
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import rpexplore as rp
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.errors import ReleaseError
+from rpexplore.queries.definitions import stated_from_text
 from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.query_folder import QueryRelease
 from rpexplore.releases.release import release as run_release
 from rpexplore.releases.table_folder import Release
 from rpexplore.scenarios.scenario import Scenario
@@ -456,3 +459,59 @@ def test_a_ledger_that_the_command_line_made_beside_the_sample_is_used(app, monk
     assert app("release").metrics()["Spent on these records"] == "ρ = 0"
     Ledger.beside(data).book(data, plan, plan.record_rho, tmp_path / "out", None)
     assert app("release").metrics()["Spent on these records"] == "ρ = 0.25"
+
+
+# ---- a list of queries
+
+
+def test_a_list_of_queries_is_checked_run_shown_and_shares_the_ledger(app, small, tmp_path):
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2})
+    stated = stated_from_text(domain, "everybody: total ± 50\nold: age >= 8 ± 20")
+    records, output = tmp_path / "survey.csv", tmp_path / "answers"
+    records.write_text("sex,age\n" + "1,9\n" * 30 + "0,3\n" * 70)
+    session = app("release", small.replaced(query_list=stated))
+    session.radio(key="plan to release").set_value("The list of queries").run()
+    set_up(session, records, output)
+    assert any("The plan: 2 noisy answers, ρ = " in text for text in session.texts("markdown"))
+    session.press("Check everything without running")
+    assert any("All is in order" in text for text in session.texts("success"))
+    assert not output.exists()
+    finish(session.press("Run the release"))
+    assert not session.exception
+    done = QueryRelease.load(output)
+    assert done.plan.met.all()
+    shown = session.dataframe[0].value
+    assert shown["answer"].tolist() == done.answers["answer"].tolist()
+    # 100 people, 30 of them old: farther out with probability 1e-11.
+    errors = done.answers["standard_error"]
+    assert np.all(np.abs(done.answers["answer"] - [100, 30]) < 6.8 * errors)
+    (entry,) = Ledger.beside(records).account(records).runs
+    assert (entry.state, entry.record_rho) == ("finished", done.plan.record_rho)
+    session.press("Prepare another")
+    session.radio(key="plan to release").set_value("The tables").run()
+    assert session.metrics()["Spent on these records"].startswith("ρ = 0.0")
+
+
+def test_a_stopped_release_of_queries_is_finished_without_further_cost(
+    app, small, tmp_path, monkeypatch
+):
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2})
+    stated = stated_from_text(domain, "everybody: total ± 50")
+    records, output = tmp_path / "survey.csv", tmp_path / "answers"
+    records.write_text("sex,age\n" + "1,9\n" * 30)
+    session = app("release", small.replaced(query_list=stated))
+    session.radio(key="plan to release").set_value("The list of queries").run()
+    set_up(session, records, output)
+
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("rpexplore.releases.query_release.write_query_release", full)
+        finish(session.press("Run the release"))
+    assert any("No space left" in text for text in session.texts("error"))
+    session.press("Finish it without further cost")
+    assert any("1 noisy answer" in text for text in session.texts("success"))
+    assert len(QueryRelease.load(output).answers) == 1
+    (entry,) = Ledger.beside(records).account(records).runs
+    assert entry.state == "finished"

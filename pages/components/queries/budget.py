@@ -54,5 +54,17 @@ def budget(solution: QueryOptimum) -> Budget | None:
     return None if enough is None else enough.budget
 
 
+def chosen_budget(solution: QueryOptimum) -> Budget | None:
+    """The budget that was chosen here, on another page; None, and it says why, without one."""
+    own = current().budget
+    if st.session_state.get("query budget", ENOUGH) == OWN:
+        return own
+    try:
+        return smallest_query_budget(solution, own).budget
+    except RpexploreError as error:
+        st.error(escaped(str(error)))
+        return None
+
+
 def _use(enough: Budget) -> None:
     change(HERE, lambda: current().replaced(budget=enough))

@@ -13,7 +13,7 @@ from rpexplore.releases.release import dry_run
 KEPT = "dry run"
 
 
-def checked(job: Job) -> Job:
+def job_after_dry_run(job: Job) -> Job:
     """The job, with what a dry run of exactly this job has seen of the records, if there was one.
 
     Draws the button, how far the dry run is, and what it has found.
@@ -37,7 +37,7 @@ def checked(job: Job) -> Job:
         return job
     listed = "\n".join(f"- {escaped(finding)}" for finding in task.result.findings)
     st.success(f"All is in order; nothing was spent.\n{listed}")
-    return replace(job, checked=task.result.fingerprint)
+    return replace(job, expected_fingerprint=task.result.fingerprint)
 
 
 def _begin(job: Job) -> None:
@@ -52,8 +52,8 @@ def _begin(job: Job) -> None:
             job.plan,
             job.data,
             job.output,
-            unknown_values=job.other,
-            person_rule=job.persons,
+            unknown_values=job.unknown_values,
+            person_rule=job.person_rule,
             ledger=job.ledger.path,
             cap_rho=job.cap,
             on_progress=lambda doing, share: note(share, doing),

@@ -6,12 +6,12 @@ from pages.components.shared.charts import listing
 from pages.components.shared.session import escaped
 from rpexplore.common.formatting import plural
 from rpexplore.errors import RpexploreError
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger import Account, Ledger
 from rpexplore.releases.ledger_frames import datasets, runs
 
 
-def ledger_view(planned: Plan, ledger: Ledger, account: Account) -> None:
+def ledger_view(planned: ReleasePlan, ledger: Ledger, account: Account) -> None:
     """Every run on the records, and in a line what has been spent on others."""
     with st.expander(f"What the ledger holds: {plural(len(account.runs), 'run')} on these records"):
         if account.runs:

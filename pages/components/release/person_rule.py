@@ -6,12 +6,12 @@ from pages.components.shared.session import escaped, kept
 from rpexplore.common.formatting import plural
 from rpexplore.data.source import PersonRule, Source
 from rpexplore.errors import RpexploreError
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.release_plan import ReleasePlan
 
 REFUSE, KEEP = "Refuse the records", "Count only the first"
 
 
-def person_rule(planned: Plan, data: Source) -> tuple[bool, PersonRule | None]:
+def person_rule(planned: ReleasePlan, data: Source) -> tuple[bool, PersonRule | None]:
     """Whether what was chosen can be used, and the rule; (True, None) where there is none."""
     most = planned.budget.max_records_per_person
     if most is None:

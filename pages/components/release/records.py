@@ -5,7 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.components.release.run import Run
+from pages.components.release.run import BackgroundRelease
 from pages.components.shared.paths import path_of
 from pages.components.shared.session import escaped, kept
 from rpexplore.common.webapp_files import sample_data_folder
@@ -15,7 +15,7 @@ from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import Source
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.release_plan import ReleasePlan
 
 SAMPLE = "The sample survey"
 PATH = "A file or folder on this computer"
@@ -27,7 +27,7 @@ def sample_records() -> FileSource:
     return FileSource(sample_data_folder() / "household.csv")
 
 
-def data_source(planned: Plan) -> Source | None:
+def data_source(planned: ReleasePlan) -> Source | None:
     """Where the records are; they are counted there and travel nowhere. None if not yet said."""
     st.subheader("The records")
     source = st.radio(
@@ -128,7 +128,7 @@ def _forget() -> None:
     earlier failure."""
     for key in ("output", "ledger", "cap"):
         st.session_state[key] = ""
-    held: Run | None = st.session_state.get("run")
+    held: BackgroundRelease | None = st.session_state.get("run")
     if held is not None and held.failed:
         del st.session_state["run"]
 
@@ -141,10 +141,10 @@ def _file_problem(data: Path) -> str:
     return "" if os.access(data, os.R_OK) else f"{data} cannot be read; ask for the right to."
 
 
-def _sample_problem(planned: Plan) -> str:
+def _sample_problem(planned: ReleasePlan) -> str:
     """Which columns the plan needs and the sample does not have, by its codebook."""
-    domain = planned.workload.domain
-    needed = [domain.names[place] for place in planned.workload.used]
+    domain = planned.domain
+    needed = [domain.names[index] for index in planned.attribute_indices]
     there = Domain.load(sample_data_folder() / "household.json").names
     missing = [name for name in needed if name not in there]
     if not missing:

@@ -8,6 +8,7 @@ from pages.components.shared.session import escaped
 from rpexplore.releases.ledger import Ledger, LedgerEntry
 from rpexplore.releases.plan_run import FinishedRelease
 from rpexplore.releases.release import resume
+from rpexplore.releases.table_folder import Release
 
 TASK = "finishing"
 
@@ -36,9 +37,12 @@ def finishing() -> bool:
     # The failure that it had is mended, and its folder is not for another run.
     st.session_state.pop("run", None)
     st.session_state["output"] = ""
-    open_folder(task.result.folder)
-    st.success(escaped(f"Finished: the tables are in {task.result.folder}."))
-    st.page_link("pages/results.py", label="Look at them")
+    st.success(
+        escaped(f"Finished: {task.result.plan.contents}. The files are in {task.result.folder}.")
+    )
+    if isinstance(task.result, Release):
+        open_folder(task.result.folder)
+        st.page_link("pages/results.py", label="Look at them")
     return False
 
 

@@ -45,24 +45,25 @@ class Job:
     record_noun: str  # what one record stands for, in the plural
     data: Source
     output: Path
-    other: Mapping[str, str]
-    persons: PersonRule | None
+    unknown_values: Mapping[str, str]
+    person_rule: PersonRule | None
     ledger: Ledger
     cap: Fraction | None  # ρ of the plan's privacy unit
     account: Account
-    checked: Fingerprint | None = None  # what a dry run has seen of the records
+    expected_fingerprint: Fingerprint | None = None  # what a dry run has seen of the records
 
     def asks_the_same(self, other: "Job") -> bool:
         """Whether another job would do the same, whatever was checked or spent meanwhile."""
-        mine, theirs = (replace(each, account=self.account, checked=None) for each in (self, other))
-        return mine == theirs
+        return replace(self, account=other.account, expected_fingerprint=None) == replace(
+            other, expected_fingerprint=None
+        )
 
     def rho(self, record_rho: Fraction) -> str:
         """ρ for one record, as the plan's privacy unit has it, in words."""
         return f"ρ = {rounded(record_rho * self.plan.budget.records_factor, 4, 'up')}"
 
 
-class Run:
+class BackgroundRelease:
     """One run: its `task` tells how far it is, and in the end the release or why there is none."""
 
     def __init__(self, job: Job) -> None:
@@ -72,7 +73,7 @@ class Run:
         self.task: Task[FinishedRelease] = Task(self._go, keep_on=True)
 
     @classmethod
-    def begun(cls, job: Job) -> "Run | None":
+    def begun(cls, job: Job) -> "BackgroundRelease | None":
         """A run that is going, unless another one on the same records is."""
         run, records = cls(job), _whole_name(job.data)
         with _lock:
@@ -111,7 +112,7 @@ class Run:
             )
         return (
             f"This run is in the ledger: {self.job.rho(self.job.plan.record_rho)} stays charged, "
-            "although there will be no tables."
+            "although nothing will be released."
         )
 
     @property
@@ -127,9 +128,9 @@ class Run:
                 job.plan,
                 job.data,
                 job.output,
-                unknown_values=job.other,
-                person_rule=job.persons,
-                expected_fingerprint=job.checked,
+                unknown_values=job.unknown_values,
+                person_rule=job.person_rule,
+                expected_fingerprint=job.expected_fingerprint,
                 ledger=job.ledger.path,
                 cap_rho=job.cap,
                 on_progress=lambda doing, share: note(share, doing),

@@ -6,16 +6,16 @@ import streamlit as st
 
 from pages.components.shared.session import escaped
 from rpexplore.domain.domain import Domain
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.scenarios.schema_grid import values_of
 
 
-def other_categories(planned: Plan) -> dict[str, str] | None:
+def other_categories(planned: ReleasePlan) -> dict[str, str] | None:
     """For attributes of the user's choice: the category that takes values not in the schema.
 
     None while an attribute is chosen without its category.
     """
-    domain = planned.workload.domain
+    domain = planned.domain
     _forget_others_of_another(domain)
     with st.expander(
         "Values that are not in the schema", expanded=bool(st.session_state.get("others"))
@@ -45,9 +45,9 @@ def other_categories(planned: Plan) -> dict[str, str] | None:
     return None if None in others.values() else others
 
 
-def others_line(planned: Plan, others: Mapping[str, str]) -> None:
+def others_line(planned: ReleasePlan, others: Mapping[str, str]) -> None:
     """What becomes of other values, in one line beside the button."""
-    domain = planned.workload.domain
+    domain = planned.domain
     parts = [f"{name} → {category_names(domain, name)[value]}" for name, value in others.items()]
     if parts:
         st.caption(escaped(f"Values not in the schema: {', '.join(parts)}"))

@@ -22,7 +22,9 @@ def opened() -> tuple[AnyTables, Path] | None:
     """
     top = st.container()
     run = st.session_state.get("run")
-    done: Release | None = None if run is None or run.is_going else run.release
+    done = None if run is None or run.is_going else run.release
+    if not isinstance(done, Release):  # answers to queries are no tables
+        done = None
     choices = [FOLDER] if done is None else [SESSION, FOLDER]
     source = choices[0]
     if len(choices) > 1:

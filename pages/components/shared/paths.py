@@ -14,10 +14,9 @@ from rpexplore.common.exact_numbers import exact_fraction
 from rpexplore.common.formatting import data_size
 from rpexplore.data.source import Source
 from rpexplore.errors import RpexploreError
-from rpexplore.planning.plan import Plan
+from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger import FILENAME, Account, Ledger
-from rpexplore.releases.release import can_be_resumed
-from rpexplore.releases.table_folder import BYTES_PER_CELL
+from rpexplore.releases.release import can_be_resumed, run_of
 
 RELEASES = Path("releases")
 
@@ -30,7 +29,7 @@ def path_of(typed: str) -> Path:
     return Path(os.path.expanduser(typed))
 
 
-def output_folder(planned: Plan, data: Source) -> Path | None:
+def output_folder(planned: ReleasePlan, data: Source) -> Path | None:
     """The new folder for the release; None, with the reason on the screen, if it cannot be."""
     if not st.session_state.get("output"):
         st.session_state["output"] = _new_name(data)
@@ -51,14 +50,14 @@ def output_folder(planned: Plan, data: Source) -> Path | None:
     if not (os.path.isdir(folder) and _writable(folder)):
         st.error(escaped(f"Nothing can be written to {folder}; choose another place."))
         return None
-    needed = BYTES_PER_CELL * sum(planned.workload.exact_cells.tolist())
+    needed = run_of(planned).n_bytes
     free = shutil.disk_usage(folder).free
     st.caption(
-        f"{escaped(str(output.absolute()))} (a new folder, in which nothing is yet). The tables "
-        f"need about {data_size(needed)}; {data_size(free)} are free there."
+        f"{escaped(str(output.absolute()))} (a new folder, in which nothing is yet). The release "
+        f"needs about {data_size(needed)}; {data_size(free)} are free there."
     )
     if needed > free:
-        st.warning("The tables will hardly fit there; choose another disk, or fewer tables.")
+        st.warning("The release will hardly fit there; choose another disk, or ask for less.")
     return output
 
 
@@ -109,7 +108,7 @@ def _usual_ledger(data: Source, sample: bool) -> str:
     return "/data/ledger.sqlite" if data.home is None else "beside the records"
 
 
-def cap_input(planned: Plan) -> tuple[bool, Fraction | None]:
+def cap_input(planned: ReleasePlan) -> tuple[bool, Fraction | None]:
     """Whether what was typed as a cap can be one, and the cap (ρ of the plan's unit) if any."""
     typed = st.text_input(
         "Cap: the total ρ that all releases of these records may cost",
