@@ -155,7 +155,8 @@ def accuracy_table(plan: Plan, count: int) -> str:
 def csv_of_tables(plan: Plan, tables: pd.DataFrame) -> str:
     """Rows of `Plan.tables` as CSV, which `table_lists.workload_from_csv` reads as a workload.
 
-    Whether targets are musts is there where some are; how they are asked, and their best and worst
+    Whether targets are required is there where some are; how they are asked, and their best and
+    worst
     cell, where cells of a table can differ.
     """
     texts = list(texts_of_tables(plan.workload.domain, tables["attributes"]))

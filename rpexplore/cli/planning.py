@@ -4,6 +4,7 @@ import math
 
 import typer
 
+from rpexplore.cli import plan_inputs
 from rpexplore.cli import plan_options as options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, write_new
 from rpexplore.errors import RpexploreError
@@ -48,8 +49,8 @@ def plan(
     tables: options.TablesFile = None,
     weight: options.Weight = None,
     target: options.Target = None,
-    ask: options.Ask = None,
-    uniform_reference: options.EvenTotals = False,
+    basis: options.Basis = None,
+    uniform_reference: options.UniformReference = False,
     weighting: options.TheWeighting = None,
     relative_to: options.TheRelativeTo = None,
     rho: options.Rho = None,
@@ -57,7 +58,7 @@ def plan(
     delta: options.Delta = None,
     mu: options.Mu = None,
     privacy_cost: options.PrivacyCost = None,
-    enough_for: options.TheEnoughFor = None,
+    minimum_budget: options.TheMinimumBudget = None,
     records_per_person: options.RecordsPerPerson = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
@@ -65,8 +66,10 @@ def plan(
     """Find the most accurate plan within a privacy budget.
 
     Say which tables in one way or several; a table that is asked for twice is an error. Their
-    attributes are asked by each value, or as --ask says; limits by cells count single values. Give
-    the budget in one way, or have it found with --enough-for; its numbers are exact: 0.1 and 1/3
+    attributes are asked by each value, or as --basis says; limits by cells count single values.
+    Give
+    the budget in one way, or have it found with --minimum-budget; its numbers are exact: 0.1 and
+    1/3
     mean just that. No records are needed.
     """
     from rpexplore.cli import smallest_budget as enough
@@ -78,14 +81,16 @@ def plan(
     refuse_existing(out, force)
     domain = Domain.load(codebook)
     stated = {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost}
-    if enough_for is None:
-        budget = options.budget_from_options(
-            records_per_person, "--enough-for targets", delta=delta, **stated
+    if minimum_budget is None:
+        budget = plan_inputs.budget_from_options(
+            records_per_person, "--minimum-budget targets", delta=delta, **stated
         )
     else:
-        budget = options.unit_from_options("--enough-for", records_per_person, delta, **stated)
+        budget = plan_inputs.unit_from_options(
+            "--minimum-budget", records_per_person, delta, **stated
+        )
     with progress("Listing the tables"):
-        workload = options.workload_from_options(
+        workload = plan_inputs.workload_from_options(
             domain,
             up_to=up_to,
             of_order=of_order or [],
@@ -94,7 +99,7 @@ def plan(
             tables=tables,
             weight=weight or [],
             target=target or [],
-            ask=ask or [],
+            basis=basis or [],
         )
     doing = f"Planning {len(workload):,} tables"
     why = None
@@ -104,12 +109,14 @@ def plan(
             "note_strategies": lambda share: tell("Looking for what to measure", share),
             "note": lambda gap: tell(doing, 1.0),
         }
-        if enough_for is None:
+        if minimum_budget is None:
             objective = loss_from_text(loss or "sum", weighting=weighting, relative_to=relative_to)
             found = planner.optimum(workload, loss=objective, budget=budget, **search)
         else:
-            objective = enough.loss_that_meets(enough_for, workload, loss, weighting, relative_to)
-            smallest = enough.enough_for(enough_for, workload, objective, budget, **search)
+            objective = enough.loss_that_meets(
+                minimum_budget, workload, loss, weighting, relative_to
+            )
+            smallest = enough.enough_for(minimum_budget, workload, objective, budget, **search)
             found, budget, why = smallest.optimum, smallest.budget, smallest.why
         made = found.at(budget)
         refuse_existing(out, force)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rpexplore.cli import plan_inputs
 from rpexplore.cli import plan_options as options
 from rpexplore.cli.console import progress, say, say_json
 from rpexplore.common.formatting import rounded
@@ -66,7 +67,7 @@ def answer(
 
     with progress("Reading the release"):
         release = load_unbiased(release_folder)
-        query = options.chosen_from_options(release.domain, chosen or [])
+        query = plan_inputs.chosen_from_options(release.domain, chosen or [])
         noisy = release.answer(where=query)
     facts = answer_facts(noisy)
     if as_json:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from rpexplore.cli import plan_inputs
 from rpexplore.cli import plan_options as options
 from rpexplore.cli import query_options as own
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, write_new
@@ -65,9 +66,11 @@ def plan(
     refuse_existing(out, force)
     stated = {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost}
     if enough:
-        budget = options.unit_from_options("--enough", records_per_person, delta, **stated)
+        budget = plan_inputs.unit_from_options("--enough", records_per_person, delta, **stated)
     else:
-        budget = options.budget_from_options(records_per_person, "--enough", delta=delta, **stated)
+        budget = plan_inputs.budget_from_options(
+            records_per_person, "--enough", delta=delta, **stated
+        )
     with progress("Listing the queries"):
         listed = own.queries_from_options(
             codebook=codebook,

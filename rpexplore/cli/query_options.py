@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rpexplore.cli.plan_options import bytes_of, text_of
+from rpexplore.cli.plan_inputs import bytes_of, text_of
 from rpexplore.errors import WorkloadError
 
 if TYPE_CHECKING:

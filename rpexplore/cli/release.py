@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rpexplore.cli import plan_inputs
 from rpexplore.cli import plan_options as options
 from rpexplore.cli import release_options as source_options
 from rpexplore.cli.console import agreed, interactive, progress, say, say_json
@@ -57,7 +58,7 @@ def release(
     unit, factor = loaded.budget.unit, loaded.budget.records_factor
     source = source_options.source_from_options(data, database, table)
     more = {
-        "unknown_values": options.other_from_options(loaded.domain, other or []),
+        "unknown_values": plan_inputs.other_from_options(loaded.domain, other or []),
         "person_rule": source_options.person_rule_from_options(
             person_id, excess, person_order, loaded.budget.max_records_per_person
         ),

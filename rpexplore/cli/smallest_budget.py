@@ -45,11 +45,11 @@ def loss_that_meets(
     loss = loss_from_text(text, weighting=weighting, relative_to=relative_to)
     in_proportion = which == TARGETS and loss == MaxVariance(relative_to="target")
     if not (in_proportion or loss.meets_required_targets):
-        fitting = "musts, required-then-targets"
+        fitting = "required, required-then-targets"
         if which == TARGETS:
             fitting += " or max --relative-to target"
         raise WorkloadError(
-            f"--enough-for {which} goes with a --loss that sees to it that they are met "
+            f"--minimum-budget {which} goes with a --loss that sees to it that they are met "
             f"({fitting}), got {text}; leave --loss out."
         )
     return loss
@@ -67,8 +67,9 @@ def enough_for(
 ) -> Enough:
     """The best noise at the smallest budget for targets, with a little more where tables have none.
 
-    loss: of `loss_that_meets`. Where it is the average once the musts are met, all targets that the
-    budget is for become musts. like: for the privacy unit and the unit it is stated in.
+    loss: of `loss_that_meets`. Where it is the average once required targets are met, all targets
+    that the
+    budget is for become required. like: for the privacy unit and the unit it is stated in.
 
     Raises `WorkloadError` if there are no such targets, `BudgetError` if no budget is large enough.
     """

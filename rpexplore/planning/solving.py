@@ -232,7 +232,8 @@ def _out_of_reach(workload: Workload, inside: FeasiblePoint) -> OutOfReachError:
         "The targets that must be met cannot all be met at this budget. What stands in the way "
         f"{'is' if len(held) == 1 else 'are'} {which} {names}{more}{together}. Give "
         f"{rounded(inside.largest, 4, 'up')} times the budget and a little more (the Plan page, or "
-        "--enough-for required, finds it), make some of these targets wider, or let some be met in "
+        "--minimum-budget required, finds it), make some of these targets wider, or let some be "
+        "met in "
         "proportion only.",
         needed=inside.largest,
     )

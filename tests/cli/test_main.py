@@ -21,7 +21,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rpexplore.cli import console as output
-from rpexplore.cli import plan_options as options
+from rpexplore.cli import plan_inputs
 from rpexplore.cli.main import cli
 from rpexplore.common import webapp_files as webapp_location
 from rpexplore.domain.domain import Domain
@@ -165,7 +165,7 @@ def test_plan_takes_targets_in_any_unit(run):
 
 def test_targets_may_be_musts(run):
     Path("list.csv").write_text("attributes,target,required\ntotal,+-60,yes\nage,5,\n", "utf-8")
-    workload = options.workload_from_options(
+    workload = plan_inputs.workload_from_options(
         Domain.load("codebook.csv"),
         up_to=None,
         of_order=[],
@@ -174,7 +174,7 @@ def test_targets_may_be_musts(run):
         tables=Path("list.csv"),
         weight=[],
         target=["sex=±50 required"],
-        ask=[],
+        basis=[],
     )
     assert workload.required.tolist() == [True, False, True]
 
@@ -261,17 +261,26 @@ def test_losses(run):
         ),
         (["--up-to", "one", *BUDGET], "see rpexplore plan --help."),
         (["--up-to", "1", "--rho", "1", "--weighting"], "see rpexplore plan --help."),
-        (["--up-to", "1", *BUDGET, "--ask", "age"], "must be an attribute, =, and how it is asked"),
-        (["--up-to", "1", *BUDGET, "--ask", "age=up"], "'age=up' must say how 'age' is asked"),
-        (["--up-to", "1", *BUDGET, "--ask", "age=hierarchy"], "'age' must have groups"),
-        (["--up-to", "1", *BUDGET, "--ask", "region=custom:none.csv"], "'none.csv' cannot be read"),
         (
-            ["--up-to", "1", *BUDGET, "--ask", "region=custom:codebook.csv"],
+            ["--up-to", "1", *BUDGET, "--basis", "age"],
+            "must be an attribute, =, and how it is asked",
+        ),
+        (["--up-to", "1", *BUDGET, "--basis", "age=up"], "'age=up' must say how 'age' is asked"),
+        (["--up-to", "1", *BUDGET, "--basis", "age=hierarchy"], "'age' must have groups"),
+        (
+            ["--up-to", "1", *BUDGET, "--basis", "region=custom:none.csv"],
+            "'none.csv' cannot be read",
+        ),
+        (
+            ["--up-to", "1", *BUDGET, "--basis", "region=custom:codebook.csv"],
             "must be a number or the name",
         ),
-        (["--up-to", "1", *BUDGET, "--ask", "age=prefix@sex"], "does not have the attribute 'age'"),
-        (["--up-to", "1", *BUDGET, "--ask", "age=prefix@age,sex"], "not in the workload"),
-        (["--table", "sex", *BUDGET, "--ask", "age=prefix"], "No table that is asked for has"),
+        (
+            ["--up-to", "1", *BUDGET, "--basis", "age=prefix@sex"],
+            "does not have the attribute 'age'",
+        ),
+        (["--up-to", "1", *BUDGET, "--basis", "age=prefix@age,sex"], "not in the workload"),
+        (["--table", "sex", *BUDGET, "--basis", "age=prefix"], "No table that is asked for has"),
     ],
 )
 def test_plan_refuses(run, options, told):
@@ -535,7 +544,7 @@ def asked(run) -> Program:
     Path("mine.csv").write_text("question,R1,R2,R3\nnorth,1,0,0\nnot east,1,1,0\nall,1,1,1\n")
     Path("mine.npy").write_bytes(b"no matrix")
     bases = ["age=prefix", "region=custom:mine.csv", "region=ranges@region"]
-    ways = [option for basis in bases for option in ("--ask", basis)]
+    ways = [option for basis in bases for option in ("--basis", basis)]
     run.done("plan", "codebook.csv", "--up-to", "2", *ways, *BUDGET, "--out", "plan.json")
     return run
 
@@ -549,13 +558,13 @@ def test_attributes_are_asked_in_other_ways(asked):
     budget = Budget(rho="0.1")
     assert loaded.text == planner.plan(workload, loss=SumOfVariances(), budget=budget).text
     assert "is not a matrix" in asked.refused(
-        "plan", "codebook.csv", "--up-to", "1", *BUDGET, "--ask", "region=custom:mine.npy",
+        "plan", "codebook.csv", "--up-to", "1", *BUDGET, "--basis", "region=custom:mine.npy",
         "--out", "other.json",
     )  # fmt: skip
 
 
 def test_totals_are_spread_evenly_on_demand(asked):
-    ways = ["--ask", "age=prefix", "--even-totals"]
+    ways = ["--basis", "age=prefix", "--uniform-reference"]
     asked.done("plan", "codebook.csv", "--up-to", "1", *ways, *BUDGET, "--out", "even.json")
     workload = Workload.all_up_to(Domain.load("codebook.csv"), 1).with_bases({"age": Prefix()})
     even = planner.plan(
@@ -593,7 +602,7 @@ def test_tables_that_are_asked_otherwise_are_written_and_read_again(asked):
     header = Path("tables.csv").read_text("utf-8").splitlines()[0]
     assert header.startswith("attributes,asked,")
     bases = ["age=prefix", "region=custom:mine.csv", "region=ranges@region"]
-    ways = [option for basis in bases for option in ("--ask", basis)]
+    ways = [option for basis in bases for option in ("--basis", basis)]
     again = ["--tables", "tables.csv", *ways, *BUDGET, "--out", "again.json"]
     asked.done("plan", "codebook.csv", *again)
     assert Path("again.json").read_bytes() == Path("plan.json").read_bytes()
@@ -654,7 +663,7 @@ def test_the_search_for_what_to_measure_shows_how_far_it_is(run, monkeypatch):
 
     # The package has a function of this module's name.
     monkeypatch.setattr(import_module("rpexplore.cli.planning"), "progress", progress)
-    ways = ["--ask", "age=prefix", "--ask", "region=ranges"]
+    ways = ["--basis", "age=prefix", "--basis", "region=ranges"]
     run.done("plan", "codebook.csv", "--up-to", "2", *ways, *BUDGET, "--out", "plan.json")
     shares = [share for doing, share in told if doing == "Looking for what to measure"]
     assert shares

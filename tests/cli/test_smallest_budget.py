@@ -1,4 +1,4 @@
-"""--enough-for: the smallest budget that meets targets, from the command line."""
+"""--minimum-budget: the smallest budget that meets targets, from the command line."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -37,10 +37,10 @@ def worst_ratio(plan: Plan, required: bool = False) -> float:
 
 @pytest.mark.parametrize("unit", [[], ["--delta", "1e-9"]])
 @pytest.mark.parametrize("persons", [[], ["--records-per-person", "2"]])
-@pytest.mark.parametrize("asked", [[], ["--ask", "region=ranges", "--ask", "age=prefix"]])
+@pytest.mark.parametrize("asked", [[], ["--basis", "region=ranges", "--basis", "age=prefix"]])
 def test_where_every_table_has_a_target_all_are_just_met(run, unit, persons, asked):
     more = [*EACH, *BOTH, *asked, *persons]
-    plan = planned(run, *more, "--enough-for", "targets", *unit)
+    plan = planned(run, *more, "--minimum-budget", "targets", *unit)
     assert plan.loss == rp.MaxVariance(relative_to="target")
     assert set(dict(plan.budget.stated)) == ({"epsilon", "delta"} if unit else {"rho"})
     assert plan.budget.max_records_per_person == (2 if persons else None)
@@ -52,7 +52,7 @@ def test_where_every_table_has_a_target_all_are_just_met(run, unit, persons, ask
 
 
 def test_tables_without_a_target_get_a_tenth_more(run):
-    plan = planned(run, "--up-to", "2", *BOTH, "--enough-for", "targets")
+    plan = planned(run, "--up-to", "2", *BOTH, "--minimum-budget", "targets")
     assert plan.loss == rp.SumWithinTargets()
     # All targets have to be met, so that the average of the others cannot go before them.
     np.testing.assert_array_equal(plan.workload.required, ~np.isnan(plan.workload.targets))
@@ -64,7 +64,7 @@ def test_tables_without_a_target_get_a_tenth_more(run):
 
 def test_for_musts_the_other_targets_are_met_in_proportion(run):
     targets = ["--target", "age=±20 required", "--target", "sex,region=0.01"]
-    plan = planned(run, *EACH, *targets, "--enough-for", "required", "--weighting", "cells")
+    plan = planned(run, *EACH, *targets, "--minimum-budget", "required", "--weighting", "cells")
     assert plan.loss == rp.SumWithinTargets("cells")
     assert plan.workload.required.tolist() == [True, False]
     assert worst_ratio(plan, required=True) <= 1 + 1e-9
@@ -74,15 +74,24 @@ def test_for_musts_the_other_targets_are_met_in_proportion(run):
 
 
 @pytest.mark.parametrize("loss", ["required", "required-then-targets"])
-@pytest.mark.parametrize("asked", [[], ["--ask", "region=ranges"]])
+@pytest.mark.parametrize("asked", [[], ["--basis", "region=ranges"]])
 def test_losses_that_put_musts_first_can_be_asked_for(run, loss, asked):
     targets = ["--target", "age=±20 required", "--target", "sex,region=50"]
-    plan = planned(run, *EACH, *targets, *asked, "--enough-for", "required", "--loss", loss)
+    plan = planned(run, *EACH, *targets, *asked, "--minimum-budget", "required", "--loss", loss)
     assert worst_ratio(plan, required=True) <= 1 + 1e-9
 
 
 def test_why_it_is_that_budget_is_told(run):
-    asked = ["plan", "codebook.csv", *EACH, *BOTH, "--enough-for", "targets", "--out", "plan.json"]
+    asked = [
+        "plan",
+        "codebook.csv",
+        *EACH,
+        *BOTH,
+        "--minimum-budget",
+        "targets",
+        "--out",
+        "plan.json",
+    ]
     text = run.done(*asked)
     rho = Plan.load("plan.json").budget.rho
     assert text.startswith("The 2 targets take ρ = ")
@@ -92,24 +101,27 @@ def test_why_it_is_that_budget_is_told(run):
     facts = run.json(*asked, "--force")
     assert facts["why"] == text.partition("\n")[0]
     with_others = ["plan", "codebook.csv", "--up-to", "1", "--target", "age=±20"]
-    text = run.done(*with_others, "--enough-for", "targets", "--out", "others.json")
+    text = run.done(*with_others, "--minimum-budget", "targets", "--out", "others.json")
     assert "nothing is left for tables without a target" in text
 
 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--enough-for", "targets", "--rho", "1"], "--enough-for finds the budget"),
-        (["--enough-for", "targets", "--epsilon", "1"], "leave --epsilon out"),
-        (["--enough-for", "required"], "No target is marked required"),
-        (["--enough-for", "targets", "--loss", "sum"], "leave --loss out"),
-        (["--enough-for", "required", "--loss", "max"], "(musts, required-then-targets), got max"),
+        (["--minimum-budget", "targets", "--rho", "1"], "--minimum-budget finds the budget"),
+        (["--minimum-budget", "targets", "--epsilon", "1"], "leave --epsilon out"),
+        (["--minimum-budget", "required"], "No target is marked required"),
+        (["--minimum-budget", "targets", "--loss", "sum"], "leave --loss out"),
         (
-            ["--enough-for", "targets", "--loss", "max", "--relative-to", "importance"],
+            ["--minimum-budget", "required", "--loss", "max"],
+            "(required, required-then-targets), got max",
+        ),
+        (
+            ["--minimum-budget", "targets", "--loss", "max", "--relative-to", "importance"],
             "sees to it that they are met",
         ),
-        (["--enough-for", "targets", "--weighting", "cells"], "--weighting belongs to"),
-        (["--enough-for", "all"], "see rpexplore plan --help."),
+        (["--minimum-budget", "targets", "--weighting", "cells"], "--weighting belongs to"),
+        (["--minimum-budget", "all"], "see rpexplore plan --help."),
     ],
 )
 def test_what_does_not_go_together_is_refused(run, options, told):
@@ -119,7 +131,7 @@ def test_what_does_not_go_together_is_refused(run, options, told):
 
 
 def test_without_targets_there_is_no_smallest_budget(run):
-    asked = ["plan", "codebook.csv", *EACH, "--enough-for", "targets", "--out", "plan.json"]
+    asked = ["plan", "codebook.csv", *EACH, "--minimum-budget", "targets", "--out", "plan.json"]
     assert "No table has a target" in run.refused(*asked)
 
 

@@ -113,9 +113,9 @@ def _basis_choices(recipe: Recipe) -> list[list[str]]:
     for choice in recipe.basis_choices:
         tables = list(texts_of_tables(recipe.domain, choice.tables))
         texts = text_of_basis_choice(choice, tables, recipe.file_of(choice))
-        options += [[f"--ask={text}"] for text in texts]
+        options += [[f"--basis={text}"] for text in texts]
     if recipe.uniform_reference:
-        options.append(["--even-totals"])
+        options.append(["--uniform-reference"])
     return options
 
 

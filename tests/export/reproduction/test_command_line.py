@@ -94,7 +94,7 @@ def test_short_wishes_are_options_and_long_ones_a_file():
     for name in ("groups", "long list"):
         assert plan_line(name)[2:4] == ["--tables", "tables.csv"]
     assert plan_line("of order")[-4:-2] == ["--rho", "1/3"]
-    asked = [word.removeprefix("--ask=") for word in plan_line("prefix") if "--ask=" in word]
+    asked = [word.removeprefix("--basis=") for word in plan_line("prefix") if "--basis=" in word]
     assert asked == [
         "age=prefix",
         "age=identity@age,region",
@@ -103,9 +103,9 @@ def test_short_wishes_are_options_and_long_ones_a_file():
         "income=ranges@income",
         "one=windows:2",
     ]
-    assert "--even-totals" in plan_line("even totals")
-    assert "--ask=age=custom:young and old.csv" in plan_line("own")
-    assert "--ask=age=custom:questions-1.json@age,income" in plan_line("own")
+    assert "--uniform-reference" in plan_line("even totals")
+    assert "--basis=age=custom:young and old.csv" in plan_line("own")
+    assert "--basis=age=custom:questions-1.json@age,income" in plan_line("own")
 
 
 def test_the_lines_name_the_plan_they_make():
