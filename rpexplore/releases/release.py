@@ -22,7 +22,7 @@ from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.exact_numbers import Exact
 from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import AnySource, source_of
-from rpexplore.data.source import Fingerprint, PersonRule
+from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.errors import PlanError, ReleaseError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
@@ -60,6 +60,7 @@ def release(
     data: AnySource,
     output: str | Path,
     *,
+    name: str | None = None,
     ledger: str | Path | None = None,
     cap_rho: Exact | None = None,
     unknown_values: Mapping[str, str] | None = None,
@@ -74,9 +75,12 @@ def release(
 
     Args:
         plan: Of tables or of queries.
-        data: A .csv or .parquet file, a folder of such, or another `Source`, with the plan's
-            attributes as columns; others are not read.
-        ledger: The ledger file; without it, the one in the data's folder.
+        data: A .csv or .parquet file, a folder of such, a table in memory (a DataFrame of pandas
+            or polars, an Arrow table), or another `Source`, with the plan's attributes as columns;
+            others are not read.
+        name: What the ledger knows records in memory by: the same for every release of them.
+        ledger: The ledger file; without it, the one in the data's folder. Records in memory need
+            one.
         cap_rho: Cap on the dataset's total ρ, in the plan's privacy unit; noted in the ledger if
             it has none yet, refused if it has another.
         unknown_values: Attribute name -> the category that takes values that are not in the
@@ -99,7 +103,8 @@ def release(
         LedgerError: If the run would go beyond the cap, or the ledger cannot be used.
     """
     options = RunOptions(unknown_values or {}, person_rule, ledger, cap_rho, expected_fingerprint)
-    preflight = _Preflight(plan, data, Path(output), options, on_progress)
+    source = _source(plan, data, name, person_rule)
+    preflight = _Preflight(plan, source, Path(output), options, on_progress)
     counts = preflight.count()
     run, charged_run = preflight.run, preflight.charged_run
     with charged_run.folder() as folder:
@@ -128,6 +133,7 @@ def dry_run(
     data: AnySource,
     output: str | Path,
     *,
+    name: str | None = None,
     ledger: str | Path | None = None,
     cap_rho: Exact | None = None,
     unknown_values: Mapping[str, str] | None = None,
@@ -139,7 +145,8 @@ def dry_run(
     Arguments and errors are those of `release`. The counts are thrown away.
     """
     options = RunOptions(unknown_values or {}, person_rule, ledger, cap_rho)
-    preflight = _Preflight(plan, data, Path(output), options, on_progress)
+    source = _source(plan, data, name, person_rule)
+    preflight = _Preflight(plan, source, Path(output), options, on_progress)
     preflight.count()
     on_progress("Finished", 1.0)
     return preflight.charged_run.dry_run(preflight.run.n_bytes)
@@ -212,13 +219,23 @@ def refuse_broken(plan: ReleasePlan) -> None:
         )
 
 
+def _source(
+    plan: ReleasePlan, data: AnySource, name: str | None, person_rule: PersonRule | None
+) -> Source:
+    """Where the records are; of a table in memory, the columns that the run looks at."""
+    columns = [plan.domain.names[index] for index in plan.attribute_indices]
+    if person_rule is not None:
+        columns += [person_rule.column, *([person_rule.order] if person_rule.order else [])]
+    return source_of(data, name=name, columns=columns)
+
+
 class _Preflight:
     """A run up to its booking: what a release and a dry run have in common."""
 
     def __init__(
         self,
         plan: ReleasePlan,
-        data: AnySource,
+        source: Source,
         output: Path,
         options: RunOptions,
         on_progress: Progress,
@@ -230,7 +247,7 @@ class _Preflight:
         self.run.check_measurable()
         check_new(output, kept_with=NOTE)
         check_room(self.run.n_bytes, output)
-        self.charged_run = ChargedRun(plan, source_of(data), output, options)
+        self.charged_run = ChargedRun(plan, source, output, options)
 
     def count(self) -> Counts:
         """Exact counts of everything that the plan measures."""
