@@ -94,7 +94,7 @@ def combine(
     from rpexplore.cli.plan_facts import amount
     from rpexplore.common.exact_numbers import exact_text
     from rpexplore.common.formatting import plural
-    from rpexplore.postprocessing.combination import combined
+    from rpexplore.postprocessing.combination import combine
     from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
     from rpexplore.postprocessing.estimates import Estimates
     from rpexplore.releases.atomic_folder import check_new
@@ -106,7 +106,7 @@ def combine(
         domain = first.domain if isinstance(first, Estimates) else first.plan.workload.domain
         marginals = noisy_from_options(domain, noisy or [])
         tell("Combining them", 0.0)
-        found = combined(*parts, noisy=marginals, ledger=ledger)
+        found = combine(*parts, noisy=marginals, ledger=ledger)
         write_combined(found, out, progress=tell)
     spent = found.spent
     if as_json:
@@ -161,14 +161,14 @@ def postprocess(
     from rpexplore.common.formatting import capitalised, plural, share_in_words
     from rpexplore.postprocessing.combination_folder import load_unbiased
     from rpexplore.postprocessing.nonnegative import GAP
-    from rpexplore.postprocessing.processed_folder import processed
+    from rpexplore.postprocessing.processed_folder import postprocess
     from rpexplore.releases.atomic_folder import check_new
 
     if gap is not None and not nonnegative:
         raise RpexploreError("--gap goes with --nonnegative; leave it out, or ask for both.")
     check_new(out)
     with progress("Reading the release") as tell:
-        manifest = processed(
+        tables = postprocess(
             load_unbiased(release),
             out,
             nonnegative=nonnegative,
@@ -176,7 +176,7 @@ def postprocess(
             gap=GAP if gap is None else gap,
             progress=tell,
         )
-    count = sum(each["path"].endswith(".csv") for each in manifest["files"])
+    manifest, count = tables.manifest, len(tables.table_names)
     if as_json:
         facts = {key: manifest[key] for key in ("label", "nonnegative", "rounded", "gap", "rounds")}
         say_json({"folder": str(out), **facts, "table_count": count})

@@ -27,7 +27,7 @@ from rpexplore.releases.table_folder import Release
 _MANY_CELLS = 16  # of two different tables are hardly ever all within a half of each other
 
 
-def combined(
+def combine(
     *parts: Release | Estimates,
     noisy: Iterable[NoisyMarginal] = (),
     ledger: str | Path | None = None,

@@ -33,7 +33,7 @@ from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocessing.combined_readme import readme
 from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.measurement_source import Source
+from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.postprocessing.stored_arrays import read_arrays, write_arrays
 from rpexplore.releases.atomic_folder import check_new, check_room, new_folder
 from rpexplore.releases.manifest import CONFIDENCE, file_entry
@@ -103,7 +103,7 @@ def load_combined(folder: str | Path) -> Estimates:
         entries = {entry["path"]: entry for entry in manifest["files"]}
         for path in {"estimates.json", _CONTRIBUTIONS, *entries}:
             _refuse_changed(folder, path, entries[path])
-        sources = tuple(Source.from_json(each) for each in manifest["sources"])
+        sources = tuple(MeasurementSource.from_json(each) for each in manifest["sources"])
         return _read_estimates(folder, sources)
     except ReleaseError:
         raise
@@ -182,7 +182,7 @@ def _write_estimates(estimates: Estimates, folder: Path) -> None:
     write_arrays(folder / _CONTRIBUTIONS, "contribution", estimates.contributions.values())
 
 
-def _read_estimates(folder: Path, sources: tuple[Source, ...]) -> Estimates:
+def _read_estimates(folder: Path, sources: tuple[MeasurementSource, ...]) -> Estimates:
     content = json.loads((folder / "estimates.json").read_text(encoding="utf-8"))
     domain = Domain(tuple(attributes_from_schema(content["domain"])))
     residuals = content["residuals"]

@@ -2,7 +2,7 @@
 
 from rpexplore.common.formatting import rounded
 from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.measurement_source import Source
+from rpexplore.postprocessing.measurement_source import MeasurementSource
 
 _TEXT = """# Noisy tables, {label}
 
@@ -49,7 +49,7 @@ def readme(estimates: Estimates) -> str:
     )
 
 
-def _line(source: Source) -> str:
+def _line(source: MeasurementSource) -> str:
     """ "`first`: release by the plan 0a1b…, ρ = 0.5 for one record"."""
     kind = f"release by the plan {source.plan_sha256}" if source.is_release else "noisy marginal"
     if source.rho is None:

@@ -23,7 +23,13 @@ from rpexplore.errors import ReleaseError, WorkloadError
 from rpexplore.planning.mechanism.query_covariance import Where, query_attributes
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.postprocessing.measurement_source import Source, Spent, guarantee, in_words, spent
+from rpexplore.postprocessing.measurement_source import (
+    MeasurementSource,
+    Spent,
+    guarantee,
+    in_words,
+    spent,
+)
 from rpexplore.postprocessing.stored_arrays import read_arrays
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.table_cells import Labels, label_columns
@@ -53,7 +59,7 @@ class Estimates:
     contributions: Mapping[AttributeIndices, np.ndarray]
     variances: Mapping[AttributeIndices, Fraction]
     strategies: Mapping[int, Strategy]
-    sources: tuple[Source, ...]
+    sources: tuple[MeasurementSource, ...]
 
     def __post_init__(self) -> None:
         tables = tuple(sorted(set(self.tables), key=lambda table: (len(table), table)))
@@ -100,7 +106,7 @@ class Estimates:
         ]
         path = release.folder / "residuals.parquet"
         drawn = read_arrays(path, "measured", shapes, np.int64)
-        source = Source(
+        source = MeasurementSource(
             name=release.folder.resolve().name,
             sha256=_sha256_in(release, path.name),
             rho=plan.rho,

@@ -1,4 +1,4 @@
-"""Source: something that was measured on the records, and what it cost.
+"""Sources: what was measured on the records, and what it cost.
 
 What is made of several sources has their costs in common: each is a ρ for its own privacy unit,
 and all of them are added for one record. For a person with at most m records it is m² times that.
@@ -19,7 +19,7 @@ _LISTED = 6  # as many amounts of ρ are shown one by one
 
 
 @dataclass(frozen=True)
-class Source:
+class MeasurementSource:
     """A release, or a noisy marginal from elsewhere.
 
     name          what people call it: the folder of a release, the file of a noisy marginal
@@ -68,7 +68,7 @@ class Source:
         }
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> "Source":
+    def from_json(cls, content: Mapping[str, Any]) -> "MeasurementSource":
         """Raises `KeyError`, `TypeError` or `BudgetError` for what `to_json` does not write."""
         rho = content["rho"]
         return cls(
@@ -101,7 +101,7 @@ class Spent:
         return None not in self.rhos
 
 
-def spent(sources: Sequence[Source]) -> Spent:
+def spent(sources: Sequence[MeasurementSource]) -> Spent:
     """What was spent on all sources together.
 
     A source whose unit is one record counts m² times as much for a person with m records, as one
@@ -125,14 +125,14 @@ def spent(sources: Sequence[Source]) -> Spent:
     return Spent(sum(known, Fraction(0)), common.unit, rhos)
 
 
-def in_words(sources: Sequence[Source]) -> str:
+def in_words(sources: Sequence[MeasurementSource]) -> str:
     """ "2 releases and 1 noisy marginal"."""
     releases = sum(source.is_release for source in sources)
     counted = [(releases, "release"), (len(sources) - releases, "noisy marginal")]
     return " and ".join(plural(count, noun) for count, noun in counted if count)
 
 
-def guarantee(sources: Sequence[Source]) -> str:
+def guarantee(sources: Sequence[MeasurementSource]) -> str:
     """What holds for everything that was measured for some tables, in words."""
     total = spent(sources)
     start = (
@@ -164,7 +164,7 @@ def guarantee(sources: Sequence[Source]) -> str:
     )
 
 
-def refuse_unlike(sources: Sequence[Source]) -> None:
+def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
     """Raise `ReleaseError` for a source that is there twice, or records that were counted unlike.
 
     Values outside the domain must have gone into the same category everywhere, and the records of
@@ -179,8 +179,8 @@ def refuse_unlike(sources: Sequence[Source]) -> None:
                 f"{source.name!r} ({source.persons or 'not at all'}), so the two need not count "
                 "the same records; combine only releases with one rule for persons."
             )
-    by_sha256: dict[str, Source] = {}
-    others: dict[str, tuple[str, Source]] = {}
+    by_sha256: dict[str, MeasurementSource] = {}
+    others: dict[str, tuple[str, MeasurementSource]] = {}
     for source in sources:
         twin = by_sha256.setdefault(source.sha256, source)
         if twin is not source:

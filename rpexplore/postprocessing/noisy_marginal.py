@@ -23,7 +23,7 @@ from rpexplore.domain.domain import AttributeSet, Domain
 from rpexplore.errors import BudgetError, ReleaseError
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.marginal_frame import counts_of_frame
-from rpexplore.postprocessing.measurement_source import Source
+from rpexplore.postprocessing.measurement_source import MeasurementSource
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,11 +179,13 @@ class NoisyMarginal:
         )
 
     @property
-    def source(self) -> Source:
+    def source(self) -> MeasurementSource:
         """What it is, and what it spent."""
         digest = hashlib.sha256(repr((self.places, self.values.shape)).encode())
         digest.update(self.values.tobytes())
-        return Source(self.name, digest.hexdigest(), self.rho, self.max_records_per_person)
+        return MeasurementSource(
+            self.name, digest.hexdigest(), self.rho, self.max_records_per_person
+        )
 
     def estimates(self) -> Estimates:
         """What it tells of every residual within it."""

@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,7 @@ from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.nonnegative import GAP, Nonnegative
 from rpexplore.postprocessing.nonnegative import nonnegative as nearest_nonnegative
 from rpexplore.postprocessing.processed_readme import label, readme
+from rpexplore.postprocessing.processed_tables import KIND, ProcessedTables
 from rpexplore.postprocessing.rounding import rounded as whole_numbers
 from rpexplore.postprocessing.table_map import ContributionArrays, subsets
 from rpexplore.releases.atomic_folder import check_new, check_room, new_folder
@@ -43,8 +45,6 @@ from rpexplore.releases.table_cells import ESTIMATES, write_cells
 from rpexplore.releases.table_folder import Release, table_path
 from rpexplore.workload.query_matrix import QueryMatrix
 
-KIND = ("rpexplore-processed", 1)
-
 _BYTES_PER_CELL = 230  # about, as CSV and Parquet together
 _SEARCHED = 0.7  # share of the work that is done when the tables are nonnegative
 
@@ -52,7 +52,7 @@ Progress = Callable[[str, float], None]
 """Told what is being done, and which share of everything is done; may raise to stop it."""
 
 
-def processed(
+def postprocess(
     source: Release | Estimates,
     output: str | Path,
     *,
@@ -60,8 +60,8 @@ def processed(
     rounded: bool,
     gap: float = GAP,
     progress: Progress = lambda doing, share: None,
-) -> dict[str, Any]:
-    """Write the folder `output`, which must not exist yet, and return its manifest.
+) -> ProcessedTables:
+    """Write the folder `output`, which must not exist yet, and return its tables.
 
     nonnegative  no cell is below 0, all tables still agree, and the total is kept
                  (`rpexplore.postprocess.nonnegative`, up to `gap`)
@@ -116,7 +116,7 @@ def processed(
             "nothing of them was left; make room, or choose another folder."
         ) from None
     progress("Finished", 1.0)
-    return manifest
+    return ProcessedTables(output, MappingProxyType(manifest))
 
 
 @dataclass(frozen=True, eq=False)

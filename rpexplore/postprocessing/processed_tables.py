@@ -14,16 +14,18 @@ import pyarrow.parquet
 from rpexplore.domain.domain import AttributeSet
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.query_covariance import Where
-from rpexplore.postprocessing.processed_folder import KIND
 from rpexplore.releases.manifest import file_entry
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+KIND = ("rpexplore-processed", 1)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class ProcessedTables:
-    """The tables of a folder that `processed_folder.processed` has written."""
+    """The tables of a folder that `processed_folder.postprocess` has written."""
 
     folder: Path
     manifest: Mapping[str, Any]

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from rpexplore.domain.domain import AttributeSet, Domain
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.query_covariance import Where
-from rpexplore.postprocessing import processed_folder
 from rpexplore.postprocessing.combination_folder import load_unbiased
 from rpexplore.postprocessing.estimates import Estimates
+from rpexplore.postprocessing.processed_tables import KIND as PROCESSED
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.releases.marginal_estimate import Answer
 from rpexplore.releases.query_folder import FORMAT as OF_QUERIES
@@ -107,6 +107,6 @@ def load_results(folder: str | Path) -> Results:
             f"{str(folder)!r} holds the answers to a list of queries, and no tables; they are "
             "files in that folder. Name the folder of a release of tables."
         )
-    if kind == processed_folder.KIND[0]:
+    if kind == PROCESSED[0]:
         return Results(ProcessedTables.load(folder))
     return Results(load_unbiased(folder))

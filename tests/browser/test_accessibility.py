@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 import rpexplore as rp
-from rpexplore.postprocessing.processed_folder import processed
+from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.releases.release import release
 from tests.browser.conftest import WINDOW, drawn, is_narrow, settled, switch_scheme
 
@@ -89,7 +89,7 @@ def released(tmp_path_factory) -> Path:
     workload = rp.Workload.of(domain, [["age", "region"]])
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     done = release(plan, folder / "records.csv", folder / "release")
-    processed(done, folder / "processed", nonnegative=True, rounded=True)
+    postprocess(done, folder / "processed", nonnegative=True, rounded=True)
     return folder
 
 

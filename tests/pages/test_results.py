@@ -12,7 +12,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.common.formatting import rounded
 from rpexplore.postprocessing.combination_folder import load_combined
-from rpexplore.postprocessing.processed_folder import processed
+from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.releases.release import release
 from rpexplore.releases.table_folder import Release
@@ -40,7 +40,7 @@ def released(tmp_path_factory) -> dict[str, Path]:
     for name, workload in (("all", ALL), ("again", ALL), ("one", ONE), ("asked", ASKED)):
         plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
         made[name] = release(plan, folder / "records.csv", folder / name).folder
-    processed(Release.load(made["all"]), folder / "whole", nonnegative=True, rounded=True)
+    postprocess(Release.load(made["all"]), folder / "whole", nonnegative=True, rounded=True)
     return made | {"whole": folder / "whole"}
 
 
@@ -264,7 +264,7 @@ def test_processed_tables_carry_their_label_on_top(app, released):
 
 
 def test_processed_tables_are_not_summed_any_further(app, released, tmp_path):
-    processed(Release.load(released["one"]), tmp_path / "p", nonnegative=True, rounded=False)
+    postprocess(Release.load(released["one"]), tmp_path / "p", nonnegative=True, rounded=False)
     session = look(opened(app, tmp_path / "p"), ["age", "sex", "region"], "Heat map")
     assert spec(session)["data"][0]["type"] == "heatmap"
     assert "sex: female." in plain(session.texts("caption"))

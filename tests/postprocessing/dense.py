@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.measurement_source import Source
+from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
 from tests.support.generalised import any_strategy
 from tests.support.oracles import kron, marginal_matrix, sub, subsets
@@ -120,7 +120,9 @@ def release(
         measured.append(Measured(matrix, covariance * float(sigma_squared[subset]), y))
         contributions[subset] = (inverse @ y).reshape([sizes[place] for place in subset])
     used = {place for subset in residuals for place in subset}
-    source = Source(name, f"sha of {name}", Fraction(1, 2), plan_sha256=f"plan of {name}")
+    source = MeasurementSource(
+        name, f"sha of {name}", Fraction(1, 2), plan_sha256=f"plan of {name}"
+    )
     found = Estimates(
         domain,
         tuple(tables),

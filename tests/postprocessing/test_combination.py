@@ -12,9 +12,9 @@ import rpexplore as rp
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.postprocessing.combination import combined
+from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.measurement_source import Source
+from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
 from rpexplore.releases.ledger import Ledger
 from tests.postprocessing import dense
@@ -63,7 +63,7 @@ def check(found: Estimates, world: dense.World) -> None:
 @given(dense.worlds())
 @settings(max_examples=30)
 def test_it_is_generalised_least_squares_on_everything_at_once(world):
-    check(combined(*world.releases, noisy=world.noisy), world)
+    check(combine(*world.releases, noisy=world.noisy), world)
 
 
 @pytest.mark.parametrize("strategic", [False, True])
@@ -80,7 +80,7 @@ def test_three_releases_of_unequal_tables_and_two_marginals(strategic):
         for table in ([(1, 3), (1, 2)] if strategic else [(0, 1, 3), (2,)])
     ]
     world = dense.World(DOMAIN, COUNTS, parts)
-    found = combined(*world.releases, noisy=world.noisy)
+    found = combine(*world.releases, noisy=world.noisy)
     check(found, world)
     assert found.label == (
         "unbiased; combined by inverse variance from 3 releases and 2 noisy marginals"
@@ -95,18 +95,18 @@ def test_an_attribute_with_a_strategy_may_be_in_one_release_only():
         dense.release(DOMAIN, COUNTS, [(1, 3)], rng, {}, "second"),
     ]
     world = dense.World(DOMAIN, COUNTS, parts)
-    check(combined(*world.releases), world)
+    check(combine(*world.releases), world)
 
 
 @given(dense.worlds(), st.randoms(use_true_random=False))
 @settings(max_examples=30)
 def test_the_order_and_the_grouping_make_no_difference(world, random):
     parts = [*world.releases, *(each.estimates() for each in world.noisy)]
-    at_once = combined(*parts)
+    at_once = combine(*parts)
     random.shuffle(parts)
     step_by_step = parts[0]
     for part in parts[1:]:
-        step_by_step = combined(part, step_by_step)
+        step_by_step = combine(part, step_by_step)
     assert step_by_step.variances == at_once.variances  # exactly
     assert step_by_step.tables == at_once.tables
     assert step_by_step.spent.rho == at_once.spent.rho
@@ -119,7 +119,7 @@ def test_the_order_and_the_grouping_make_no_difference(world, random):
 def test_weights_are_inverse_variances_and_what_one_has_is_kept_as_it_is():
     one = estimates(name="one", variance=Fraction(1, 3))
     two = estimates(name="two", variance=Fraction(1, 7), tables=[(0,)])
-    found = combined(one, two)
+    found = combine(one, two)
     assert found.variances[(0,)] == Fraction(1, 10)
     assert found.variances[(1,)] == Fraction(1, 3)
     assert found.contributions[(1,)] is one.contributions[(1,)] or np.array_equal(
@@ -150,7 +150,7 @@ def test_stated_standard_errors_are_right_in_simulations():
             dense.noisy_marginal(DOMAIN, COUNTS, (1, 3), rng, Fraction(5)),
         ]
         world = dense.World(DOMAIN, COUNTS, parts)
-        return combined(*world.releases, noisy=world.noisy)
+        return combine(*world.releases, noisy=world.noisy)
 
     found = once()
     queries = list(unit_queries(DOMAIN, (0, 1, 3)))
@@ -180,7 +180,9 @@ def estimates(
     """What a release of these tables might have measured."""
     rng = np.random.default_rng(len(name))
     kept = {part for table in tables for part in subsets(table)}
-    source = Source(name, more.pop("sha256", name), more.pop("rho", Fraction(1, 2)), **more)
+    source = MeasurementSource(
+        name, more.pop("sha256", name), more.pop("rho", Fraction(1, 2)), **more
+    )
     contributions = {}
     for subset in sorted(kept):
         values = rng.normal(size=[domain.attributes[place].size for place in subset])
@@ -199,19 +201,19 @@ def estimates(
 
 def test_nothing_is_refused():
     with pytest.raises(ReleaseError, match="nothing to combine"):
-        combined()
+        combine()
 
 
 def test_the_same_measurements_twice_are_refused():
     with pytest.raises(ReleaseError, match="'two' holds the same measurements as 'one'"):
-        combined(estimates(name="one", sha256="x"), estimates(name="two", sha256="x"))
-    both = combined(estimates(name="one"), estimates(name="two"))
+        combine(estimates(name="one", sha256="x"), estimates(name="two", sha256="x"))
+    both = combine(estimates(name="one"), estimates(name="two"))
     with pytest.raises(ReleaseError, match="'two' holds the same measurements"):
-        combined(both, estimates(name="two"))
+        combine(both, estimates(name="two"))
     marginal = NoisyMarginal.of(DOMAIN, "a", np.arange(3), 2)
     with pytest.raises(ReleaseError, match="same measurements"):
-        combined(estimates(), noisy=[marginal, NoisyMarginal.of(DOMAIN, "a", np.arange(3), 2)])
-    combined(estimates(), noisy=[marginal, NoisyMarginal.of(DOMAIN, "a", np.arange(1, 4), 2)])
+        combine(estimates(), noisy=[marginal, NoisyMarginal.of(DOMAIN, "a", np.arange(3), 2)])
+    combine(estimates(), noisy=[marginal, NoisyMarginal.of(DOMAIN, "a", np.arange(1, 4), 2)])
 
 
 @pytest.mark.parametrize(
@@ -224,7 +226,7 @@ def test_the_same_measurements_twice_are_refused():
 )
 def test_different_domains_are_refused(other, told):
     with pytest.raises(ReleaseError, match=f"{told}.*same codebook"):
-        combined(estimates(name="one"), estimates(other, name="two", tables=[(0,)]))
+        combine(estimates(name="one"), estimates(other, name="two", tables=[(0,)]))
 
 
 def categories(values, labels=()):
@@ -235,27 +237,27 @@ def test_categories_in_another_order_are_refused_and_other_labels_are_not():
     one = estimates(categories(("x", "y")), name="one", tables=[(0,)])
     swapped = estimates(categories(("y", "x")), name="two", tables=[(0,)])
     with pytest.raises(ReleaseError, match="The values of 'a' differ between 'one' and 'two'"):
-        combined(one, swapped)
+        combine(one, swapped)
     labelled = estimates(categories(("x", "y"), ("X!", "Y!")), name="two", tables=[(0,)])
-    assert combined(one, labelled).domain is one.domain
+    assert combine(one, labelled).domain is one.domain
 
 
 def test_different_strategies_are_refused():
     first, second = any_strategy(3, 1), any_strategy(3, 2)
     for one, two in ((first, second), (first, None), (None, first)):
         with pytest.raises(ReleaseError, match=r"'a' was measured in one way.*different questions"):
-            combined(
+            combine(
                 estimates(name="one", strategies={0: one} if one else {}),
                 estimates(name="two", strategies={0: two} if two else {}),
             )
     with pytest.raises(ReleaseError, match="'a' was measured in one way"):
-        combined(
+        combine(
             estimates(name="one", strategies={0: first}),
             noisy=[NoisyMarginal.of(DOMAIN, "a", np.arange(3), 2)],
         )
     # The same matrix, however it is written.
     doubled = Strategy(first.integers * 2, first.bits + 1)
-    found = combined(
+    found = combine(
         estimates(name="one", strategies={0: first}),
         estimates(name="two", strategies={0: doubled}),
     )
@@ -266,9 +268,9 @@ def test_other_values_counted_in_other_categories_are_refused():
     one = estimates(name="one", other_values={"a": "1"}, plan_sha256="p")
     two = estimates(name="two", other_values={"a": "2"}, plan_sha256="p")
     with pytest.raises(ReleaseError, match="'a' outside the domain were counted as '1' in 'one'"):
-        combined(one, two)
+        combine(one, two)
     same = estimates(name="two", other_values={"a": "1", "b": "0"}, plan_sha256="p")
-    assert len(combined(one, same, estimates(name="three")).sources) == 3
+    assert len(combine(one, same, estimates(name="three")).sources) == 3
 
 
 def test_persons_bounded_in_different_ways_are_refused():
@@ -277,9 +279,9 @@ def test_persons_bounded_in_different_ways_are_refused():
     two = estimates(name="two", plan_sha256="p")
     for pair in ((one, two), (two, one)):
         with pytest.raises(ReleaseError, match="records of one person were bounded in different"):
-            combined(*pair)
+            combine(*pair)
     same = estimates(name="two", plan_sha256="p", persons=bounded)
-    combined(one, same, noisy=[NoisyMarginal.of(DOMAIN, "a", np.arange(3), 2)])
+    combine(one, same, noisy=[NoisyMarginal.of(DOMAIN, "a", np.arange(3), 2)])
 
 
 def test_releases_of_different_records_are_refused_where_a_ledger_knows_them(tmp_path):
@@ -295,17 +297,17 @@ def test_releases_of_different_records_are_refused_where_a_ledger_knows_them(tmp
     with pytest.raises(
         ReleaseError, match=r"of different records, '2019\.csv as of .*' and '2020\.csv as of"
     ):
-        combined(first, second, ledger=book.path)
-    combined(first, second)
-    combined(first, third, ledger=book.path)  # it cannot know which of the two runs this was
+        combine(first, second, ledger=book.path)
+    combine(first, second)
+    combine(first, third, ledger=book.path)  # it cannot know which of the two runs this was
 
 
 def test_what_a_release_says_already_is_not_taken_for_news(tmp_path):
     part = estimates(name="one")
     own = part.marginal(["a"])
     with pytest.raises(ReleaseError, match="would count twice"):
-        combined(part, noisy=[NoisyMarginal.of(DOMAIN, "a", own, 2)])
+        combine(part, noisy=[NoisyMarginal.of(DOMAIN, "a", own, 2)])
     other = NoisyMarginal.of(DOMAIN, "a", own + 1, 2)
-    assert combined(part, noisy=[other])
+    assert combine(part, noisy=[other])
     with pytest.raises(ReleaseError, match=r"same measurements|twice"):
-        combined(part, noisy=[other, NoisyMarginal.of(DOMAIN, "a", own + 1, "2.0001")])
+        combine(part, noisy=[other, NoisyMarginal.of(DOMAIN, "a", own + 1, "2.0001")])

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing.combination import combined
+from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_combined, load_unbiased, write_combined
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
@@ -65,7 +65,7 @@ def marginal() -> NoisyMarginal:
 
 @pytest.fixture(scope="module")
 def found(releases, marginal) -> Estimates:
-    return combined(*releases.values(), noisy=[marginal])
+    return combine(*releases.values(), noisy=[marginal])
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +174,7 @@ def test_it_comes_back_as_it_was(found, written):
 @settings(max_examples=15)
 def test_any_estimates_come_back_as_they_were(tmp_path_factory, world, first):
     parts = [*world.releases, *(each.estimates() for each in world.noisy)]
-    made = combined(*parts[: first + 1])
+    made = combine(*parts[: first + 1])
     output = tmp_path_factory.mktemp("any") / "out"
     write_combined(made, output)
     assert_same(made, load_combined(output))
@@ -187,21 +187,21 @@ def test_an_attribute_with_a_strategy_comes_back(tmp_path):
     for number, rho in enumerate(("1/2", "1/5")):
         plan = any_plan(workload, 4, rho=rho)
         made.append(release(plan, tmp_path / "records.csv", tmp_path / f"out{number}"))
-    both = combined(*made)
+    both = combine(*made)
     assert both.spent.rho == sum(done.plan.rho for done in made)
     write_combined(both, tmp_path / "both")
     assert_same(both, load_combined(tmp_path / "both"))
 
 
 def test_combined_further_it_is_everything_combined_at_once(found, releases, marginal, tmp_path):
-    write_combined(combined(releases["third"], releases["first"]), tmp_path / "two")
-    further = combined(load_unbiased(tmp_path / "two"), releases["second"], noisy=[marginal])
+    write_combined(combine(releases["third"], releases["first"]), tmp_path / "two")
+    further = combine(load_unbiased(tmp_path / "two"), releases["second"], noisy=[marginal])
     assert further.variances == found.variances
     assert further.tables == found.tables
     for subset, values in found.contributions.items():
         np.testing.assert_allclose(further.contributions[subset], values, rtol=1e-12, atol=1e-10)
     with pytest.raises(ReleaseError, match="'first' holds the same measurements"):
-        combined(load_unbiased(tmp_path / "two"), releases["first"])
+        combine(load_unbiased(tmp_path / "two"), releases["first"])
 
 
 def test_what_a_folder_holds_is_told_by_its_manifest(written, releases, tmp_path):
@@ -332,7 +332,7 @@ def test_a_full_disk_leaves_nothing(found, tmp_path, monkeypatch):
 def test_names_cannot_leave_the_folder(tmp_path):
     domain = rp.Domain((rp.Attribute("../../x", rp.Categories(("a", "b"))),))
     marginal = NoisyMarginal.of(domain, ["../../x"], [1, 2], 1)
-    write_combined(combined(noisy=[marginal]), tmp_path / "in" / "out")
+    write_combined(combine(noisy=[marginal]), tmp_path / "in" / "out")
     assert os.listdir(tmp_path) == ["in"]
     assert sorted(os.listdir(tmp_path / "in" / "out" / "tables")) == [
         "0000_x.csv",

@@ -9,14 +9,19 @@ from hypothesis import strategies as st
 
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import BudgetError
-from rpexplore.postprocessing.measurement_source import Source, guarantee, in_words, spent
+from rpexplore.postprocessing.measurement_source import (
+    MeasurementSource,
+    guarantee,
+    in_words,
+    spent,
+)
 from rpexplore.privacy.conversions import epsilon_from_rho
 
 
 @st.composite
 def sources(draw):
     amount = st.fractions(Fraction(1, 1000), 100)
-    return Source(
+    return MeasurementSource(
         draw(st.text(max_size=5)),
         draw(st.text(max_size=5)),
         draw(st.none() | amount),
@@ -29,7 +34,7 @@ def sources(draw):
 
 @given(sources())
 def test_a_source_comes_back_from_json(source):
-    assert Source.from_json(json.loads(json.dumps(source.to_json()))) == source
+    assert MeasurementSource.from_json(json.loads(json.dumps(source.to_json()))) == source
 
 
 @given(st.lists(sources(), min_size=1, max_size=5))
@@ -51,13 +56,13 @@ def test_what_was_spent_is_the_exact_sum_for_the_largest_unit(listed):
 @pytest.mark.parametrize(("rho", "most"), [(0, None), (-1, None), (1, 0), (None, 0)])
 def test_what_nobody_can_spend_is_refused(rho, most):
     with pytest.raises(BudgetError):
-        Source("a", "b", None if rho is None else Fraction(rho), most)
+        MeasurementSource("a", "b", None if rho is None else Fraction(rho), most)
 
 
-ONE = Source("one", "1", Fraction(1, 2), plan_sha256="p")
-TWO = Source("two", "2", Fraction(1, 4), plan_sha256="p")
-PERSON = Source("three", "3", Fraction(9), 3, plan_sha256="p")
-MARGINAL = Source("four", "4", None)
+ONE = MeasurementSource("one", "1", Fraction(1, 2), plan_sha256="p")
+TWO = MeasurementSource("two", "2", Fraction(1, 4), plan_sha256="p")
+PERSON = MeasurementSource("three", "3", Fraction(9), 3, plan_sha256="p")
+MARGINAL = MeasurementSource("four", "4", None)
 
 
 def test_sources_are_counted_in_words():
@@ -89,7 +94,7 @@ def test_the_guarantee_of_one_release_needs_no_sum():
 
 
 def test_the_amounts_of_many_are_not_listed():
-    many = [Source(str(i), str(i), Fraction(1, 2), plan_sha256="p") for i in range(7)]
+    many = [MeasurementSource(str(i), str(i), Fraction(1, 2), plan_sha256="p") for i in range(7)]
     words = guarantee(many)
     assert "with ρ = 3.5 for one record:" in words
 
@@ -105,5 +110,5 @@ def test_with_unknown_amounts_nothing_is_promised():
 
 
 def test_amounts_are_rounded_up():
-    third = Source("a", "a", Fraction(1, 3), plan_sha256="p")
+    third = MeasurementSource("a", "a", Fraction(1, 3), plan_sha256="p")
     assert "ρ = 0.333334 for" in guarantee([third])

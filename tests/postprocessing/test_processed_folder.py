@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 
 import rpexplore as rp
 from rpexplore.cli.console import Verbs
-from rpexplore.cli.postprocess import postprocess
+from rpexplore.cli.postprocess import postprocess as postprocess_verb
 from rpexplore.errors import ReleaseError
-from rpexplore.postprocessing.combination import combined
+from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import write_combined
 from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.processed_folder import processed
+from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.releases.release import release
 from rpexplore.releases.table_folder import Release
 from rpexplore.workload.bases import CustomBasis, Prefix, Ranges
@@ -79,7 +79,9 @@ def counts(rows, table):
 
 @pytest.mark.parametrize(("nonnegative", "rounded"), WAYS)
 def test_the_unbiased_answers_stand_beside(pure, tmp_path, nonnegative, rounded):
-    manifest = processed(pure, tmp_path / "out", nonnegative=nonnegative, rounded=rounded)
+    manifest = postprocess(
+        pure, tmp_path / "out", nonnegative=nonnegative, rounded=rounded
+    ).manifest
     found = tables_of(tmp_path / "out", manifest)
     assert set(found) == set(PURE.tables)
     for table, rows in found.items():
@@ -101,7 +103,9 @@ def test_the_unbiased_answers_stand_beside(pure, tmp_path, nonnegative, rounded)
 
 @pytest.mark.parametrize(("nonnegative", "rounded"), WAYS)
 def test_values_are_what_the_label_says(pure, tmp_path, nonnegative, rounded):
-    manifest = processed(pure, tmp_path / "out", nonnegative=nonnegative, rounded=rounded)
+    manifest = postprocess(
+        pure, tmp_path / "out", nonnegative=nonnegative, rounded=rounded
+    ).manifest
     found = tables_of(tmp_path / "out", manifest)
     assert min(rows["unbiased_value"].min() for rows in found.values()) < 0
     total = pure.table([])["value"][0]
@@ -123,7 +127,9 @@ def test_values_are_what_the_label_says(pure, tmp_path, nonnegative, rounded):
 
 @pytest.mark.parametrize(("nonnegative", "rounded"), WAYS)
 def test_answers_are_those_of_the_processed_counts(asked, tmp_path, nonnegative, rounded):
-    manifest = processed(asked, tmp_path / "out", nonnegative=nonnegative, rounded=rounded)
+    manifest = postprocess(
+        asked, tmp_path / "out", nonnegative=nonnegative, rounded=rounded
+    ).manifest
     found = tables_of(tmp_path / "out", manifest)
     assert set(found) == set(ASKED.tables)
     ages = np.diff(found["age", "one"]["value"].to_numpy(), prepend=0)  # cumulative
@@ -142,7 +148,9 @@ def test_answers_are_those_of_the_processed_counts(asked, tmp_path, nonnegative,
 
 @pytest.mark.parametrize(("nonnegative", "rounded"), WAYS)
 def test_the_label_is_everywhere(pure, tmp_path, nonnegative, rounded):
-    manifest = processed(pure, tmp_path / "out", nonnegative=nonnegative, rounded=rounded)
+    manifest = postprocess(
+        pure, tmp_path / "out", nonnegative=nonnegative, rounded=rounded
+    ).manifest
     label = manifest["label"]
     assert "biased; intervals are those of the unbiased answers" in label
     assert ("nonnegative and consistent" in label) == nonnegative
@@ -169,14 +177,14 @@ def test_the_label_is_everywhere(pure, tmp_path, nonnegative, rounded):
 
 def test_the_manifest(pure, tmp_path):
     told = []
-    manifest = processed(
+    manifest = postprocess(
         pure,
         tmp_path / "out",
         nonnegative=True,
         rounded=False,
         gap=1e-5,
         progress=lambda *each: told.append(each),
-    )
+    ).manifest
     assert json.loads((tmp_path / "out" / "manifest.json").read_text()) == manifest
     assert (manifest["format"], manifest["format_version"]) == ("rpexplore-processed", 1)
     assert 0 <= manifest["gap"] <= 1e-5
@@ -195,7 +203,7 @@ def test_the_manifest(pure, tmp_path):
 
 def test_the_same_tables_every_time(pure, tmp_path):
     for name in ("first", "second"):
-        processed(pure, tmp_path / name, nonnegative=True, rounded=True)
+        postprocess(pure, tmp_path / name, nonnegative=True, rounded=True)
     files = sorted((tmp_path / "first" / "tables").iterdir())
     assert len(files) == 2 * len(PURE)
     for file in files:
@@ -204,8 +212,8 @@ def test_the_same_tables_every_time(pure, tmp_path):
 
 def test_of_combined_tables(pure, tmp_path):
     other = made(tmp_path, PURE, "1/5")
-    estimates = combined(pure, other)
-    manifest = processed(estimates, tmp_path / "out", nonnegative=True, rounded=False)
+    estimates = combine(pure, other)
+    manifest = postprocess(estimates, tmp_path / "out", nonnegative=True, rounded=False).manifest
     assert [each["plan_sha256"] for each in manifest["sources"]] == [
         pure.plan.sha256,
         other.plan.sha256,
@@ -218,7 +226,7 @@ def test_of_combined_tables(pure, tmp_path):
 
 def test_of_a_release_as_estimates_it_is_the_same(pure, tmp_path):
     for name, source in (("release", pure), ("estimates", Estimates.of(pure))):
-        manifest = processed(source, tmp_path / name, nonnegative=True, rounded=True)
+        manifest = postprocess(source, tmp_path / name, nonnegative=True, rounded=True).manifest
     first, second = (tables_of(tmp_path / name, manifest) for name in ("release", "estimates"))
     for table, rows in first.items():
         assert rows["value"].equals(second[table]["value"])
@@ -226,11 +234,11 @@ def test_of_a_release_as_estimates_it_is_the_same(pure, tmp_path):
 
 def test_what_is_refused(pure, tmp_path):
     with pytest.raises(ReleaseError, match="ask for nonnegative or whole numbers"):
-        processed(pure, tmp_path / "out", nonnegative=False, rounded=False)
+        postprocess(pure, tmp_path / "out", nonnegative=False, rounded=False)
     with pytest.raises(ReleaseError, match="gap must be above 0"):
-        processed(pure, tmp_path / "out", nonnegative=True, rounded=False, gap=0.0)
+        postprocess(pure, tmp_path / "out", nonnegative=True, rounded=False, gap=0.0)
     with pytest.raises(ReleaseError, match="already something"):
-        processed(pure, tmp_path, nonnegative=True, rounded=False)
+        postprocess(pure, tmp_path, nonnegative=True, rounded=False)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -244,7 +252,7 @@ def test_a_stop_leaves_nothing(pure, tmp_path, stopped_at):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        processed(pure, tmp_path / "out", nonnegative=True, rounded=False, progress=stop)
+        postprocess(pure, tmp_path / "out", nonnegative=True, rounded=False, progress=stop)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -254,7 +262,7 @@ def test_a_stop_leaves_nothing(pure, tmp_path, stopped_at):
 def run(*arguments):
     program = typer.Typer(cls=Verbs)
     program.callback()(lambda: None)
-    program.command()(postprocess)
+    program.command(name="postprocess")(postprocess_verb)
     return CliRunner().invoke(program, ["postprocess", *map(str, arguments)])
 
 

@@ -10,9 +10,9 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.errors import ReleaseError, RpexploreError
-from rpexplore.postprocessing.combination import combined
+from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import write_combined
-from rpexplore.postprocessing.processed_folder import processed
+from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.postprocessing.results import Results, load_results
 from rpexplore.releases.release import release
@@ -45,8 +45,8 @@ def folders(tmp_path_factory) -> dict[str, Path]:
     first, second = (
         release(plan, folder / "records.csv", folder / name) for name in ("first", "second")
     )
-    write_combined(combined(first, second), folder / "combined")
-    processed(first, folder / "processed", nonnegative=True, rounded=False)
+    write_combined(combine(first, second), folder / "combined")
+    postprocess(first, folder / "processed", nonnegative=True, rounded=False)
     return {name: folder / name for name in ("first", "combined", "processed")}
 
 
@@ -118,7 +118,7 @@ def test_processed_tables_hold_nothing_but_themselves(folders):
 def test_processed_tables_of_combined_ones(folders, tmp_path):
     source = load_results(folders["combined"]).source
     assert not isinstance(source, ProcessedTables)
-    processed(source, tmp_path / "out", nonnegative=False, rounded=True)
+    postprocess(source, tmp_path / "out", nonnegative=False, rounded=True)
     found = load_results(tmp_path / "out")
     np.testing.assert_array_equal(found.table(["age", "sex"])["value"] % 1, 0)
     assert isinstance(found, Results)

@@ -6,10 +6,10 @@ import streamlit as st
 
 from pages.components.results.postprocess_task import Work, begin, is_making, new_folder
 from pages.components.shared.paths import path_of
-from rpexplore.postprocessing.combination import combined
+from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
 from rpexplore.postprocessing.estimates import Estimates
-from rpexplore.postprocessing.processed_folder import processed
+from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.releases.table_folder import Release
 
 
@@ -60,7 +60,7 @@ def _to_process(
     source: Release | Estimates, output: Path | None, nonnegative: bool, whole: bool
 ) -> Work:
     assert output is not None
-    return lambda note: processed(
+    return lambda note: postprocess(
         source,
         output,
         nonnegative=nonnegative,
@@ -108,7 +108,7 @@ def _to_combine(
             note(0.3 * place / len(others), f"Reading {folder.name}")
             parts.append(load_unbiased(folder))
         note(0.3, "Combining them")
-        found = combined(*parts, ledger=ledger)
+        found = combine(*parts, ledger=ledger)
         write_combined(found, output, progress=lambda doing, share: note(0.4 + 0.6 * share, doing))
 
     return work
