@@ -25,17 +25,16 @@ _TARGET = (
     "1000). With required behind it, it has to be met: age,sex=20 required."
 )
 _LOSS = (
-    "What the plan should give. sum: small errors on average (the default). max: a small largest "
-    "error, or with --relative-to target: targets met as well as can be. required: the targets "
-    "that "
-    "must be met are, then small errors of the other tables on average; required-then-targets: "
-    "then their targets met as well as can be. bounded:0.1: small errors on average, the largest "
-    "one at most 10 % above the smallest possible. p-norm:3: between average and largest; the "
-    "larger the number, the more large errors count."
+    "The objective. sum: minimise the average error (the default). max: minimise the largest "
+    "error, or with --relative-to target the largest shortfall from targets. required: meet "
+    "required targets, then minimise the average error of the other tables; required-then-targets: "
+    "then the largest shortfall from their targets. bounded:0.1: minimise the average error, with "
+    "the largest one at most 10 % above the smallest possible. p-norm:3: a compromise between "
+    "average and largest; the larger the number, the nearer to the largest."
 )
 _WEIGHTING = (
-    "Of averages (--loss sum, required, bounded): every table counts alike (equal, the default), "
-    "every cell does (cells), or between the two (sqrt)."
+    "Of averages (--loss sum, required, bounded): equal weight per table (equal, the default), per "
+    "cell (cells), or between the two (sqrt)."
 )
 _RELATIVE_TO = (
     "With --loss max, p-norm: variances count by importance (the default), or relative to each "

@@ -16,7 +16,7 @@ from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.base import MaxVariance
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.solvers.capped_sum import FeasiblePoint, within
+from rpexplore.planning.solvers.feasibility import FeasiblePoint, find_feasible
 from rpexplore.planning.solvers.solution import TOLERANCE
 from rpexplore.planning.solving import Note
 from rpexplore.planning.solving_with_strategies import with_optimal_strategies
@@ -143,7 +143,7 @@ def minimum_budget(
     if closure is None:
         closure = _with_strategies(workload, caps, uniform_reference, note_strategies)
     with one_thread():
-        point = within(CellVariances(workload, closure), caps, 1.0, tolerance, note=note)
+        point = find_feasible(CellVariances(workload, closure), caps, 1.0, tolerance, note=note)
     return MinimumBudget(workload, closure, np.flatnonzero(capped), point, max_records_per_person)
 
 

@@ -26,8 +26,9 @@ from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.solvers.capped_max import minimise_factor
-from rpexplore.planning.solvers.capped_sum import FeasiblePoint, minimise_capped, within
+from rpexplore.planning.solvers.capped_sum import minimise_capped
 from rpexplore.planning.solvers.conic_program import minimise_conic
+from rpexplore.planning.solvers.feasibility import FeasiblePoint, find_feasible
 from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell, worst_of
 from rpexplore.planning.solvers.p_norm import minimise_p_norm
 from rpexplore.planning.solvers.solution import Solution, rounding_allowance
@@ -160,7 +161,9 @@ def _feasible(problem: Problem) -> tuple[np.ndarray, FeasiblePoint]:
     """
     caps = problem.loss.caps(problem.workload)
     assert caps is not None
-    inside = within(problem.cells, caps, problem.privacy_cost, problem.tolerance, note=problem.note)
+    inside = find_feasible(
+        problem.cells, caps, problem.privacy_cost, problem.tolerance, note=problem.note
+    )
     if not inside.is_feasible:
         raise _out_of_reach(problem.workload, inside)
     return caps, inside

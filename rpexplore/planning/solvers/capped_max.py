@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rpexplore.planning.mechanism.cell_variances import CellVariances
-from rpexplore.planning.solvers.capped_sum import CAP_ROUNDING, FeasiblePoint, with_room
+from rpexplore.planning.solvers.feasibility import CAP_ROUNDING, FeasiblePoint, with_room
 from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell, worst_of
 from rpexplore.planning.solvers.solution import TOLERANCE, Solution, dual_bound, rounding_allowance
 
@@ -39,7 +39,7 @@ def minimise_factor(
 ) -> Solution:
     """The σ² that minimise max_A table_weights[A] · Var_A, while all Var ≤ caps.
 
-    inside         of `within` for the same caps and cost, with room
+    inside         of `find_feasible` for the same caps and cost, with room
     table_weights  float64[n_tables]: t, 0 for tables with a cap
     caps           float64[n_tables]: u, inf for tables with a weight
 

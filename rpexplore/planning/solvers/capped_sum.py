@@ -10,8 +10,8 @@ Where caps take nearly all of the budget, the response hardly changes when all p
 and the steps would crawl: so the best common multiple of the prices is looked for at each of them.
 
 The best response breaks caps a little until the prices are right. Mixed with a plan that is inside
-all caps (`within`) it keeps them, because both variances and cost are convex in σ²: so every visit
-ends in a plan that keeps all caps, with a certificate.
+all caps (`find_feasible`) it keeps them, because both variances and cost are convex in σ²: so every
+visit ends in a plan that keeps all caps, with a certificate.
 
 Where the cells of a table differ, caps hold for its least accurate cell, and cells are taken in as
 in `worst_cell`.
@@ -24,9 +24,9 @@ import numpy as np
 from scipy import sparse
 
 from rpexplore.planning.mechanism.cell_variances import CellVarianceMap, CellVariances
-from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.solvers.feasibility import CAP_ROUNDING, FeasiblePoint, with_room
 from rpexplore.planning.solvers.interior_point import MOST_CELLS, central_cap_prices
-from rpexplore.planning.solvers.max_cell_variance import are_in, minimise_worst_cell, worst_of
+from rpexplore.planning.solvers.max_cell_variance import are_in, worst_of
 from rpexplore.planning.solvers.solution import (
     TOLERANCE,
     CellPrices,
@@ -36,94 +36,11 @@ from rpexplore.planning.solvers.solution import (
 )
 from rpexplore.planning.solvers.squarem import extrapolated
 
-# Plans keep caps that are lower by this much, so that they keep the caps themselves when their
-# noise scales have been rounded up to 12 digits.
-CAP_ROUNDING = 1.1e-11
 _MOST_PASSES = 100
 _ROUNDS, _ROUNDS_OF_MANY = 150, 5000  # of multiplicative steps
-_TRACE = 1e-24  # weight that leaves tables without caps out of sight; the bound holds its root
 _NOTHING = 1e-12
-_ROOM = 0.5  # share of what the caps leave that other tables get in a plan to mix with
-_FINEST = 1e-11  # gap of a plan inside caps that leave next to no room
 _FARTHEST = 14.0  # that the logarithm of all prices moves at once
 _MOST_NEWTON, _CLOSE = 60, 1e-5
-
-
-@dataclass(frozen=True, eq=False)
-class FeasiblePoint:
-    """A plan that comes as far inside all caps as can be.
-
-    sigma_squared  float64[n_residuals]; those in no capped table cost next to nothing
-    largest        its largest Var/cap; caps can be met if it is at most 1 …
-    least          … and not if this lower bound is above 1; both fall as 1/budget
-    prices         float64[n_tables], sum 1: elasticity of `largest` in 1/cap
-    cells          where cells differ, how the prices are made up
-    """
-
-    sigma_squared: np.ndarray
-    largest: float
-    least: float
-    prices: np.ndarray
-    cells: CellPrices | None
-
-    @property
-    def is_feasible(self) -> bool:
-        """Whether the caps are kept, and would be if they were lower by what rounding takes."""
-        return self.largest < 1 - CAP_ROUNDING
-
-
-def within(
-    cells: CellVariances,
-    caps: np.ndarray,
-    privacy_cost: float,
-    tolerance: float = TOLERANCE,
-    *,
-    note: Callable[[float], None] = lambda gap: None,
-) -> FeasiblePoint:
-    """The plan with the smallest max Var/cap over the tables with a cap, at this privacy cost.
-
-    caps: float64[n_tables], inf for tables without one (at least one has one)
-
-    It is found to the tolerance, or better where it takes that to tell whether there is room.
-    """
-    capped = np.flatnonzero(np.isfinite(caps))
-    inverse = np.where(np.isfinite(caps), 1 / caps, np.exp(-np.mean(np.log(caps[capped]))))
-    trace = cells.closure.residual_weights(inverse) * (_TRACE / len(caps))
-    found, aim = None, tolerance
-    while True:
-        found = minimise_worst_cell(
-            cells,
-            inverse,
-            privacy_cost,
-            aim,
-            tables=capped,
-            fixed_weights=trace,
-            start=found,
-            note=note,
-        )
-        worst = worst_of(cells, found.sigma_squared).variances
-        largest = float(np.max((worst / caps)[capped]))
-        if found.lower_bound >= 1 or largest <= 1 - 10 * aim or aim <= _FINEST:
-            break
-        aim = max(aim / 30, _FINEST)
-    return FeasiblePoint(
-        found.sigma_squared, largest, found.lower_bound, found.shadow_prices, found.cells
-    )
-
-
-def with_room(
-    closure: Closure, inside: FeasiblePoint, table_weights: np.ndarray, privacy_cost: float
-) -> np.ndarray:
-    """A plan inside the caps that measures all residuals in earnest, float64[n_residuals].
-
-    table_weights: float64[n_tables], such that every residual lies in a table with a weight
-
-    A plan that gives up a share of the budget has variances larger by as much.
-    """
-    share = _ROOM * (1 - CAP_ROUNDING - inside.largest)
-    weights = closure.residual_weights(table_weights)
-    others, _ = best_response(closure.privacy_cost_factor, weights, privacy_cost)
-    return 1 / ((1 - share) / inside.sigma_squared + share / others)
 
 
 def minimise_capped(
@@ -138,7 +55,7 @@ def minimise_capped(
 ) -> Solution:
     """The σ² that minimise Σ_A table_weights[A] · (mean variance of A), while all Var ≤ caps.
 
-    inside         of `within` for the same caps and cost, with room
+    inside         of `find_feasible` for the same caps and cost, with room
     table_weights  float64[n_tables] ≥ 0
     caps           float64[n_tables]: u, inf for tables without one, which need a weight
 

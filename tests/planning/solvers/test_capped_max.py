@@ -9,7 +9,7 @@ import rpexplore as rp
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.capped_max import minimise_factor
-from rpexplore.planning.solvers.capped_sum import CAP_ROUNDING, within
+from rpexplore.planning.solvers.feasibility import CAP_ROUNDING, find_feasible
 from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell
 from tests.planning.solvers.test_max_cell_variance import all_cells, cells_of
 from tests.support.capped_optimum import (
@@ -34,8 +34,8 @@ def solved(workload, slack, **options):
     """(solution, privacy cost): a budget that leaves this slack to the musts."""
     cells = CellVariances(workload, Closure.of(workload))
     caps, weights = problem(workload)
-    cost = within(cells, caps, 1.0, 1e-12).largest * slack
-    inside = within(cells, caps, cost)
+    cost = find_feasible(cells, caps, 1.0, 1e-12).largest * slack
+    inside = find_feasible(cells, caps, cost)
     found = minimise_factor(
         cells, inside, table_weights=weights, caps=caps, privacy_cost=cost, **options
     )
@@ -114,7 +114,7 @@ def test_caps_that_are_not_in_the_way_change_nothing():
     )
     cells = CellVariances(workload, Closure.of(workload))
     caps, weights = problem(workload)
-    inside = within(cells, caps, 1.0)
+    inside = find_feasible(cells, caps, 1.0)
     found = minimise_factor(cells, inside, table_weights=weights, caps=caps, privacy_cost=1.0)
     alone = minimise_worst_cell(cells, np.where(weights > 0, weights, 1e-18), 1.0)
     assert found.lower_bound == pytest.approx(alone.lower_bound, rel=2e-6)
@@ -134,7 +134,7 @@ def test_where_cells_differ_the_least_accurate_one_counts(seed, slack):
     targets = rng.uniform(0.5, 5, count)
     caps, weights = np.where(required, targets, np.inf), np.where(required, 0, 1 / targets)
     cost = smallest_ratio(b, p, caps[tables]) * slack
-    inside = within(cells, caps, cost)
+    inside = find_feasible(cells, caps, cost)
     found = minimise_factor(cells, inside, table_weights=weights, caps=caps, privacy_cost=cost)
     assert np.all(b @ found.sigma_squared <= caps[tables])
     assert np.sum(p / found.sigma_squared) <= cost * (1 + 1e-12)

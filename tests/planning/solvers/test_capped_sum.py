@@ -9,7 +9,8 @@ import rpexplore as rp
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.minimum_budget import minimum_budget
-from rpexplore.planning.solvers.capped_sum import CAP_ROUNDING, minimise_capped, with_room, within
+from rpexplore.planning.solvers.capped_sum import minimise_capped
+from rpexplore.planning.solvers.feasibility import CAP_ROUNDING, find_feasible, with_room
 from rpexplore.planning.solvers.interior_point import central_cap_prices
 from rpexplore.planning.solvers.solution import best_response
 from tests.planning.solvers.test_max_cell_variance import all_cells, cells_of
@@ -36,8 +37,8 @@ def solved_from(workload, slack, weights=None, **options):
     cells = CellVariances(workload, Closure.of(workload))
     caps = np.where(workload.required, workload.targets**2, np.inf)
     weights = workload.weights if weights is None else weights
-    cost = within(cells, caps, 1.0, 1e-12).largest * slack
-    inside = within(cells, caps, cost)
+    cost = find_feasible(cells, caps, 1.0, 1e-12).largest * slack
+    inside = find_feasible(cells, caps, cost)
     found = minimise_capped(
         cells, inside, table_weights=weights, caps=caps, privacy_cost=cost, **options
     )
@@ -120,7 +121,7 @@ def test_no_plan_within_the_caps_is_better(workload, slack, seed):
 def test_how_far_inside_caps_a_plan_can_be(workload):
     cells = CellVariances(workload, Closure.of(workload))
     caps = np.where(workload.required, workload.targets**2, np.inf)
-    found = within(cells, caps, 1.0)
+    found = find_feasible(cells, caps, 1.0)
     b, p = variance_matrix(workload)
     smallest = smallest_ratio(b, p, caps)
     assert found.least <= smallest * (1 + SOLVER)
@@ -135,9 +136,9 @@ def test_it_takes_the_trouble_to_tell_whether_there_is_room():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 4, "b": 7, "c": 3}), 2)
     cells = CellVariances(workload, Closure.of(workload))
     caps = np.random.default_rng(1).uniform(0.5, 5, len(workload))
-    smallest = within(cells, caps, 1.0, 1e-12).largest
+    smallest = find_feasible(cells, caps, 1.0, 1e-12).largest
     for room in (1e-8, -1e-8):
-        found = within(cells, caps * smallest * (1 + room), 1.0, 1e-4)
+        found = find_feasible(cells, caps * smallest * (1 + room), 1.0, 1e-4)
         assert found.is_feasible == (room > 0)
         assert (found.least < 1) == (room > 0)
 
@@ -147,8 +148,8 @@ def test_it_takes_the_trouble_to_tell_whether_there_is_room():
 def test_a_plan_with_room_measures_everything_in_earnest(workload, slack):
     closure = Closure.of(workload)
     caps = np.where(workload.required, workload.targets**2, np.inf)
-    cost = within(CellVariances(workload, closure), caps, 1.0).largest * slack
-    inside = within(CellVariances(workload, closure), caps, cost)
+    cost = find_feasible(CellVariances(workload, closure), caps, 1.0).largest * slack
+    inside = find_feasible(CellVariances(workload, closure), caps, cost)
     room = with_room(closure, inside, workload.weights, cost)
     variances, costs = closure.variances(room), closure.privacy_cost_factor
     assert np.max(variances / caps) < 1
@@ -182,7 +183,7 @@ def test_where_cells_differ_caps_hold_for_the_least_accurate_one(seed, slack):
     caps[-1] = 1.0
     weights = rng.uniform(0.1, 1, count)
     cost = smallest_ratio(b, p, caps[tables]) * slack
-    inside = within(cells, caps, cost)
+    inside = find_feasible(cells, caps, cost)
     found = minimise_capped(cells, inside, table_weights=weights, caps=caps, privacy_cost=cost)
     assert np.all(b @ found.sigma_squared <= caps[tables])
     assert np.sum(p / found.sigma_squared) <= cost * (1 + 1e-12)
@@ -216,12 +217,12 @@ def test_prices_by_newtons_method_keep_all_caps(seed, room):
     closure = Closure.of(workload)
     cells, p = CellVariances(workload, closure), closure.privacy_cost_factor
     caps = rng.uniform(0.5, 5, len(workload))
-    caps *= within(cells, caps, 1.0, 1e-12).largest * (1 + room)
+    caps *= find_feasible(cells, caps, 1.0, 1e-12).largest * (1 + room)
     relative = cells.map(np.arange(len(caps)), np.zeros_like(workload.members)).matrix
     relative = relative.multiply(1 / caps[:, None]).tocsr()
     held = closure.residual_weights(workload.weights)
     start = np.full(len(caps), 1.0)
-    value = float(held @ within(cells, caps, 1.0, 1e-12).sigma_squared)
+    value = float(held @ find_feasible(cells, caps, 1.0, 1e-12).sigma_squared)
     z = central_cap_prices(
         relative, p, held, start, privacy_cost=1.0, value=value, gap=1.0, tolerance=1e-6
     )
@@ -264,7 +265,7 @@ def test_a_must_whose_worst_cell_says_nothing_of_most_residuals(basis, slack):
     found = minimum_budget(workload.with_bases({"a": basis}), required_only=True)
     cells, cost = CellVariances(found.workload, found.closure), found.record_privacy_cost * slack
     caps, weights = np.array([1.0, np.inf]), np.array([0.0, 1.0])
-    inside = within(cells, caps, cost)
+    inside = find_feasible(cells, caps, cost)
     found = minimise_capped(cells, inside, table_weights=weights, caps=caps, privacy_cost=cost)
     assert np.max(cells.variances_of(0, found.sigma_squared)) <= 1
     value = weights @ cells.closure.variances(found.sigma_squared)

@@ -1,0 +1,99 @@
+"""Whether all variances can be kept within caps, and a plan that comes as far inside as can be."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rpexplore.planning.mechanism.cell_variances import CellVariances
+from rpexplore.planning.mechanism.closure import Closure
+from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell, worst_of
+from rpexplore.planning.solvers.solution import TOLERANCE, CellPrices, best_response
+
+# Plans keep caps that are lower by this much, so that they keep the caps themselves when their
+# noise scales have been rounded up to 12 digits.
+CAP_ROUNDING = 1.1e-11
+_TRACE = 1e-24  # weight that leaves tables without caps out of sight; the bound holds its root
+_ROOM = 0.5  # share of what the caps leave that other tables get in a plan to mix with
+_FINEST = 1e-11  # gap of a plan inside caps that leave next to no room
+
+
+@dataclass(frozen=True, eq=False)
+class FeasiblePoint:
+    """A plan that comes as far inside all caps as can be.
+
+    sigma_squared  float64[n_residuals]; those in no capped table cost next to nothing
+    largest        its largest Var/cap; caps can be met if it is at most 1 …
+    least          … and not if this lower bound is above 1; both fall as 1/budget
+    prices         float64[n_tables], sum 1: elasticity of `largest` in 1/cap
+    cells          where cells differ, how the prices are made up
+    """
+
+    sigma_squared: np.ndarray
+    largest: float
+    least: float
+    prices: np.ndarray
+    cells: CellPrices | None
+
+    @property
+    def is_feasible(self) -> bool:
+        """Whether the caps are kept, and would be if they were lower by what rounding takes."""
+        return self.largest < 1 - CAP_ROUNDING
+
+
+def find_feasible(
+    cells: CellVariances,
+    caps: np.ndarray,
+    privacy_cost: float,
+    tolerance: float = TOLERANCE,
+    *,
+    note: Callable[[float], None] = lambda gap: None,
+) -> FeasiblePoint:
+    """The plan with the smallest max Var/cap over the tables with a cap, at this privacy cost.
+
+    caps: float64[n_tables], inf for tables without one (at least one has one)
+
+    It is found to the tolerance, or better where it takes that to tell whether there is room.
+    """
+    capped = np.flatnonzero(np.isfinite(caps))
+    inverse = np.where(np.isfinite(caps), 1 / caps, np.exp(-np.mean(np.log(caps[capped]))))
+    trace = cells.closure.residual_weights(inverse) * (_TRACE / len(caps))
+    solution, aim = None, tolerance
+    while True:
+        solution = minimise_worst_cell(
+            cells,
+            inverse,
+            privacy_cost,
+            aim,
+            tables=capped,
+            fixed_weights=trace,
+            start=solution,
+            note=note,
+        )
+        worst = worst_of(cells, solution.sigma_squared).variances
+        largest = float(np.max((worst / caps)[capped]))
+        if solution.lower_bound >= 1 or largest <= 1 - 10 * aim or aim <= _FINEST:
+            break
+        aim = max(aim / 30, _FINEST)
+    return FeasiblePoint(
+        solution.sigma_squared,
+        largest,
+        solution.lower_bound,
+        solution.shadow_prices,
+        solution.cells,
+    )
+
+
+def with_room(
+    closure: Closure, inside: FeasiblePoint, table_weights: np.ndarray, privacy_cost: float
+) -> np.ndarray:
+    """A plan inside the caps that measures all residuals in earnest, float64[n_residuals].
+
+    table_weights: float64[n_tables], such that every residual lies in a table with a weight
+
+    A plan that gives up a share of the budget has variances larger by as much.
+    """
+    share = _ROOM * (1 - CAP_ROUNDING - inside.largest)
+    weights = closure.residual_weights(table_weights)
+    others, _ = best_response(closure.privacy_cost_factor, weights, privacy_cost)
+    return 1 / ((1 - share) / inside.sigma_squared + share / others)
