@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown
+from rpexplore.common.json_fields import FieldError, check_keys, loads
 from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
@@ -44,8 +45,7 @@ def stated_to_json(stated: StatedQueries) -> dict[str, Any]:
 
 def stated_from_json(content: Any) -> StatedQueries:
     """The queries of a file; `RpexploreError` naming the query that cannot be used."""
-    if not isinstance(content, dict) or set(content) != {"domain", "queries"}:
-        raise WorkloadError("A list of queries must hold domain and queries, no more.")
+    check_keys(content, ("domain", "queries"), "a list of queries")
     domain = Domain(tuple(codebook.attributes_from_schema(content["domain"])))
     n_cells, queries = checked_n_cells(domain), content["queries"]
     if not isinstance(queries, list) or not all(map(_is_query, queries)):
@@ -82,8 +82,8 @@ def _coefficients(schema: Any, by_terms: list[dict[str, Any]]) -> np.ndarray:
 
 def _terms(query: dict[str, Any]) -> Any:
     try:
-        return json.loads(query["terms"])
-    except (ValueError, RecursionError):
+        return loads(query["terms"])
+    except FieldError:
         raise WorkloadError(
             f"The terms of query {shown(query['name'])!r} must be JSON such as [[0, 9, 1]]."
         ) from None

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rpexplore.common.json_fields import check_keys
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.table_settings import names_of
 from rpexplore.workload.bases import Basis, Identity, from_json, to_json
@@ -41,20 +42,15 @@ class BasisChoice:
                 )
 
     def to_json(self) -> dict[str, Any]:
-        """The asking as JSON values; `from_json` undoes it."""
-        some = {"tables": self.tables} if self.tables else {}
-        return {"attribute": self.attribute, "basis": to_json(self.basis), **some}
+        """The choice as JSON values; without tables it holds for all. `from_json` undoes it."""
+        return {"attribute": self.attribute, "basis": to_json(self.basis), "tables": self.tables}
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "BasisChoice":
-        """Raises KeyError, TypeError or `WorkloadError` for what it cannot be."""
+        """Raises KeyError, TypeError or `RpexploreError` for what it cannot be."""
+        check_keys(content, ("attribute", "basis", "tables"), "each of the basis_choices")
         (name,) = names_of([content["attribute"]])
-        tables = tuple(names_of(names) for names in content.get("tables", ()))
-        if "tables" in content and not tables:
-            raise WorkloadError(
-                f"The tables in which {name!r} is asked must be a filled list; leave them out for "
-                "all tables that have it."
-            )
+        tables = tuple(names_of(names) for names in content["tables"])
         return cls(name, from_json(content["basis"]), tables)
 
 

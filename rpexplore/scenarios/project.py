@@ -9,11 +9,13 @@ from typing import Any
 
 from rpexplore.common.exact_numbers import whole_number
 from rpexplore.common.formatting import data_size
-from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.common.json_fields import check_format, check_keys, list_of, loads, refusing
+from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.scenario import NAME_LENGTH, Scenario
 
 FORMAT = "rpexplore-project"
 FORMAT_VERSION = 1
+_KEYS = ("format", "format_version", "open", "scenarios")
 MOST_SCENARIOS = 100
 MOST_BYTES = 200_000_000  # of an uploaded project
 
@@ -137,19 +139,12 @@ class Project:
 
         A text of a single scenario is a project of that one.
         """
-        try:
-            content: Any = json.loads(text)
+        with refusing(WorkloadError, "This is not a usable project"):
+            content: Any = loads(text)
             if isinstance(content, dict) and content.get("format") != FORMAT:
                 return cls((Scenario.from_json(content),))
-            if content["format_version"] != FORMAT_VERSION:
-                raise ValueError(f'"format_version" must be {FORMAT_VERSION}')
+            check_format(content, FORMAT, FORMAT_VERSION, "project")
+            check_keys(content, _KEYS, "a project")
             # One more than there may be is enough to be refused.
-            listed = content["scenarios"][: MOST_SCENARIOS + 1]
-            return cls(tuple(Scenario.from_json(each) for each in listed), content["open"])
-        except RecursionError:
-            raise WorkloadError(
-                "This is not a usable project: its lists stand in each other too deeply."
-            ) from None
-        except (KeyError, TypeError, ValueError, RpexploreError) as error:
-            what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise WorkloadError(f"This is not a usable project: {what.rstrip('.')}.") from None
+            listed = list_of(content, "scenarios")[: MOST_SCENARIOS + 1]
+            return cls(tuple(map(Scenario.from_json, listed)), content["open"])

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown
+from rpexplore.common.json_fields import check_format, check_keys, loads, refusing
 from rpexplore.domain import codebook
 from rpexplore.domain.attribute import is_text
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.base import Loss, SumOfVariances
 from rpexplore.planning.losses.serialization import loss_from_json
 from rpexplore.planning.plan import Plan
@@ -34,16 +35,27 @@ from rpexplore.workload.table_text import title
 from rpexplore.workload.workload import Workload
 
 FORMAT = "rpexplore-scenario"
-# Earlier libraries read version 1, and would lose a list of queries without a word.
-FORMAT_VERSION, WITH_QUERIES = 1, 2
-
+FORMAT_VERSION = 1
 
 NAME_LENGTH = 60
 NOTE_LENGTH = 2000
 RECORD_NOUN_LENGTH = 100
 
-# What a file's content may raise where it is not what was written.
-_UNUSABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError, RpexploreError)
+_KEYS = (
+    "format",
+    "format_version",
+    "name",
+    "note",
+    "domain",
+    "record_noun",
+    "tables",
+    "loss",
+    "budget",
+    "expected",
+    "uniform_reference",
+    "query_list",
+)
+_UNUSABLE = "This is not a usable scenario"
 
 
 @dataclass(frozen=True)
@@ -146,18 +158,26 @@ class Scenario:
         """A copy with other fields; what is known of the tables is kept where it stays true."""
         changed = replace(self, **changes)
         if not changes.keys() & {"domain", "request"} and "workload" in vars(self):
-            vars(changed)["workload"] = self.workload
+            return changed._with_workload(self.workload)
         return changed
 
     def with_request(self, **changes: Any) -> "Scenario":
         """A copy whose tables are asked for differently; refuses what cannot be met."""
         changed = replace(self, request=replace(self.request, **changes))
         if changes.keys() <= {"settings", "groups"} and "workload" in vars(self):
-            vars(changed)["workload"] = changed.request.settled(self.workload)
-        elif changes.keys() <= {"basis_choices"} and "workload" in vars(self):
-            vars(changed)["workload"] = changed.request.with_bases(self.workload)
+            return changed._with_workload(changed.request.settled(self.workload))
+        if changes.keys() <= {"basis_choices"} and "workload" in vars(self):
+            return changed._with_workload(changed.request.with_bases(self.workload))
         _ = changed.workload
         return changed
+
+    def _with_workload(self, workload: Workload) -> "Scenario":
+        """This scenario, which then need not derive its tables.
+
+        Right only for the tables that its request gives in its domain.
+        """
+        vars(self)["workload"] = workload  # what `workload` would keep there
+        return self
 
     def with_settings(self, changed: Iterable[TableSetting]) -> "Scenario":
         """A copy in which these tables have these settings; refuses weights that are no weights."""
@@ -224,7 +244,7 @@ class Scenario:
         """Plain values for a file; `from_json` undoes it exactly."""
         return {
             "format": FORMAT,
-            "format_version": FORMAT_VERSION if self.query_list is None else WITH_QUERIES,
+            "format_version": FORMAT_VERSION,
             "name": self.name,
             "note": self.note,
             "domain": codebook.schema_from_attributes(self.domain.attributes),
@@ -233,34 +253,25 @@ class Scenario:
             "loss": self.loss.to_json(),
             "budget": self.budget.to_json(),
             "expected": None if self.expected is None else self.expected.to_json(),
-            **({"uniform_reference": True} if self.uniform_reference else {}),
-            **({} if self.query_list is None else {"query_list": stated_to_json(self.query_list)}),
+            "uniform_reference": self.uniform_reference,
+            "query_list": None if self.query_list is None else stated_to_json(self.query_list),
         }
 
     @classmethod
     def parse(cls, text: str) -> "Scenario":
         """The scenario that a text holds; raises `WorkloadError` if it is not a usable one."""
-        try:
-            content = json.loads(text)
-        except ValueError as error:
-            raise WorkloadError(f"This is not a usable scenario: {error}.") from None
-        except RecursionError:
-            raise WorkloadError(
-                "This is not a usable scenario: its lists stand in each other too deeply."
-            ) from None
+        with refusing(WorkloadError, _UNUSABLE):
+            content = loads(text)
         return cls.from_json(content)
 
     @classmethod
     def from_json(cls, content: Any) -> "Scenario":
         """The scenario of a file's content; raises `WorkloadError` if it is not a usable one."""
-        try:
-            version = content["format_version"]
-            if content["format"] != FORMAT or version not in (FORMAT_VERSION, WITH_QUERIES):
-                raise ValueError(
-                    f'"format" must be {FORMAT!r} in version {FORMAT_VERSION} or {WITH_QUERIES}'
-                )
-            domain, expected = _domain(content["domain"]), content["expected"]
-            queries = content.get("query_list")
+        with refusing(WorkloadError, _UNUSABLE):
+            check_format(content, FORMAT, FORMAT_VERSION, "scenario")
+            check_keys(content, _KEYS, "a scenario")
+            domain = _domain(content["domain"])
+            expected, queries = content["expected"], content["query_list"]
             request = WorkloadRequest.from_json(content["tables"])
             for table in request.named:  # also those that are not in use now
                 domain.positions(table)
@@ -277,13 +288,10 @@ class Scenario:
                 expected=None
                 if expected is None
                 else ExpectedCounts.from_json(expected).fitted(domain),
-                uniform_reference=content.get("uniform_reference", False),
+                uniform_reference=content["uniform_reference"],
                 query_list=None if queries is None else stated_from_json(queries),
             )
             _ = scenario.workload
-        except _UNUSABLE as error:
-            what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-            raise WorkloadError(f"This is not a usable scenario: {what.rstrip('.')}.") from None
         return scenario
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rpexplore.common.formatting import rounded
+from rpexplore.common.json_fields import check_keys
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.table_text import Table
 from rpexplore.workload.targets import Target, target_of
@@ -53,6 +54,7 @@ class TableSetting:
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "TableSetting":
+        check_keys(content, ("attributes", "weight", "target"), "each of the settings")
         return cls(names_of(content["attributes"]), content["weight"], content["target"])
 
 
@@ -109,6 +111,7 @@ class GroupSetting:
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "GroupSetting":
+        check_keys(content, ("containing", "weight", "factor", "target"), "each of the groups")
         values = (content[name] for name in ("weight", "factor", "target"))
         return cls(names_of(content["containing"]), *values)
 

@@ -6,13 +6,14 @@ A `Workload` is derived from a `WorkloadRequest` and a domain.
 import math
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown, whole_number
 from rpexplore.common.formatting import plural
+from rpexplore.common.json_fields import check_keys
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.basis_choices import (
@@ -132,8 +133,10 @@ class WorkloadRequest:
         if not self.is_narrowed:
             return words
         needed, allowed = " and ".join(self.containing), ", ".join(self.only)
-        words += f" that have {needed}" * bool(needed)
-        words += f", made of {allowed} only" * bool(allowed)
+        if needed:
+            words += f" that have {needed}"
+        if allowed:
+            words += f", made of {allowed} only"
         if self.most_cells is not None and self.kind in ("up_to", "of_order"):
             words += f", with at most {plural(self.most_cells, 'cell')}{counting}"
         return words
@@ -148,11 +151,9 @@ class WorkloadRequest:
 
     def with_bases(self, workload: Workload) -> Workload:
         """These tables, with their attributes asked as they are here, in no other ways."""
-        return (
-            with_basis_choices(workload, self.basis_choices)
-            if self.basis_choices or not workload.is_marginals
-            else workload
-        )
+        if not self.basis_choices and workload.is_marginals:
+            return workload
+        return with_basis_choices(workload, self.basis_choices)
 
     def settled(self, workload: Workload) -> Workload:
         """These tables with the importance and the targets that are asked for here, no others.
@@ -219,7 +220,9 @@ class WorkloadRequest:
         groups = (group.containing for group in self.groups)
         settings = (setting.attributes for setting in self.settings)
         of_bases = (
-            names for each in self.basis_choices for names in ((each.attribute,), *each.tables)
+            names
+            for choice in self.basis_choices
+            for names in ((choice.attribute,), *choice.tables)
         )
         return (*self.listed, self.only, self.containing, *groups, *settings, *of_bases)
 
@@ -244,12 +247,8 @@ class WorkloadRequest:
 
         What is asked in single tables stays where all are asked.
         """
-        return replace(
-            self,
-            basis_choices=changed_basis_choices(
-                self.basis_choices, attribute, basis, tuple(tables)
-            ),
-        )
+        choices = changed_basis_choices(self.basis_choices, attribute, basis, tuple(tables))
+        return replace(self, basis_choices=choices)
 
     def within(
         self, *, most_cells: int | None = None, most_order: int | None = None
@@ -269,11 +268,6 @@ class WorkloadRequest:
 
     def to_json(self) -> dict[str, Any]:
         """The request as JSON values; `from_json` undoes it."""
-        bases = (
-            {"basis_choices": [each.to_json() for each in self.basis_choices]}
-            if self.basis_choices
-            else {}
-        )
         return {
             "kind": self.kind,
             "order": self.order,
@@ -282,30 +276,31 @@ class WorkloadRequest:
             "only": self.only,
             "containing": self.containing,
             "most_cells": self.most_cells,
-            "groups": [each.to_json() for each in self.groups],
-            "settings": [each.to_json() for each in self.settings],
-            **bases,
+            "groups": [group.to_json() for group in self.groups],
+            "settings": [setting.to_json() for setting in self.settings],
+            "basis_choices": [choice.to_json() for choice in self.basis_choices],
         }
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "WorkloadRequest":
-        """The request that JSON values hold; earlier versions know neither narrowing nor asking.
+        """The request that JSON values hold.
 
-        Raises KeyError, TypeError, ValueError or `WorkloadError` for anything else.
+        Raises KeyError, TypeError, ValueError or `RpexploreError` for anything else.
         """
+        check_keys(content, [field.name for field in fields(cls)], "the tables")
         return cls(
             kind=content["kind"],
             order=_bounded(content["order"], "order", 0, MOST_ORDER),
             cells=_bounded(content["cells"], "cells", 1, MOST_CELLS),
             listed=tuple(names_of(names) for names in content["listed"]),
             settings=tuple(map(TableSetting.from_json, content["settings"])),
-            only=names_of(content.get("only", ())),
-            containing=names_of(content.get("containing", ())),
+            only=names_of(content["only"]),
+            containing=names_of(content["containing"]),
             most_cells=None
-            if content.get("most_cells") is None
+            if content["most_cells"] is None
             else _bounded(content["most_cells"], "most_cells", 1, MOST_CELLS),
-            groups=tuple(map(GroupSetting.from_json, content.get("groups", ()))),
-            basis_choices=tuple(map(BasisChoice.from_json, content.get("basis_choices", ()))),
+            groups=tuple(map(GroupSetting.from_json, content["groups"])),
+            basis_choices=tuple(map(BasisChoice.from_json, content["basis_choices"])),
         )
 
 

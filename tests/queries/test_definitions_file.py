@@ -117,8 +117,8 @@ def changed(**changes):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (None, "must hold domain and queries"),
-        ({"domain": {}}, "must hold domain and queries"),
+        (None, "must hold exactly domain, queries"),
+        ({"domain": {}}, "must hold exactly domain, queries"),
         (changed(more=1), "name, target and either"),
         (changed(terms="[]"), "name, target and either"),
         (changed(target=5), "all of them must be texts"),
@@ -146,6 +146,10 @@ def changed(**changes):
         ),
         (
             changed() | {"queries": [{"name": "x", "target": "1", "terms": "[[0, 9, NaN]]"}]},
+            "terms of query 'x' must be JSON",
+        ),
+        (
+            changed() | {"queries": [{"name": "x", "target": "1", "terms": "[[0, 9, 1e999]]"}]},
             "coefficients of query 'x' must be numbers",
         ),
         (

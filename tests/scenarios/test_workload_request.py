@@ -1,4 +1,4 @@
-"""Requests: narrowed questions, their words, and files of earlier versions."""
+"""Requests: narrowed questions, their words, and their files."""
 
 import json
 from statistics import NormalDist
@@ -57,14 +57,16 @@ def test_what_is_no_importance_is_refused_of_tables_kept_aside_too(weight, targe
         )
 
 
-def test_files_of_earlier_versions_are_not_narrowed():
+@pytest.mark.parametrize(
+    "key",
+    ["kind", "order", "listed", "only", "containing", "most_cells", "groups", "basis_choices"],
+)
+def test_files_hold_every_key_and_no_other(key):
     content = json.loads(Scenario(DOMAIN).text())
-    for key in ("only", "containing", "most_cells", "groups"):
-        del content["tables"][key]
-    content["tables"]["settings"] = [{"attributes": ["age"], "weight": 1.0, "target": 5.0}]
-    scenario = Scenario.parse(json.dumps(content))
-    assert scenario.request == WorkloadRequest(settings=(TableSetting(("age",), 1.0, 5.0),))
-    assert scenario.workload.targets[1] == 5.0
+    del content["tables"][key]
+    for tables in (content["tables"], {**Scenario(DOMAIN).to_json()["tables"], "extra": 1}):
+        with pytest.raises(WorkloadError, match="not a usable scenario: the tables must hold exac"):
+            Scenario.parse(json.dumps({**content, "tables": tables}))
 
 
 @pytest.mark.parametrize(
@@ -209,7 +211,8 @@ def test_other_targets_are_kept_as_text():
 def test_unusable_targets_in_a_file_are_refused(target):
     content = json.loads(Scenario(DOMAIN).text())
     content["tables"]["settings"] = [{"attributes": ["age"], "weight": None, "target": target}]
+    text = json.dumps(content).replace("Infinity", "1e400")
     with pytest.raises(
         WorkloadError, match=r"not a usable scenario: The target of \(age\) must be"
     ):
-        Scenario.parse(json.dumps(content))
+        Scenario.parse(text)
