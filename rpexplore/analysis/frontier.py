@@ -33,6 +33,12 @@ MOST_POINTS = 11
 TOLERANCE = 1e-6
 _STRAIGHT = 0.002  # where there is less room than this, of the whole extent, no point is added
 
+# What a page has to say that shows optima with the strategies of another.
+STRATEGIES_OF_PLAN = (
+    "What is measured of attributes with ranges, groups and the like is taken over from your plan. "
+    "Planned on its own, each of these plans can come out otherwise."
+)
+
 
 @dataclass(frozen=True)
 class Point:

@@ -9,7 +9,7 @@ from rpexplore.errors import PlanError
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.losses.custom import UnavailableLoss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.strategy import Strategy
+from rpexplore.planning.mechanism.strategy import Strategy, measured_places
 from rpexplore.planning.optimum import Optimum, record_cost
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.solvers.solution import TOLERANCE
@@ -132,3 +132,35 @@ def _refuse_other(value: Any, kinds: Any, noun: str) -> None:
             f"The {noun} of a plan must be one of the library's, such as {_EXAMPLES[noun]}, "
             f"got {type(value).__name__}."
         )
+
+
+def optimum_with_strategies_of(
+    reference: Optimum,
+    workload: Workload,
+    loss: Loss,
+    *,
+    note: Callable[[float], None] = lambda gap: None,
+) -> Optimum:
+    """The optimum of other tables, or for another loss, with the strategies of an optimum.
+
+    Nothing has to be searched for then. Where all attributes have single values, it is the optimum
+    itself; strategies that `reference` lacks are searched for.
+
+    Args:
+        reference: The optimum whose strategies and budget are used.
+        note: As of `optimum`, which raises what this does.
+    """
+    same = reference.workload.has_tables_of(workload)
+    closure = reference.closure if same else Closure.of(workload)
+    strategies = dict(reference.closure.strategies)
+    if not set(measured_places(workload)) <= strategies.keys():
+        searched = optimum(workload, loss=loss, budget=reference.budget, closure=closure, note=note)
+        strategies = {**searched.closure.strategies, **strategies}
+    return optimum(
+        workload,
+        loss=loss,
+        budget=reference.budget,
+        closure=closure,
+        strategies=None if workload.is_marginals else strategies,
+        note=note,
+    )

@@ -12,8 +12,7 @@ from rpexplore.analysis import variance_by_size as cell_variances
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.analysis.frontier import frontier
 from rpexplore.analysis.sufficient_budgets import needed_rho, smallest_budget
-from rpexplore.planning.measured_alike import optimum_with_strategies_of
-from rpexplore.planning.planner import optimum
+from rpexplore.planning.planner import optimum, optimum_with_strategies_of
 from rpexplore.scenarios.table_settings import TableSetting
 from rpexplore.workload.table_text import workload_from_csv
 from tests.analysis.bases import BUDGET, DOMAIN, dense_cell_variances, scenario

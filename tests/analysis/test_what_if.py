@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis import what_if
 from rpexplore.errors import RpexploreError
-from rpexplore.planning.measured_alike import optimum_with_strategies_of
-from rpexplore.planning.planner import optimum
+from rpexplore.planning.planner import optimum, optimum_with_strategies_of
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_changes import (
     ADD,

@@ -15,8 +15,8 @@ from rpexplore.planning.losses.base import (
     SumOfVariances,
     describe_weighting,
 )
-from rpexplore.planning.measured_alike import IN_WORDS, optimum_with_strategies_of
 from rpexplore.planning.optimum import Optimum
+from rpexplore.planning.planner import optimum_with_strategies_of
 from rpexplore.scenarios.scenario import Scenario
 
 HERE = "frontier"
@@ -69,7 +69,7 @@ def _found_measured_alike(
     solution: Optimum, average: SumOfVariances, worst: MaxVariance
 ) -> trade.Frontier | None:
     """The frontier between plans that measure attributes as the present one does."""
-    st.caption(IN_WORDS)
+    st.caption(trade.STRATEGIES_OF_PLAN)
 
     def work(note: Note) -> trade.Frontier:
         note(0.0, "Planning for the best average and the best worst case")

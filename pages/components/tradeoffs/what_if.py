@@ -9,8 +9,8 @@ from pages.components.tradeoffs.change_input import take_over, wish_inputs
 from rpexplore.analysis import what_if
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.what_if import before_and_after
-from rpexplore.planning.measured_alike import optimum_with_strategies_of
 from rpexplore.planning.optimum import Optimum
+from rpexplore.planning.planner import optimum_with_strategies_of
 from rpexplore.scenarios.workload_changes import changed_workload
 
 MOST_DRAWN = 10  # single tables
