@@ -1,7 +1,8 @@
 """Records in PostgreSQL, DuckDB or Spark, counted there by one statement that only reads.
 
-In reading order: `connections` (named, never typed), `session`, `coding` (values to indices, in
-SQL), `counting`, `source`.
+In reading order: `engines` (one entry each), `connections` (named, never typed), `session` and
+`duckdb_session`, `postgres_session`, `spark_session`, `coding` (values to indices, in SQL),
+`counting`, `source`.
 
 Imports `data`, `domain`, `common` and `errors`; not `data.files`.
 """

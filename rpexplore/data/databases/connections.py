@@ -12,18 +12,12 @@ from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from rpexplore.common.files import home_folder
+from rpexplore.data.databases.engines import ENGINES
 from rpexplore.errors import DataError
 
-_SCHEMES = {
-    "duckdb": "duckdb",
-    "postgres": "postgresql",
-    "postgresql": "postgresql",
-    "pyspark": "spark",
-    "spark": "spark",
+_ENGINE_OF_SCHEME = {
+    scheme: engine.name for engine in ENGINES.values() for scheme in engine.schemes
 }
-_FORMS = (
-    "postgresql://user:password@host:5432/database, duckdb:///path/to/file, or spark://host:7077"
-)
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,10 +38,11 @@ class Connection:
     def __post_init__(self) -> None:
         scheme, separator, rest = self.url.strip().partition("://")
         object.__setattr__(self, "url", self.url.strip())
-        if not separator or scheme.lower() not in _SCHEMES:
+        if not separator or scheme.lower() not in _ENGINE_OF_SCHEME:
+            *forms, last = (engine.form for engine in ENGINES.values())
             raise DataError(
-                f"The connection {self.name!r} must be an address like {_FORMS}; correct it where "
-                "it is kept."
+                f"The connection {self.name!r} must be an address like {', '.join(forms)}, or "
+                f"{last}; correct it where it is kept."
             )
         if self.engine == "duckdb" and (not rest or ":memory:" in rest or rest.startswith("md:")):
             raise DataError(
@@ -60,8 +55,8 @@ class Connection:
 
     @property
     def engine(self) -> str:
-        """ "duckdb", "postgresql" or "spark"."""
-        return _SCHEMES[self.url.partition("://")[0].lower()]
+        """The name of one of `ENGINES`."""
+        return _ENGINE_OF_SCHEME[self.url.partition("://")[0].lower()]
 
     @property
     def location(self) -> str:

@@ -1,6 +1,8 @@
 """Connections: named, kept by their owner alone, and never told."""
 
 import traceback
+from importlib.metadata import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from rpexplore.data.databases.connections import (
     names_there,
     secrets_file,
 )
+from rpexplore.data.databases.engines import ENGINES
 from rpexplore.errors import DataError
 
 PASSWORD = "s3cr3t/p%40ss"
@@ -118,3 +121,13 @@ def test_what_engines_say_loses_its_secrets(said):
 def test_passwords_among_the_options_are_secrets_too():
     connection = Connection("CENSUS", "postgresql://db/x?user=ann&password=s3cr3t")
     assert connection.without_secrets("it is s3cr3t") == "it is ***"
+
+
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=list(ENGINES))
+def test_every_engine_has_addresses_and_a_module_that_opens_them(engine):
+    for scheme in engine.schemes:
+        assert (
+            Connection("x", f"{scheme}://{engine.form.partition('://')[2]}").engine == engine.name
+        )
+    assert find_spec(engine.module) is not None
+    assert engine.extra in metadata("rpexplore").get_all("Provides-Extra")

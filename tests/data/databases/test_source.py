@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
 from rpexplore.data.databases import counting as engine_counting
+from rpexplore.data.databases import duckdb_session
 from rpexplore.data.databases import session as engine_session
 from rpexplore.data.databases.connections import Connection
 from rpexplore.data.databases.source import DatabaseSource
@@ -166,7 +167,8 @@ def test_nothing_but_places_and_counts_comes_back(store, monkeypatch):
 
 
 def test_rows_come_in_pieces(store, monkeypatch):
-    monkeypatch.setattr(engine_session, "_PIECE", 7)
+    for module in (engine_session, duckdb_session):
+        monkeypatch.setattr(module, "ROWS_AT_ONCE", 7)
     records = people(200)
     check(store(records), records)
 
