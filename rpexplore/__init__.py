@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     from rpexplore.releases.release import resume as resume
     from rpexplore.releases.table_folder import Release as Release
     from rpexplore.scenarios.scenario import Scenario as Scenario
+    from rpexplore.workload.bases import CustomBasis as CustomBasis
     from rpexplore.workload.bases import Hierarchy as Hierarchy
     from rpexplore.workload.bases import Identity as Identity
     from rpexplore.workload.bases import Prefix as Prefix
     from rpexplore.workload.bases import Ranges as Ranges
     from rpexplore.workload.bases import Windows as Windows
-    from rpexplore.workload.custom_basis import CustomBasis as CustomBasis
     from rpexplore.workload.custom_basis_file import read_custom_basis as read_custom_basis
     from rpexplore.workload.targets import Target as Target
     from rpexplore.workload.targets import parse_target as parse_target
@@ -68,7 +68,7 @@ _MODULES = {
     "Budget": "privacy.budget",
     "Categories": "domain.attribute",
     "Certificate": "planning.certificate",
-    "CustomBasis": "workload.custom_basis",
+    "CustomBasis": "workload.bases",
     "CustomLoss": "planning.losses.custom",
     "DatabaseSource": "data.databases.source",
     "Domain": "domain.domain",

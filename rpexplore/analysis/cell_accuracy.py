@@ -17,9 +17,9 @@ from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
-from rpexplore.workload.bases import CustomBasis, Hierarchy, Ranges
+from rpexplore.workload.bases import Ranges
 from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
-from rpexplore.workload.table_titles import name_as_asked, titles
+from rpexplore.workload.table_titles import attribute_title, titles
 from rpexplore.workload.workload import Workload
 
 MOST = 100  # blocks along an axis of two
@@ -174,7 +174,7 @@ def accuracy_of_cells(
         down=down,
         across=across,
         errors=np.sqrt(errors),
-        is_even=not isinstance(asked[axes[-1]].basis, Hierarchy | CustomBasis),
+        is_even=asked[axes[-1]].basis.follows_order,
         joint=" to " if is_triangle else ", ",
         remarks=_remarks(asked, axes, fixed, together),
     )
@@ -185,7 +185,7 @@ def questions_of(forecast: Forecast, table: int) -> list[QueryMatrix]:
     workload = forecast.workload
     return [
         query_matrix(workload.basis_of(table, place), workload.domain.attributes[place])
-        for place in workload.places(table)
+        for place in workload.attribute_indices(table)
     ]
 
 
@@ -253,7 +253,7 @@ def _triangle(
 
 
 def _name(asked: QueryMatrix) -> str:
-    return name_as_asked(asked.attribute.name, asked.basis, asked.attribute)
+    return attribute_title(asked.attribute, asked.basis)
 
 
 def _remarks(

@@ -101,7 +101,7 @@ class ExpectedCells:
     def answers(self, table: int) -> np.ndarray:
         """The expected answer to each cell of a table, one axis an attribute."""
         workload, domain = self.workload, self.workload.domain
-        places = workload.places(table)
+        places = workload.attribute_indices(table)
         names = [domain.names[place] for place in places]
         sizes = tuple(domain.sizes[list(places)].tolist())
         listed = enumerate(self.expected.attributes)

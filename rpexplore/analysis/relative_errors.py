@@ -136,7 +136,7 @@ def of_cells(
     expected, errors = answers.ravel(), errors.ravel()
     with np.errstate(divide="ignore"):
         relative = errors / np.abs(expected)
-    places = workload.places(table)
+    places = workload.attribute_indices(table)
     indices = np.indices(answers.shape).reshape(len(places), answers.size)
     columns: dict[str, object] = {}
     for place, index in zip(places, indices, strict=True):

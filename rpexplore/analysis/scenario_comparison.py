@@ -13,7 +13,7 @@ from rpexplore.common.formatting import capitalised, count_in_words, plural, rou
 from rpexplore.planning.mechanism.table_variances import SAME, cells_differ
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
-from rpexplore.workload.table_titles import in_short, titles
+from rpexplore.workload.table_titles import titles
 from rpexplore.workload.targets import Target
 from rpexplore.workload.workload import Workload
 
@@ -200,10 +200,10 @@ def _ways_of(workload: Workload) -> list[object]:
 
 
 def _asked_in_words(scenario: Scenario) -> str:
-    """ "age: cumulative; region: groups; others: single values"."""
+    """ "age: cumulative; region: hierarchy; others: single values"."""
     workload, attributes = scenario.workload, scenario.domain.attributes
     listed = [
-        f"{attributes[place].name}: {in_short(basis, attributes[place])}"
+        f"{attributes[place].name}: {basis.suffix(attributes[place])}"
         for place, basis in workload.attribute_bases
         if not basis.is_identity
     ]

@@ -83,8 +83,8 @@ def asked_facts(workload: Workload) -> list[dict[str, Any]]:
     return [
         {
             "attribute": basis_choice.attribute,
-            "way": basis_choice.basis.kind,
-            "words": basis_choice.basis.words(workload.domain[basis_choice.attribute]),
+            "basis": basis_choice.basis.kind,
+            "words": basis_choice.basis.describe(workload.domain[basis_choice.attribute]),
             "tables": [list(table) for table in basis_choice.tables] or None,
         }
         for basis_choice in basis_choices_of(workload)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rpexplore.domain.attribute import Attribute
     from rpexplore.domain.domain import Domain
     from rpexplore.privacy.budget import Budget
-    from rpexplore.workload.custom_basis import CustomBasis
+    from rpexplore.workload.bases import CustomBasis
     from rpexplore.workload.workload import AttributeSet, Workload
 
 

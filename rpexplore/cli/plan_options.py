@@ -2,12 +2,11 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    pass
+from rpexplore.workload.bases import BASES
 
 _ONE_TABLE = (
     "One table by its attributes; total is the total. A name with a comma in it stands in double "
@@ -47,11 +46,9 @@ _MINIMUM_BUDGET = (
     "required, with all these targets as required ones."
 )
 _BASIS = (
-    "How an attribute is asked, other than by each value: prefix (all up to each value), ranges "
-    "(every range of values), windows:5 (rolling sums of 5 values), hierarchy (the groups of its "
-    "values), hierarchy:5,20 (groups of 5 and of 20 values), custom:FILE (a matrix, .csv or .npy, "
-    "one row a question), identity (each value). With @ and a table, in that table only: "
-    "age=prefix@age,sex. Repeat it for more."
+    "The basis of an attribute, other than single values: "
+    + ", ".join(basis.option_help for basis in BASES.values())
+    + ". With @ and a table, in that table only: age=prefix@age,sex. Repeat it for more."
 )
 _UNIFORM_REFERENCE = (
     "Measure attributes that are asked otherwise as classical ResidualPlanner+ does: totals are "

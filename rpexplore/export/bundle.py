@@ -99,5 +99,5 @@ def commands_of(plan: Plan, scenario: Scenario) -> str:
 def _readme(plan: Plan, scenario: Scenario) -> str:
     title, but = " ".join(scenario.name.split()), except_found(scenario.domain)
     names = [name for name, _ in custom_basis_files(plan.workload).values()]
-    more = "".join(f"#   {name:<14} own questions about an attribute\n" for name in names)
+    more = "".join(f"#   {name:<14} own matrix of an attribute\n" for name in names)
     return _README.format(title=printable(title), but=printable(but), more=more)

@@ -97,7 +97,7 @@ def _own_in_words(workload: Workload) -> str:
     own = [
         names[place]
         for place, listed in enumerate(workload.bases)
-        if any(basis.kind == "custom" for basis in listed)
+        if any(basis.parameter == "file" for basis in listed)
     ]
     return ", ".join(map(repr, own or [names[place] for place in measured_places(workload)]))
 
@@ -108,9 +108,7 @@ def _key(workload: Workload, table_weights: np.ndarray, largest: bool, even: boo
     asked = [
         (
             [to_json(basis) for basis in listed],
-            domain.attributes[place].groups
-            if any(basis.kind == "hierarchy" for basis in listed)
-            else (),
+            domain.attributes[place].groups if any(basis.uses_groups for basis in listed) else (),
         )
         for place, listed in enumerate(workload.bases)
     ]

@@ -117,7 +117,9 @@ class Estimates:
         )
         return cls(
             plan.workload.domain,
-            tuple(plan.workload.places(position) for position in range(len(plan.workload))),
+            tuple(
+                plan.workload.attribute_indices(position) for position in range(len(plan.workload))
+            ),
             {
                 subset: contribution(each, subset, closure.strategies)
                 for subset, each in zip(subsets, drawn, strict=True)

@@ -147,7 +147,7 @@ class _Tables:
             )
         workload = source.plan.workload
         asked = asked_by(workload)
-        places = [tuple(workload.places(position)) for position in range(len(workload))]
+        places = [tuple(workload.attribute_indices(position)) for position in range(len(workload))]
         paths = [table_path(i, table) for i, table in enumerate(workload.tables)]
         return cls(
             places,

@@ -37,7 +37,7 @@ class Contributions:
     def answers(self, table: int) -> np.ndarray:
         """The unbiased answers of a table of the workload: float64, one axis an attribute."""
         workload, closure = self._plan.workload, self._plan.closure
-        places = workload.places(table)
+        places = workload.attribute_indices(table)
         residuals = closure.subsets(table).tolist()
         parts = {closure.attributes(residual): self._of(residual) for residual in residuals}
         values = marginal(places, closure.sizes, parts, closure.strategies)

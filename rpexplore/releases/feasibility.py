@@ -203,7 +203,7 @@ def _memory(counted: float | np.ndarray, largest: float | np.ndarray) -> float |
 
 
 def _named(workload: Workload, position: int, most: int = 6) -> str:
-    names = [workload.domain.names[place] for place in workload.places(position)]
+    names = [workload.domain.names[place] for place in workload.attribute_indices(position)]
     return title(tuple(names if len(names) <= most else [*names[:most], "…"]))
 
 

@@ -44,7 +44,7 @@ Some attributes are asked other than by each value. In their columns stand names
 
 A row counts the records that lie in all that its columns name
 {%- if has_custom_basis %}, weighted by the numbers in
-`plan.json` where own questions are asked{% endif %}. Rows may
+`plan.json` where the basis is an own matrix{% endif %}. Rows may
 overlap, so they are not there to be added up; and each row has a standard error of its own, which
 need not be larger for rows of more values. To add up rows, or to ask for anything else that follows
 from a table, use `rpexplore.Release.load(folder).answer(where={"age": "18..24"})` in Python: its
@@ -100,7 +100,7 @@ def table_readme(plan: Plan, note: MeasurementNote) -> str:
         plan,
         note,
         basis_lines=_basis_lines(workload),
-        has_custom_basis=any(basis.kind == "custom" for _, basis in workload.attribute_bases),
+        has_custom_basis=any(not basis.counts_records for _, basis in workload.attribute_bases),
     )
 
 
@@ -150,4 +150,4 @@ def _describe_basis(basis: Basis, attribute: Attribute) -> str:
     matrix = query_matrix(basis, attribute)
     example = matrix.label(matrix.n_rows // 2)
     rows = f"{matrix.n_rows:,} rows" if matrix.n_rows > 1 else "1 row"
-    return f'{basis.words(attribute)}; {rows}, such as "{example}"'
+    return f'{basis.describe(attribute)}; {rows}, such as "{example}"'

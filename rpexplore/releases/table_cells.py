@@ -13,7 +13,7 @@ import pyarrow.parquet
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.releases.manifest import CONFIDENCE
-from rpexplore.workload.bases import Basis, Hierarchy, Identity
+from rpexplore.workload.bases import Basis, Identity
 from rpexplore.workload.query_matrix import query_matrix
 
 ESTIMATES = ("value", "standard_error", "lower_95", "upper_95")
@@ -88,8 +88,7 @@ def label_columns(attribute: Attribute, basis: Basis | None = None) -> Labels:
     values = attribute.values
     basis = basis or Identity()
     labels = attribute.labels() if basis.is_identity else query_matrix(basis, attribute).labels()
-    coded = basis.is_identity or isinstance(basis, Hierarchy)
-    if coded and isinstance(values, Categories) and values.labels != values.values:
+    if basis.ends_with_values and isinstance(values, Categories) and values.labels != values.values:
         # The single values come last; groups above them have no code but their name.
         codes = [*labels[: len(labels) - values.size], *values.values]
         return [(attribute.name, pa.array(codes)), (f"{attribute.name} label", pa.array(labels))]

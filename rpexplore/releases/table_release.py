@@ -33,7 +33,7 @@ class TableRun:
     @property
     def tables(self) -> Sequence[Sequence[int]]:
         workload = self.plan.workload
-        return [workload.places(position) for position in range(len(workload))]
+        return [workload.attribute_indices(position) for position in range(len(workload))]
 
     @property
     def n_measured(self) -> int:

@@ -8,7 +8,6 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.basis_choices import BasisChoice, without_needless
 from rpexplore.scenarios.workload_request import WorkloadRequest
-from rpexplore.workload.bases import Hierarchy
 from rpexplore.workload.table_text import Table, titles_in_words
 
 
@@ -102,7 +101,7 @@ class SchemaChange:
             if not why and (tables or not basis_choice.tables):
                 kept.append(BasisChoice(name, basis_choice.basis, tuple(tables)))
             words, whose = (
-                basis_choice.basis.words(self.old[basis_choice.attribute]),
+                basis_choice.basis.describe(self.old[basis_choice.attribute]),
                 repr(basis_choice.attribute),
             )
             if why:
@@ -130,8 +129,7 @@ class SchemaChange:
             return ""
         if self.from_elsewhere and old.values != new.values:
             return "its values are others in the loaded schema"
-        by_groups = isinstance(basis_choice.basis, Hierarchy) and not basis_choice.basis.widths
-        if self.from_elsewhere and by_groups and old.groups != new.groups:
+        if self.from_elsewhere and basis_choice.basis.uses_groups and old.groups != new.groups:
             return "its groups are others in the loaded schema"
         try:
             basis_choice.basis.check(new)

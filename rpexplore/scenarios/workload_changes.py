@@ -171,4 +171,4 @@ def _short_requests(
 
 
 def _names(workload: Workload, row: int) -> Table:
-    return tuple(workload.domain.names[place] for place in workload.places(row))
+    return tuple(workload.domain.names[place] for place in workload.attribute_indices(row))

@@ -1,4 +1,4 @@
-"""Files with own questions: a matrix of numbers as CSV or NumPy's .npy, or all as JSON."""
+"""Files with a custom basis: a matrix of numbers as CSV or NumPy's .npy, or all as JSON."""
 
 import csv
 import io
@@ -12,24 +12,37 @@ import numpy as np
 
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.custom_basis import MAX_CUSTOM_QUERIES, CustomBasis, check_custom_size
+from rpexplore.workload.bases.custom import MAX_CUSTOM_QUERIES, CustomBasis, check_custom_size
 
 Line: TypeAlias = tuple[int, list[str]]  # its number in the file, its cells
 
 # What the column of labels may be called, so that its line surely names the values.
-_HEADS = ("", "question")
+_HEADS = ("", "query")
 
 
 def read_custom_basis(content: bytes, filename: str, attribute: Attribute) -> CustomBasis:
-    """The own questions of a file; the ending of its name, .csv, .npy or .json, tells the format.
+    """The custom basis of a file.
 
-    Raises `WorkloadError` for a file that cannot be used.
+    Args:
+        content: The file's bytes.
+        filename: Its name; the ending .csv, .npy or .json tells the format, and the rest is the
+            name of the basis.
+        attribute: What the columns of the matrix are the values of.
+
+    Raises:
+        WorkloadError: If the file cannot be used, or the queries leave some values open.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> sex = rp.Attribute("sex", rp.Categories(("F", "M")))
+        >>> rp.read_custom_basis(b"query,F,M\\nall,1,1\\nwomen,1,0\\n", "mine.csv", sex).labels
+        ('all', 'women')
     """
     ending = Path(filename).suffix.lower()
     if ending == ".npy":
         return custom_basis_from_npy(content, filename, attribute)
     if ending not in (".csv", ".json"):
-        raise WorkloadError(f"Own questions must be a .csv, .npy or .json file, got {filename!r}.")
+        raise WorkloadError(f"An own matrix must be a .csv, .npy or .json file, got {filename!r}.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -37,35 +50,36 @@ def read_custom_basis(content: bytes, filename: str, attribute: Attribute) -> Cu
     if ending == ".csv":
         return custom_basis_from_csv(text, filename, attribute)
     try:
-        found = json.loads(text)
-        own = CustomBasis(found["rows"], found["labels"], found["name"])
+        fields = json.loads(text)
+        basis = CustomBasis(fields["rows"], fields["labels"], fields["name"])
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise WorkloadError(
             f"{filename} must be a JSON object with rows, labels and name ({type(error).__name__})."
         ) from None
-    own.check(attribute)
-    return own
+    basis.check(attribute)
+    return basis
 
 
-def csv_from_custom_basis(own: CustomBasis, attribute: Attribute) -> str:
-    """The questions as CSV. `custom_basis_from_csv` undoes it but for the name, which the file's
-    is, and
-    blanks around labels."""
+def csv_from_custom_basis(basis: CustomBasis, attribute: Attribute) -> str:
+    """The queries as CSV.
+
+    `custom_basis_from_csv` undoes it but for the name, which is that of the file, and blanks around
+    labels.
+    """
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(["question", *attribute.labels()])
-    for label, row in zip(own.labels, own.rows, strict=True):
+    writer.writerow(["query", *attribute.labels()])
+    for label, row in zip(basis.labels, basis.rows, strict=True):
         writer.writerow([label, *(int(x) if x.is_integer() else repr(x) for x in row)])
     return text.getvalue()
 
 
 def custom_basis_from_csv(text: str, filename: str, attribute: Attribute) -> CustomBasis:
-    """The own questions of a CSV text: one line a question, one column a value of the attribute.
+    """The custom basis of a CSV text: one line a query, one column a value of the attribute.
 
     A first line that names the values, or their labels, puts the columns in order. A first column
-    that is not numeric, or is called "question", holds the labels of the questions. Raises
-    `WorkloadError` naming the line and column that cannot be used, or what the questions leave
-    open.
+    that is not numeric, or is called "query", holds the labels of the queries. Raises
+    `WorkloadError` naming the line and column that cannot be used, or what the queries leave open.
     """
     lines = _lines(text.removeprefix("\ufeff"), filename)
     width = len(lines[0][1]) if lines else 0
@@ -98,15 +112,15 @@ def custom_basis_from_csv(text: str, filename: str, attribute: Attribute) -> Cus
                 f"{filename}, line {number}, column {column + 1} must be a finite number, got "
                 f"{cells[column]!r}."
             )
-        rows.append([row[place] for place in order] if order is not None else row)
+        rows.append([row[column] for column in order] if order is not None else row)
     labels = [cells[0].strip() for _, cells in lines] if labelled else []
     return _checked(rows, labels, filename, attribute)
 
 
 def custom_basis_from_npy(content: bytes, filename: str, attribute: Attribute) -> CustomBasis:
-    """The own questions of a .npy file: a real matrix [questions, values of the attribute].
+    """The custom basis of a .npy file: a real matrix [queries, values of the attribute].
 
-    Raises `WorkloadError` if it is something else, or for what the questions leave open.
+    Raises `WorkloadError` if it is something else, or for what the queries leave open.
     """
     try:
         matrix = np.load(io.BytesIO(content), allow_pickle=False)
@@ -119,7 +133,7 @@ def custom_basis_from_npy(content: bytes, filename: str, attribute: Attribute) -
         raise WorkloadError(f"{filename} must hold one matrix; write it with numpy.save.")
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
         raise WorkloadError(
-            f"{filename} must hold a matrix of real numbers [questions, values], got "
+            f"{filename} must hold a matrix of real numbers [queries, values], got "
             f"{matrix.ndim} dimensions of {matrix.dtype}."
         )
     return _checked(matrix, [], filename, attribute)
@@ -129,11 +143,11 @@ def _checked(
     rows: Sequence | np.ndarray, labels: list[str], filename: str, attribute: Attribute
 ) -> CustomBasis:
     try:
-        own = CustomBasis(rows, labels, Path(filename).stem)  # pyright: ignore[reportArgumentType]
+        basis = CustomBasis(rows, labels, Path(filename).stem)  # pyright: ignore[reportArgumentType]
     except WorkloadError as error:
         raise WorkloadError(f"{filename}: {error}") from None
-    own.check(attribute)
-    return own
+    basis.check(attribute)
+    return basis
 
 
 def _lines(text: str, filename: str) -> list[Line]:
@@ -146,7 +160,7 @@ def _lines(text: str, filename: str) -> list[Line]:
                 lines.append((reader.line_num, cells))
             if len(lines) > MAX_CUSTOM_QUERIES + 1:  # one may name the values
                 raise WorkloadError(
-                    f"{filename} can have at most {MAX_CUSTOM_QUERIES:,} questions, got more."
+                    f"{filename} can have at most {MAX_CUSTOM_QUERIES:,} queries, got more."
                 )
     except csv.Error as error:
         raise WorkloadError(
@@ -165,15 +179,15 @@ def _order_of_values(
     stored = shown
     if isinstance(attribute.values, Categories):
         stored = [value.strip() for value in attribute.values.values]
-    known = next((each for each in (stored, shown) if sorted(each) == sorted(names)), None)
+    known = next((known for known in (stored, shown) if sorted(known) == sorted(names)), None)
     headed = labelled and cells[0].strip().lower() in _HEADS
     if not headed and all(_number(name) is not None for name in names):
         if known is None:
             return None
         raise WorkloadError(
             f"{filename}, line {number} could name the values of attribute {attribute.name!r} or "
-            "be a question; if it names them, put a column of labels called 'question' first; if "
-            "it is a question, move it further down."
+            "be a query; if it names them, put a column of labels called 'query' first; if it is a "
+            "query, move it further down."
         )
     if known is not None:
         return [names.index(name) for name in known]

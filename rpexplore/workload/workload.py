@@ -367,7 +367,7 @@ class Workload:
 
     def basis_of(self, position: int, place: int) -> Basis:
         """How a table asks one of its attributes."""
-        column = self.places(position).index(place)
+        column = self.attribute_indices(position).index(place)
         return self.bases[place][self.basis_index[position, column]]
 
     @cached_property
@@ -449,13 +449,13 @@ class Workload:
             )
         )
 
-    def places(self, position: int) -> tuple[int, ...]:
+    def attribute_indices(self, position: int) -> tuple[int, ...]:
         """The places of a table's attributes in the domain, ascending."""
         return tuple(place for place in self.members[position].tolist() if place >= 0)
 
     def describe(self, position: int) -> str:
         """A table's attributes for a sentence: "(age, sex)", or "(total)"."""
-        return self.domain.describe(self.places(position))
+        return self.domain.describe(self.attribute_indices(position))
 
     def __repr__(self) -> str:
         return f"<Workload of {len(self):,} tables over {len(self.domain)} attributes>"

@@ -33,7 +33,7 @@ def scenario(order: int = 2, **changes) -> Scenario:
 def dense_cell_variances(plan: rp.Plan, position: int) -> np.ndarray:
     """Variance of every cell of a table by the best linear unbiased estimate, row-major."""
     workload = plan.workload
-    sizes, places = workload.domain.sizes.tolist(), workload.places(position)
+    sizes, places = workload.domain.sizes.tolist(), workload.attribute_indices(position)
     precision = np.zeros((np.prod(sizes), np.prod(sizes)))
     for residual, sigma_squared in enumerate(plan.sigma_squared.floats):
         members = plan.closure.attributes(residual)

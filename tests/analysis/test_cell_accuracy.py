@@ -165,7 +165,7 @@ def test_the_middle_of_running_totals_is_told_to_be_the_least_accurate():
 def test_other_questions_are_told_by_their_ends():
     groups = single(Hierarchy((5,)))
     assert not groups.is_even
-    assert "age (groups of 5) are not equally accurate" in groups.in_words("people")
+    assert "age (hierarchy of 5) are not equally accurate" in groups.in_words("people")
     assert single(Windows(4)).is_even
     assert single(CustomBasis(tuple(map(tuple, np.eye(30).tolist())))).down is None
 

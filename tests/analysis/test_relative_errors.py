@@ -265,7 +265,7 @@ def asked():
 
 def answers_by_brute_force(expected, workload, position):
     """W put to the expected counts of single values, as a dense matrix."""
-    names, places = workload.tables[position], workload.places(position)
+    names, places = workload.tables[position], workload.attribute_indices(position)
     singles = rp.Workload.of(workload.domain, [names])
     matrix = np.ones((1, 1))
     for place in places:

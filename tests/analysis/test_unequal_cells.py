@@ -224,7 +224,7 @@ def test_the_frontier_between_plans_that_measure_alike(solved):
 def test_scenarios_that_ask_otherwise_differ_in_that(plan):
     found = comparison.inputs([MARGINALS, SCENARIO])
     row = found.words.loc["Attributes are asked"].tolist()
-    assert row == ["by single values", "age: cumulative; region: groups; income: ranges"]
+    assert row == ["by single values", "age: cumulative; region: hierarchy; income: ranges"]
     assert set(found.words.index[found.differs]) == {"Attributes are asked"}
     assert "Attributes are asked" not in comparison.inputs([MARGINALS, MARGINALS]).words.index
     words = comparison.outcomes([MARGINALS, SCENARIO], [MARGINALS.plan(), plan]).words

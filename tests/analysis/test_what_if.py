@@ -275,7 +275,7 @@ def rows_of_table(workload, position):
     attributes = workload.domain.attributes
     asked = {
         attributes[place].name: query_matrix(workload.basis_of(position, place), attributes[place])
-        for place in workload.places(position)
+        for place in workload.attribute_indices(position)
     }
     for cell in itertools.product(*(range(each.n_rows) for each in asked.values())):
         yield {name: each.row(row) for (name, each), row in zip(asked.items(), cell, strict=True)}

@@ -43,7 +43,7 @@ def reconstruction_of_ranges() -> list[Row]:
         }
         cells, asked, count = CellVariances(workload, closure), asked_by(workload), 0
         for position in range(len(workload)):
-            of_table = workload.places(position)
+            of_table = workload.attribute_indices(position)
             within = {
                 places[residual]: contributions[places[residual]]
                 for residual in closure.subsets(position).tolist()

@@ -57,7 +57,7 @@ def _errors(
     sizes, total = workload.domain.sizes, max(float(noisy[()]), 0.0)
     errors: dict[str, list[float]] = {}
     for position in range(len(workload)):
-        places = workload.places(position)
+        places = workload.attribute_indices(position)
         exact = records.counts(places)
         unbiased, nearest = (
             marginal(places, sizes, {each: given[each] for each in subsets(places)}, {})

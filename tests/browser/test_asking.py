@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.table_release import Release
 from rpexplore.workload.bases import Hierarchy, Prefix
-from tests.browser.conftest import drawn, is_narrow, settled
+from tests.browser.conftest import settled
 from tests.browser.test_accessibility import findings
 from tests.browser.test_story import fill, go_to, metric
 
@@ -26,7 +26,7 @@ def pick(page: Page, label: str, option: str) -> None:
 
 def ask(page: Page, attribute: str, way: str) -> None:
     pick(page, "Ask an attribute differently", attribute)
-    pick(page, f"How {attribute} is asked", way)
+    pick(page, f"Aggregation of {attribute}", way)
 
 
 @pytest.fixture
@@ -36,10 +36,10 @@ def records(tmp_path) -> Path:
 
 def test_from_running_totals_and_groups_to_a_release(page, records, tmp_path):
     go_to(page, "Workload")
-    ask(page, "age", "running totals: up to each value")
-    expect(page.get_by_text("100 questions, such as")).to_be_visible()
-    ask(page, "region", "groups and single values")
-    expect(page.get_by_text("17 questions, such as “all”, “North”")).to_be_visible()
+    ask(page, "age", "cumulative")
+    expect(page.get_by_text("100 queries, such as")).to_be_visible()
+    ask(page, "region", "hierarchy")
+    expect(page.get_by_text("17 queries, such as “all”, “North”")).to_be_visible()
     expect(metric(page, "Cells of the largest table")).to_contain_text("1,700")
 
     go_to(page, "Plan")
@@ -90,27 +90,30 @@ def test_from_running_totals_and_groups_to_a_release(page, records, tmp_path):
     assert f"{value:,.0f} ±" in told.inner_text()
 
 
-def test_no_serious_finding_where_attributes_are_asked_differently(page):
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_finding_where_attributes_are_asked_differently(page, server, scheme):
+    page.emulate_media(color_scheme=scheme)
     page.get_by_text("Values and labels of one attribute").click()
     expect(page.get_by_text("Groups within groups are written")).to_be_visible()
     assert not findings(page)
     go_to(page, "Workload")
-    ask(page, "age", "running totals: up to each value")
-    ask(page, "education", "own questions from a file")
+    ask(page, "age", "cumulative")
+    ask(page, "education", "own matrix")
     page.get_by_text("Another way in some tables").first.click()
-    expect(page.get_by_role("combobox", name=re.compile("How age is asked there"))).to_be_visible()
-    drawn(page)
+    expect(
+        page.get_by_role("combobox", name=re.compile("Aggregation of age there"))
+    ).to_be_visible()
     assert not findings(page)
     go_to(page, "Plan")
     expect(page.locator(".js-plotly-plot")).to_be_visible()
-    drawn(page)
+    page.wait_for_timeout(1500)
     assert not findings(page)
 
 
 def test_it_fits_a_narrow_screen(page):
     go_to(page, "Workload")
-    ask(page, "age", "rolling sums of … values")
+    ask(page, "age", "moving sums of … values")
     page.set_viewport_size({"width": 400, "height": 800})
     expect(page.get_by_label("How many values are summed", exact=True)).to_be_visible()
-    settled(page)
-    assert is_narrow(page)
+    main = page.get_by_test_id("stMain")
+    assert main.evaluate("element => element.scrollWidth <= element.clientWidth + 1")

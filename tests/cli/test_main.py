@@ -33,8 +33,7 @@ from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.table_folder import Release
-from rpexplore.workload.bases import Prefix, Ranges
-from rpexplore.workload.custom_basis import CustomBasis
+from rpexplore.workload.bases import CustomBasis, Prefix, Ranges
 from rpexplore.workload.table_text import title
 from rpexplore.workload.workload import Workload
 from tests.support.plan_texts import laid_out, other_layouts
@@ -263,9 +262,9 @@ def test_losses(run):
         (["--up-to", "1", "--rho", "1", "--weighting"], "see rpexplore plan --help."),
         (
             ["--up-to", "1", *BUDGET, "--basis", "age"],
-            "must be an attribute, =, and how it is asked",
+            "must be an attribute, =, and its basis",
         ),
-        (["--up-to", "1", *BUDGET, "--basis", "age=up"], "'age=up' must say how 'age' is asked"),
+        (["--up-to", "1", *BUDGET, "--basis", "age=up"], "'age=up' must give the basis of 'age'"),
         (["--up-to", "1", *BUDGET, "--basis", "age=hierarchy"], "'age' must have groups"),
         (
             ["--up-to", "1", *BUDGET, "--basis", "region=custom:none.csv"],
@@ -280,7 +279,7 @@ def test_losses(run):
             "does not have the attribute 'age'",
         ),
         (["--up-to", "1", *BUDGET, "--basis", "age=prefix@age,sex"], "not in the workload"),
-        (["--table", "sex", *BUDGET, "--basis", "age=prefix"], "No table that is asked for has"),
+        (["--table", "sex", *BUDGET, "--basis", "age=prefix"], "No table has"),
     ],
 )
 def test_plan_refuses(run, options, told):
@@ -541,7 +540,7 @@ def test_ledger_shows_runs_and_sets_the_cap(planned):
 
 @pytest.fixture
 def asked(run) -> Program:
-    Path("mine.csv").write_text("question,R1,R2,R3\nnorth,1,0,0\nnot east,1,1,0\nall,1,1,1\n")
+    Path("mine.csv").write_text("query,R1,R2,R3\nnorth,1,0,0\nnot east,1,1,0\nall,1,1,1\n")
     Path("mine.npy").write_bytes(b"no matrix")
     bases = ["age=prefix", "region=custom:mine.csv", "region=ranges@region"]
     ways = [option for basis in bases for option in ("--basis", basis)]
@@ -576,8 +575,8 @@ def test_totals_are_spread_evenly_on_demand(asked):
 def test_show_says_how_attributes_are_asked(asked):
     text = asked.done("show", "plan.json")
     assert "age: cumulative: up to each value\n" in text
-    assert "region: own questions (mine)\n" in text
-    assert "region: every range of values, in region\n" in text
+    assert "region: own matrix (mine)\n" in text
+    assert "region: ranges: every range of values, in region\n" in text
     loaded = Plan.load("plan.json")
     line = next(line for line in text.splitlines() if line.startswith("region (ranges)"))
     row = loaded.workload.position("region")
@@ -588,7 +587,7 @@ def test_show_says_how_attributes_are_asked(asked):
     facts = asked.json("show", "plan.json")
     assert facts["asked"][0] == {
         "attribute": "age",
-        "way": "prefix",
+        "basis": "prefix",
         "words": "cumulative: up to each value",
         "tables": None,
     }

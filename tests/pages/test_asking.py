@@ -17,7 +17,15 @@ from rpexplore.planning.planner import optimum as solved
 from rpexplore.releases.table_folder import Release
 from rpexplore.scenarios import basis_options as basis_options
 from rpexplore.scenarios.basis_choices import BasisChoice
-from rpexplore.workload.bases import CustomBasis, Hierarchy, Identity, Prefix, Ranges, Windows
+from rpexplore.workload.bases import (
+    BASES,
+    CustomBasis,
+    Hierarchy,
+    Identity,
+    Prefix,
+    Ranges,
+    Windows,
+)
 
 
 def plain(texts):
@@ -31,7 +39,7 @@ def begin(session, name):
 
 def ask(session, name, way):
     begin(session, name)
-    session.selectbox(key=f"way asked {name}").set_value(way).run()
+    session.selectbox(key=f"basis of asked {name}").set_value(way).run()
     return session
 
 
@@ -49,7 +57,7 @@ def upload(session, name, filename, content):
 def test_nothing_is_listed_at_first(app, small):
     session = app("workload", small)
     assert session.selectbox(key="ask differently").options == ["age", "sex", "region"]
-    assert not [each for each in session.selectbox if each.key.startswith("way")]
+    assert not [each for each in session.selectbox if each.key.startswith("basis of")]
 
 
 @pytest.mark.parametrize(
@@ -71,28 +79,28 @@ def test_an_attribute_is_asked_differently(app, small, way, basis, cells):
 def test_what_is_asked_is_told_in_words(app, small):
     session = ask(app("workload", small), "age", "prefix")
     told = plain(session.texts("caption"))
-    assert "10 questions, such as “≤ 2”, “≤ 5” and “≤ 7”. A table counts people with age ≤ a, " in (
+    assert "10 queries, such as “≤ 2”, “≤ 5” and “≤ 7”. A table counts people with age ≤ a, " in (
         told
     )
-    session.selectbox(key="way asked age").set_value("ranges").run()
-    assert "55 questions, such as “2 to 5”" in plain(session.texts("caption"))
+    session.selectbox(key="basis of asked age").set_value("ranges").run()
+    assert "55 queries, such as “2 to 5”" in plain(session.texts("caption"))
 
 
 def test_it_is_asked_by_its_values_again(app, small):
     session = ask(app("workload", small), "age", "prefix")
-    session.selectbox(key="way asked age").set_value("identity").run()
+    session.selectbox(key="basis of asked age").set_value("identity").run()
     assert session.scenario == small
-    assert session.selectbox(key="way asked age").value == "identity"  # still listed
+    assert session.selectbox(key="basis of asked age").value == "identity"  # still listed
     session.button(key="remove asked age").click().run()
     assert "age" in session.selectbox(key="ask differently").options
 
 
 def test_widths_are_typed(app, small):
     session = ask(app("workload", small), "age", "windows")
-    session.number_input(key="width asked age").set_value(3).run()
+    session.number_input(key="number asked age").set_value(3).run()
     assert session.scenario.request.basis_choices == (BasisChoice("age", Windows(3)),)
-    session.selectbox(key="way asked age").set_value("hierarchy").run()
-    session.text_input(key="widths asked age").set_value("2, 4").run()
+    session.selectbox(key="basis of asked age").set_value("hierarchy").run()
+    session.text_input(key="numbers asked age").set_value("2, 4").run()
     assert session.scenario.request.basis_choices == (BasisChoice("age", Hierarchy((2, 4))),)
     for text, told in (
         ("2, 3", "multiple"),
@@ -100,36 +108,36 @@ def test_widths_are_typed(app, small):
         ("20", "below"),
         ("", "groups"),
     ):
-        session.text_input(key="widths asked age").set_value(text).run()
+        session.text_input(key="numbers asked age").set_value(text).run()
         assert told in session.error[0].value
         assert session.scenario.request.basis_choices == (BasisChoice("age", Hierarchy((2, 4))),)
-        assert session.text_input(key="widths asked age").value == "2, 4"
+        assert session.text_input(key="numbers asked age").value == "2, 4"
 
 
 def test_the_groups_of_the_schema_come_first(app):
     session = ask(app("workload"), "region", "hierarchy")
     assert session.scenario.request.basis_choices == (BasisChoice("region", Hierarchy()),)
     told = plain(session.texts("caption"))
-    assert "17 questions, such as “all”, “North” and “Northshore”" in told
+    assert "17 queries, such as “all”, “North” and “Northshore”" in told
     assert "region (with its groups)" in told
-    session.text_input(key="widths asked region").set_value("3").run()
+    session.text_input(key="numbers asked region").set_value("3").run()
     assert session.scenario.request.basis_choices == (BasisChoice("region", Hierarchy((3,))),)
     assert "Values count in the order of the schema: Northshore" in plain(session.texts("caption"))
 
 
 def test_what_makes_no_sense_is_not_offered_and_says_why(app, small):
     session = begin(app("workload", small), "sex")
-    offered = session.selectbox(key="way asked sex").options
+    offered = session.selectbox(key="basis of asked sex").options
     assert len(offered) == 4
-    assert basis_options.WAYS["hierarchy"] not in offered
+    assert BASES["hierarchy"].title not in offered
     told = plain(session.texts("caption"))
-    assert "groups and single values (at least 3 values needed)" in told
+    assert "hierarchy (at least 3 values needed)" in told
 
 
 def test_own_questions_come_from_a_file(app, small):
-    session = ask(app("workload", small), "region", "own")
+    session = ask(app("workload", small), "region", "custom")
     assert session.scenario == small  # until there is a file
-    assert "asked as before: each value" in plain(session.texts("caption"))
+    assert "region stays as it was: single values" in plain(session.texts("caption"))
     attribute = small.domain["region"]
     template = basis_options.template_csv(attribute).encode()
     upload(session, "region", "questions.csv", template)
@@ -137,7 +145,7 @@ def test_own_questions_come_from_a_file(app, small):
     assert isinstance(asked.basis, CustomBasis)
     assert len(asked.basis.rows) == 6
     assert session.metrics()["Cells in all tables"] == str(98 + 1 * 13)
-    assert "Took the 6 questions of questions.csv" in plain(session.texts("success"))
+    assert "Took the 6 queries of questions.csv" in plain(session.texts("success"))
     matrix = io.BytesIO()
     np.save(matrix, np.eye(5))
     upload(session, "region", "eye.npy", matrix.getvalue())
@@ -147,7 +155,7 @@ def test_own_questions_come_from_a_file(app, small):
 @pytest.mark.parametrize(
     ("filename", "content", "told"),
     [
-        ("q.csv", b"1,1,1,1,1\n", "have rank 1"),
+        ("q.csv", b"1,1,1,1,1\n", "has rank 1"),
         ("q.csv", b"1,1\n", "must have one column for each"),
         ("q.csv", "é".encode("latin-1"), "not UTF-8"),
         ("q.npy", b"nothing", "not a matrix"),
@@ -156,12 +164,12 @@ def test_own_questions_come_from_a_file(app, small):
 def test_an_unusable_file_changes_nothing(app, small, filename, content, told):
     session = ask(app("workload", small), "region", "prefix")
     before = session.scenario
-    session.selectbox(key="way asked region").set_value("own").run()
+    session.selectbox(key="basis of asked region").set_value("custom").run()
     upload(session, "region", filename, content)
     assert told in plain(session.texts("error"))
-    assert "asked as before: cumulative" in plain(session.texts("error"))
+    assert "stays as it was: cumulative" in plain(session.texts("error"))
     assert session.scenario == before
-    session.selectbox(key="way asked region").set_value("ranges").run()
+    session.selectbox(key="basis of asked region").set_value("ranges").run()
     assert session.scenario.request.basis_choices == (BasisChoice("region", Ranges()),)
     assert not session.file_uploader
 
@@ -169,14 +177,14 @@ def test_an_unusable_file_changes_nothing(app, small, filename, content, told):
 def test_another_way_in_some_tables(app, small):
     session = ask(app("workload", small), "age", "prefix").unfold("some age")
     session.multiselect(key="tables other age").set_value([("age", "sex")]).run()
-    session.selectbox(key="way other age").set_value("ranges").run()
+    session.selectbox(key="basis of other age").set_value("ranges").run()
     assert session.scenario.request.basis_choices == (BasisChoice("age", Prefix()),)
     session.press("Ask it so")
     assert session.scenario.request.basis_choices == (
         BasisChoice("age", Prefix()),
         BasisChoice("age", Ranges(), (("age", "sex"),)),
     )
-    assert "In age × sex: **every range of values**" in plain(session.texts("markdown"))
+    assert "In age × sex: **ranges: every range of values**" in plain(session.texts("markdown"))
     assert session.metrics()["Cells in all tables"] == str(98 + 2 * 45)
     assert session.multiselect(key="tables other age").value == []
     session.button(key="remove way 1 of age").click().run()
@@ -192,7 +200,7 @@ def test_the_same_way_as_elsewhere_is_no_other_way(app, small):
 
 def test_a_hundred_attributes_stay_tidy(app, wide):
     session = ask(app("workload", wide.with_request(order=2)), "a07", "prefix")
-    assert len([each for each in session.selectbox if each.key.startswith("way")]) == 1
+    assert len([each for each in session.selectbox if each.key.startswith("basis of")]) == 1
     assert len(session.selectbox(key="ask differently").options) == 99
     session.unfold("some a07")
     assert len(session.multiselect(key="tables other a07").options) == 100
@@ -260,7 +268,7 @@ def test_solutions_are_kept_by_how_attributes_are_asked(app, asked, searches):
     session.toggle(key="optimise totals").set_value(True).run()
     assert [each["uniform_reference"] for each in searches] == [False, True]
     session.open("workload")
-    session.selectbox(key="way asked age").set_value("ranges").run()
+    session.selectbox(key="basis of asked age").set_value("ranges").run()
     assert len(searches) == 3
     workload = session.planned.workload
     assert workload.bases[0] == (Ranges(),)

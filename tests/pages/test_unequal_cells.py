@@ -101,7 +101,7 @@ def test_other_rules_are_planned_on_their_own_and_once(app, monkeypatch, even):
 def test_the_cells_of_a_table(app, solved):
     session = view(app("fairness", SCENARIO), "fairness", CELLS_VIEW)
     tables = session.selectbox(key="cells of")
-    assert "age (cumulative) × region (groups)" in tables.options
+    assert "age (cumulative) × region (hierarchy)" in tables.options
     position = SCENARIO.workload.position(("age", "region"))
     tables.set_value(position).run()
     assert not session.exception

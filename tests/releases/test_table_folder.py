@@ -289,14 +289,14 @@ def test_the_readme_says_what_a_row_counts(asked, done):
     text = (asked.folder / "README.md").read_text()
     assert "## What a row counts" in text
     for line in (
-        '- `letter`, groups and single values; 5 rows, such as "the letter a"\n',
+        '- `letter`, hierarchy: groups and single values; 5 rows, such as "the letter a"\n',
         '- `digit` (in 2 of the tables), cumulative: up to each value; 5 rows, such as "≤ 5"\n',
-        "- `digit` (in 2 of the tables), every range of values; 15 rows, such as ",
-        '- `size`, own questions; 2 rows, such as "mix"\n',
+        "- `digit` (in 2 of the tables), ranges: every range of values; 15 rows, such as ",
+        '- `size`, own matrix; 2 rows, such as "mix"\n',
     ):
         assert line in text
     assert "`plain`" not in text
-    assert "name, weighted by the numbers in\n`plan.json` where own questions are asked" in text
+    assert "name, weighted by the numbers in\n`plan.json` where the basis is an own matrix" in text
     assert ".answer(where={" in text
     assert "one measurement for each row of their matrix in\n`plan.json`" in text
     assert all(len(line) <= 100 for line in text.splitlines() if "zCDP" not in line)
@@ -314,7 +314,7 @@ def test_one_attribute_of_rolling_sums_is_explained(tmp_path):
     text = (
         release(found, tmp_path / "records.csv", tmp_path / "out").folder / "README.md"
     ).read_text()
-    assert '- `day`, rolling sums of 3 values; 6 rows, such as "1 to 3"' in text
+    assert '- `day`, moving sums of 3 values; 6 rows, such as "1 to 3"' in text
     assert "weighted" not in text
 
 

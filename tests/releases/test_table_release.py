@@ -220,7 +220,7 @@ def test_without_noise_every_answer_is_exact(tmp_path_factory, workload, seed, n
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", no_noise)
         done = release(found, folder / "records.csv", folder / "out")
     for position, table in enumerate(workload.tables):
-        places = workload.places(position)
+        places = workload.attribute_indices(position)
         counts = truth.counts(places)
         ways = [workload.basis_of(position, place) for place in places]
         matrices = [
@@ -255,7 +255,7 @@ def test_released_tables_agree_and_any_query_can_be_answered(tmp_path_factory, w
     found = any_plan(workload, seed)
     done = Release.load(release(found, folder / "records.csv", folder / "out").folder)
     for position, table in enumerate(workload.tables):
-        places = workload.places(position)
+        places = workload.attribute_indices(position)
         matrices = [
             question_matrix(workload.basis_of(position, place), domain.attributes[place])
             for place in places

@@ -1,4 +1,4 @@
-"""Askings as lines of text."""
+"""Basis choices as lines of text."""
 
 import pytest
 from hypothesis import given
@@ -108,7 +108,7 @@ def test_a_later_line_takes_the_place_of_an_earlier_one():
 
 def test_what_would_change_nothing_is_refused():
     workload = rp.Workload.of(DOMAIN, ["age"])
-    with pytest.raises(WorkloadError, match="No table that is asked for has the attribute 'sex'"):
+    with pytest.raises(WorkloadError, match="No table has the attribute 'sex'"):
         with_listed_basis_choices(workload, [BasisChoice("sex", rp.Prefix())])
     with pytest.raises(WorkloadError, match=r"\(age, sex\) is not in the workload"):
         with_listed_basis_choices(workload, [BasisChoice("age", rp.Prefix(), (("age", "sex"),))])

@@ -25,7 +25,7 @@ SCENARIO = Scenario(DOMAIN)
 
 def ways(workload: rp.Workload) -> dict[tuple[str, ...], list[Basis]]:
     return {
-        table: [workload.basis_of(row, place) for place in workload.places(row)]
+        table: [workload.basis_of(row, place) for place in workload.attribute_indices(row)]
         for row, table in enumerate(workload.tables)
     }
 

@@ -7,7 +7,15 @@ import rpexplore as rp
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios import basis_options as basis_options
-from rpexplore.workload.bases import CustomBasis, Hierarchy, Identity, Prefix, Ranges, Windows
+from rpexplore.workload.bases import (
+    BASES,
+    CustomBasis,
+    Hierarchy,
+    Identity,
+    Prefix,
+    Ranges,
+    Windows,
+)
 from rpexplore.workload.query_matrix import query_matrix
 
 AGE = Attribute("age", Integers(0, 99))
@@ -20,23 +28,23 @@ DOMAIN = rp.Domain((AGE, SEX, REGION, INCOME))
 
 
 @pytest.mark.parametrize("attribute", DOMAIN.attributes, ids=DOMAIN.names)
-@pytest.mark.parametrize("way", basis_options.WAYS)
-def test_what_is_offered_can_be_asked_and_nothing_else_is_refused(way, attribute):
-    basis = basis_options.first_basis(way, attribute)
-    if basis is None or basis_options.why_not(way, attribute):
+@pytest.mark.parametrize("kind", BASES)
+def test_what_is_offered_can_be_asked_and_nothing_else_is_refused(kind, attribute):
+    basis = BASES[kind].default(attribute)
+    if basis is None or BASES[kind].unavailable_reason(attribute):
         return
     basis.check(attribute)
-    assert basis.kind == way
+    assert basis.kind == kind
     labels = query_matrix(basis, attribute).labels()
-    told = basis_options.examples(basis, attribute)
-    assert 1 <= len(told) <= 3
-    assert set(told) <= set(labels)
-    assert len(set(told)) == len(told)
-    assert f"{len(labels):,} questions" in basis_options.questions_in_words(basis, attribute)
+    text = basis_options.example_labels(basis, attribute)
+    assert 1 <= len(text) <= 3
+    assert set(text) <= set(labels)
+    assert len(set(text)) == len(text)
+    assert f"{len(labels):,} queries" in basis_options.describe_queries(basis, attribute)
 
 
 @pytest.mark.parametrize(
-    ("way", "size", "reason"),
+    ("kind", "size", "reason"),
     [
         ("prefix", 1, "at least 2 values"),
         ("hierarchy", 2, "at least 3 values"),
@@ -47,29 +55,28 @@ def test_what_is_offered_can_be_asked_and_nothing_else_is_refused(way, attribute
         ("hierarchy", 3, ""),
     ],
 )
-def test_why_not(way, size, reason):
-    assert reason in (found := basis_options.why_not(way, Attribute("x", Integers(1, size))))
+def test_why_not(kind, size, reason):
+    assert reason in (found := BASES[kind].unavailable_reason(Attribute("x", Integers(1, size))))
     assert bool(found) == bool(reason)
 
 
 def test_refusals_are_one_sentence():
-    assert basis_options.refusals_in_words(AGE) == ""
-    assert basis_options.refusals_in_words(SEX) == (
-        "Not for these values: rolling sums of … values, groups and single values (at least 3 "
-        "values needed)."
+    assert basis_options.unavailable_bases(AGE) == ""
+    assert basis_options.unavailable_bases(SEX) == (
+        "Not for these values: moving sums, hierarchy (at least 3 values needed)."
     )
 
 
 def test_ranges_are_the_rows_they_are_said_to_be():
-    assert basis_options.examples(Ranges(), AGE) == ["25 to 50", "0 to 33", "50 to 99"]
+    assert basis_options.example_labels(Ranges(), AGE) == ["25 to 50", "0 to 33", "50 to 99"]
 
 
 def test_widths_are_typed_and_shown():
-    assert basis_options.hierarchy_of_text(" 10, 5 ") == Hierarchy((5, 10))
-    assert basis_options.text_of_hierarchy(Hierarchy((5, 10))) == "5, 10"
-    assert basis_options.hierarchy_of_text("") == Hierarchy()
+    assert Hierarchy.from_parameter(" 10, 5 ") == Hierarchy((5, 10))
+    assert Hierarchy((5, 10)).parameter_text() == "5,10"
+    assert Hierarchy.from_parameter("") == Hierarchy()
     with pytest.raises(WorkloadError, match=r"separated by commas, got '2\.5'"):
-        basis_options.hierarchy_of_text("5 2.5")
+        Hierarchy.from_parameter("5 2.5")
 
 
 @pytest.mark.parametrize(
@@ -94,24 +101,24 @@ def test_what_a_table_answers():
     asked = asked.with_bases({"income": Windows(2)}, tables=[("income",)])
     asked = asked.with_bases({"age": Hierarchy((5, 10))}, tables=[("age",)])
 
-    def told(*table):
-        return basis_options.answers_in_words(asked, asked.position(table), "people")
+    def text(*table):
+        return basis_options.describe_table(asked, asked.position(table), "people")
 
-    assert told() == "people in all"
-    assert told("sex") == "people by sex"
-    assert told("age", "region") == "people with age ≤ a, by region (with its groups)"
-    assert told("age", "income", "sex") == "people with age ≤ a and income from b to c, by sex"
-    assert told("sex", "income") == "people by sex and own questions “poor” on income"
-    assert told("income") == "people with income in the 2 values up to a"
-    assert told("age") == "people by age (single values and groups of 5 and 10)"
+    assert text() == "people in all"
+    assert text("sex") == "people by sex"
+    assert text("age", "region") == "people with age ≤ a, by region (with its groups)"
+    assert text("age", "income", "sex") == "people with age ≤ a and income from b to c, by sex"
+    assert text("sex", "income") == "people by sex and own matrix “poor” on income"
+    assert text("income") == "people with income in the 2 values up to a"
+    assert text("age") == "people by age (single values and groups of 5 and 10)"
     assert basis_options.example_table(asked, "income", own) == asked.position(("sex", "income"))
     assert basis_options.example_table(asked, "income", Identity()) is None
     categories = rp.Workload.of(DOMAIN, [("sex",)]).with_bases({"sex": Prefix()})
-    assert basis_options.answers_in_words(categories, 0, "people") == "people with sex up to a"
+    assert basis_options.describe_table(categories, 0, "people") == "people with sex up to a"
 
 
 def test_categories_say_which_order_counts():
-    assert basis_options.order_in_words(Prefix(), AGE) == ""
-    assert basis_options.order_in_words(Hierarchy(), REGION) == ""
+    assert basis_options.describe_order(Prefix(), AGE) == ""
+    assert basis_options.describe_order(Hierarchy(), REGION) == ""
     words = "Values count in the order of the schema: a, b, c, d."
-    assert basis_options.order_in_words(Hierarchy((2,)), REGION) == words
+    assert basis_options.describe_order(Hierarchy((2,)), REGION) == words

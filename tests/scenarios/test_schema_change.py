@@ -127,7 +127,10 @@ def test_attributes_that_are_gone_are_not_asked():
     assert changed.request.basis_choices == ASKING.basis_choices[:2]
     told = " ".join(notes)
     assert "how attribute 'sex' was asked in sex × region (cumulative: up to each value)" in told
-    assert "along with attribute 'region': how it was asked (groups and single values)" in told
+    assert (
+        "along with attribute 'region': how it was asked (hierarchy: groups and single values)"
+        in told
+    )
 
 
 def test_a_loaded_schema_keeps_askings_of_the_same_values_and_groups_only():

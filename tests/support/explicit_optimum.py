@@ -16,7 +16,7 @@ def dense_queries(workload: rp.Workload) -> tuple[np.ndarray, np.ndarray]:
     rows, tables = [], []
     for position in range(len(workload)):
         product = np.ones((1, 1))
-        places = workload.places(position)
+        places = workload.attribute_indices(position)
         for place, attribute in enumerate(workload.domain):
             if place in places:
                 basis = workload.basis_of(position, place)

@@ -48,7 +48,7 @@ def question_matrix(basis: Basis, attribute: rp.Attribute) -> np.ndarray:
 
 def table_matrix(workload: rp.Workload, position: int) -> np.ndarray:
     """What a table asks of all cells of the domain, [answers, all cells]."""
-    places = workload.places(position)
+    places = workload.attribute_indices(position)
     return kron(
         question_matrix(workload.basis_of(position, place), attribute)
         if place in places
@@ -178,5 +178,5 @@ def shape_of(workload: rp.Workload, position: int) -> tuple[int, ...]:
     domain = workload.domain
     return tuple(
         len(question_matrix(workload.basis_of(position, place), domain.attributes[place]))
-        for place in workload.places(position)
+        for place in workload.attribute_indices(position)
     )

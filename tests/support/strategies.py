@@ -74,7 +74,7 @@ def bases(draw, attribute: rp.Attribute):
         case "hierarchy":
             width = draw(st.integers(2, n - 1))
             return rp.Hierarchy((width, 2 * width) if 2 * width < n else (width,))
-        case "own":
+        case "custom":
             number = st.integers(-3, 3) | st.sampled_from([0.5, 0.1, 1e-12])
             row = st.lists(number, min_size=n, max_size=n).filter(any)
             more = draw(st.lists(row, max_size=2))

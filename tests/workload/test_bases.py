@@ -1,4 +1,4 @@
-"""Query bases: what they are called, what they refuse, and files with own questions."""
+"""Query bases: what they are called, what they refuse, and files with custom bases."""
 
 import io
 import json
@@ -35,24 +35,24 @@ PLACES = Attribute(
 @pytest.mark.parametrize(
     ("basis", "attribute", "rows", "words"),
     [
-        (Identity(), AGES, 100, "each value"),
+        (Identity(), AGES, 100, "single values"),
         (Prefix(), AGES, 100, "cumulative: up to each value"),
-        (Ranges(), AGES, 5050, "every range of values"),
-        (Windows(5), AGES, 100, "rolling sums of 5 values"),
-        (Windows(1), AGES, 100, "each value"),
+        (Ranges(), AGES, 5050, "ranges: every range of values"),
+        (Windows(5), AGES, 100, "moving sums of 5 values"),
+        (Windows(1), AGES, 100, "single values"),
         (Windows(100), AGES, 100, "cumulative: up to each value"),
-        (Hierarchy((20, 5)), AGES, 126, "groups of 5 and 20 values, and single values"),
-        (Hierarchy((30,)), AGES, 105, "groups of 30 values, and single values"),
+        (Hierarchy((20, 5)), AGES, 126, "hierarchy: groups of 5 and 20 values, and single values"),
+        (Hierarchy((30,)), AGES, 105, "hierarchy: groups of 30 values, and single values"),
         # N holds c alone, S > SW holds b alone.
-        (Hierarchy(), PLACES, 5 + 1 + 2, "groups and single values"),
-        (CustomBasis(np.eye(4)), LETTERS, 4, "own questions"),
-        (CustomBasis(np.eye(4), name="mine"), LETTERS, 4, "own questions (mine)"),
+        (Hierarchy(), PLACES, 5 + 1 + 2, "hierarchy: groups and single values"),
+        (CustomBasis(np.eye(4)), LETTERS, 4, "own matrix"),
+        (CustomBasis(np.eye(4), name="mine"), LETTERS, 4, "own matrix (mine)"),
     ],
 )
 def test_rows_and_words(basis, attribute, rows, words):
     basis.check(attribute)
     assert basis.n_rows(attribute) == rows
-    assert basis.words(attribute) == words
+    assert basis.describe(attribute) == words
     assert basis.is_identity == isinstance(basis, Identity)
 
 
@@ -97,7 +97,7 @@ def finite():
 
 
 @st.composite
-def own_questions(draw):
+def custom_bases(draw):
     n = draw(st.integers(1, 5))
     row = st.lists(finite(), min_size=n, max_size=n).filter(any)
     rows = draw(st.lists(row, min_size=1, max_size=5))
@@ -114,7 +114,7 @@ def bases():
         st.sampled_from([Identity(), Prefix(), Ranges()]),
         st.integers(1, 10**6).map(Windows),
         widths.map(tuple).map(Hierarchy),
-        own_questions(),
+        custom_bases(),
     )
 
 
@@ -160,30 +160,30 @@ def test_bases_differ_by_what_they_ask():
         (lambda: Hierarchy((5, 12)), r"multiple .* got 5 and 12; try 10"),
         (lambda: Hierarchy((5, 6)), r"got 5 and 6; try 10"),
         (lambda: Hierarchy((5, 5)), r"got 5 and 5"),
-        (lambda: CustomBasis(()), r"at least one question"),
-        (lambda: CustomBasis(((),)), r"at least one question and one value"),
-        (lambda: CustomBasis(np.ones(3)), r"a matrix, got 1 dim"),
+        (lambda: CustomBasis(()), r"at least one query"),
+        (lambda: CustomBasis(((),)), r"at least one query and one value"),
+        (lambda: CustomBasis(np.ones(3)), r"two dimensions, got 1"),
         (lambda: CustomBasis(("ab", "cd")), r"list of rows"),
-        (lambda: CustomBasis(((1, 2), (3,))), r"question 2 has 1 and question 1 has 2"),
+        (lambda: CustomBasis(((1, 2), (3,))), r"query 2 has 1 and query 1 has 2"),
         (lambda: CustomBasis((("1", "2"),)), r"rows of numbers"),
         (lambda: CustomBasis(((1j,),)), r"rows of numbers"),
         (lambda: CustomBasis(((None,),)), r"rows of numbers"),
-        (lambda: CustomBasis(((1, 2), (1, float("nan")))), r"Question 2, column 2 .* got nan"),
-        (lambda: CustomBasis(((1, float("inf")),)), r"Question 1, column 2 .* got inf"),
+        (lambda: CustomBasis(((1, 2), (1, float("nan")))), r"Query 2, column 2 .* got nan"),
+        (lambda: CustomBasis(((1, float("inf")),)), r"Query 1, column 2 .* got inf"),
         (lambda: CustomBasis(((1, 1e13),)), r"1e-12 to 1e12, got 1e\+13"),
         (lambda: CustomBasis(((1, 1e-13),)), r"1e-12 to 1e12, got 1e-13"),
-        (lambda: CustomBasis(((1, 1), (0, 0))), r"Question 2 is all zeros .* remove"),
-        (lambda: CustomBasis(((1,),), ("a", "b")), r"1 own questions but 2 labels"),
+        (lambda: CustomBasis(((1, 1), (0, 0))), r"Query 2 is all zeros .* remove"),
+        (lambda: CustomBasis(((1,),), ("a", "b")), r"1 queries but 2 labels"),
         (lambda: CustomBasis(((1,),), "a"), r"list of texts"),
-        (lambda: CustomBasis(((1,), (2,)), ("a", " ")), r"question 2 must be a text .* got ' '"),
+        (lambda: CustomBasis(((1,), (2,)), ("a", " ")), r"query 2 must be a text .* got ' '"),
         (lambda: CustomBasis(((1,), (2,)), ("a", "a")), r"'a' stands for two"),
         (lambda: CustomBasis(((1,),), name=3), r"name .* got 3"),
-        (lambda: CustomBasis(np.ones((10_001, 1))), r"at most 10,000 questions, got 10,001"),
+        (lambda: CustomBasis(np.ones((10_001, 1))), r"at most 10,000 queries, got 10,001"),
         (lambda: CustomBasis(np.ones((1, 1_001))), r"at most 1,000 values, got 1,001"),
         (lambda: CustomBasis(np.ones((4_001, 500))), r"at most 2,000,000 entries .* 2,000,500"),
         (lambda: from_json({"kind": "wavelet"}), r"must be identity, .* got 'wavelet'"),
         (lambda: from_json({"kind": "windows", "width": "5"}), r"got '5'"),
-        (lambda: from_json({"kind": "own", "name": "", "labels": "a", "rows": [[1]]}), r"list"),
+        (lambda: from_json({"kind": "custom", "name": "", "labels": "a", "rows": [[1]]}), r"list"),
     ],
 )
 def test_refused(make, message):
@@ -191,7 +191,7 @@ def test_refused(make, message):
         make()
 
 
-@pytest.mark.parametrize("content", [{}, {"kind": "windows"}, {"kind": "own"}, 3, None])
+@pytest.mark.parametrize("content", [{}, {"kind": "windows"}, {"kind": "custom"}, 3, None])
 def test_json_that_is_no_basis(content):
     with pytest.raises((KeyError, TypeError)):
         from_json(content)
@@ -210,7 +210,7 @@ MANY = Attribute("income", Integers(0, MAX_VALUES))
         (Hierarchy(), AGES, r"'age' must have groups .* has none; name the groups"),
         (Hierarchy((5, 100)), AGES, r"below the 100 values of attribute 'age', got 100"),
         (CustomBasis(np.eye(3)), LETTERS, r"each of the 4 values of attribute 'grade', got 3"),
-        (CustomBasis([[1, 1]], name="mine"), LETTERS, r"questions 'mine' must have one number"),
+        (CustomBasis([[1, 1]], name="mine"), LETTERS, r"matrix 'mine' must have one number"),
     ],
 )
 def test_unfit_for_the_attribute(basis, attribute, message):
@@ -223,21 +223,21 @@ def test_unfit_for_the_attribute(basis, attribute, message):
     [
         (
             [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]],
-            r"rank 3: they never count 'D'; not even the total .* Add a question for 'D'\.",
+            r"rank 3: they never count 'D'; not even the total .* Add a query for 'D'\.",
         ),
         (
             [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [1, 1, 1, 1]],
-            r"rank 3: they never tell 'C' and 'D' apart\. Add a question for '[CD]'\.",
+            r"rank 3: they never tell 'C' and 'D' apart\. Add a query for '[CD]'\.",
         ),
         (
             [[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]],
             r"rank 3: they leave open how many are in 'A', 'B', 'C' and 'D'\. "
-            r"Add a question for '.'\.",
+            r"Add a query for '.'\.",
         ),
         (
             [[1, 1, 0, 0]],
             r"rank 1: they never count 'C' and 'D'; they never tell 'A' and 'B' apart; not even "
-            r"the total follows from them\. Add a question for each of '[AB]', 'C' and 'D'\.",
+            r"the total follows from them\. Add a query for each of '[AB]', 'C' and 'D'\.",
         ),
         (
             # A: never counted. B is asked for only together with C and D.
@@ -246,7 +246,7 @@ def test_unfit_for_the_attribute(basis, attribute, message):
         ),
     ],
 )
-def test_what_own_questions_leave_open(rows, message):
+def test_what_custom_bases_leave_open(rows, message):
     with pytest.raises(WorkloadError, match=message):
         CustomBasis(rows).check(LETTERS)
 
@@ -270,7 +270,7 @@ def test_the_remedy_settles_every_value_and_nothing_else_is_refused(data):
         return
     with pytest.raises(WorkloadError, match=f"rank {rank}:") as refusal:
         CustomBasis(rows).check(attribute)
-    named = str(refusal.value).rpartition("Add a question for ")[2]
+    named = str(refusal.value).rpartition("Add a query for ")[2]
     added = [np.eye(n)[i].tolist() for i in range(n) if f"'{'ABCDEF'[i]}'" in named]
     assert len(added) == n - rank
     CustomBasis(rows + added).check(attribute)
@@ -291,7 +291,7 @@ def rank_modulo_prime(rows):
     return rank
 
 
-def test_the_scale_of_a_question_does_not_matter():
+def test_the_scale_of_a_query_does_not_matter():
     CustomBasis([[1e-12, 0], [1e12, 1e12]]).check(Attribute("x", Integers(0, 1)))
 
 
@@ -309,15 +309,15 @@ EYE = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
         ("others,women,men\n0,1,0\n0,0,1\n1,0,0\n", NAMED, EYE, ()),
         ("a,1,0,0\nb,0,1,0\n3,0,0,1\n", NAMED, EYE, ("a", "b", "3")),
         ("what,x,f,m\na,0,1,0\nb,0,0,1\nc,1,0,0\n", NAMED, EYE, ("a", "b", "c")),
-        ('question,x,f,m\n1,0,1,0\n2,0,0,1\n"3, 4",1,0,0\n', NAMED, EYE, ("1", "2", "3, 4")),
+        ('query,x,f,m\n1,0,1,0\n2,0,0,1\n"3, 4",1,0,0\n', NAMED, EYE, ("1", "2", "3, 4")),
         (",1,0\na,0,1\nb,1,0\n", Attribute("x", Integers(0, 1)), ((1, 0), (0, 1)), ("a", "b")),
-        ("Question,0,1\n5,1,0.5\n6,0,-1e3\n", Attribute("x", Integers(0, 1)),
+        ("Query,0,1\n5,1,0.5\n6,0,-1e3\n", Attribute("x", Integers(0, 1)),
          ((1, 0.5), (0, -1000)), ("5", "6")),
         ("0 to under 1,1 to 2\n1,0\n1,1\n", Attribute("x", Bins((0, 1, 2))), ((1, 0), (1, 1)), ()),
         ("only,2\n", Attribute("x", Integers(0, 0)), ((2,),), ("only",)),
     ],
 )  # fmt: skip
-def test_own_questions_of_a_csv_file(text, attribute, rows, labels):
+def test_custom_bases_of_a_csv_file(text, attribute, rows, labels):
     assert custom_basis_from_csv(text, "mine.v2.csv", attribute) == CustomBasis(
         rows, labels, "mine.v2"
     )
@@ -338,13 +338,13 @@ def test_own_questions_of_a_csv_file(text, attribute, rows, labels):
         ("what,f,1,x\na,1,0,0\n", r"line 1, column 3 .* got '1'"),
         ("f,m,m\n1,0,0\n", r"line 1 names 'm' twice"),
         ("f,men,x\n1,0,0\n", r"either as they are stored or by their labels"),
-        ("f,m,x\n", r"at least one question"),
-        ("f,m,x\n1,0,0\n0,0,0\n", r"q\.csv: Question 2 is all zeros"),
+        ("f,m,x\n", r"at least one query"),
+        ("f,m,x\n1,0,0\n0,0,0\n", r"q\.csv: Query 2 is all zeros"),
         ("a,1,0,0\na,0,1,0\n", r"q\.csv: The label 'a' stands for two"),
-        ("1,0,0\n0,1,0\n", r"questions 'q' must determine .* never count 'others'"),
+        ("1,0,0\n0,1,0\n", r"matrix 'q' must determine .* never count 'others'"),
         ('"1,0,0\n', r"q\.csv is not a CSV file .* quote"),
-        ("1,0,0\n" * 10_002, r"at most 10,000 questions"),
-        ("1,0,0\n" * 10_001, r"at most 10,000 questions"),
+        ("1,0,0\n" * 10_002, r"at most 10,000 queries"),
+        ("1,0,0\n" * 10_001, r"at most 10,000 queries"),
     ],
 )
 def test_unusable_csv(text, message):
@@ -354,7 +354,7 @@ def test_unusable_csv(text, message):
 
 @pytest.mark.parametrize("text", ["0,1\n1,1\n1,0\n", "a,0,1\nb,1,0\n"])
 def test_a_first_line_of_numbers_that_could_name_the_values_is_not_guessed(text):
-    with pytest.raises(WorkloadError, match=r"line 1 could name .* 'question' first; .* down"):
+    with pytest.raises(WorkloadError, match=r"line 1 could name .* 'query' first; .* down"):
         custom_basis_from_csv(text, "q.csv", Attribute("x", Integers(0, 1)))
 
 
@@ -365,7 +365,7 @@ def npy(matrix, **options):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, np.uint64, bool])
-def test_own_questions_of_an_npy_file(dtype):
+def test_custom_bases_of_an_npy_file(dtype):
     matrix = np.tril(np.ones((3, 3), dtype))
     assert custom_basis_from_npy(npy(matrix), "q.npy", NAMED) == CustomBasis(matrix, (), "q")
 
@@ -380,7 +380,7 @@ def test_own_questions_of_an_npy_file(dtype):
         (npy(np.ones(3)), r"got 1 dimensions of float64"),
         (npy(np.eye(3) * 1j), r"real numbers .* got 2 dimensions of complex128"),
         (npy(np.array([["a"]])), r"real numbers"),
-        (npy(np.full((3, 3), np.inf)), r"q\.npy: Question 1, col"),
+        (npy(np.full((3, 3), np.inf)), r"q\.npy: Query 1, col"),
         (npy(np.eye(2)), r"one number for each of the 3 values"),
         (npy(np.eye(2, 3)), r"never count 'others'"),
     ],

@@ -59,7 +59,7 @@ def asked(draw):
     """A basis and an attribute."""
     n = draw(st.integers(1, 12))
     attribute = Attribute("x", Integers(0, n - 1))
-    kind = draw(st.sampled_from(["simple", "windows", "tree", "widths", "own"]))
+    kind = draw(st.sampled_from(["simple", "windows", "tree", "widths", "custom"]))
     if kind == "tree":
         return Hierarchy(), draw(grouped(n))
     if kind == "windows":
@@ -69,7 +69,7 @@ def asked(draw):
         return Hierarchy(tuple(w for w in below.tolist() if w < n) or (2,)), Attribute(
             "x", Integers(0, max(n, 3) - 1)
         )
-    if kind == "own":
+    if kind == "custom":
         entries = st.integers(-2, 2).map(float)
         more = st.lists(entries, min_size=n, max_size=n).filter(any)
         return CustomBasis([*np.eye(n).tolist(), *draw(st.lists(more, max_size=3))]), attribute
@@ -179,7 +179,7 @@ CITIES = Attribute(
         (Prefix(), LETTERS, ["up to A", "up to B", "up to C"]),
         (Ranges(), LETTERS, ["A", "A to B", "A to C", "B", "B to C", "C"]),
         (CustomBasis(np.eye(3), ("x", "y", "z")), LETTERS, ["x", "y", "z"]),
-        (CustomBasis(np.eye(3)), LETTERS, ["question 1", "question 2", "question 3"]),
+        (CustomBasis(np.eye(3)), LETTERS, ["query 1", "query 2", "query 3"]),
         (
             Hierarchy(),
             CITIES,

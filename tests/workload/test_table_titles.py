@@ -22,11 +22,11 @@ def test_other_questions_stand_in_brackets():
     names = {
         Prefix(): "cumulative",
         Ranges(): "ranges",
-        Windows(3): "rolling sums of 3",
+        Windows(3): "moving sums of 3",
         Windows(6): "cumulative",
-        Hierarchy((2, 4)): "groups of 2 and 4",
+        Hierarchy((2, 4)): "hierarchy of 2 and 4",
         CustomBasis(np.eye(6).tolist(), (), "bands"): "bands",
-        CustomBasis(np.eye(6).tolist()): "own questions",
+        CustomBasis(np.eye(6).tolist()): "own matrix",
     }
     for basis, name in names.items():
         found = titled(TABLES.with_bases({"age": basis}))

@@ -286,7 +286,7 @@ def test_tables_are_found_by_their_places(domain):
 @given(workloads())
 def test_each_table_is_found_where_it_stands(workload):
     for position in range(len(workload)):
-        assert workload.find(workload.places(position)) == position
+        assert workload.find(workload.attribute_indices(position)) == position
         assert workload.position(workload.tables[position]) == position
 
 
@@ -366,7 +366,7 @@ def test_the_order_in_which_ways_were_given_does_not_matter(workload, shuffled):
 def test_ways_say_what_each_table_asks(workload):
     for row in range(len(workload)):
         cells = 1
-        for column, place in enumerate(workload.places(row)):
+        for column, place in enumerate(workload.attribute_indices(row)):
             basis = workload.basis_of(row, place)
             assert workload.attribute_bases[workload.attribute_basis_index[row, column]] == (
                 place,
@@ -375,7 +375,7 @@ def test_ways_say_what_each_table_asks(workload):
             assert workload.bases[place][workload.basis_index[row, column]] == basis
             cells *= len(question_matrix(basis, workload.domain.attributes[place]))
         assert workload.exact_cells[row] == cells == workload.cells[row]
-        assert np.all(workload.basis_index[row, len(workload.places(row)) :] == -1)
+        assert np.all(workload.basis_index[row, len(workload.attribute_indices(row)) :] == -1)
     rows = workload.n_queries
     assert rows == [
         len(question_matrix(basis, workload.domain.attributes[place]))

@@ -9,7 +9,7 @@ from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import capitalised
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.cell_accuracy import cells_of_table as figure_of
-from rpexplore.scenarios.basis_options import answers_in_words
+from rpexplore.scenarios.basis_options import describe_table
 from rpexplore.workload.query_matrix import QueryMatrix
 
 CELLS_VIEW = "Cells of a table"
@@ -33,7 +33,7 @@ def cells_of_table(chosen: Forecast) -> None:
         lambda: cells.accuracy_of_cells(chosen, table, axes, fixed),
     )
     record_noun = current().record_noun
-    answers = capitalised(answers_in_words(chosen.workload, table, record_noun))
+    answers = capitalised(describe_table(chosen.workload, table, record_noun))
     with right:
         exhibit(
             figure_of(found, record_noun),

@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.components.shared.session import bind, change, current, escaped, show_messages
 from pages.components.workload.bases_in_tables import some_tables
-from pages.components.workload.basis_input import forget_file, way_input
+from pages.components.workload.basis_input import basis_input, forget_file
 from rpexplore.common.formatting import plural
 from rpexplore.domain.attribute import Attribute
 from rpexplore.scenarios import basis_options as basis_options
@@ -20,9 +20,9 @@ def basis_choices() -> None:
     """What is asked of each attribute, and widgets to ask it differently."""
     st.subheader("How each attribute is asked")
     st.markdown(
-        "Usually a table counts **each value**. A number can also be asked in **running totals** "
-        "or **ranges**, a place in **groups** such as regions. What you ask for is what becomes "
-        "accurate."
+        "Usually a table counts **each value**. A number can also be asked **cumulatively** "
+        "or in **ranges**, a place in a **hierarchy** such as regions. What you ask for is what "
+        "becomes accurate."
     )
     names = _listed()
     for name in names:
@@ -76,7 +76,7 @@ def _attribute(attribute: Attribute) -> None:
             + (f", in {plural(_groups(attribute), 'group')}" if attribute.groups else "")
         )
         last.button("Remove", key=f"remove {key}", on_click=_drop, args=(name,), type="tertiary")
-        way_input(way, more, st.container(), attribute, present, ask, place=place, key=key)
+        basis_input(way, more, st.container(), attribute, present, ask, slot=place, key=key)
         show_messages(place)
         _what_it_asks(attribute, present)
         some_tables(attribute, present)
@@ -84,13 +84,13 @@ def _attribute(attribute: Attribute) -> None:
 
 def _what_it_asks(attribute: Attribute, basis: Basis) -> None:
     """The questions, and what a table answers, in words."""
-    words = [basis_options.questions_in_words(basis, attribute)]
+    words = [basis_options.describe_queries(basis, attribute)]
     table = basis_options.example_table(current().workload, attribute.name, basis)
     if table is not None:
-        answer = basis_options.answers_in_words(current().workload, table, current().record_noun)
+        answer = basis_options.describe_table(current().workload, table, current().record_noun)
         words.append(f"A table counts {answer}.")
-    words.append(basis_options.order_in_words(basis, attribute))
-    words.append(basis_options.refusals_in_words(attribute))
+    words.append(basis_options.describe_order(basis, attribute))
+    words.append(basis_options.unavailable_bases(attribute))
     st.caption(escaped(" ".join(filter(None, words))))
 
 

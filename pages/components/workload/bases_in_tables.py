@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.components.shared.session import change, current, escaped, say, show_messages
-from pages.components.workload.basis_input import forget_file, way_input
+from pages.components.workload.basis_input import basis_input, forget_file
 from rpexplore.analysis.accuracy import titles
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import RpexploreError
@@ -25,8 +25,8 @@ def some_tables(attribute: Attribute, general: Basis) -> None:
             line = st.container(horizontal=True, vertical_alignment="center", gap="small")
             line.markdown(
                 f"In {escaped(titles_in_words(each.tables))}: "
-                f"**{escaped(each.basis.words(attribute))}**. "
-                f"{escaped(basis_options.questions_in_words(each.basis, attribute))}",
+                f"**{escaped(each.basis.describe(attribute))}**. "
+                f"{escaped(basis_options.describe_queries(each.basis, attribute))}",
                 width="content",
             )
             line.button(
@@ -78,8 +78,16 @@ def _another_way(attribute: Attribute, general: Basis) -> None:
         st.session_state[f"basis {key}"] = basis
 
     way, more, last = st.columns([4, 4, 3], vertical_alignment="bottom")
-    way_input(
-        way, more, st.container(), attribute, present, choose, place=place, key=key, there=" there"
+    basis_input(
+        way,
+        more,
+        st.container(),
+        attribute,
+        present,
+        choose,
+        slot=place,
+        key=key,
+        label_end=" there",
     )
     last.button(
         "Ask it so in these tables",

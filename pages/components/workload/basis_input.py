@@ -1,4 +1,4 @@
-"""Widgets to choose one way to ask an attribute, with the widths or the file that it needs."""
+"""Widgets to choose the basis of an attribute, with the numbers or the file that it needs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,13 +9,12 @@ from pages.components.shared.session import bind, escaped, revision, say
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios import basis_options as basis_options
-from rpexplore.workload.bases import Basis, Hierarchy, Windows
-from rpexplore.workload.custom_basis import CustomBasis
+from rpexplore.workload.bases import BASES, Basis, CustomBasis
 
 Take = Callable[[Basis], None]
 
 
-def way_input(
+def basis_input(
     where: Any,
     beside: Any,
     below: Any,
@@ -23,43 +22,49 @@ def way_input(
     present: Basis,
     take: Take,
     *,
-    place: str,
+    slot: str,
     key: str,
-    there: str = "",
+    label_end: str = "",
 ) -> None:
-    """A way to ask the attribute, and what the way needs: beside it, or a file below.
+    """A basis of the attribute, and what the basis needs: beside it, or a file below.
 
-    take: told the basis that was chosen; place: where it says what is wrong; key: of the widgets;
-    there: what its label ends with
+    Args:
+        where: The container of the choice; beside: of its numbers; below: of its file.
+        present: The basis so far.
+        take: Is given the basis that was chosen.
+        slot: Where messages on what is wrong are shown.
+        key: Of the widgets.
+        label_end: What the label of the choice ends with.
     """
-    usable = [way for way in basis_options.WAYS if not basis_options.why_not(way, attribute)]
-    way = "custom" if _awaits_file(key) else present.kind
+    kinds = basis_options.available_kinds(attribute)
+    kind = CustomBasis.kind if _awaits_file(key) else present.kind
 
     def choose() -> None:
         forget_file(key)
-        basis = basis_options.first_basis(st.session_state[f"way {key}"], attribute)
+        basis = BASES[st.session_state[f"basis of {key}"]].default(attribute)
         if basis is None:
             st.session_state[f"awaits file {key}"] = True
         elif basis.kind != present.kind:
             take(basis)
 
     where.selectbox(
-        f"How {escaped(attribute.name)} is asked{there}",
-        usable if way in usable else [*usable, way],
-        format_func=basis_options.WAYS.__getitem__,
-        key=bind(f"way {key}", way),
+        f"Aggregation of {escaped(attribute.name)}{label_end}",
+        kinds if kind in kinds else [*kinds, kind],
+        format_func=lambda kind: BASES[kind].title,
+        key=bind(f"basis of {key}", kind),
         on_change=choose,
     )
-    if way == "windows" and isinstance(present, Windows):
-        _width(beside, attribute, present, take, key)
-    elif way == "hierarchy":
-        _groups(beside, attribute, present, take, place, key)
-    elif way == "custom":
-        _file(below, attribute, present, take, place, key)
+    match BASES[kind].parameter:
+        case "number":
+            _number(beside, attribute, present, take, key)
+        case "numbers":
+            _numbers(beside, attribute, present, take, slot, key)
+        case "file":
+            _file(below, attribute, present, take, slot, key)
 
 
 def forget_file(key: str) -> None:
-    """Wait no longer for a file of own questions."""
+    """Wait no longer for the file of a custom basis."""
     st.session_state.pop(f"awaits file {key}", None)
 
 
@@ -67,64 +72,61 @@ def _awaits_file(key: str) -> bool:
     return st.session_state.get(f"awaits file {key}", False)
 
 
-def _width(beside: Any, attribute: Attribute, present: Windows, take: Take, key: str) -> None:
-    def change_width() -> None:
-        take(Windows(int(st.session_state[f"width {key}"])))
+def _number(beside: Any, attribute: Attribute, present: Basis, take: Take, key: str) -> None:
+    number = int(present.parameter_text())
+
+    def change() -> None:
+        take(present.from_parameter(str(int(st.session_state[f"number {key}"]))))
 
     beside.number_input(
-        "How many values are summed",
+        present.parameter_title,
         min_value=1,
-        max_value=max(attribute.size, present.width),
+        max_value=max(attribute.size, number),
         step=1,
-        key=bind(f"width {key}", present.width),
-        on_change=change_width,
+        key=bind(f"number {key}", number),
+        on_change=change,
+        help=present.parameter_help(attribute) or None,
     )
 
 
-def _groups(
-    beside: Any, attribute: Attribute, present: Basis, take: Take, place: str, key: str
+def _numbers(
+    beside: Any, attribute: Attribute, present: Basis, take: Take, slot: str, key: str
 ) -> None:
-    def change_widths() -> None:
+    def change() -> None:
         try:
-            take(basis_options.hierarchy_of_text(st.session_state[f"widths {key}"]))
+            take(present.from_parameter(st.session_state[f"numbers {key}"]))
         except RpexploreError as error:
-            say(place, "error", f"{error} Nothing was changed.")
+            say(slot, "error", f"{error} Nothing was changed.")
 
-    has_groups = isinstance(present, Hierarchy) and bool(attribute.groups)
     beside.text_input(
-        "Values in a group, such as 5, 10",
-        key=bind(f"widths {key}", basis_options.text_of_hierarchy(present)),
-        on_change=change_widths,
-        placeholder="the groups of the schema" if has_groups else "",
-        help="Groups of so many consecutive values; several widths give groups within groups. "
-        + (
-            "Empty: the groups that the values have on the Schema page."
-            if has_groups
-            else "For groups of your own, give the values groups on the Schema page."
-        ),
+        present.parameter_title,
+        key=bind(f"numbers {key}", present.parameter_text().replace(",", ", ")),
+        on_change=change,
+        placeholder=present.parameter_placeholder(attribute),
+        help=present.parameter_help(attribute) or None,
     )
 
 
 def _file(
-    below: Any, attribute: Attribute, present: Basis, take: Take, place: str, key: str
+    below: Any, attribute: Attribute, present: Basis, take: Take, slot: str, key: str
 ) -> None:
     def read_file() -> None:
         file = st.session_state[revision(f"file {key}")]
         if file is None:
             return
         try:
-            own = basis_options.custom_basis_of_file(file.name, file.getvalue(), attribute)
+            basis = basis_options.custom_basis_of_file(file.name, file.getvalue(), attribute)
         except RpexploreError as error:
-            say(place, "error", f"{error} {_still_in_effect(attribute, present)}")
+            say(slot, "error", f"{error} {_still_in_effect(attribute, present)}")
             return
         forget_file(key)
         revision(f"file {key}", step=True)
-        say(place, "success", f"Took the {len(own.rows):,} questions of {file.name}.")
-        take(own)
+        say(slot, "success", f"Took the {len(basis.rows):,} queries of {file.name}.")
+        take(basis)
 
     left, right = below.columns([3, 2], vertical_alignment="bottom")
     left.file_uploader(
-        "QueryMatrix as .csv or .npy: a line for each, with a number for each value",
+        "Matrix as .csv or .npy: a line for each query, with a number for each value",
         type=["csv", "npy"],
         key=revision(f"file {key}"),
         on_change=read_file,
@@ -132,7 +134,7 @@ def _file(
     right.download_button(
         "Download a template",
         lambda: basis_options.template_csv(attribute),
-        "questions.csv",
+        "own-matrix.csv",
         "text/csv",
         key=f"template {key}",
         on_click="ignore",
@@ -145,5 +147,5 @@ def _file(
 
 def _still_in_effect(attribute: Attribute, present: Basis) -> str:
     return (
-        f"Until a file is taken, {attribute.name} is asked as before: {present.words(attribute)}."
+        f"Until a file is taken, {attribute.name} stays as it was: {present.describe(attribute)}."
     )

@@ -58,7 +58,7 @@ def query_bases(plan: Plan) -> list[Section]:
             rows.append(
                 {
                     "name": attribute.name,
-                    "asked": basis.words(attribute),
+                    "asked": basis.describe(attribute),
                     "questions": basis.n_rows(attribute),
                     "such": _first_and_last(query_matrix(basis, attribute)),
                     "tables": _tables_with_basis(workload, index, basis),

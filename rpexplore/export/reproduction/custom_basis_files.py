@@ -5,8 +5,7 @@ import re
 
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.bases import Basis, to_json
-from rpexplore.workload.custom_basis import CustomBasis
+from rpexplore.workload.bases import Basis, CustomBasis, to_json
 from rpexplore.workload.custom_basis_file import csv_from_custom_basis, custom_basis_from_csv
 from rpexplore.workload.workload import Workload
 
@@ -42,6 +41,6 @@ def _file(basis: CustomBasis, attribute: Attribute, taken: set[str]) -> tuple[st
         except WorkloadError:  # labels that CSV cannot tell from something else
             pass
     number = 1
-    while f"questions-{number}" in taken:
+    while f"custom-basis-{number}" in taken:
         number += 1
-    return f"questions-{number}.json", json.dumps(to_json(basis), ensure_ascii=False) + "\n"
+    return f"custom-basis-{number}.json", json.dumps(to_json(basis), ensure_ascii=False) + "\n"

@@ -1,13 +1,12 @@
 """The part of a script that makes a plan's workload, and says which bases its attributes have."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 
 from rpexplore.export.reproduction.literals import call, literal
 from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.workload_request import WorkloadRequest
-from rpexplore.workload.bases import Hierarchy, Windows
-from rpexplore.workload.custom_basis import CustomBasis
 from rpexplore.workload.table_text import Table
 from rpexplore.workload.targets import Target
 
@@ -119,12 +118,9 @@ def _basis_choices(recipe: Recipe) -> list[str]:
 
 
 def _basis(choice: BasisChoice, file: str) -> str:
-    match choice.basis:
-        case Windows():
-            return f"rp.Windows({choice.basis.width})"
-        case Hierarchy() if choice.basis.widths:
-            return f"rp.Hierarchy({literal(choice.basis.widths)})"
-        case CustomBasis():
-            attribute = f"domain[{literal(choice.attribute)}]"
-            return f"rp.read_custom_basis(file.read_bytes(), file.name, {attribute})"
-    return f"rp.{type(choice.basis).__name__}()"
+    if file:
+        attribute = f"domain[{literal(choice.attribute)}]"
+        return f"rp.read_custom_basis(file.read_bytes(), file.name, {attribute})"
+    values = [(getattr(choice.basis, field.name), field.default) for field in fields(choice.basis)]
+    arguments = [literal(value) for value, default in values if value != default]
+    return f"rp.{type(choice.basis).__name__}({', '.join(arguments)})"

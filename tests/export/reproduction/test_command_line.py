@@ -105,7 +105,7 @@ def test_short_wishes_are_options_and_long_ones_a_file():
     ]
     assert "--uniform-reference" in plan_line("even totals")
     assert "--basis=age=custom:young and old.csv" in plan_line("own")
-    assert "--basis=age=custom:questions-1.json@age,income" in plan_line("own")
+    assert "--basis=age=custom:custom-basis-1.json@age,income" in plan_line("own")
 
 
 def test_the_lines_name_the_plan_they_make():

@@ -45,23 +45,23 @@ def test_they_are_csv_where_that_says_all():
     "name", ["", "../x", "a/b", "tables", "Plan", "x ", "é", "." * 3, "q" * 90]
 )
 def test_names_that_are_no_file_names_are_told_in_json(name):
-    assert names_of(a=rp.CustomBasis(ROWS, name=name)) == ["questions-1.json"]
+    assert names_of(a=rp.CustomBasis(ROWS, name=name)) == ["custom-basis-1.json"]
 
 
 def test_labels_that_csv_cannot_keep_are_told_in_json():
-    assert names_of(a=rp.CustomBasis(ROWS, [" p", "q", "r"], "mine")) == ["questions-1.json"]
+    assert names_of(a=rp.CustomBasis(ROWS, [" p", "q", "r"], "mine")) == ["custom-basis-1.json"]
 
 
 def test_two_of_one_name_do_not_overwrite_each_other():
     other = rp.CustomBasis([[1, 0, 0], [0, 1, 0], [0, 0, 1]], name="MINE")
     assert names_of(a=rp.CustomBasis(ROWS, name="mine"), b=other) == [
         "mine.csv",
-        "questions-1.json",
+        "custom-basis-1.json",
     ]
-    third = rp.CustomBasis(ROWS, name="questions-1")
+    third = rp.CustomBasis(ROWS, name="custom-basis-1")
     assert names_of(a=third, b=rp.CustomBasis(ROWS, name="?")) == [
-        "questions-1.csv",
-        "questions-2.json",
+        "custom-basis-1.csv",
+        "custom-basis-2.json",
     ]
 
 
@@ -86,7 +86,7 @@ def test_every_file_is_read_again_exactly(any_domain, data):
 def test_scenarios_have_both_kinds():
     assert [name for name, _ in custom_basis_files(SCENARIOS["own"].workload).values()] == [
         "young and old.csv",
-        "questions-1.json",
+        "custom-basis-1.json",
     ]
 
 

@@ -136,7 +136,7 @@ def test_answers_are_the_dense_sum_over_residuals(workload, seed):
     strategies, sizes = any_strategies(workload, seed), workload.domain.sizes
     asked = asked_by(workload)
     for position in range(len(workload)):
-        places = workload.places(position)
+        places = workload.attribute_indices(position)
         kept = [place for place in places if sizes[place] > 1]
         expected, contributions = 0, {}
         for number, subset in enumerate(subsets(kept)):
@@ -174,7 +174,7 @@ def test_exact_measurements_give_exact_answers(workload, seed, digits):
     asked = asked_by(workload)
     counts = np.random.default_rng(seed).integers(0, 10**digits + 1, sizes)
     for position in range(len(workload)):
-        places = workload.places(position)
+        places = workload.attribute_indices(position)
         contributions = {}
         for subset in subsets([place for place in places if sizes[place] > 1]):
             exact = counts.sum(axis=tuple(i for i in range(len(sizes)) if i not in subset))

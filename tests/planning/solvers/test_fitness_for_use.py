@@ -181,7 +181,7 @@ def test_marginals_cost_what_residual_planner_does(sizes, order):
         domain, workload.tables, targets=rng.uniform(1, 4, len(workload)).tolist()
     )
     plan = rp.plan(workload, loss=rp.MaxVariance("target"), budget=rp.Budget(privacy_cost=1))
-    places = [workload.places(table) for table in range(len(workload))]
+    places = [workload.attribute_indices(table) for table in range(len(workload))]
     queries = [marginal_matrix(sizes, kept) for kept in places]
     targets = np.repeat(workload.targets, [len(each) for each in queries])
     found = fitness_for_use(np.vstack(queries), targets)

@@ -1,14 +1,16 @@
-"""Own questions: a matrix given by the user, one row a question about one attribute's values."""
+"""CustomBasis: a matrix given by the user, one row a query about one attribute's values."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 
 from rpexplore.domain.attribute import Attribute, is_text
 from rpexplore.errors import WorkloadError
+from rpexplore.workload.bases.base import Basis
+from rpexplore.workload.bases.operators import Matrix, Operator
 
 MAX_CUSTOM_VALUES = 1_000
 MAX_CUSTOM_QUERIES = 10_000
@@ -20,44 +22,60 @@ _MOST_NAMED = 5
 
 
 @dataclass(frozen=True)
-class CustomBasis:
-    """Own questions: the rows of a matrix with one column for each value.
+class CustomBasis(Basis):
+    """The rows of a matrix [queries, values of the attribute].
 
-    labels  what each question is called; (): "question 1", "question 2", …
-    name    what the questions are called together; may be empty
+    Args:
+        rows: The matrix, row by row or as an array.
+        labels: What each query is called; (): "query 1", "query 2", …
+        name: What the basis is called; may be empty.
 
-    Raises `WorkloadError` for a matrix that is too large, ragged, or holds anything but finite
-    numbers of usual size, for a question that asks for nothing, and for labels that do not fit.
+    Raises:
+        WorkloadError: If the matrix is too large, ragged, or holds anything but finite numbers of
+            usual size, if a row is all zeros, or if labels do not fit.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> poor = rp.CustomBasis(((1, 1, 0), (0, 1, 0), (0, 0, 1)), ("poor", "near", "rich"))
+        >>> poor.check(rp.Attribute("income", rp.Integers(0, 2)))
     """
 
     rows: tuple[tuple[float, ...], ...]
     labels: tuple[str, ...] = ()
     name: str = ""
-    kind: ClassVar[str] = "custom"
-    is_identity: ClassVar[bool] = False
+
+    kind = "custom"
+    title = "own matrix"
+    option_help = "custom:FILE (a matrix, .csv or .npy, one row a query)"
+    text_forms = ("custom:FILE",)
+    parameter = "file"
+    min_values = 1
+    max_values = MAX_CUSTOM_VALUES
+    follows_order = False
+    counts_records = False
 
     def __post_init__(self) -> None:
         matrix = _matrix(self.rows)
         object.__setattr__(self, "rows", tuple(map(tuple, matrix.tolist())))
         if not is_text(self.name):
-            raise WorkloadError(f"The name of own questions must be a text, got {self.name!r}.")
+            raise WorkloadError(f"The name of an own matrix must be a text, got {self.name!r}.")
         if not isinstance(self.labels, list | tuple):
             raise WorkloadError(f"The labels must be a list of texts, got {self.labels!r}.")
-        labels = tuple(self.labels) or tuple(f"question {r + 1}" for r in range(len(matrix)))
+        labels = tuple(self.labels) or tuple(f"query {r + 1}" for r in range(len(matrix)))
         if len(labels) != len(matrix):
             raise WorkloadError(
-                f"There are {len(matrix):,} own questions but {len(labels):,} labels; give each "
-                "question one label, or none at all."
+                f"The own matrix has {len(matrix):,} queries but {len(labels):,} labels; give each "
+                "query one label, or none at all."
             )
         seen: set[str] = set()
         for row, label in enumerate(labels, start=1):
             if not is_text(label) or not label.strip():
                 raise WorkloadError(
-                    f"The label of question {row} must be a text that is not empty, got {label!r}."
+                    f"The label of query {row} must be a text that is not empty, got {label!r}."
                 )
             if label in seen:
                 raise WorkloadError(
-                    f"The label {label!r} stands for two questions; give each its own label."
+                    f"The label {label!r} stands for two queries; give each its own label."
                 )
             seen.add(label)
         object.__setattr__(self, "labels", labels)
@@ -71,7 +89,7 @@ class CustomBasis:
 
     @cached_property
     def matrix(self) -> np.ndarray:
-        """The questions, float64[n_rows, n_values], read-only."""
+        """The rows, float64[n_rows, n_values], read-only."""
         matrix = np.array(self.rows)
         matrix.setflags(write=False)
         return matrix
@@ -90,15 +108,45 @@ class CustomBasis:
     def n_rows(self, attribute: Attribute) -> int:
         return len(self.rows)
 
-    def words(self, attribute: Attribute) -> str:
-        return f"own questions ({self.name})" if self.name else "own questions"
+    def operator(self, attribute: Attribute) -> Operator:
+        return Matrix(self.matrix)
+
+    def row_label(self, attribute: Attribute) -> Callable[[int], str]:
+        return self.labels.__getitem__
+
+    def json_fields(self) -> dict[str, Any]:
+        rows = [[int(x) if x.is_integer() else x for x in row] for row in self.rows]
+        return {"name": self.name, "labels": list(self.labels), "rows": rows}
+
+    @classmethod
+    def from_parameter(cls, text: str) -> Self:
+        raise WorkloadError(
+            "An own matrix must be given in a file; name a .csv, .npy or .json file."
+        )
+
+    @classmethod
+    def default(cls, attribute: Attribute) -> None:
+        return None
+
+    def describe(self, attribute: Attribute) -> str:
+        return f"own matrix ({self.name})" if self.name else self.title
+
+    def suffix(self, attribute: Attribute) -> str:
+        return self.name or self.title
+
+    def example_rows(self, attribute: Attribute) -> list[int]:
+        return [0, 1, 2]
+
+    def by(self, name: str) -> str:
+        quoted = f" “{self.name}”" if self.name else ""
+        return f"own matrix{quoted} on {name}"
 
     @property
     def _called(self) -> str:
-        return f"The own questions {self.name!r}" if self.name else "The own questions"
+        return f"The own matrix {self.name!r}" if self.name else "The own matrix"
 
     def _what_is_missing(self, attribute: Attribute) -> str:
-        """Which values the questions leave open, and which questions would settle them."""
+        """Which values the queries leave open, and which queries would settle them."""
         unseen, remedy = _unseen(self)
         label, matrix = attribute.values.label, self.matrix
         columns: dict[bytes, list[int]] = {}
@@ -106,35 +154,35 @@ class CustomBasis:
             columns.setdefault(matrix[:, value].tobytes(), []).append(value)
         never = columns.pop(bytes(matrix[:, 0].nbytes), [])
         alike = [values for values in columns.values() if len(values) > 1][:3]
-        told = [f"they never count {_listed(map(label, never))}"] if never else []
-        told += [f"they never tell {_listed(map(label, values))} apart" for values in alike]
+        reasons = [f"they never count {_listed(map(label, never))}"] if never else []
+        reasons += [f"they never tell {_listed(map(label, values))} apart" for values in alike]
         if len(unseen) > len(never) + sum(len(values) - 1 for values in alike):
             among = np.flatnonzero(np.abs(unseen).max(axis=0) > 1e-6).tolist()
             named = {value for values in (never, *alike) for value in values}
             others = [value for value in among if value not in named] or among
-            told.append(f"they leave open how many are in {_listed(map(label, others))}")
+            reasons.append(f"they leave open how many are in {_listed(map(label, others))}")
         if np.abs(unseen.sum(axis=1)).max() > 1e-6:
-            told.append("not even the total follows from them")
-        each = "" if len(remedy) == 1 else "each of "
+            reasons.append("not even the total follows from them")
+        each_of = "" if len(remedy) == 1 else "each of "
         return (
             f"{self._called} must determine the counts of all {attribute.size:,} values of "
-            f"attribute {attribute.name!r}, but have rank {attribute.size - len(unseen):,}: "
-            f"{'; '.join(told)}. Add a question for {each}{_listed(map(label, remedy))}."
+            f"attribute {attribute.name!r}, but has rank {attribute.size - len(unseen):,}: "
+            f"{'; '.join(reasons)}. Add a query for {each_of}{_listed(map(label, remedy))}."
         )
 
 
 def check_custom_size(n_queries: int, n_values: int) -> None:
-    """Raise `WorkloadError` for a matrix of own questions that is empty or too large."""
+    """Raise `WorkloadError` for a matrix that is empty or too large."""
     if min(n_queries, n_values) < 1:
-        raise WorkloadError("Own questions need at least one question and one value, got none.")
+        raise WorkloadError("An own matrix needs at least one query and one value, got none.")
     for count, most, noun in (
-        (n_queries, MAX_CUSTOM_QUERIES, "questions"),
+        (n_queries, MAX_CUSTOM_QUERIES, "queries"),
         (n_values, MAX_CUSTOM_VALUES, "values"),
-        (n_queries * n_values, MAX_CUSTOM_ENTRIES, "entries (questions times values)"),
+        (n_queries * n_values, MAX_CUSTOM_ENTRIES, "entries (queries times values)"),
     ):
         if count > most:
             raise WorkloadError(
-                f"Own questions can have at most {most:,} {noun}, got {count:,}; ask fewer, or "
+                f"An own matrix can have at most {most:,} {noun}, got {count:,}; use fewer, or "
                 "group the values of the attribute."
             )
 
@@ -143,44 +191,44 @@ def _matrix(rows: Sequence[Sequence[float]]) -> np.ndarray:
     """The checked matrix, float64[n_rows, n_values], with 0 for −0."""
     if isinstance(rows, np.ndarray):
         if rows.ndim != 2:
-            raise WorkloadError(f"Own questions must be a matrix, got {rows.ndim} dimensions.")
+            raise WorkloadError(f"An own matrix must have two dimensions, got {rows.ndim}.")
     else:
         if not isinstance(rows, list | tuple) or not all(
             isinstance(row, list | tuple) for row in rows
         ):
-            raise WorkloadError("Own questions must be a list of rows of numbers.")
+            raise WorkloadError("An own matrix must be a list of rows of numbers.")
         for number, row in enumerate(rows, start=1):
             if len(row) != len(rows[0]):
                 raise WorkloadError(
-                    f"Every question must have one number for each value, but question {number} "
-                    f"has {len(row):,} and question 1 has {len(rows[0]):,}."
+                    f"Every query must have one number for each value, but query {number} has "
+                    f"{len(row):,} and query 1 has {len(rows[0]):,}."
                 )
     check_custom_size(len(rows), len(rows[0]) if len(rows) else 0)
     given = np.array(rows)
     if given.ndim != 2 or given.dtype.kind not in "biuf":
-        raise WorkloadError("Own questions must be rows of numbers, and hold something else.")
+        raise WorkloadError("An own matrix must be rows of numbers, and holds something else.")
     matrix = given.astype(np.float64) + 0.0
     size = np.abs(matrix)
     usual = (size <= _LARGEST) & ((size >= _SMALLEST) | (size == 0))  # NaN is not
     if not usual.all():
         row, column = np.argwhere(~usual)[0]
         raise WorkloadError(
-            f"Question {row + 1}, column {column + 1} must be 0 or a finite number of size 1e-12 "
+            f"Query {row + 1}, column {column + 1} must be 0 or a finite number of size 1e-12 "
             f"to 1e12, got {matrix[row, column]:g}."
         )
     empty = np.flatnonzero(~matrix.any(axis=1))
     if len(empty):
-        raise WorkloadError(f"Question {empty[0] + 1} is all zeros and asks nothing; remove it.")
+        raise WorkloadError(f"Query {empty[0] + 1} is all zeros and counts nothing; remove it.")
     return matrix
 
 
 @lru_cache(maxsize=16)
-def _unseen(own: CustomBasis) -> tuple[np.ndarray, list[int]]:
-    """What the questions cannot see, and the places of values that would settle it once counted.
+def _unseen(basis: CustomBasis) -> tuple[np.ndarray, list[int]]:
+    """What the queries leave open, and the indices of values that would settle it once counted.
 
     First a basis of the null space, float64[n_values − rank, n_values].
     """
-    matrix = own.matrix / np.abs(own.matrix).max(axis=1, keepdims=True)
+    matrix = basis.matrix / np.abs(basis.matrix).max(axis=1, keepdims=True)
     n = matrix.shape[1]
     squares = np.linalg.eigvalsh(matrix.T @ matrix)
     if squares[0] > 1e-8 * squares[-1]:  # surely of full rank, and quicker to find out

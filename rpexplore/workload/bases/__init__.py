@@ -1,0 +1,50 @@
+"""Query bases: which sums of an attribute's values a table has (docs/mathematics.md §4.1).
+
+One basis a file, and one entry in `BASES`: `identity`, `prefix`, `ranges`, `windows`, `hierarchy`,
+`custom`. `base` says what a basis tells about itself, `operators` computes with its matrix W.
+"""
+
+from typing import Any
+
+from rpexplore.errors import WorkloadError
+from rpexplore.workload.bases.base import MAX_VALUES, Basis
+from rpexplore.workload.bases.custom import CustomBasis
+from rpexplore.workload.bases.hierarchy import Hierarchy
+from rpexplore.workload.bases.identity import Identity
+from rpexplore.workload.bases.prefix import Prefix
+from rpexplore.workload.bases.ranges import Ranges
+from rpexplore.workload.bases.windows import Windows
+
+__all__ = [
+    "BASES",
+    "MAX_VALUES",
+    "Basis",
+    "CustomBasis",
+    "Hierarchy",
+    "Identity",
+    "Prefix",
+    "Ranges",
+    "Windows",
+    "from_json",
+    "to_json",
+]
+
+# In the order in which they are offered.
+BASES: dict[str, type[Basis]] = {
+    basis.kind: basis for basis in (Identity, Prefix, Ranges, Windows, Hierarchy, CustomBasis)
+}
+
+
+def to_json(basis: Basis) -> dict[str, Any]:
+    """The basis as JSON content; `from_json` undoes it exactly."""
+    return {"kind": basis.kind, **basis.json_fields()}
+
+
+def from_json(content: dict[str, Any]) -> Basis:
+    """The basis of JSON content; KeyError, TypeError or `WorkloadError` for anything else."""
+    kind = content["kind"]
+    if kind not in BASES:
+        raise WorkloadError(
+            f"The basis of an attribute must be {', '.join(BASES)}, got {kind!r}; use one of them."
+        )
+    return BASES[kind].from_json_fields(content)
