@@ -21,7 +21,7 @@ from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.table_variances import TableVariances, is_negligible_difference
 from rpexplore.planning.optimum import Optimum
-from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell
+from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance
 from rpexplore.planning.solvers.solution import Solution
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
@@ -300,7 +300,7 @@ def _solved(
     workload, closure = found.best_average.workload, found.best_average.closure
     fixed = (1 - share) / found.unit[0] * found.average.table_weights(workload)
     in_largest = share / found.unit[1] * found.worst.table_weights(workload)
-    solution = minimise_worst_cell(
+    solution = minimise_max_cell_variance(
         CellVariances(workload, closure),
         in_largest,
         1.0,

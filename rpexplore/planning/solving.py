@@ -25,11 +25,11 @@ from rpexplore.planning.losses.p_norm import PNorm
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.table_variances import TableVariances
-from rpexplore.planning.solvers.capped_max import minimise_factor
+from rpexplore.planning.solvers.capped_max import minimise_capped_max
 from rpexplore.planning.solvers.capped_sum import minimise_capped
 from rpexplore.planning.solvers.conic_program import minimise_conic
 from rpexplore.planning.solvers.feasibility import FeasiblePoint, find_feasible
-from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell, worst_of
+from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance, worst_of
 from rpexplore.planning.solvers.p_norm import minimise_p_norm
 from rpexplore.planning.solvers.solution import Solution, rounding_allowance
 from rpexplore.planning.solvers.weighted_sum import minimise_sum
@@ -93,7 +93,7 @@ def _sum(problem: Problem) -> Solution:
 
 
 def _largest(problem: Problem) -> Solution:
-    return minimise_worst_cell(
+    return minimise_max_cell_variance(
         problem.cells, problem.weights, problem.privacy_cost, problem.tolerance, note=problem.note
     )
 
@@ -142,7 +142,7 @@ def _largest_within_targets(problem: Problem) -> Solution:
         solution = _largest(problem)
         solution = replace(solution, dual_weights=solution.shadow_prices * problem.weights)
     else:
-        solution = minimise_factor(
+        solution = minimise_capped_max(
             problem.cells,
             inside,
             table_weights=problem.weights,
@@ -173,7 +173,7 @@ def _sum_with_bounded_max(problem: Problem) -> Solution:
     loss, workload, cells = problem.loss, problem.workload, problem.cells
     assert isinstance(loss, SumWithBoundedMax)
     fine = min(problem.tolerance, LIMIT_TOLERANCE)
-    smallest = minimise_worst_cell(
+    smallest = minimise_max_cell_variance(
         cells, workload.weights, problem.privacy_cost, fine, note=problem.note
     )
     worst = worst_of(cells, smallest.sigma_squared).variances

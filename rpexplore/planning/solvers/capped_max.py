@@ -2,7 +2,7 @@
 
 Minimised is max_A t_A · Var_A over some tables, with Var_B ≤ u_B for the others, at a privacy cost.
 For a factor τ let h(τ) be the smallest possible maximum of all t_A · Var_A / τ and Var_B / u_B
-together; `worst_cell` finds it, with a certificate. It falls as τ rises, and the optimum is the τ
+together; `max_cell_variance` finds it, with a certificate. It falls as τ rises, and the optimum is the τ
 at which it is 1. With the prices y and z of the two kinds of tables at τ, sum 1 together,
     d log h / d log τ = −Σ y,
 so Newton's method takes a few steps; in 1/τ, because h is nearly linear in that. By Lagrangian
@@ -17,7 +17,7 @@ import numpy as np
 
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.solvers.feasibility import CAP_ROUNDING, FeasiblePoint, with_room
-from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell, worst_of
+from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance, worst_of
 from rpexplore.planning.solvers.solution import TOLERANCE, Solution, dual_bound, rounding_allowance
 
 _MOST_STEPS = 40
@@ -27,7 +27,7 @@ _FIRST_GAP = 1e-3
 _LEAST_GAP = 5e-12  # of h: less is lost in rounding
 
 
-def minimise_factor(
+def minimise_capped_max(
     cells: CellVariances,
     inside: FeasiblePoint,
     *,
@@ -64,7 +64,7 @@ def minimise_factor(
     found, best = None, None
     for _ in range(_MOST_STEPS):
         gap = value / bound - 1 if bound > 0 else np.inf
-        found = minimise_worst_cell(
+        found = minimise_max_cell_variance(
             cells,
             np.where(counted, inverse / factor, inverse),
             privacy_cost,

@@ -14,7 +14,7 @@ all caps (`find_feasible`) it keeps them, because both variances and cost are co
 visit ends in a plan that keeps all caps, with a certificate.
 
 Where the cells of a table differ, caps hold for its least accurate cell, and cells are taken in as
-in `worst_cell`.
+in `max_cell_variance`.
 """
 
 from collections.abc import Callable

@@ -7,7 +7,7 @@ import numpy as np
 
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell, worst_of
+from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance, worst_of
 from rpexplore.planning.solvers.solution import TOLERANCE, CellPrices, best_response
 
 # Plans keep caps that are lower by this much, so that they keep the caps themselves when their
@@ -60,7 +60,7 @@ def find_feasible(
     trace = cells.closure.residual_weights(inverse) * (_TRACE / len(caps))
     solution, aim = None, tolerance
     while True:
-        solution = minimise_worst_cell(
+        solution = minimise_max_cell_variance(
             cells,
             inverse,
             privacy_cost,

@@ -25,7 +25,7 @@ _AFRESH = 1e-3  # share of the prices of a similar problem that is spread evenly
 _ROUNDS, _ROUNDS_OF_MANY = 150, 5000  # of multiplicative steps
 
 
-def minimise_worst_cell(
+def minimise_max_cell_variance(
     cells: CellVariances,
     table_weights: np.ndarray,
     privacy_cost: float,

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.solvers.capped_max import minimise_factor
+from rpexplore.planning.solvers.capped_max import minimise_capped_max
 from rpexplore.planning.solvers.feasibility import CAP_ROUNDING, find_feasible
-from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell
+from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance
 from tests.planning.solvers.test_max_cell_variance import all_cells, cells_of
 from tests.support.capped_optimum import (
     SOLVER,
@@ -36,7 +36,7 @@ def solved(workload, slack, **options):
     caps, weights = problem(workload)
     cost = find_feasible(cells, caps, 1.0, 1e-12).largest * slack
     inside = find_feasible(cells, caps, cost)
-    found = minimise_factor(
+    found = minimise_capped_max(
         cells, inside, table_weights=weights, caps=caps, privacy_cost=cost, **options
     )
     return found, cost
@@ -115,8 +115,8 @@ def test_caps_that_are_not_in_the_way_change_nothing():
     cells = CellVariances(workload, Closure.of(workload))
     caps, weights = problem(workload)
     inside = find_feasible(cells, caps, 1.0)
-    found = minimise_factor(cells, inside, table_weights=weights, caps=caps, privacy_cost=1.0)
-    alone = minimise_worst_cell(cells, np.where(weights > 0, weights, 1e-18), 1.0)
+    found = minimise_capped_max(cells, inside, table_weights=weights, caps=caps, privacy_cost=1.0)
+    alone = minimise_max_cell_variance(cells, np.where(weights > 0, weights, 1e-18), 1.0)
     assert found.lower_bound == pytest.approx(alone.lower_bound, rel=2e-6)
     assert found.dual_weights is not None
     assert found.dual_weights[2] * caps[2] <= 1e-6 * found.lower_bound
@@ -135,7 +135,7 @@ def test_where_cells_differ_the_least_accurate_one_counts(seed, slack):
     caps, weights = np.where(required, targets, np.inf), np.where(required, 0, 1 / targets)
     cost = smallest_ratio(b, p, caps[tables]) * slack
     inside = find_feasible(cells, caps, cost)
-    found = minimise_factor(cells, inside, table_weights=weights, caps=caps, privacy_cost=cost)
+    found = minimise_capped_max(cells, inside, table_weights=weights, caps=caps, privacy_cost=cost)
     assert np.all(b @ found.sigma_squared <= caps[tables])
     assert np.sum(p / found.sigma_squared) <= cost * (1 + 1e-12)
     value = np.max(weights[tables] * (b @ found.sigma_squared))

@@ -10,7 +10,7 @@ import rpexplore as rp
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_places
-from rpexplore.planning.solvers.max_cell_variance import minimise_worst_cell
+from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance
 
 BASES = [rp.Prefix(), rp.Ranges(), rp.Windows(2), rp.Hierarchy((2,))]
 
@@ -67,7 +67,7 @@ def test_it_equals_the_convex_optimum_over_all_cells(sizes, picks, seed):
     cells = cells_of(sizes, bases, seed, 2)
     tables, b = all_cells(cells)
     weights = np.random.default_rng(seed).uniform(0.5, 2, len(cells.workload))
-    found = minimise_worst_cell(cells, weights, 1.0)
+    found = minimise_max_cell_variance(cells, weights, 1.0)
     value = np.max(weights[tables] * (b @ found.sigma_squared))
     assert np.sum(cells.closure.privacy_cost_factor / found.sigma_squared) == pytest.approx(1)
     assert found.lower_bound <= value <= found.lower_bound * (1 + 1e-6)
@@ -79,7 +79,7 @@ def test_the_bound_holds_for_any_noise_scales():
     cells = cells_of([4, 5, 3], [rp.Prefix(), rp.Ranges(), rp.Identity()], 1, 3)
     _, b = all_cells(cells)
     weights = np.ones(len(cells.workload))
-    found = minimise_worst_cell(cells, weights, 1.0)
+    found = minimise_max_cell_variance(cells, weights, 1.0)
     p, rng = cells.closure.privacy_cost_factor, np.random.default_rng(0)
     for _ in range(200):
         other = found.sigma_squared * np.exp(rng.normal(0, 0.1, len(p)))
@@ -89,7 +89,7 @@ def test_the_bound_holds_for_any_noise_scales():
 
 def test_prices_are_of_cells_and_make_up_those_of_tables():
     cells = cells_of([6, 5], [rp.Prefix(), rp.Identity()], 3, 2)
-    found = minimise_worst_cell(cells, np.ones(len(cells.workload)), 1.0)
+    found = minimise_max_cell_variance(cells, np.ones(len(cells.workload)), 1.0)
     prices = found.cells
     of_tables = np.bincount(prices.tables, prices.prices, len(cells.workload))
     np.testing.assert_allclose(of_tables, found.shadow_prices)
@@ -103,7 +103,7 @@ def test_prices_are_of_cells_and_make_up_those_of_tables():
 def test_a_table_whose_worst_cell_says_nothing_of_most_residuals():
     """The total is a row of prefix sums: at first nothing asks for more than it."""
     cells = cells_of([5], [rp.Prefix()], 4, 1)
-    found = minimise_worst_cell(cells, np.array([1e-6, 1.0]), 1.0)
+    found = minimise_max_cell_variance(cells, np.array([1e-6, 1.0]), 1.0)
     assert np.all(np.isfinite(found.sigma_squared))
     assert found.lower_bound > 0
 
@@ -113,16 +113,16 @@ def test_fixed_weights_are_part_of_what_is_minimised():
     _, b = all_cells(cells)
     fixed = cells.closure.residual_weights(np.full(len(cells.workload), 0.3))
     weights = np.ones(len(cells.workload))
-    found = minimise_worst_cell(cells, weights, 1.0, fixed_weights=fixed)
+    found = minimise_max_cell_variance(cells, weights, 1.0, fixed_weights=fixed)
     value = np.max(b @ found.sigma_squared) + fixed @ found.sigma_squared
     assert found.lower_bound <= value <= found.lower_bound * (1 + 1e-6)
-    alone = minimise_worst_cell(cells, weights, 1.0)
+    alone = minimise_max_cell_variance(cells, weights, 1.0)
     assert value < np.max(b @ alone.sigma_squared) + fixed @ alone.sigma_squared
 
 
 def test_where_all_cells_are_alike_no_cells_are_named():
     cells = cells_of([4, 3], [rp.Identity(), rp.Identity()], 0, 2)
-    assert minimise_worst_cell(cells, np.ones(len(cells.workload)), 1.0).cells is None
+    assert minimise_max_cell_variance(cells, np.ones(len(cells.workload)), 1.0).cells is None
 
 
 def test_progress_is_told_and_may_end_the_search():
@@ -134,4 +134,4 @@ def test_progress_is_told_and_may_end_the_search():
 
     cells = cells_of([4, 3], [rp.Prefix(), rp.Identity()], 0, 2)
     with pytest.raises(Stop):
-        minimise_worst_cell(cells, np.ones(len(cells.workload)), 1.0, note=note)
+        minimise_max_cell_variance(cells, np.ones(len(cells.workload)), 1.0, note=note)
