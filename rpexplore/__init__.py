@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rpexplore import errors as errors
     from rpexplore.data.databases.source import DatabaseSource as DatabaseSource
+    from rpexplore.data.frames import FrameSource as FrameSource
     from rpexplore.data.source import PersonRule as PersonRule
     from rpexplore.domain.attribute import Attribute as Attribute
     from rpexplore.domain.attribute import Bins as Bins
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
     from rpexplore.planning.planner import plan as plan
     from rpexplore.planning.verification import Verification as Verification
     from rpexplore.planning.verification import verify as verify
+    from rpexplore.postprocessing.combination import combine as combine
+    from rpexplore.postprocessing.estimates import Estimates as Estimates
+    from rpexplore.postprocessing.processed_folder import postprocess as postprocess
+    from rpexplore.postprocessing.processed_tables import ProcessedTables as ProcessedTables
+    from rpexplore.postprocessing.results import load_results as load_results
     from rpexplore.privacy.budget import Budget as Budget
     from rpexplore.queries.plan import QueryPlan as QueryPlan
     from rpexplore.queries.plan_kinds import load_plan as load_plan
@@ -42,6 +48,7 @@ if TYPE_CHECKING:
     from rpexplore.queries.planner import query_plan as query_plan
     from rpexplore.queries.query_list import QueryList as QueryList
     from rpexplore.releases.ledger import Ledger as Ledger
+    from rpexplore.releases.marginal_estimate import Answer as Answer
     from rpexplore.releases.query_folder import QueryRelease as QueryRelease
     from rpexplore.releases.release import dry_run as dry_run
     from rpexplore.releases.release import release as release
@@ -63,6 +70,7 @@ if TYPE_CHECKING:
 
 # The module of every public name: the imports above, for those who run the program.
 _MODULES = {
+    "Answer": "releases.marginal_estimate",
     "Attribute": "domain.attribute",
     "Bins": "domain.attribute",
     "Budget": "privacy.budget",
@@ -72,6 +80,8 @@ _MODULES = {
     "CustomLoss": "planning.losses.custom",
     "DatabaseSource": "data.databases.source",
     "Domain": "domain.domain",
+    "Estimates": "postprocessing.estimates",
+    "FrameSource": "data.frames",
     "Hierarchy": "workload.bases",
     "Identity": "workload.bases",
     "Integers": "domain.attribute",
@@ -84,6 +94,7 @@ _MODULES = {
     "PersonRule": "data.source",
     "Plan": "planning.plan",
     "Prefix": "workload.bases",
+    "ProcessedTables": "postprocessing.processed_tables",
     "QueryList": "queries.query_list",
     "QueryPlan": "queries.plan",
     "QueryRelease": "releases.query_folder",
@@ -99,12 +110,15 @@ _MODULES = {
     "Windows": "workload.bases",
     "Workload": "workload.workload",
     "bundle": "export.bundle",
+    "combine": "postprocessing.combination",
     "dry_run": "releases.release",
     "load_plan": "queries.plan_kinds",
+    "load_results": "postprocessing.results",
     "minimum_budget": "planning.minimum_budget",
     "optimum": "planning.planner",
     "parse_target": "workload.targets",
     "plan": "planning.planner",
+    "postprocess": "postprocessing.processed_folder",
     "query_optimum": "queries.planner",
     "query_plan": "queries.planner",
     "read_custom_basis": "workload.custom_basis_file",

@@ -2,7 +2,8 @@
 
 Minimised is max_A t_A · Var_A over some tables, with Var_B ≤ u_B for the others, at a privacy cost.
 For a factor τ let h(τ) be the smallest possible maximum of all t_A · Var_A / τ and Var_B / u_B
-together; `max_cell_variance` finds it, with a certificate. It falls as τ rises, and the optimum is the τ
+together; `max_cell_variance` finds it, with a certificate. It falls as τ rises, and the optimum is
+the τ
 at which it is 1. With the prices y and z of the two kinds of tables at τ, sum 1 together,
     d log h / d log τ = −Σ y,
 so Newton's method takes a few steps; in 1/τ, because h is nearly linear in that. By Lagrangian
