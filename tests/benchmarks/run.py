@@ -106,7 +106,7 @@ def max_variance_of_random_importance() -> list[Row]:
     return rows
 
 
-def adult() -> list[Row]:
+def adult_plans() -> list[Row]:
     rows: list[Row] = []
     for name, loss in (("sum", rp.SumOfVariances("cells")), ("largest", rp.MaxVariance())):
         seconds, _ = best_of_three(
@@ -209,7 +209,7 @@ CASES: dict[str, Callable[[], list[Row]]] = {
         sum_of_variances,
         max_variance,
         max_variance_of_random_importance,
-        adult,
+        adult_plans,
         plan_file,
         adult_release,
         four_schemes,
