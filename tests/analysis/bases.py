@@ -61,3 +61,13 @@ def dense_cell_variances(plan: rp.Plan, position: int) -> np.ndarray:
 def _matrix(workload: rp.Workload, position: int, place: int) -> np.ndarray:
     attribute = workload.domain.attributes[place]
     return query_matrix(workload.basis_of(position, place), attribute).of(np.eye(attribute.size), 0)
+
+
+SCENARIO = scenario()
+MARGINALS = scenario().with_request(basis_choices=())
+
+
+def errors_at(dense_errors: list[np.ndarray], cell: str) -> np.ndarray:
+    """Of each table the standard error of a typical cell, the worst or the best one."""
+    choices = {"mean": lambda errors: np.sqrt(np.mean(errors**2)), "worst": np.max, "best": np.min}
+    return np.array([choices[cell](errors) for errors in dense_errors])

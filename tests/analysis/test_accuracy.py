@@ -7,7 +7,11 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import accuracy as se
+from rpexplore.analysis import rankings, shadow_prices
+from rpexplore.analysis import variance_by_size as cell_variances
+from rpexplore.analysis.forecast import Forecast
 from rpexplore.workload.table_text import workload_from_csv
+from tests.analysis.bases import MARGINALS, SCENARIO, errors_at
 
 DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})
 
@@ -119,3 +123,79 @@ def test_the_csv_of_tables_has_musts_where_there_are_any():
     again = workload_from_csv(workload.domain, se.csv_of_tables(made), "tables.csv")
     assert again.required.tolist() == [False, True, False]
     assert again.targets.tolist()[1:] == [3, 4]
+
+
+# ---- tables whose cells are not equally accurate
+
+
+def test_lists_have_the_best_and_the_worst_cell(unequal_plan, dense_errors):
+    forecast = Forecast.of_plan("this", unequal_plan)
+    names = rankings.all_titles(unequal_plan.workload)
+    frames = [
+        rankings.ranking(forecast, names),
+        shadow_prices.by_table(forecast, None),
+        cell_variances.points([forecast]),
+        se.of_tables(unequal_plan),
+    ]
+    for frame in frames:
+        rows = frame.set_index("table").loc[names]
+        for cell in ("best", "worst"):
+            found = rows[f"{cell}_standard_error"]
+            np.testing.assert_allclose(found, errors_at(dense_errors, cell), rtol=1e-6)
+
+
+def test_lists_of_marginals_have_no_such_columns():
+    plan = MARGINALS.plan()
+    forecast = Forecast.of_plan("this", plan)
+    for frame in (
+        rankings.ranking(forecast, rankings.all_titles(plan.workload)),
+        shadow_prices.by_table(forecast),
+        cell_variances.points([forecast]),
+        se.of_tables(plan),
+    ):
+        assert not [name for name in frame if name.endswith("t_standard_error")]
+    header = se.csv_of_tables(plan).splitlines()[0]
+    assert header == (
+        "attributes,order,cells,mean_variance,max_variance,standard_error,weight,target,"
+        "shadow_price"
+    )
+
+
+def test_csv_of_tables_says_how_tables_ask_and_can_be_read(unequal_plan):
+    text = se.csv_of_tables(unequal_plan)
+    assert "age (cumulative) × income (ranges)" in text
+    assert {"worst_standard_error", "best_standard_error"} <= set(text.splitlines()[0].split(","))
+    assert (
+        workload_from_csv(SCENARIO.domain, text, "tables.csv").tables
+        == unequal_plan.workload.tables
+    )
+
+
+def test_the_headline_is_about_the_least_accurate_cell(unequal_plan, dense_errors):
+    top, worst = se.headline(unequal_plan), errors_at(dense_errors, "worst")
+    assert top.worst_error == pytest.approx(worst.max(), rel=1e-6)
+    assert top.median_error == pytest.approx(np.median(errors_at(dense_errors, "mean")), rel=1e-6)
+    assert top.worst_table == se.titles(unequal_plan.workload, np.array([np.argmax(worst)]))[0]
+    assert top.worst_in_words == "the least accurate cell of all tables"
+    assert se.headline(MARGINALS.plan()).worst_in_words == "a cell of the worst table"
+    listed = se.of_tables(unequal_plan)
+    assert listed["table"][0] == top.worst_table
+    assert np.all(np.diff(listed["worst_standard_error"]) <= 0)
+
+
+def test_by_order_reaches_from_the_best_to_the_worst_cell(unequal_plan, dense_errors):
+    frame, orders = se.by_order(unequal_plan), unequal_plan.workload.orders
+    for row in frame.to_dict("records"):
+        of_order = np.flatnonzero(orders == row["order"])
+        assert row["smallest"] == pytest.approx(
+            errors_at(dense_errors, "best")[of_order].min(), rel=1e-6
+        )
+        assert row["largest"] == pytest.approx(
+            errors_at(dense_errors, "worst")[of_order].max(), rel=1e-6
+        )
+        assert row["median"] == pytest.approx(
+            np.median(errors_at(dense_errors, "mean")[of_order]), rel=1e-6
+        )
+    words = se.by_order_in_words(frame, "people", cells_differ=True)
+    assert "The least accurate cell is one of " in words
+    assert "least accurate cell of all" in se.boxes_in_words(frame, cells_differ=True)

@@ -6,11 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
+from rpexplore.analysis import budget_curves
 from rpexplore.analysis import budget_curves as curves
 from rpexplore.analysis.sufficient_budgets import budget_for_error
 from rpexplore.planning.planner import optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.workload.table_text import title
+from tests.analysis.bases import BUDGET, errors_at
 from tests.support.strategies import workloads
 
 LOSSES = [rp.SumOfVariances("cells"), rp.MaxVariance()]
@@ -125,3 +127,28 @@ def test_half_the_error_is_at_four_times_the_budget():
     rho, error = curves.half_error(curves.Curve("age", 45.0), present)
     # √(45 × 3² / 0.2) = 45
     assert (rho, error) == pytest.approx((0.4, 22.5))
+
+
+# ---- tables whose cells are not equally accurate
+
+
+def test_budget_curves_start_and_end_at_cells(unequal_optimum, dense_errors):
+    curves = {curve.name: curve for curve in budget_curves.quantile_curves(unequal_optimum)}
+    rho = float(BUDGET.rho)
+    assert list(curves) == ["worst cell", "median table", "best cell"]
+    for name, cell, pick in (("worst cell", "worst", np.max), ("best cell", "best", np.min)):
+        error = curves[name].standard_error(rho, BUDGET)
+        assert error == pytest.approx(pick(errors_at(dense_errors, cell)), rel=1e-6)
+    table = unequal_optimum.workload.tables.index(("age", "sex"))
+    typical, worst = budget_curves.table_curves(unequal_optimum, table)
+    assert typical.standard_error(rho, BUDGET) == pytest.approx(
+        errors_at(dense_errors, "mean")[table]
+    )
+    assert worst.standard_error(rho, BUDGET) == pytest.approx(
+        errors_at(dense_errors, "worst")[table]
+    )
+    assert worst.name == "age (cumulative) × sex, the least accurate cell"
+    (alike,) = budget_curves.table_curves(
+        unequal_optimum, unequal_optimum.workload.tables.index(("sex",))
+    )
+    assert alike.name == "sex"

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.forecast import SCHEMES, plain, scheme_of
+from rpexplore.analysis import accuracy_by_attribute as attributes
+from rpexplore.analysis import fairness
+from rpexplore.analysis.forecast import SCHEMES, Forecast, plain, scheme_of
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
+from tests.analysis.bases import BUDGET, MARGINALS, errors_at
 
 TABLES = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 10, "sex": 2}), 2)
 GROUP, SINGLE = GroupSetting((), weight=4.0, target=3.0), TableSetting(("age",), 2.0, 5.0)
@@ -33,3 +36,47 @@ def test_plain_tables_stay_the_same_object():
 def test_the_scheme_of_a_plan():
     assert [scheme_of(loss, TABLES) for loss in SCHEMES.values()] == list(SCHEMES)
     assert scheme_of(rp.MaxVariance(relative_to="target"), TABLES) == ""
+
+
+# ---- tables whose cells are not equally accurate
+
+
+@pytest.mark.parametrize("cell", ["mean", "worst", "best"])
+def test_a_forecast_is_seen_at_any_cell(unequal_plan, dense_errors, unequal_optimum, cell):
+    for forecast in (
+        Forecast.of_plan("this", unequal_plan),
+        Forecast.of_optimum("this", unequal_optimum, BUDGET),
+    ):
+        shown = forecast.at_cell(cell)
+        assert shown.cell == cell
+        assert shown.cells_differ
+        np.testing.assert_allclose(shown.standard_errors, errors_at(dense_errors, cell), rtol=1e-6)
+        # and back again, from wherever one looks
+        np.testing.assert_allclose(
+            shown.at_cell("mean").standard_errors, forecast.standard_errors, rtol=1e-12
+        )
+        found = fairness.unevenness(shown)
+        assert found.worst == pytest.approx(errors_at(dense_errors, cell).max(), rel=1e-6)
+        frame = attributes.by_attribute(shown).set_index("attribute")
+        age = [place for place, table in enumerate(unequal_plan.workload.tables) if "age" in table]
+        assert frame.loc["age", "largest"] == pytest.approx(
+            errors_at(dense_errors, cell)[age].max(), rel=1e-6
+        )
+
+
+def test_words_say_which_cell_is_seen(unequal_plan):
+    forecast = Forecast.of_plan("this", unequal_plan)
+    assert "a typical cell" in forecast.seen_in_words
+    assert "the least accurate cell" in forecast.at_cell("worst").seen_in_words
+    assert "the most accurate cell" in forecast.at_cell("best").seen_in_words
+    alike = Forecast.of_plan("this", MARGINALS.plan())
+    assert not alike.cells_differ
+    assert alike.seen_in_words == ""
+    np.testing.assert_array_equal(alike.at_cell("worst").standard_errors, alike.standard_errors)
+
+
+def test_every_cell_of_a_table(unequal_plan, dense_errors):
+    forecast = Forecast.of_plan("this", unequal_plan)
+    for table, errors in enumerate(dense_errors):
+        found = forecast.cell_standard_errors(table)
+        np.testing.assert_allclose(found.ravel(), errors, rtol=1e-6)

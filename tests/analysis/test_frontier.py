@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import frontier as trade
+from rpexplore.analysis.frontier import frontier
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
-from rpexplore.planning.planner import optimum
+from rpexplore.planning.planner import optimum, optimum_with_strategies_of
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from tests.support.oracles import random_workload
@@ -194,3 +195,20 @@ def test_what_the_worst_case_is_called():
     assert trade.worst_measure(rp.MaxVariance(), np.ones(3)) == "largest standard error"
     assert "importance" in trade.worst_measure(rp.MaxVariance(), np.array([1.0, 2.0]))
     assert "target" in trade.worst_measure(rp.MaxVariance("target"), np.ones(3))
+
+
+# ---- tables whose cells are not equally accurate
+
+
+def test_the_frontier_between_plans_that_measure_alike(unequal_optimum):
+    ends = (
+        optimum_with_strategies_of(unequal_optimum, unequal_optimum.workload, loss)
+        for loss in (rp.SumOfVariances("cells"), rp.MaxVariance())
+    )
+    found = frontier(*ends, most_points=5)
+    assert found.is_measured_alike
+    points = found.points
+    assert all(point.gap <= 2e-6 for point in points)
+    totals, largest = ([getattr(point, name) for point in points] for name in ("total", "largest"))
+    assert totals == sorted(totals)
+    assert largest == sorted(largest, reverse=True)

@@ -7,6 +7,7 @@ import rpexplore as rp
 from rpexplore.analysis import scenario_comparison as comparison
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 from rpexplore.scenarios.table_settings import TableSetting
+from tests.analysis.bases import MARGINALS, SCENARIO
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
 PLAIN = Scenario(DOMAIN, WorkloadRequest(order=2), name="plain", record_noun="people")
@@ -129,3 +130,33 @@ def test_targets_differ_by_what_was_typed_and_by_musts():
     words = side.words.loc["Targets"].tolist()
     assert words[:2] == ["1 table, σ = 20", "1 table, σ = 20, 1 of them a must"]
     assert differing(comparison.inputs([asked("20"), asked(20.0)])) == set()
+
+
+# ---- tables whose cells are not equally accurate
+
+
+def test_scenarios_that_ask_otherwise_differ_in_that(unequal_plan):
+    found = comparison.inputs([MARGINALS, SCENARIO])
+    row = found.words.loc["Attributes are asked"].tolist()
+    assert row == ["by single values", "age: cumulative; region: groups; income: ranges"]
+    assert set(found.words.index[found.differs]) == {"Attributes are asked"}
+    assert "Attributes are asked" not in comparison.inputs([MARGINALS, MARGINALS]).words.index
+    words = comparison.outcomes([MARGINALS, SCENARIO], [MARGINALS.plan(), unequal_plan]).words
+    assert words.index[:2].tolist() == [
+        "Typical cell of a typical table, 95 % of the time",
+        "Least accurate cell of all, 95 % of the time",
+    ]
+    assert "Worst cell ÷ best cell" in words.index
+
+
+def test_only_tables_asked_alike_are_compared(unequal_plan):
+    frame = comparison.table_differences(MARGINALS.plan(), unequal_plan)
+    assert sorted(frame["table"]) == ["(total)", "sex"]
+    more = SCENARIO.replaced(budget=rp.Budget(rho="0.8", max_records_per_person=2)).plan()
+    frame = comparison.table_differences(unequal_plan, more)
+    assert len(frame) == len(unequal_plan.workload)
+    np.testing.assert_allclose(frame["change"], -0.5, rtol=1e-6)
+    np.testing.assert_allclose(frame["right_worst"] / frame["left_worst"], 0.5, rtol=1e-6)
+    words = comparison.differences_in_words(frame, "a", "b")
+    assert "smaller one (median −50 %)" in words
+    assert "standard error of a typical cell" in words

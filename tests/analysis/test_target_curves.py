@@ -5,9 +5,14 @@ import pytest
 from hypothesis import given, settings
 
 import rpexplore as rp
+from rpexplore.analysis import accuracy as se
+from rpexplore.analysis import target_curves
 from rpexplore.analysis import target_curves as curves
+from rpexplore.analysis.sufficient_budgets import needed_rho, smallest_budget
 from rpexplore.analysis.target_curves import AIM, AIMED, PRESENT
 from rpexplore.planning.planner import optimum
+from rpexplore.scenarios.table_settings import TableSetting
+from tests.analysis.bases import SCENARIO
 from tests.support.strategies import workloads
 
 BUDGET = rp.Budget(rho="0.1", max_records_per_person=2)
@@ -144,3 +149,31 @@ def test_targets_of_some_tables_only(workload):
     none = workload.with_targets(dict.fromkeys(workload.tables))
     assert curves.has_targets(optimum(none, loss=rp.SumOfVariances())) == (False, False)
     assert curves.has_targets(optimum(workload, loss=AIM)) == (True, True)
+
+
+# ---- tables whose cells are not equally accurate
+
+
+def test_a_target_is_met_by_the_least_accurate_cell(unequal_plan, dense_errors):
+    table = unequal_plan.workload.tables.index(("age",))
+    between = float(
+        np.sqrt(np.mean(dense_errors[table] ** 2) * np.max(dense_errors[table] ** 2)) ** 0.5
+    )
+    assert unequal_plan.standard_errors[table] < between < unequal_plan.worst_standard_errors[table]
+    asked = SCENARIO.with_settings([TableSetting(("age",), target=between)])
+    missed = asked.plan()
+    assert se.headline(missed).targets_met == 0
+    assert se.of_tables(missed).set_index("table").loc["age (cumulative)", "met"] == "no"
+    solved = optimum(asked.workload, loss=asked.loss)
+    needs = needed_rho(solved, SCENARIO.budget)
+    assert np.isnan(np.delete(needs, table)).all()
+    assert needs[table] == pytest.approx(
+        float(SCENARIO.budget.rho) * (dense_errors[table].max() / between) ** 2, rel=1e-5
+    )
+    last = target_curves.last_to_be_met(solved, SCENARIO.budget).iloc[0]
+    assert last["standard_error"] == pytest.approx(dense_errors[table].max(), rel=1e-5)
+    assert last["met"] == "no"
+    found = target_curves.outlook(solved, None, SCENARIO.budget)
+    assert (found.met, found.is_least) == (0, False)
+    met = asked.replaced(budget=smallest_budget(solved, SCENARIO.budget).budget).plan()
+    assert se.headline(met).targets_met == 1
