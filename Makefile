@@ -19,16 +19,18 @@ help:  ## show this list
 app: $(VENV)/.installed-app  ## set up and open the app on the sample data
 	@$(BIN)/rpexplore app
 
-# One process for every processor; who is done first takes over from the others. (Not in
-# pyproject.toml, because it would slow down who runs a single test.)
-PARALLEL := --numprocesses auto --dist worksteal
+# One process for every processor; who is done first takes over from the others. Of linear algebra
+# each has one thread: more would wait for each other. (Not in pyproject.toml, because it would slow
+# down who runs a single test.)
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 test: $(VENV)/.installed-dev  ## set up and run all tests but the nightly ones
-	@$(BIN)/python -m pytest $(PARALLEL) -m "not nightly"
+	@$(PYTEST) -m "not nightly"
 
-# For nights and before a version: whole grids, thirty times as many examples of each property.
+# By hand, for nights and before a version; too long for .ci/run: whole grids, and thirty times as
+# many examples of each property.
 test-all: $(VENV)/.installed-dev  ## run all tests, with many more examples
-	@RPEXPLORE_TEST_PROFILE=nightly $(BIN)/python -m pytest $(PARALLEL)
+	@RPEXPLORE_TEST_PROFILE=nightly $(PYTEST)
 
 bench: $(VENV)/.installed-dev  ## measure speed and memory
 	@$(BIN)/python -m tests.benchmarks.run
