@@ -82,15 +82,15 @@ def table_checks(plan: Plan, *, strategies: bool) -> tuple[Check, ...]:
 
 
 def _check_privacy(plan: Plan) -> Check:
-    found = privacy_cost_upper_bound(plan.closure, plan.sigma_squared) * plan.budget.records_factor
+    cost = privacy_cost_upper_bound(plan.closure, plan.sigma_squared) * plan.budget.records_factor
     allowed = plan.budget.privacy_cost
-    holds = found <= plan.exact_privacy_cost <= allowed
+    holds = cost <= plan.exact_privacy_cost <= allowed
     # Rounded alike where they hold: what is within the budget must not read as if it were above.
     mode = "up" if holds else "down"
     return Check(
         "privacy cost",
         holds,
-        f"the noise scales cost at most {rounded(found, 12, 'up')}; stated "
+        f"the noise scales cost at most {rounded(cost, 12, 'up')}; stated "
         f"{rounded(plan.exact_privacy_cost, 12, 'up')}, budget {rounded(allowed, 12, mode)} "
         f"(ρ = {rounded(allowed / 2, 12, mode)})",
     )
@@ -104,28 +104,28 @@ def _check_variances(plan: Plan) -> Check:
     if len(off) == 0:
         finding = f"all {len(plan.workload):,} tables have the variance that is stated"
     else:
-        place = int(off[0])
+        table = int(off[0])
         finding = (
             f"{len(off):,} of {len(plan.workload):,} tables differ; the first is "
-            f"{plan.workload.describe(place)}: stated {plan.variances[place]:.12g}, exact "
-            f"{float(exact.fraction(place)):.12g}"
+            f"{plan.workload.describe(table)}: stated {plan.variances[table]:.12g}, exact "
+            f"{float(exact.fraction(table)):.12g}"
         )
     return Check("variances", len(off) == 0, finding)
 
 
 def _check_decoded_variances(plan: Plan) -> Check:
-    found = TableVariances.of(plan.workload, plan.closure, plan.sigma_squared.floats)
-    for cell, words in (("mean", "mean"), ("worst", "largest"), ("best", "smallest")):
-        stated, exact = plan.table_variances.at(cell), found.at(cell)
-        off = np.flatnonzero(~np.isclose(stated, exact, rtol=DECODED_TOLERANCE, atol=0))
+    variances = TableVariances.of(plan.workload, plan.closure, plan.sigma_squared.floats)
+    for cell, adjective in (("mean", "mean"), ("worst", "largest"), ("best", "smallest")):
+        stated, computed = plan.table_variances.at(cell), variances.at(cell)
+        off = np.flatnonzero(~np.isclose(stated, computed, rtol=DECODED_TOLERANCE, atol=0))
         if len(off):
-            place = int(off[0])
+            table = int(off[0])
             return Check(
                 "variances",
                 False,
                 f"{len(off):,} of {len(plan.workload):,} tables differ; the first is "
-                f"{plan.workload.describe(place)}: its {words} variance of a cell is stated as "
-                f"{stated[place]:.9g} and is {exact[place]:.9g}",
+                f"{plan.workload.describe(table)}: its {adjective} variance of a cell is stated as "
+                f"{stated[table]:.9g} and is {computed[table]:.9g}",
             )
     count = len(plan.workload)
     return Check(
@@ -143,7 +143,7 @@ def _check_loss(plan: Plan) -> Check:
             "stands in the script that made the plan, so it is not checked",
         )
     variances = TableVariances.of(plan.workload, plan.closure, plan.sigma_squared.floats)
-    found = plan.loss.value(variances.of_loss(plan.loss), plan.workload)
+    value = plan.loss.value(variances.of_loss(plan.loss), plan.workload)
     tolerance = LOSS_TOLERANCE if plan.workload.is_marginals else DECODED_TOLERANCE
-    holds = bool(np.isclose(found, stated, rtol=tolerance, atol=0))
-    return Check("loss", holds, f"{plan.loss.description} is {found:.9g}; stated {stated:.9g}")
+    holds = bool(np.isclose(value, stated, rtol=tolerance, atol=0))
+    return Check("loss", holds, f"{plan.loss.description} is {value:.9g}; stated {stated:.9g}")

@@ -25,31 +25,31 @@ def query_checks(plan: QueryPlan) -> tuple[Check, ...]:
 def _check_privacy(plan: QueryPlan) -> Check:
     columns = plan.strategy.integers.astype(object)  # Python's integers, which do not overflow
     squared = int(np.max(np.sum(columns * columns, axis=0)))
-    found = Fraction(squared) / plan.gamma_squared * plan.budget.records_factor
+    cost = Fraction(squared) / plan.gamma_squared * plan.budget.records_factor
     allowed = plan.budget.privacy_cost
-    holds = found <= plan.exact_privacy_cost <= allowed
+    holds = cost <= plan.exact_privacy_cost <= allowed
     # Rounded alike where they hold: what is within the budget must not read as if it were above.
     mode = "up" if holds else "down"
     return Check(
         "privacy cost",
         holds,
-        f"the noise costs {rounded(found, 12, 'up')}; stated "
+        f"the noise costs {rounded(cost, 12, 'up')}; stated "
         f"{rounded(plan.exact_privacy_cost, 12, 'up')}, budget {rounded(allowed, 12, mode)} "
         f"(ρ = {rounded(allowed / 2, 12, mode)})",
     )
 
 
 def _check_variances(plan: QueryPlan) -> Check:
-    found = plan.strategy.variance_factors * float(plan.gamma_squared)
-    off = np.flatnonzero(~np.isclose(plan.variances, found, rtol=DECODED_TOLERANCE, atol=0))
+    computed = plan.strategy.variance_factors * float(plan.gamma_squared)
+    off = np.flatnonzero(~np.isclose(plan.variances, computed, rtol=DECODED_TOLERANCE, atol=0))
     if len(off) == 0:
-        finding = f"all {len(found):,} queries have the variance that is stated"
+        finding = f"all {len(computed):,} queries have the variance that is stated"
     else:
-        place = int(off[0])
+        query = int(off[0])
         finding = (
-            f"{len(off):,} of {len(found):,} queries differ; the first is "
-            f"{plan.queries.names[place]}: its variance is stated as {plan.variances[place]:.9g} "
-            f"and is {found[place]:.9g}"
+            f"{len(off):,} of {len(computed):,} queries differ; the first is "
+            f"{plan.queries.names[query]}: its variance is stated as {plan.variances[query]:.9g} "
+            f"and is {computed[query]:.9g}"
         )
     return Check("variances", len(off) == 0, finding)
 
@@ -66,7 +66,7 @@ def _check_bound(plan: QueryPlan) -> Check:
             f"{certificate.loss_value:.9g}",
         )
     prices, weights = certificate.shadow_prices, plan.cell_weights
-    if any(abs(float(np.sum(each)) - 1) > PRICE_TOLERANCE for each in (prices, weights)):
+    if any(abs(float(np.sum(shares)) - 1) > PRICE_TOLERANCE for shares in (prices, weights)):
         return Check("optimality", False, "the shadow prices or cell weights do not sum to 1")
     cost = cost_bound(plan.queries.coefficients, plan.queries.targets, prices, weights)
     bound = cost / float(plan.budget.record_privacy_cost)

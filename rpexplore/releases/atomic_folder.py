@@ -26,11 +26,11 @@ def new_folder(output: Path, *, kept_with: str | None = None) -> Iterator[Path]:
     it. The inner folder is removed when the folder has its name.
     """
     check_new(output, kept_with=kept_with)
-    temporary = unfinished(output)
+    temporary = unfinished_folder(output)
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         temporary.mkdir(mode=0o700, exist_ok=True)
-        lock = _opened(temporary)
+        lock = _open_folder(temporary)
     except (OSError, ValueError) as error:
         raise ReleaseError(
             f"The release cannot be written to {str(output)!r} ({error}); choose a folder that can "
@@ -40,7 +40,7 @@ def new_folder(output: Path, *, kept_with: str | None = None) -> Iterator[Path]:
         _claim(lock, temporary, output)
         check_new(output, kept_with=kept_with)  # it may have been filled before it was locked
         _clear(temporary)
-        with _becoming(output, temporary, kept_with):
+        with _give_name(output, temporary, kept_with):
             yield temporary
     finally:
         os.close(lock)
@@ -54,9 +54,9 @@ def resumed_folder(output: Path, kept_with: str) -> Iterator[Path]:
     none, if `output` exists, or if a run is writing there.
     """
     check_new(output)
-    temporary = unfinished(output)
+    temporary = unfinished_folder(output)
     try:
-        lock = _opened(temporary)
+        lock = _open_folder(temporary)
     except (OSError, ValueError):
         lock = None
     if lock is None or not (temporary / kept_with).is_file():
@@ -66,19 +66,19 @@ def resumed_folder(output: Path, kept_with: str) -> Iterator[Path]:
         )
     try:
         _claim(lock, temporary, output)
-        with _becoming(output, temporary, kept_with):
+        with _give_name(output, temporary, kept_with):
             yield temporary
     finally:
         os.close(lock)
 
 
-def unfinished(output: Path) -> Path:
+def unfinished_folder(output: Path) -> Path:
     """Where the folder lies as long as it is not complete."""
     return output.parent / f".{output.name}.unfinished"
 
 
 @contextmanager
-def _becoming(output: Path, temporary: Path, kept_with: str | None) -> Iterator[None]:
+def _give_name(output: Path, temporary: Path, kept_with: str | None) -> Iterator[None]:
     """Give the temporary folder its name if the block ends well; else remove it, or keep it."""
     try:
         yield
@@ -95,7 +95,7 @@ def _becoming(output: Path, temporary: Path, kept_with: str | None) -> Iterator[
         shutil.rmtree(output / Path(kept_with).parent, ignore_errors=True)
 
 
-def _opened(temporary: Path) -> int:
+def _open_folder(temporary: Path) -> int:
     # Not through a link: what it leads to is not ours to empty.
     return os.open(temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
@@ -128,11 +128,11 @@ def _open_as_usual(folder: Path) -> None:
 
 def _note_on_disk(folder: Path) -> None:
     """Have the names in a folder on disk."""
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(opened)
+        os.fsync(descriptor)
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 def check_room(needed: float, output: Path) -> None:
@@ -153,7 +153,7 @@ def check_new(output: Path, *, kept_with: str | None = None) -> None:
     """
     try:
         taken = output.exists() or output.is_symlink()
-        left = kept_with is not None and (unfinished(output) / kept_with).exists()
+        left = kept_with is not None and (unfinished_folder(output) / kept_with).exists()
     except (OSError, ValueError) as error:
         raise ReleaseError(
             f"A release cannot be written to {str(output)!r:.200} ({error}); choose another folder."

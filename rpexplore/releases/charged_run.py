@@ -22,7 +22,7 @@ from rpexplore.data.counts import Counts
 from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.errors import DataError, LedgerError, ReleaseError
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.releases.atomic_folder import new_folder, unfinished
+from rpexplore.releases.atomic_folder import new_folder, unfinished_folder
 from rpexplore.releases.ledger import Ledger
 from rpexplore.releases.ledger_overlaps import refuse_overlaps
 from rpexplore.releases.measurement_file import NOTE
@@ -148,7 +148,7 @@ class ChargedRun:
         message = (
             f"The release could not be written to {str(self._output)!r} ({error.strerror or error})"
         )
-        if (unfinished(self._output) / NOTE).exists():
+        if (unfinished_folder(self._output) / NOTE).exists():
             return ReleaseError(f"{message}. {how_to_finish(self._output)}")
         charge = (
             "was not booked" if self._entry_id is None else "was booked before and stays charged"

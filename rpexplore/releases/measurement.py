@@ -19,19 +19,21 @@ MAX_CELLS = 400_000_000
 _BATCH = 1 << 20  # cells measured together
 
 
-def all_measured(plan: Plan, counts: Counts) -> Generator[np.ndarray, None, None]:
+def measure_all(plan: Plan, counts: Counts) -> Generator[np.ndarray, None, None]:
     """Every residual's measurement in the plan's order, flat, some of them together: int64[·].
 
     Worked out on all processors, with a few million numbers in memory at a time.
     """
 
     def together(residuals: range) -> np.ndarray:
-        return np.concatenate([measured(plan, each, counts).ravel() for each in residuals])
+        return np.concatenate(
+            [measure_residual(plan, residual, counts).ravel() for residual in residuals]
+        )
 
     return in_order(together, _batches(measured_cells(plan.closure)))
 
 
-def measured(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
+def measure_residual(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
     """Ξ x + noise for one residual: int64, one axis an attribute of the residual.
 
     Ξ = ⊗ (n_i I − 11ᵀ) on the exact marginal, with the integer matrix 2^b R_i for attributes that
@@ -39,10 +41,10 @@ def measured(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
     variance parameter σ² ∏ n_i² ∏ 4^b. Costs ρ = p_A / (2σ²), the same as continuous noise of the
     plan would.
     """
-    places = plan.closure.attributes(residual)
-    answers = counts.counts(places)
-    for axis, place in enumerate(places):
-        strategy = plan.closure.strategies.get(place)
+    attribute_indices = plan.closure.attributes(residual)
+    answers = counts.counts(attribute_indices)
+    for axis, attribute in enumerate(attribute_indices):
+        strategy = plan.closure.strategies.get(attribute)
         if strategy is None:
             size = answers.shape[axis]
             answers = answers * size - answers.sum(axis=axis, keepdims=True)
@@ -55,8 +57,8 @@ def measured(plan: Plan, residual: int, counts: Counts) -> np.ndarray:
 
 def measured_shape(closure: Closure, residual: int) -> tuple[int, ...]:
     """The shape of a residual's measurement: n_i for each attribute, n_i − 1 with a strategy."""
-    places = closure.attributes(residual)
-    return tuple(int(closure.sizes[place]) - (place in closure.strategies) for place in places)
+    attribute_indices = closure.attributes(residual)
+    return tuple(int(closure.sizes[i]) - (i in closure.strategies) for i in attribute_indices)
 
 
 def measured_cells(closure: Closure) -> np.ndarray:
@@ -85,12 +87,12 @@ def check_measurable(plan: Plan) -> None:
             "counted in memory; release fewer or smaller tables."
         )
     gamma = np.sqrt(plan.sigma_squared.floats) * _product(plan, _noise_scales(plan))
-    place = int(np.argmax(gamma))
-    if gamma[place] >= LARGEST_GAMMA * (1 - 1e-9):
+    residual = int(np.argmax(gamma))
+    if gamma[residual] >= LARGEST_GAMMA * (1 - 1e-9):
         raise ReleaseError(
-            f"The noise that the budget asks for on {_name(plan, place)} is too large for 64-bit "
-            f"integers (scale {gamma[place]:.3g}, at most {LARGEST_GAMMA:.3g}); use a larger "
-            "budget or smaller tables."
+            f"The noise that the budget asks for on {_name(plan, residual)} is too large for "
+            f"64-bit integers (scale {gamma[residual]:.3g}, at most {LARGEST_GAMMA:.3g}); use a "
+            "larger budget or smaller tables."
         )
 
 
@@ -106,8 +108,8 @@ def check_countable(plan: Plan, counts: Counts) -> None:
     (below 2^55) as well, however floating point has rounded the product.
     """
     entries = plan.closure.sizes.astype(float)
-    for place, strategy in plan.closure.strategies.items():
-        entries[place] = float(max(strategy.integers.max(), -strategy.integers.min()))
+    for attribute, strategy in plan.closure.strategies.items():
+        entries[attribute] = float(max(strategy.integers.max(), -strategy.integers.min()))
     sizes = _product(plan, entries)
     largest = int(np.argmax(sizes))
     if sizes[largest] * max(counts.n_records, 1) >= 2.0**61:
@@ -119,7 +121,7 @@ def check_countable(plan: Plan, counts: Counts) -> None:
 
 def _gamma_squared(plan: Plan, residual: int) -> Fraction:
     scales = _noise_scales(plan)
-    scale = prod(scales[place] for place in plan.closure.attributes(residual))
+    scale = prod(scales[attribute] for attribute in plan.closure.attributes(residual))
     return plan.sigma_squared.fraction(residual) * scale**2
 
 
@@ -137,8 +139,8 @@ def _batches(cells: np.ndarray) -> Iterator[range]:
 def _noise_scales(plan: Plan) -> list[int]:
     """What the measured integers of each attribute are larger by than the plan's: n_i, or 2^b."""
     scales = plan.closure.sizes.tolist()
-    for place, strategy in plan.closure.strategies.items():
-        scales[place] = 2**strategy.bits
+    for attribute, strategy in plan.closure.strategies.items():
+        scales[attribute] = 2**strategy.bits
     return scales
 
 

@@ -29,7 +29,12 @@ from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.planning.verification import verify
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.plan_kinds import load_plan
-from rpexplore.releases.atomic_folder import check_new, check_room, resumed_folder, unfinished
+from rpexplore.releases.atomic_folder import (
+    check_new,
+    check_room,
+    resumed_folder,
+    unfinished_folder,
+)
 from rpexplore.releases.charged_run import (
     ChargedRun,
     DryRun,
@@ -198,7 +203,7 @@ def resume(
 def can_be_resumed(output: str | Path) -> bool:
     """Whether there is a run into `output` that `resume` could finish."""
     output = Path(output)
-    folder = output if output.exists() else unfinished(output)
+    folder = output if output.exists() else unfinished_folder(output)
     return (folder / NOTE).is_file()
 
 

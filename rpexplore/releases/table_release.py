@@ -46,7 +46,7 @@ class TableRun:
         measurement.check_countable(self.plan, counts)
 
     def measure(self, counts: Counts) -> Generator[np.ndarray, None, None]:
-        return measurement.all_measured(self.plan, counts)
+        return measurement.measure_all(self.plan, counts)
 
     def write(
         self, folder: Path, note: MeasurementNote, on_share: Callable[[float], None]

@@ -17,7 +17,7 @@ from rpexplore.data.counts import Counts
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.postprocessing.nonnegative import GAP, Nonnegative, nonnegative
 from rpexplore.postprocessing.table_map import Contributions, subsets
-from rpexplore.releases.measurement import measured
+from rpexplore.releases.measurement import measure_residual
 from tests.benchmarks.measure import Row, once, peak_gigabytes
 
 _DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
@@ -46,7 +46,7 @@ def _noisy(workload: rp.Workload, records: Counts, epsilon: str) -> Contribution
     found = {}
     for residual in range(len(plan.closure)):
         places = plan.closure.attributes(residual)
-        found[places] = contribution(measured(plan, residual, records), places, {})
+        found[places] = contribution(measure_residual(plan, residual, records), places, {})
     return found
 
 

@@ -18,7 +18,7 @@ from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
 from rpexplore.releases.discrete_gaussian import LARGEST_GAMMA
-from rpexplore.releases.measurement import check_countable, check_measurable, measured
+from rpexplore.releases.measurement import check_countable, check_measurable, measure_residual
 from tests.support.exact_counts import counts_of
 from tests.support.generalised import any_plan, any_strategy, asked_workloads
 from tests.support.oracles import kron
@@ -75,7 +75,7 @@ def test_without_noise_the_exact_residual_is_measured(workload, seed, n_records)
             xi = reduce(
                 np.kron, [n * np.eye(n, dtype=int) - 1 for n in sizes], np.ones((1, 1), dtype=int)
             )
-            drawn = measured(found, residual, records)
+            drawn = measure_residual(found, residual, records)
             assert drawn.dtype == np.int64
             assert drawn.shape == tuple(sizes)
             assert np.array_equal(drawn.ravel(), xi @ records.counts(places).ravel())
@@ -94,7 +94,7 @@ def test_sensitivity_is_what_the_cost_is_computed_from(exact):
         assert cost == p / found.sigma_squared.fraction(residual)
         for row in rows.T:
             one = counts_of({i: row[i : i + 1] for i in range(3)}, 1, found.workload.domain.sizes)
-            length = np.sum(measured(found, residual, one) ** 2)
+            length = np.sum(measure_residual(found, residual, one) ** 2)
             assert length == np.prod([n * (n - 1) for n in sizes])
 
 
@@ -108,7 +108,7 @@ def test_the_sampler_is_asked_for_exactly_the_plans_noise(monkeypatch):
 
     monkeypatch.setattr("rpexplore.releases.measurement.discrete_gaussian", spy)
     for residual in range(len(found.closure)):
-        measured(found, residual, records_of(found.workload.domain, 3))
+        measure_residual(found, residual, records_of(found.workload.domain, 3))
     texts = found.sigma_squared.texts()
     subsets = [s for k in range(4) for s in combinations([3, 2, 4], k)]
     assert asked == [
@@ -143,7 +143,7 @@ def test_without_noise_the_integer_matrices_are_measured(workload, seed, n_recor
         for residual in range(len(found.closure)):
             places = found.closure.attributes(residual)
             factors = integer_matrices(found, places)
-            drawn = measured(found, residual, records)
+            drawn = measure_residual(found, residual, records)
             assert drawn.dtype == np.int64
             assert drawn.shape == tuple(len(factor) for factor in factors)
             expected = kron(factors) @ records.counts(places).ravel()
@@ -174,7 +174,7 @@ def test_what_all_residuals_cost_together_is_within_the_budget(workload, seed):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", spy)
         for residual in range(len(found.closure)):
-            measured(found, residual, records)
+            measure_residual(found, residual, records)
     sizes, costs = workload.domain.sizes.tolist(), []
     for cell in np.ndindex(*sizes):
         cost = Fraction(0)
@@ -191,8 +191,8 @@ def test_what_all_residuals_cost_together_is_within_the_budget(workload, seed):
 def test_every_residual_has_noise_of_its_own():
     found = plan_of([2] * 6, rho="1e-6")
     records = records_of(found.workload.domain, 10)
-    drawn = [measured(found, residual, records) for residual in range(len(found.closure))]
-    again = [measured(found, residual, records) for residual in range(len(found.closure))]
+    drawn = [measure_residual(found, residual, records) for residual in range(len(found.closure))]
+    again = [measure_residual(found, residual, records) for residual in range(len(found.closure))]
     # Scales here are 2^10 and more; all 64 residuals equal twice would be chance of 2^-600.
     assert any(not np.array_equal(a, b) for a, b in zip(drawn, again, strict=True))
     cells = np.concatenate([array.ravel() for array in drawn])
@@ -212,7 +212,9 @@ def test_the_variance_of_the_noise_is_gamma_squared(table):
     cells = 1000 ** len(places)
     repeats = 10**6 // cells if cells > 1 else 3_000
     nobody = counts_of({}, 0, (1000, 1000))
-    noise = np.array([measured(found, residual, nobody) for _ in range(repeats)]).astype(float)
+    noise = np.array([measure_residual(found, residual, nobody) for _ in range(repeats)]).astype(
+        float
+    )
     scale = float(found.sigma_squared.fraction(residual)) ** 0.5 * cells
     assert scale > 10  # so that the discrete variance is γ² to far below 1e-9
 
@@ -244,7 +246,7 @@ def test_as_many_records_as_are_allowed_do_not_overflow(sizes, monkeypatch):
         )
         for residual in range(len(found.closure)):
             places = found.closure.attributes(residual)
-            drawn = measured(found, residual, Crowd(most, tuple(sizes)))
+            drawn = measure_residual(found, residual, Crowd(most, tuple(sizes)))
             expected = np.array(most, dtype=object)  # Python integers do not overflow
             for place in places:
                 unit = np.full(sizes[place], -1, dtype=object)
@@ -309,7 +311,7 @@ def test_as_many_records_as_are_allowed_do_not_overflow_strategies(sizes, asked,
         )
         for residual in range(len(closure)):
             places = closure.attributes(residual)
-            drawn = measured(found, residual, records)
+            drawn = measure_residual(found, residual, records)
             expected = records.counts(places).astype(object)
             for axis, factor in enumerate(integer_matrices(found, places)):
                 expected = np.moveaxis(np.tensordot(factor, expected, (1, axis)), 0, axis)
@@ -338,7 +340,7 @@ def test_partial_sums_at_the_border_do_not_overflow(exact):
         def counts(self, places):
             return counts if places else np.array(counts.sum())
 
-    drawn = measured(found, 1, Many())
+    drawn = measure_residual(found, 1, Many())
     expected = strategy.integers.astype(object) @ counts.astype(object)
     assert drawn.tolist() == expected.tolist()
 
@@ -408,7 +410,7 @@ def test_what_passes_the_check_passes_the_sampler(parts, table):
         check_measurable(found)
     except ReleaseError:
         return
-    measured(found, found.closure.find(places), Crowd(5, (7, 1000)))
+    measure_residual(found, found.closure.find(places), Crowd(5, (7, 1000)))
 
 
 def test_a_hopeless_budget_is_refused():

@@ -76,7 +76,7 @@ def run_of(data: Path, output: Path) -> tuple[Path, Path, Path]:
         ("rpexplore.releases.table_release.TableRun.check_countable", 1, 0),
         ("rpexplore.releases.ledger.Ledger.book", 1, 0),
         ("rpexplore.releases.release.write_measured", 1, 1),
-        ("rpexplore.releases.measurement.measured", 7, 1),
+        ("rpexplore.releases.measurement.measure_residual", 7, 1),
         ("os.fsync", 1, 0),
         ("rpexplore.releases.release.preallocate", 1, 0),
         ("os.fsync", 2, 1),

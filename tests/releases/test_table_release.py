@@ -732,7 +732,7 @@ def test_a_run_is_on_disk_before_the_first_noise(data, output, monkeypatch):
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, MemoryError])
 @pytest.mark.parametrize(
     "where",
-    ["rpexplore.releases.measurement.measured", "rpexplore.releases.release.write_note"],
+    ["rpexplore.releases.measurement.measure_residual", "rpexplore.releases.release.write_note"],
 )
 def test_an_interrupted_run_stays_charged_and_leaves_nothing(
     error, where, data, output, monkeypatch

@@ -27,7 +27,7 @@ from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
 from rpexplore.releases.contributions import Contributions
 from rpexplore.releases.discrete_gaussian import discrete_gaussian
-from rpexplore.releases.measurement import measured
+from rpexplore.releases.measurement import measure_residual
 from tests.support.exact_counts import counts_of
 
 RELEASES = 10_000
@@ -50,7 +50,7 @@ class MeasurementNote:
     """In the place of the file: the measurements of one release."""
 
     def __init__(self, found: Plan, counted: Counted) -> None:
-        self._all = [measured(found, each, counted) for each in range(len(found.closure))]
+        self._all = [measure_residual(found, each, counted) for each in range(len(found.closure))]
 
     def measured(self, residual: int) -> np.ndarray:
         return self._all[residual]
