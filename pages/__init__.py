@@ -1,4 +1,9 @@
-"""The app's pages, one file each, and what they share (names with an underscore)."""
+"""The app: one file a page, and its parts.
+
+`components/<page>/` has the parts of a page, `components/shared/` what several pages use: the
+session and its scenario, plans solved in the background, charts, autosave, the line on top.
+Numbers and sentences come from `rpexplore.analysis`, pictures from `rpexplore.figures`.
+"""
 
 import streamlit as st
 

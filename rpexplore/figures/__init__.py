@@ -1,8 +1,10 @@
-"""DataFrames as Plotly figures; each file draws what the file of that name in `analysis` computes.
+"""DataFrames as Plotly figures, each with its sentence and its numbers.
 
-`axes`, `chart` and `columns` have what all share. Then `accuracy`, `accuracy_by_attribute`,
-`variance_by_size`, `cell_accuracy`, `distributions`, `shadow_prices`, `budget_curves`, `frontier`,
-`what_if`, `queries`, `released_bars`, `released_heat_map`.
+`chart` (figure, sentence, table, file), `axes` and `columns` have what all share. A file draws what
+the file of its name in `analysis` computes. Plan page: `accuracy`. Fairness: `variance_by_size`,
+`distributions`, `accuracy_by_attribute`, `shadow_prices`, `cell_accuracy`. Trade-offs:
+`budget_curves` (also of targets), `frontier`, `what_if`. Query lists: `queries`. Results:
+`released_bars`, `released_heat_map` (both of `released_cells`).
 
 Imports `analysis`, `privacy`, `common` and `errors`.
 """

@@ -2,8 +2,9 @@
 
 In reading order: `losses/`, `mechanism/`, `solvers/`; `strategy_search`, `strategy_cache`,
 `optimal_strategies` (what is measured of an attribute); `solving` (the solver that a loss takes),
-`dual_bounds`, `certificate`; `optimum`, `planner`, `minimum_budget`; `release_plan`, `plan`,
-`plan_file`, `plan_summary`; `verification`, `bound_verification`.
+`solving_with_strategies`, `dual_bounds`, `certificate`; `optimum`, `planner`, `minimum_budget`;
+`release_plan`, `plan`, `plan_writer` and `plan_file` (described in `schemas/plan-1.json`),
+`plan_summary`; `verification`, `bound_verification`.
 
 Imports `workload`, `privacy`, `domain`, `common` and `errors`.
 
