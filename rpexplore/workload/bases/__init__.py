@@ -1,7 +1,10 @@
 """Query bases: which sums of an attribute's values a table has (docs/mathematics.md §4.1).
 
-One basis a file, and one entry in `BASES`: `identity`, `prefix`, `ranges`, `windows`, `hierarchy`,
-`custom`. `base` says what a basis tells about itself, `operators` computes with its matrix W.
+In reading order: `base` (what a basis tells about itself), `operators` (its matrix W, computed
+with); then one basis a file: `identity`, `prefix`, `ranges`, `windows`, `hierarchy`, `custom`. A
+new one is a file here and an entry in BASES below, which all rooms go by.
+
+Imports `domain`, `common` and `errors`; nothing else of `workload`.
 """
 
 from typing import Any
