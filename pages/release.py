@@ -21,7 +21,7 @@ from pages.components.release.run import BackgroundRelease, Job, any_going, goin
 from pages.components.release.unknown_values import other_categories, others_line
 from pages.components.shared.paths import cap_input, ledger_of, output_folder
 from pages.components.shared.session import current, escaped, say, show_messages
-from rpexplore.common.formatting import count_in_words, rounded
+from rpexplore.common.formatting import describe_count, rounded
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
@@ -105,7 +105,7 @@ def _contents(planned: ReleasePlan) -> str:
     """What a release holds: "7 noisy tables with 62 cells", "3 noisy answers"."""
     if not isinstance(planned, Plan):
         return planned.contents
-    cells = count_in_words(sum(planned.workload.exact_cells.tolist()))
+    cells = describe_count(sum(planned.workload.exact_cells.tolist()))
     return f"{planned.contents} with {cells} cells"
 
 

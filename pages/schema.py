@@ -7,7 +7,7 @@ from pages.components.schema.grid import GRID, HERE, add_attribute, apply_typed,
 from pages.components.schema.sources import choose_source
 from pages.components.schema.values import apply_labels, values_and_labels
 from pages.components.shared.session import bind, change, current, show_messages
-from rpexplore.common.formatting import count_in_words
+from rpexplore.common.formatting import describe_count
 from rpexplore.scenarios import schema_grid as grids
 
 
@@ -41,7 +41,7 @@ else:
     middle.metric("Values in all", f"{grids.values_in_all(domain):,}")
     right.metric(
         "Combinations of all attributes",
-        count_in_words(grids.cross_product(domain)),
+        describe_count(grids.cross_product(domain)),
         help="Cells of the table that crosses all attributes. Planning never builds that table.",
     )
     grid()

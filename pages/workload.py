@@ -34,7 +34,7 @@ show_messages(HERE)
 basis_choices()
 scenario, fit = current(), _fit.fit()
 st.subheader("What comes of it")
-st.markdown(f"**{escaped(scenario.request.words)}**")
+st.markdown(f"**{escaped(scenario.request.text)}**")
 outcome = planned() if fit.can_be_planned else None
 _fit.sizes(outcome)
 _fit.obstacles(fit)

@@ -43,12 +43,12 @@ class Headline:
     targets_met: int
 
     @property
-    def typical_in_words(self) -> str:
+    def typical_text(self) -> str:
         """Whose the median is: "a cell of a typical table"."""
         return "a typical cell of a typical table" if self.cells_differ else _OF_TYPICAL
 
     @property
-    def worst_in_words(self) -> str:
+    def worst_text(self) -> str:
         """Whose the largest error is: "a cell of the worst table"."""
         return "the least accurate cell of all tables" if self.cells_differ else _OF_WORST
 
@@ -100,7 +100,7 @@ def by_order(plan: Plan) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def by_order_in_words(frame: pd.DataFrame, record_noun: str, *, cells_differ: bool = False) -> str:
+def describe_by_order(frame: pd.DataFrame, record_noun: str, *, cells_differ: bool = False) -> str:
     """What `by_order` shows, in one or two sentences: a chart's caption and alternative text.
 
     cells_differ: whether some table's cells differ in accuracy, as in `Headline`
@@ -116,8 +116,8 @@ def by_order_in_words(frame: pd.DataFrame, record_noun: str, *, cells_differ: bo
     else:
         middle = (
             f"Typical (median) standard errors run from {_as_in_chart(best['median'])} "
-            f"{record_noun} for {order_in_words(best['order'])} to {_as_in_chart(worst['median'])} "
-            f"for {order_in_words(worst['order'])}."
+            f"{record_noun} for {describe_order(best['order'])} to {_as_in_chart(worst['median'])} "
+            f"for {describe_order(worst['order'])}."
         )
     extreme = max(rows, key=lambda row: row["largest"])
     if is_negligible_difference(min(row["smallest"] for row in rows), extreme["largest"]):
@@ -129,7 +129,7 @@ def by_order_in_words(frame: pd.DataFrame, record_noun: str, *, cells_differ: bo
     )
 
 
-def boxes_in_words(frame: pd.DataFrame, *, cells_differ: bool = False) -> str:
+def describe_boxes(frame: pd.DataFrame, *, cells_differ: bool = False) -> str:
     """How to read the boxes of the chart of `by_order`; "" where there are none."""
     if not differ_within_orders(frame):
         return ""
@@ -147,7 +147,7 @@ def differ_within_orders(frame: pd.DataFrame) -> bool:
     return not all(is_negligible_difference(*span) for span in spans)
 
 
-def targets_met_in_words(met: int, targets: int) -> str:
+def describe_targets_met(met: int, targets: int) -> str:
     """ "The one target is met.", "Both targets are met.", "1 of 3 targets is met."."""
     if targets == 1:
         return f"The one target is {'' if met else 'not '}met."
@@ -156,7 +156,7 @@ def targets_met_in_words(met: int, targets: int) -> str:
     return f"{met:,} of {targets:,} targets {'is' if met == 1 else 'are'} met."
 
 
-def order_in_words(order: int) -> str:
+def describe_order(order: int) -> str:
     """ "the total", "tables of 1 attribute", "tables of 3 attributes"."""
     return "the total" if order == 0 else f"tables of {plural(order, 'attribute')}"
 

@@ -56,7 +56,7 @@ def ends(frame: pd.DataFrame, most: int) -> tuple[pd.DataFrame, int]:
     return pd.concat([frame.head(most - most // 2), frame.tail(most // 2)]), len(frame) - most
 
 
-def in_words(frame: pd.DataFrame, forecast: Forecast, record_noun: str) -> str:
+def describe(frame: pd.DataFrame, forecast: Forecast, record_noun: str) -> str:
     """Which attribute is worst off, which best, and which are in no table."""
     if frame.empty:
         return "No table has an attribute: there is only the total."

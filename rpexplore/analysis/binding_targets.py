@@ -7,14 +7,14 @@ import pandas as pd
 
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, sufficient
 from rpexplore.analysis.targets_met import wanted_targets
-from rpexplore.common.formatting import plural, rounded, share_in_words
+from rpexplore.common.formatting import describe_share, plural, rounded
 from rpexplore.planning.losses.base import Loss, MaxVariance
 from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.planning.minimum_budget import MinimumBudget
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
-from rpexplore.workload.table_text import titles_in_words
+from rpexplore.workload.table_text import list_titles
 from rpexplore.workload.table_titles import titles
 
 WIDER = 0.1  # the relaxation that savings are told for: a margin or standard error 10 % wider
@@ -64,7 +64,9 @@ class BudgetExplanation:
     proven_gap: float
 
 
-def reasons(minimum: MinimumBudget, budget: Budget, *, required_only: bool) -> BudgetExplanation:
+def budget_explanation(
+    minimum: MinimumBudget, budget: Budget, *, required_only: bool
+) -> BudgetExplanation:
     """What it takes to meet some targets, against the present budget.
 
     Raises `BudgetError` if no budget that can be planned with is large enough.
@@ -106,7 +108,7 @@ def holders_of_budget(
     return pd.DataFrame(
         {
             "table": titles(minimum.workload, rows),
-            "wanted": ["" if target is None else target.words for target in wanted],
+            "wanted": ["" if target is None else target.description for target in wanted],
             "required": np.where(minimum.workload.required[rows], "required", "in proportion"),
             "share": minimum.shares[rows],
             "saved": saved,
@@ -115,7 +117,7 @@ def holders_of_budget(
     )
 
 
-def in_words(found: BudgetExplanation, *, compared: bool = True) -> str:
+def describe(found: BudgetExplanation, *, compared: bool = True) -> str:
     """What the targets take and which tables hold that up, in a few sentences.
 
     compared: with the present budget
@@ -127,14 +129,14 @@ def in_words(found: BudgetExplanation, *, compared: bool = True) -> str:
         ("all", False): f"The {found.targets:,} targets take",
         ("all", True): "The target takes",
     }[found.which, one]
-    words = [f"{which} {found.enough.words}{', ' * compared}{found.enough.compared * compared}."]
+    words = [f"{which} {found.enough.text}{', ' * compared}{found.enough.compared * compared}."]
     if found.proven_gap < 1e-4:
         words.append("No plan of this kind can do with noticeably less.")
-    saved = f"{share_in_words(found.saved)} of the budget"
+    saved = f"{describe_share(found.saved)} of the budget"
     if one:
         words.append(f"Were it {100 * WIDER:g} % wider, that would save about {saved}.")
         return " ".join(words)
-    listed = titles_in_words([(title,) for title in found.tables], _NAMED)
+    listed = list_titles([(title,) for title in found.tables], _NAMED)
     if found.binding_tables == 1:
         words.append(
             f"One table holds that up: {listed}; the other targets are met along the way. Were "
@@ -148,18 +150,18 @@ def in_words(found: BudgetExplanation, *, compared: bool = True) -> str:
         if found.binding_tables == found.targets:
             which, along = "Both hold" if found.binding_tables == 2 else "All of them hold", ""
         words.append(
-            f"{which} that up: {listed}{rest}{along}. Were the target of "
-            f"the first {100 * WIDER:g} % wider, that would save about {saved}."
+            f"{which} that up: {listed}{rest}{along}. Were the target of the first {100 * WIDER:g} "
+            f"% wider, that would save about {saved}."
         )
     return " ".join(words)
 
 
-def advice_in_words(found: BudgetExplanation) -> str:
+def describe_advice(found: BudgetExplanation) -> str:
     """What budget to take: the smallest one, or a little more where tables are without a target."""
     if found.advised is found.enough:
         return ""
     share, which = rounded(100 * ROOM, 2), "a must" if found.which == "required" else "a target"
     return (
         f"At that budget nothing is left for tables without {which}. With "
-        f"{share} % more, {found.advised.words}, they get something."
+        f"{share} % more, {found.advised.text}, they get something."
     )

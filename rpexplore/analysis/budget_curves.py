@@ -127,7 +127,7 @@ def errors_by_budget(
     return pd.DataFrame(rows, columns=columns)
 
 
-def curves_in_words(curves: Sequence[Curve], budget: Budget, record_noun: str) -> str:
+def describe_curves(curves: Sequence[Curve], budget: Budget, record_noun: str) -> str:
     """What the curves are at the present budget, and what half the error would cost."""
     now = "; ".join(
         f"{curve.name} {rounded(_present(curve, budget), 3)}" for curve in curves[:_MOST_NAMED]
@@ -142,14 +142,14 @@ def curves_in_words(curves: Sequence[Curve], budget: Budget, record_noun: str) -
     )
 
 
-def wish_in_words(
+def describe_wish(
     curve: Curve, wanted: float, enough: SufficientBudget, budget: Budget, record_noun: str
 ) -> str:
     """What a wanted standard error would cost."""
     about = f"“{curve.name}”" if curve.table != curve.name else curve.name
     return (
         f"For a standard error of {rounded(wanted, 6)} {record_noun} in {about} (now "
-        f"{rounded(_present(curve, budget), 3)}), the budget must be {enough.words}: "
+        f"{rounded(_present(curve, budget), 3)}), the budget must be {enough.text}: "
         f"{enough.compared}."
     )
 

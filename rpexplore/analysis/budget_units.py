@@ -66,7 +66,7 @@ def protecting(budget: Budget, max_records_per_person: int | None) -> Budget:
     return Budget(max_records_per_person=max_records_per_person, **dict(budget.stated))
 
 
-def epsilon_in_words(plan: Plan) -> tuple[str, str]:
+def describe_epsilon(plan: Plan) -> tuple[str, str]:
     """The privacy of a plan as ε, and at which δ: as it was asked for, where it was."""
     stated = dict(plan.budget.stated)
     others = [f"ε = {rounded(plan.epsilon(delta), 3, 'up')} at δ = {delta}" for delta in DELTAS]

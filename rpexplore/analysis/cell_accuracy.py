@@ -93,7 +93,7 @@ class CellAccuracy:
         named = [axis.labels[at] for axis, at in zip(self._axes, place, strict=True)]
         return named[0] if len(set(named)) == 1 else self.joint.join(named)
 
-    def in_words(self, record_noun: str) -> str:
+    def describe(self, record_noun: str) -> str:
         """Where the table is least and most accurate, and what the picture leaves out."""
         high, low = self.errors[self.worst], self.errors[self.best]
         if self.is_level:

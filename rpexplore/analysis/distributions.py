@@ -60,7 +60,7 @@ def quantiles_by_plan(forecasts: Sequence[Forecast]) -> pd.DataFrame:
     return pd.DataFrame([_quantiles(each.name, each.standard_errors) for each in forecasts])
 
 
-def by_order_in_words(frame: pd.DataFrame, record_noun: str) -> str:
+def describe_by_order(frame: pd.DataFrame, record_noun: str) -> str:
     """How the orders of `quantiles_by_order` compare."""
     rows = frame.to_dict("records")[:-1]
     if len(rows) == 1:
@@ -79,7 +79,7 @@ def by_order_in_words(frame: pd.DataFrame, record_noun: str) -> str:
     )
 
 
-def by_plan_in_words(frame: pd.DataFrame, record_noun: str) -> str:
+def describe_by_plan(frame: pd.DataFrame, record_noun: str) -> str:
     """Which plan of `quantiles_by_plan` is best for half of the tables, and for nine tenths."""
     rows = frame.to_dict("records")
     half = min(rows, key=lambda row: row["median"])

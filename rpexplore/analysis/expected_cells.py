@@ -85,7 +85,7 @@ class ExpectedCells:
         return held
 
     @property
-    def left_out_in_words(self) -> str:
+    def left_out_text(self) -> str:
         """Which tables are not looked at, in a sentence; "" if all are."""
         if not self.left_out:
             return ""

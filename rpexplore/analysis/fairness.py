@@ -12,7 +12,7 @@ import pandas as pd
 
 from rpexplore.analysis.accuracy import titles
 from rpexplore.analysis.forecast import Forecast
-from rpexplore.common.formatting import rounded, share_in_words
+from rpexplore.common.formatting import describe_share, rounded
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
 
 # What to call each measure, and what it means.
@@ -118,7 +118,7 @@ def within_twice(errors: np.ndarray) -> float:
     return float(np.mean(errors <= 2 * np.min(errors)))
 
 
-def unevenness_in_words(found: Unevenness, record_noun: str) -> str:
+def describe_unevenness(found: Unevenness, record_noun: str) -> str:
     """Who is worst off, and by how much, in a sentence or two."""
     if found.tables == 1:
         return (
@@ -135,11 +135,11 @@ def unevenness_in_words(found: Unevenness, record_noun: str) -> str:
         f"The worst-off table is {found.worst_table}: its standard error of "
         f"{rounded(found.worst, 3)} {record_noun} is {rounded(found.ratio, 2)} times that of the "
         f"best-off, {found.best_table}, at {rounded(found.best, 3)}. "
-        f"{share_in_words(found.within_twice)} of the tables are within twice the best."
+        f"{describe_share(found.within_twice)} of the tables are within twice the best."
     )
 
 
-def measures_in_words(frame: pd.DataFrame, record_noun: str) -> str:
+def describe_measures(frame: pd.DataFrame, record_noun: str) -> str:
     """Which plan is the most even, which the least, and which has the smallest typical error."""
     rows = frame.to_dict("records")
     even = min(rows, key=lambda row: row["ratio"])
@@ -161,5 +161,5 @@ def _times(ratio: float) -> str:
 
 def _measure_text(field: str, value: float) -> str:
     if field == "within_twice":
-        return share_in_words(value)
+        return describe_share(value)
     return f"{value:.3f}" if field == "gini" else rounded(value, 3, zeros=True)

@@ -27,7 +27,7 @@ SCHEMES: dict[str, Loss] = {
 }
 
 
-def plain(workload: Workload) -> Workload:
+def unweighted(workload: Workload) -> Workload:
     """The tables that schemes are compared on: they weigh them by nothing but their own rule.
 
     All are equally important, and none has a target; the workload itself if it has no importance.
@@ -133,7 +133,7 @@ class Forecast:
         }
 
     @property
-    def seen_in_words(self) -> str:
+    def cell_text(self) -> str:
         """Which cell is looked at, in a sentence; "" where all cells are alike."""
         if not self.cells_differ:
             return ""

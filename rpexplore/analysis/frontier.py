@@ -169,7 +169,7 @@ def bend(frame: pd.DataFrame) -> int:
     return int((gained - given_up).argmax())
 
 
-def frontier_in_words(found: Frontier, frame: pd.DataFrame, measure: str, record_noun: str) -> str:
+def describe_frontier(found: Frontier, frame: pd.DataFrame, measure: str, record_noun: str) -> str:
     """What a larger average error buys in the worst case.
 
     frame: of `points_at`; measure: of `worst_measure`
@@ -193,7 +193,7 @@ def frontier_in_words(found: Frontier, frame: pd.DataFrame, measure: str, record
     return f"{start} From there, {_bought(last)}."
 
 
-def point_in_words(row: dict) -> str:
+def describe_point(row: dict) -> str:
     """A row of `points_at` for a list: "average 11 (+1.9 %), worst case 17 (−49 %)"."""
     return (
         f"average {rounded(row['average'], 3)} (+{rounded(row['given_up'], 2)} %), "
@@ -201,19 +201,19 @@ def point_in_words(row: dict) -> str:
     )
 
 
-def marks_in_words(found: Frontier) -> str:
+def describe_marks(found: Frontier) -> str:
     """What the marks of the curve are, and what none of them is."""
     alike = "among plans that measure attributes as yours does, " if found.is_measured_alike else ""
     return f"Each mark is a plan at the present budget; {alike}none is better at both."
 
 
-def note_in_words(found: Frontier, row: dict) -> str:
+def describe_note(found: Frontier, row: dict) -> str:
     """The note of a scenario that is made from a row of `points_at`.
 
     Its plan is the point where all attributes are asked by single values. Elsewhere it is planned
     with strategies of its own.
     """
-    words = point_in_words(row)
+    words = describe_point(row)
     if not found.is_measured_alike:
         return f"Between average and worst case: {words}"
     return (

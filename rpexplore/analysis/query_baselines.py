@@ -100,19 +100,19 @@ def _tree(queries: QueryList) -> np.ndarray:
     return np.array(rows, dtype=float)
 
 
-def budgets_needed(baselines: pd.DataFrame, like: Budget) -> pd.DataFrame:
+def budgets_needed(baselines: pd.DataFrame, reference_budget: Budget) -> pd.DataFrame:
     """The rows of `query_baselines`, the cheapest way first, with title and rho.
 
-    rho: the budget at which all targets are met, for the privacy unit of the budget `like`
+    rho: the budget at which all targets are met, for the privacy unit of `reference_budget`
     """
     needed = baselines.copy()
     needed["title"] = [TITLES[way] for way in baselines["way"]]
-    needed["rho"] = baselines["privacy_cost"] * float(like.records_factor / 2)
+    needed["rho"] = baselines["privacy_cost"] * float(reference_budget.records_factor / 2)
     # Stable: a way that happens to be as good as the plan stays behind it.
     return needed.sort_values(by="rho", kind="stable", ignore_index=True)
 
 
-def budgets_in_words(needed: pd.DataFrame) -> str:
+def describe_budgets(needed: pd.DataFrame) -> str:
     """How much more budget each other way takes, in a sentence or two."""
     rows = needed.to_dict("records")
     told = [

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import MET, targets_met_in_words
-from rpexplore.analysis.targets_met import now_in_words, outcome_in_words
+from rpexplore.analysis.accuracy import MET, describe_targets_met
+from rpexplore.analysis.targets_met import describe_now, describe_outcome
 from rpexplore.common.formatting import rounded
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.plan import QueryPlan
@@ -14,7 +14,7 @@ from rpexplore.queries.plan import QueryPlan
 MOST_CONDITIONS = 1000  # that are made for queries given by coefficients; each takes a moment
 
 
-def queries_in_words(count: int) -> str:
+def describe_queries(count: int) -> str:
     """ "1 query", "1,200 queries"."""
     return f"{count:,} quer{'y' if count == 1 else 'ies'}"
 
@@ -31,7 +31,7 @@ class QueryHeadline:
     queries: int
     met: int
     factor: float
-    words: str
+    text: str
 
 
 def query_headline(plan: QueryPlan, stated: StatedQueries) -> QueryHeadline:
@@ -41,17 +41,17 @@ def query_headline(plan: QueryPlan, stated: StatedQueries) -> QueryHeadline:
     the list is as a whole.
     """
     met, factor = int(np.count_nonzero(_met(plan))), float(np.max(_ratios(plan)))
-    words = targets_met_in_words(met, len(stated))
+    words = describe_targets_met(met, len(stated))
     if met < len(stated):
         worst = int(np.argmax(_ratios(plan)))
         target = stated.targets[worst]
-        now = now_in_words(target, float(plan.standard_errors[worst]))
+        now = describe_now(target, float(plan.standard_errors[worst]))
         words += (
             f" They all would be if each were {rounded(factor, 3, 'up')} times as wide, or at "
             f"{rounded(factor**2, 3, 'up')} times the budget. Furthest off is "
-            f"{stated.queries.names[worst]}: {now} for a target of {target.words}."
+            f"{stated.queries.names[worst]}: {now} for a target of {target.description}."
             if len(stated) > 1
-            else f" It is {now} for a target of {target.words}, and would be met at "
+            else f" It is {now} for a target of {target.description}, and would be met at "
             f"{rounded(factor**2, 3, 'up')} times the budget."
         )
     elif factor < 0.995:
@@ -79,7 +79,7 @@ def of_queries(plan: QueryPlan, stated: StatedQueries) -> pd.DataFrame:
             "standard_error": errors,
             "margin_95": plan.margins_of_error(),
             "outcome": [
-                outcome_in_words(target, error)
+                describe_outcome(target, error)
                 for target, error in zip(stated.targets, errors, strict=True)
             ],
             "ratio": _ratios(plan),

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.common.concurrency import one_thread
-from rpexplore.common.formatting import plural, rounded, share_in_words
+from rpexplore.common.formatting import describe_share, plural, rounded
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.solvers.fitness_for_use import decoding
 from rpexplore.queries.plan import QueryPlan
@@ -26,7 +26,7 @@ def profile_of_cells(plan: QueryPlan) -> pd.DataFrame:
     )
 
 
-def profile_in_words(plan: QueryPlan, record_noun: str) -> str:
+def describe_profile(plan: QueryPlan, record_noun: str) -> str:
     """Whose protection is better than promised, and what that is good for."""
     spare, n_cells = np.flatnonzero(plan.spare), plan.queries.n_cells
     if not len(spare):
@@ -38,7 +38,7 @@ def profile_in_words(plan: QueryPlan, record_noun: str) -> str:
     words = (
         f"Records in {len(spare):,} of {plural(n_cells, 'cell')} use less of the budget than "
         f"others and are better protected than promised; least in "
-        f"{plan.queries.cell_labels[least]}, with {share_in_words(float(plan.profile[least]))}."
+        f"{plan.queries.cell_labels[least]}, with {describe_share(float(plan.profile[least]))}."
     )
     if len(spare) == 1:
         return words

@@ -11,7 +11,7 @@ import pandas as pd
 
 from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.forecast import Forecast, group_name, order_groups
-from rpexplore.common.formatting import count_in_words, plural, share_in_words
+from rpexplore.common.formatting import describe_count, describe_share, plural
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.query_matrix import query_matrix
 
@@ -126,7 +126,7 @@ def of_cells(
     if workload.cells[table] > MOST_LISTED:
         raise WorkloadError(
             f"The table {workload.describe(table)} has "
-            f"{count_in_words(int(workload.exact_cells[table]))} cells; at most {MOST_LISTED:,} "
+            f"{describe_count(int(workload.exact_cells[table]))} cells; at most {MOST_LISTED:,} "
             "are listed."
         )
     answers = cells.answers(table)
@@ -156,7 +156,7 @@ def of_cells(
 OF_CELLS = ("expected", "standard_error", "relative_error", "accurate")
 
 
-def by_order_in_words(frame: pd.DataFrame, coefficient: float) -> str:
+def describe_by_order(frame: pd.DataFrame, coefficient: float) -> str:
     """How much of `by_order` is publishable."""
     row = frame.to_dict("records")[-1]
     wanted = f"{100 * coefficient:g} %"
@@ -170,8 +170,8 @@ def by_order_in_words(frame: pd.DataFrame, coefficient: float) -> str:
     # A few cells of very many are lost in the rounding of the share, not in the words.
     share = row["share"] if row["whole"] == row["tables"] else min(row["share"], 1 - 1e-15)
     words = (
-        f"At a wanted coefficient of variation of {wanted}, {share_in_words(share, 3)} of the "
-        f"{count_in_words(count)} cells are publishable"
+        f"At a wanted coefficient of variation of {wanted}, {describe_share(share, 3)} of the "
+        f"{describe_count(count)} cells are publishable"
     )
     if row["whole"] == row["tables"]:
         return f"{words}: every cell of every table."
@@ -183,7 +183,7 @@ def by_order_in_words(frame: pd.DataFrame, coefficient: float) -> str:
     )
 
 
-def of_cells_in_words(frame: pd.DataFrame, coefficient: float) -> str:
+def describe_cells(frame: pd.DataFrame, coefficient: float) -> str:
     """How many cells of `of_cells` are accurate enough."""
     count = frame["accurate"].tolist().count("yes")
     return (

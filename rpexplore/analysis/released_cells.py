@@ -153,7 +153,7 @@ class ReleasedCells:
         }
         return pd.DataFrame(labels | {name: numbers[name] for name in estimates})
 
-    def bars_in_words(self, record_noun: str) -> str:
+    def describe_bars(self, record_noun: str) -> str:
         """What bars of these cells show, for one or two axes."""
         by = self.axes[0].name
         beside = f", side by side for each {self.axes[1].name}" if len(self.axes) > 1 else ""
@@ -166,7 +166,7 @@ class ReleasedCells:
         within = "the true count lies within, 95 % of the time."
         return self._sentences(start, f"{ends}: {within}", self._doubtful)
 
-    def heat_in_words(self, record_noun: str, *, by_margin: bool, crossed: bool) -> str:
+    def describe_heat(self, record_noun: str, *, by_margin: bool, crossed: bool) -> str:
         """What a heat map shows: counts, or margins as a share; crossed: how cells are marked."""
         down, across = (axis.name for axis in self.axes)
         if by_margin:
@@ -206,7 +206,7 @@ class ReleasedCells:
         return replace(self, axes=axes, remarks=remarks, **parts)
 
 
-def margin_in_words(frame: pd.DataFrame, record_noun: str) -> str:
+def describe_margin(frame: pd.DataFrame, record_noun: str) -> str:
     """Half the 95 % interval of a table's cells: "±32 people", or of the best and the worst."""
     upper, lower = (frame[name].to_numpy(dtype=float) for name in ("upper_95", "lower_95"))
     margins = (upper - lower) / 2
@@ -239,7 +239,7 @@ def vector_of(attribute: Attribute, values: Sequence[int]) -> list[float]:
     return [float(place in wanted) for place in range(attribute.size)]
 
 
-def sum_in_words(
+def describe_sum(
     domain: Domain,
     chosen: Mapping[str, Sequence[int]],
     value: float,

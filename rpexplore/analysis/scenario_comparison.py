@@ -9,7 +9,7 @@ import pandas as pd
 
 from rpexplore.analysis.accuracy import headline
 from rpexplore.analysis.budget_units import DELTAS, in_unit, stated_delta
-from rpexplore.common.formatting import capitalised, count_in_words, plural, rounded
+from rpexplore.common.formatting import capitalised, describe_count, plural, rounded
 from rpexplore.planning.mechanism.table_variances import SAME, cells_differ
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
@@ -24,11 +24,11 @@ _RATIO = "Worst divided by best"
 class SideBySide:
     """Scenarios in words, one column each, in their order.
 
-    words    one row an input or an outcome, one column a scenario (by its place)
+    texts    one row an input or an outcome, one column a scenario (by its place)
     differs  for each row, whether the scenarios are not all the same there
     """
 
-    words: pd.DataFrame
+    texts: pd.DataFrame
     differs: list[bool]
 
     @classmethod
@@ -44,13 +44,13 @@ class SideBySide:
 def inputs(scenarios: Sequence[Scenario]) -> SideBySide:
     """What the scenarios ask for."""
     words = {
-        "Attributes": lambda each: _attributes_in_words(each.domain.names),
+        "Attributes": lambda each: _describe_attributes(each.domain.names),
         "Values in all": lambda each: f"{sum(each.domain.sizes.tolist()):,}",
-        "Tables asked for": lambda each: each.request.words,
+        "Tables asked for": lambda each: each.request.text,
         "Tables": lambda each: f"{len(each.workload):,}",
-        "Attributes are asked": _asked_in_words,
-        "Importance": _importance_in_words,
-        "Targets": _targets_in_words,
+        "Attributes are asked": _describe_asked,
+        "Importance": _describe_importance,
+        "Targets": _describe_targets,
         "Objective": lambda each: each.loss.title,
         "Budget": lambda each: f"ρ = {in_unit(each.budget, 'rho')}",
         "Protects": lambda each: each.budget.unit,
@@ -82,7 +82,7 @@ def outcomes(scenarios: Sequence[Scenario], plans: Sequence[Plan]) -> SideBySide
     typical, worst, ratio = (
         ("Typical cell of a typical table", "Least accurate cell of all", "Worst cell ÷ best cell")
         if differ
-        else (*map(capitalised, (heads[0].typical_in_words, heads[0].worst_in_words)), _RATIO)
+        else (*map(capitalised, (heads[0].typical_text, heads[0].worst_text)), _RATIO)
     )
     deltas = dict.fromkeys([*(stated_delta(plan.budget) for plan in plans), *DELTAS])
     rows = {
@@ -99,7 +99,7 @@ def outcomes(scenarios: Sequence[Scenario], plans: Sequence[Plan]) -> SideBySide
             for head in heads
         ],
         "Cells in all tables": [
-            count_in_words(sum(plan.workload.exact_cells.tolist())) for plan in plans
+            describe_count(sum(plan.workload.exact_cells.tolist())) for plan in plans
         ],
         "Privacy, ρ": [rounded(plan.rho, 4, "up") for plan in plans],
         **{
@@ -152,7 +152,7 @@ def table_differences(left: Plan, right: Plan) -> pd.DataFrame:
     )
 
 
-def differences_in_words(frame: pd.DataFrame, left: str, right: str) -> str:
+def describe_differences(frame: pd.DataFrame, left: str, right: str) -> str:
     """What `table_differences` shows, in one or two sentences."""
     if frame.empty:
         return f"“{left}” and “{right}” have no table in common."
@@ -172,7 +172,7 @@ def differences_in_words(frame: pd.DataFrame, left: str, right: str) -> str:
     )
 
 
-def _attributes_in_words(names: Sequence[str], most: int = 4) -> str:
+def _describe_attributes(names: Sequence[str], most: int = 4) -> str:
     """ "age, sex", "11: age, sex, region, income, …"."""
     listed = ", ".join(names[:most])
     return listed if len(names) <= most else f"{len(names):,}: {listed}, …"
@@ -199,7 +199,7 @@ def _ways_of(workload: Workload) -> list[object]:
     return [*ways, *(_tables_as_asked(workload) if several else [])]
 
 
-def _asked_in_words(scenario: Scenario) -> str:
+def _describe_asked(scenario: Scenario) -> str:
     """ "age: cumulative; region: hierarchy; others: single values"."""
     workload, attributes = scenario.workload, scenario.domain.attributes
     listed = [
@@ -223,7 +223,7 @@ def _targets_of(scenario: Scenario) -> dict[Any, Target]:
     return {tables[row]: wanted[which[row]] for row in np.flatnonzero(which >= 0).tolist()}
 
 
-def _importance_in_words(scenario: Scenario) -> str:
+def _describe_importance(scenario: Scenario) -> str:
     weights = scenario.workload.weights
     others = int(np.count_nonzero(weights != 1))
     if not others:
@@ -232,7 +232,7 @@ def _importance_in_words(scenario: Scenario) -> str:
     return f"{plural(others, 'table')} other than 1 ({rounded(low, 3)} to {rounded(high, 3)})"
 
 
-def _targets_in_words(scenario: Scenario) -> str:
+def _describe_targets(scenario: Scenario) -> str:
     targets = scenario.workload.targets
     wanted = targets[~np.isnan(targets)]
     if not len(wanted):

@@ -11,9 +11,9 @@ import pandas as pd
 
 from rpexplore.analysis.accuracy import titles
 from rpexplore.analysis.forecast import Forecast, group_name, order_groups
-from rpexplore.common.formatting import plural, rounded, share_in_words
+from rpexplore.common.formatting import describe_share, plural, rounded
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
-from rpexplore.workload.table_text import titles_in_words
+from rpexplore.workload.table_text import list_titles
 from rpexplore.workload.workload import Workload
 
 MOST_OF_IT = 0.8
@@ -118,13 +118,13 @@ def what_is_held(loss: Loss, workload: Workload) -> str:
     return "the largest variance" if is_plain else loss.description
 
 
-def first_in_words(frame: pd.DataFrame, names: str, what: str) -> str:
+def describe_first(frame: pd.DataFrame, names: str, what: str) -> str:
     """Who in a frame of this module holds up most, in a sentence."""
     row = max(frame.to_dict("records"), key=lambda row: row["share"])
-    words = f"{_subject(str(row[names]), names)} {share_in_words(row['share'])} of {what} up"
+    words = f"{_subject(str(row[names]), names)} {describe_share(row['share'])} of {what} up"
     if "share_of_tables" not in row:
         return f"{words}."
-    return f"{words}, with {share_in_words(row['share_of_tables'])} of the tables."
+    return f"{words}, with {describe_share(row['share_of_tables'])} of the tables."
 
 
 def _subject(name: str, names: str) -> str:
@@ -135,18 +135,17 @@ def _subject(name: str, names: str) -> str:
     return "The total alone holds" if name == "total" else f"The tables of {name} together hold"
 
 
-def in_words(found: Holders, what: str) -> str:
+def describe(found: Holders, what: str) -> str:
     """Who holds the loss up, and what would help. what: of `what_is_held`"""
     if found.of == 1:
         return f"There is one table, and it alone holds {what} up."
-    share = share_in_words(found.share)
+    share = describe_share(found.share)
     if found.count > FEW:
         return (
             f"No handful of tables decides: it takes {found.count:,} of "
             f"{plural(found.of, 'table')} to hold {share} of {what} up. The first, "
-            f"{found.tables[0]}, holds "
-            f"{share_in_words(found.first_share)}. What helps is a larger budget, or asking "
-            "less of many tables at once."
+            f"{found.tables[0]}, holds {describe_share(found.first_share)}. What helps is a larger "
+            "budget, or asking less of many tables at once."
         )
     # To first order: a target is compared with σ, whose square is the variance.
     asked_less = "its target 5 % larger" if what == _TO_TARGET else "its importance 10 % less"
@@ -160,6 +159,6 @@ def in_words(found: Holders, what: str) -> str:
         )
     return (
         f"These {found.count} of {plural(found.of, 'table')} hold {share} of {what} up: "
-        f"{titles_in_words([(title,) for title in found.tables], FEW)}. Asking a little less of "
+        f"{list_titles([(title,) for title in found.tables], FEW)}. Asking a little less of "
         f"the first helps most: {effect}"
     )

@@ -39,7 +39,7 @@ class SufficientBudget:
     times: float
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """ "ρ = 0.34654 (ε = 4.31 at δ = 1e-6)"."""
         return f"ρ = {self.rho} ({as_epsilon(self.rho, stated_delta(self.budget))})"
 
@@ -140,20 +140,21 @@ def _up(value: float | Fraction) -> str:
     return plain(Fraction(typed_above(value)))
 
 
-def smallest_query_budget(optimum: QueryOptimum, like: Budget) -> SufficientBudget:
+def smallest_query_budget(optimum: QueryOptimum, reference_budget: Budget) -> SufficientBudget:
     """The smallest budget at which all queries meet their targets, rounded up.
 
-    No mechanism with Gaussian noise does with less, up to the solver's tolerance. like: the present
-    budget, for the privacy unit, the unit it is stated in, and the comparison.
+    No mechanism with Gaussian noise does with less, up to the solver's tolerance.
+    reference_budget: the present budget, for the privacy unit, the unit it is stated in, and the
+    comparison.
 
     Raises `BudgetError` if none is large, or small, enough.
     """
     most = int(np.argmax(optimum.needed_costs))
     queries = optimum.queries
     what = f"The target {queries.targets[most]:g} of the query {queries.names[most]!r}"
-    return sufficient(optimum.cost * (like.records_factor / 2), like, what)
+    return sufficient(optimum.cost * (reference_budget.records_factor / 2), reference_budget, what)
 
 
-def rho_below_no_queries_are_met(optimum: QueryOptimum, like: Budget) -> float:
+def rho_below_no_queries_are_met(optimum: QueryOptimum, reference_budget: Budget) -> float:
     """ρ of the privacy unit below which no mechanism with Gaussian noise meets all targets."""
-    return optimum.lower_bound * (like.records_factor / 2)
+    return optimum.lower_bound * (reference_budget.records_factor / 2)

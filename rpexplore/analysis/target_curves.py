@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import MET, targets_met_in_words, titles
+from rpexplore.analysis.accuracy import MET, describe_targets_met, titles
 from rpexplore.analysis.budget_units import stated_delta
 from rpexplore.analysis.sufficient_budgets import (
     SufficientBudget,
@@ -130,33 +130,33 @@ def outlook(optimum: Optimum, aimed: Optimum | None, budget: Budget) -> Outlook:
     )
 
 
-def outlook_in_words(found: Outlook, record_noun: str) -> str:
+def describe_outlook(found: Outlook, record_noun: str) -> str:
     """Which targets are met, which is the last, and what it takes to meet them all."""
     last = (
         f"{found.last} (wanted {rounded(found.last_target, 3)} {record_noun}, now "
         f"{rounded(found.last_error, 3)})"
     )
-    which, is_one = targets_met_in_words(found.met, found.targets), found.targets == 1
+    which, is_one = describe_targets_met(found.met, found.targets), found.targets == 1
     if found.met == found.targets:
         first = "It is that of" if is_one else _FIRST_MISSED
-        least = f"{found.enough.words}, {found.enough.compared}, is the least that does."
+        least = f"{found.enough.text}, {found.enough.compared}, is the least that does."
         return f"{which[:-1]}; {least} {first} {last}."
     second = f", after {found.second}" if found.second else ""
     them, final = ("it", "It is that of") if is_one else ("all", "The last to be met is")
     return (
         f"{which[:-1]} at the present budget. The plan with the present aim meets {them} from "
-        f"{found.enough.words} on, {found.enough.compared}. {final} {last}{second}."
+        f"{found.enough.text} on, {found.enough.compared}. {final} {last}{second}."
     )
 
 
-def aimed_in_words(found: Outlook) -> str:
+def describe_aimed(found: Outlook) -> str:
     """What a plan aimed at the targets would take, and whether any plan can do with less."""
     words, is_one = [], found.targets == 1
     if found.aimed is not None:
         saved = 1 - found.aimed.needed / found.enough.needed
         less = "no less" if saved < 0.005 else f"{rounded(100 * saved, 2)} % less"
         plan = "at the target meets it" if is_one else "at the targets meets all"
-        words.append(f"A plan aimed {plan} from {found.aimed.words} on, {less}.")
+        words.append(f"A plan aimed {plan} from {found.aimed.text} on, {less}.")
     if found.is_least:
         words.append("No plan of this kind can do it with a noticeably smaller budget.")
     if found.out_of_reach:

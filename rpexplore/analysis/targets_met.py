@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis import accuracy as standard_errors
-from rpexplore.analysis.accuracy import MET, targets_met_in_words
+from rpexplore.analysis.accuracy import MET, describe_targets_met
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -40,7 +40,7 @@ def wanted_targets(
     return found
 
 
-def now_in_words(target: Target, error: float) -> str:
+def describe_now(target: Target, error: float) -> str:
     """A standard error in a target's unit: "±38", "3.9 %", "σ = 18".
 
     Rounded, but never across the target: what meets it does not read as if it did not.
@@ -53,13 +53,13 @@ def now_in_words(target: Target, error: float) -> str:
     return _with_unit(target, target.number if beyond else text)
 
 
-def outcome_in_words(target: Target, error: float) -> str:
+def describe_outcome(target: Target, error: float) -> str:
     """ "met: ±38", "short by ±12", "short by 1.2 points".
 
     error: the standard error of the table's least accurate cell
     """
     if is_met(target, error):
-        return f"met: {now_in_words(target, error)}"
+        return f"met: {describe_now(target, error)}"
     short = rounded(target.in_unit(error - target.standard_error), 2)
     if target.unit == CV:
         return f"short by {short} {'point' if short == '1' else 'points'}"
@@ -85,7 +85,7 @@ def of_targets(
     ratios = plan.worst_standard_errors / plan.workload.targets
     rows = np.flatnonzero(~np.isnan(ratios))
     rows = rows[np.argsort(-ratios[rows], kind="stable")][:most]
-    told = in_words(plan.workload, rows, plan, request).assign(ratio=ratios[rows])
+    told = targets_frame(plan.workload, rows, plan, request).assign(ratio=ratios[rows])
     told.insert(0, "table", titles(plan.workload, rows))
     return told
 
@@ -100,11 +100,11 @@ def of_tables(
     """
     frame = standard_errors.of_tables(plan, containing).drop(columns=["target", "met"])
     rows = standard_errors.least_accurate_first(plan, containing)
-    told = in_words(plan.workload, rows, plan, request).drop(columns=["now"])
+    told = targets_frame(plan.workload, rows, plan, request).drop(columns=["now"])
     return frame.join(told.reset_index(drop=True))
 
 
-def in_words(
+def targets_frame(
     workload: Workload,
     rows: np.ndarray,
     plan: Plan | None,
@@ -121,18 +121,18 @@ def in_words(
     if plan is not None:
         errors = plan.worst_standard_errors[rows[having]].tolist()
     pairs = list(zip(targets, errors, strict=True))
-    told = {pair: _in_words(*pair) for pair in set(pairs)}  # many have the same as others
+    told = {pair: _outcome_text(*pair) for pair in set(pairs)}  # many have the same as others
     for place, pair in zip(having.tolist(), pairs, strict=True):
         words[place] = told[pair]
     columns = ["wanted", "required", "now", "outcome"]
     return pd.DataFrame(words, columns=columns, index=pd.Index(rows, name="place"))
 
 
-def _in_words(target: Target, error: float | None) -> tuple[str, str, str, str]:
+def _outcome_text(target: Target, error: float | None) -> tuple[str, str, str, str]:
     must = _MUST if target.required else _IN_PROPORTION
     if error is None:
         return target.text, must, "", ""
-    return target.text, must, now_in_words(target, error), outcome_in_words(target, error)
+    return target.text, must, describe_now(target, error), describe_outcome(target, error)
 
 
 @dataclass(frozen=True)
@@ -145,9 +145,9 @@ class TargetCounts:
     musts_met: int
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """ "18 of 20 targets are met; musts: 3 of 4."."""
-        words = targets_met_in_words(self.met, self.targets)
+        words = describe_targets_met(self.met, self.targets)
         if not self.required:
             return words
         words = f"{words.removesuffix('.')}; musts: {self.musts_met:,} of {self.required:,}."

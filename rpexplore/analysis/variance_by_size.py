@@ -77,7 +77,7 @@ def bins(forecasts: Sequence[Forecast]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def in_words(forecasts: Sequence[Forecast], record_noun: str) -> str:
+def describe(forecasts: Sequence[Forecast], record_noun: str) -> str:
     """How the variance of a cell goes with the number of cells under each plan.
 
     Judged within the tables of one number of attributes, where these differ in size.

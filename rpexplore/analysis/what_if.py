@@ -21,9 +21,9 @@ from rpexplore.scenarios.workload_changes import (
     LEAVE_OUT,
     PAST,
     WorkloadChange,
+    describe_tables,
     places_of,
     rows_of,
-    tables_in_words,
 )
 from rpexplore.workload.workload import Workload
 
@@ -49,7 +49,7 @@ class AccuracyChanges:
     after: np.ndarray
 
 
-def moves(before: Optimum, after: Optimum, wish: WorkloadChange) -> AccuracyChanges:
+def accuracy_changes(before: Optimum, after: Optimum, wish: WorkloadChange) -> AccuracyChanges:
     """How the tables move from one optimum to that of the workload changed as wished.
 
     A table that was left out, or is yet to be added, has a standard error as well if it can be
@@ -145,10 +145,10 @@ def _tables(found: AccuracyChanges, budget: Budget, rows: np.ndarray) -> pd.Data
     )
 
 
-def moves_in_words(found: AccuracyChanges, budget: Budget, record_noun: str) -> str:
+def describe_changes(found: AccuracyChanges, budget: Budget, record_noun: str) -> str:
     """What the change does to all other tables, and to those that it is about."""
     wish, concerned = found.wish, found.concerned
-    which = tables_in_words(found.workload, wish)
+    which = describe_tables(found.workload, wish)
     if wish.action == ADD and np.count_nonzero(concerned) < len(rows_of(found.workload, wish)):
         which = f"{np.count_nonzero(concerned):,} of {which}"
     subject = {
@@ -168,12 +168,12 @@ def moves_in_words(found: AccuracyChanges, budget: Budget, record_noun: str) -> 
     return f"{subject} {effect}. {_of_concerned(found, budget, record_noun)}".strip()
 
 
-def extremes_in_words(frame: pd.DataFrame, record_noun: str) -> str:
+def describe_extremes(frame: pd.DataFrame, record_noun: str) -> str:
     """The first and the last row of `extremes`."""
     rows = frame.to_dict("records")
     first, last = (
         f"{row['name']} (from {rounded(row['before'], 3)} to {rounded(row['after'], 3)} "
-        f"{record_noun}, {change_in_words(row['change'])})"
+        f"{record_noun}, {describe_change(row['change'])})"
         for row in (rows[0], rows[-1])
     )
     if rows[0]["change"] >= 0:
@@ -266,20 +266,20 @@ def _signed(change: float) -> str:
 def _spread(changes: np.ndarray) -> str:
     """ "23 % smaller (median; 11 % to 31 %)", "about the same (up to 3 % larger)"."""
     low, middle, high = (float(each) for each in np.quantile(changes, [0, 0.5, 1]))
-    typical = "about the same" if abs(middle) < _LEAST_CHANGE else change_in_words(middle)
+    typical = "about the same" if abs(middle) < _LEAST_CHANGE else describe_change(middle)
     if _are_alike(changes):
         return typical
     if abs(low) < _LEAST_CHANGE or abs(high) < _LEAST_CHANGE:
         farthest = low if abs(low) > abs(high) else high
-        return f"{typical} (median; up to {change_in_words(farthest)})"
+        return f"{typical} (median; up to {describe_change(farthest)})"
     if low * high > 0 and high < 100:
         ends = sorted((abs(low), abs(high)))
         return f"{typical} (median; {rounded(ends[0], 2)} % to {rounded(ends[1], 2)} %)"
-    ends = f"from {change_in_words(low)} to {change_in_words(high)}"
+    ends = f"from {describe_change(low)} to {describe_change(high)}"
     return f"{typical} (median; {ends})"
 
 
-def change_in_words(change: float) -> str:
+def describe_change(change: float) -> str:
     """ "23 % smaller", "4.1 % larger", "2.5 times as large"."""
     if change >= 100:
         return f"{rounded(1 + change / 100, 2)} times as large"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.targets_met import in_words
+from rpexplore.analysis.targets_met import targets_frame
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
@@ -40,7 +40,7 @@ def workload_grid(
     workload = scenario.workload
     places = workload.containing(containing)
     shown = places[:most]
-    told = in_words(workload, shown, plan, scenario.request)
+    told = targets_frame(workload, shown, plan, scenario.request)
     frame = pd.DataFrame(
         {
             "table": titles(workload, shown),

@@ -21,7 +21,7 @@ from rpexplore.releases.ledger import Account, LedgerEntry
 from rpexplore.releases.marginal_estimate import Answer
 from rpexplore.scenarios.basis_choices import basis_choices_of
 from rpexplore.scenarios.scenario import has_even_totals
-from rpexplore.workload.table_text import texts_of_tables, titles_in_words
+from rpexplore.workload.table_text import list_titles, texts_of_tables
 from rpexplore.workload.table_titles import titles
 from rpexplore.workload.workload import Workload
 
@@ -95,7 +95,7 @@ def asked_text(plan: Plan) -> str:
     """How attributes are asked, for reading; single values where nothing is said."""
     rows = [
         f"  {one_line(fact['attribute'])}: {one_line(fact['words'])}"
-        + (f", in {one_line(titles_in_words(fact['tables']))}" if fact["tables"] else "")
+        + (f", in {one_line(list_titles(fact['tables']))}" if fact["tables"] else "")
         for fact in asked_facts(plan.workload)
     ]
     spread = ["  Totals are spread evenly (ResidualPlanner+)"] if has_even_totals(plan) else []

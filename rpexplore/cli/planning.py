@@ -20,7 +20,7 @@ def schema(
 ) -> None:
     """Show the attributes of a codebook, or convert it."""
     from rpexplore.cli.plan_facts import attribute_facts, attribute_table
-    from rpexplore.common.formatting import count_in_words, plural
+    from rpexplore.common.formatting import describe_count, plural
     from rpexplore.domain.domain import Domain
 
     domain = Domain.load(codebook)
@@ -33,7 +33,7 @@ def schema(
         return
     say(attribute_table(domain))
     count = plural(len(domain), "attribute")
-    say(f"\n{count}; one table of all together would have {count_in_words(cells)} cells.")
+    say(f"\n{count}; one table of all together would have {describe_count(cells)} cells.")
     if out is not None:
         say(f"Written to {out}")
 

@@ -158,7 +158,7 @@ def postprocess(
     The result is biased, and labelled so in every file; the unbiased answers stand beside, with
     their intervals. Costs no privacy.
     """
-    from rpexplore.common.formatting import capitalised, plural, share_in_words
+    from rpexplore.common.formatting import capitalised, describe_share, plural
     from rpexplore.postprocessing.combination_folder import load_unbiased
     from rpexplore.postprocessing.nonnegative import GAP
     from rpexplore.postprocessing.processed_folder import postprocess
@@ -183,6 +183,6 @@ def postprocess(
         return
     say(f"{capitalised(manifest['label'])}.")
     if nonnegative:
-        avoidable = share_in_words(manifest["gap"])
+        avoidable = describe_share(manifest["gap"])
         say(f"Of their squared distance to the noisy tables at most {avoidable} is avoidable.")
     say(f"\nThe {plural(count, 'table')} {'is' if count == 1 else 'are'} in {out}")

@@ -10,7 +10,7 @@ from rpexplore.analysis.query_profile import spare_cells
 from rpexplore.cli.console import text_table
 from rpexplore.cli.plan_facts import DELTAS
 from rpexplore.common.exact_numbers import exact_text
-from rpexplore.common.formatting import rounded, share_in_words
+from rpexplore.common.formatting import describe_share, rounded
 from rpexplore.queries.plan import QueryPlan
 
 _MOST_CELLS = 10  # with unused budget, that a text lists
@@ -71,7 +71,7 @@ def query_table(rows: pd.DataFrame) -> str:
         "standard error": [rounded(error, 4, zeros=True) for error in rows["standard_error"]],
         "95 % within ±": [rounded(margin, 4, zeros=True) for margin in rows["margin_95"]],
         "target": [f"{target:g}" for target in rows["target"]],
-        "of target": [share_in_words(ratio, 3) for ratio in rows["ratio"]],
+        "of target": [describe_share(ratio, 3) for ratio in rows["ratio"]],
         "met": rows["met"].tolist(),
     }
     return text_table([tuple(columns), *zip(*columns.values(), strict=True)], "<>>>>>")
@@ -96,7 +96,7 @@ def spare_text(plan: QueryPlan) -> str:
     shown = rows.head(_MOST_CELLS)
     columns = {
         "cell with unused budget": shown["cell"].tolist(),
-        "in use": [share_in_words(share) for share in shown["profile"]],
+        "in use": [describe_share(share) for share in shown["profile"]],
         "standard error of its count, free if added now": [
             rounded(error, 4, zeros=True) for error in shown["standard_error"]
         ],

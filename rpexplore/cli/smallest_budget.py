@@ -5,7 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rpexplore.analysis.binding_targets import advice_in_words, in_words, reasons
+from rpexplore.analysis.binding_targets import (
+    budget_explanation,
+    describe,
+    describe_advice,
+)
 from rpexplore.analysis.sufficient_budgets import smallest_budget
 from rpexplore.errors import WorkloadError
 from rpexplore.planning import planner
@@ -59,7 +63,7 @@ def enough_for(
     which: str,
     workload: Workload,
     loss: Loss,
-    like: Budget,
+    reference_budget: Budget,
     *,
     uniform_reference: bool,
     note: Callable[[float], None],
@@ -68,8 +72,8 @@ def enough_for(
     """The best noise at the smallest budget for targets, with a little more where tables have none.
 
     loss: of `loss_that_meets`. Where it is the average once required targets are met, all targets
-    that the
-    budget is for become required. like: for the privacy unit and the unit it is stated in.
+    that the budget is for become required. reference_budget: for the privacy unit and the unit it
+    is stated in.
 
     Raises `WorkloadError` if there are no such targets, `BudgetError` if no budget is large enough.
     """
@@ -81,15 +85,18 @@ def enough_for(
         "note": note,
         "note_strategies": note_strategies,
     }
-    needed = minimum_budget(workload, required_only=required_only, **options)
-    # The plan's own budget is the present one that the words compare with.
-    budget = reasons(needed, like, required_only=required_only).advised.budget
-    found = reasons(needed, budget, required_only=required_only)
+    minimum = minimum_budget(workload, required_only=required_only, **options)
+    present = budget_explanation(minimum, reference_budget, required_only=required_only)
+    budget = present.advised.budget
+    explanation = budget_explanation(minimum, budget, required_only=required_only)
     # By other strategies the same budget might not be enough.
-    strategies = None if workload.is_marginals else needed.closure.strategies
+    strategies = None if workload.is_marginals else minimum.closure.strategies
     optimum = planner.optimum(workload, loss=loss, budget=budget, strategies=strategies, **options)
     if isinstance(loss, MaxVariance):
         # Both are found to a tolerance, so another budget may be the one for just this plan.
-        budget = max(budget, smallest_budget(optimum, like).budget, key=lambda each: each.rho)
-    why = " ".join(filter(None, (in_words(found, compared=False), advice_in_words(found))))
+        of_plan = smallest_budget(optimum, reference_budget).budget
+        budget = max(budget, of_plan, key=lambda enough: enough.rho)
+    why = " ".join(
+        filter(None, (describe(explanation, compared=False), describe_advice(explanation)))
+    )
     return Enough(optimum, budget, why)

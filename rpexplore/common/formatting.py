@@ -35,7 +35,7 @@ def rounded(
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def share_in_words(share: float, digits: int = 2) -> str:
+def describe_share(share: float, digits: int = 2) -> str:
     """A share as a percentage: "24 %", "0.0006 %", "99.7 %"; "100 %" and "0 %" only where exact."""
     for more in range(digits, 5):
         text = rounded(100 * share, more)
@@ -49,7 +49,7 @@ def small(value: Fraction) -> str:
     return f"{float(value):.6g}".replace("e-0", "e-")
 
 
-def count_in_words(count: int) -> str:
+def describe_count(count: int) -> str:
     """A whole number for a sentence: "67", "166,751", "about 3.4 trillion", "about 10^23"."""
     if count < 10**6:
         return f"{count:,}"

@@ -58,7 +58,7 @@ class PersonRule:
             )
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The rule as a sentence."""
         most = plural(self.most, "record")
         if self.excess == "refuse":

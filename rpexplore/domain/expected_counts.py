@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown, whole_number
-from rpexplore.common.formatting import count_in_words, plural, rounded
+from rpexplore.common.formatting import describe_count, plural, rounded
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
@@ -95,7 +95,7 @@ class ExpectedCounts:
         return margin
 
     @property
-    def in_words(self) -> str:
+    def text(self) -> str:
         """Where the expected counts come from, for a sentence."""
         total = rounded(self.total, 6)
         if not self.attributes:
@@ -206,7 +206,7 @@ def _from_rows(domain: Domain, rows: Any) -> ExpectedCounts:
             cell = tuple(coder.place(row) for coder in coders)
             if not np.isnan(counts[cell]):
                 raise WorkloadError(
-                    f"{_cell_in_words(attributes, cell)} is there twice; keep one row for it."
+                    f"{_describe_cell(attributes, cell)} is there twice; keep one row for it."
                 )
             if is_release and -MAX_COUNT <= _number(row[count_column]) < 0:
                 counts[cell], negative = 0, negative + 1
@@ -218,7 +218,7 @@ def _from_rows(domain: Domain, rows: Any) -> ExpectedCounts:
     if missing:
         raise WorkloadError(
             f"{plural(len(missing), 'row')} of {counts.size:,} missing, the first for "
-            f"{_cell_in_words(attributes, missing[0])}; give every combination of values a row, "
+            f"{_describe_cell(attributes, missing[0])}; give every combination of values a row, "
             "with a count of 0 where there is nobody."
         )
     return ExpectedCounts(
@@ -290,7 +290,7 @@ def _attribute_name(title: str, domain: Domain) -> str | None:
     return next((name for name in candidates if name in domain), None)
 
 
-def _cell_in_words(attributes: Sequence[Attribute], cell: Sequence[int]) -> str:
+def _describe_cell(attributes: Sequence[Attribute], cell: Sequence[int]) -> str:
     if not attributes:
         return "the total"
     pairs = zip(attributes, cell, strict=True)
@@ -322,7 +322,7 @@ def _refuse_too_large(shape: Sequence[int]) -> None:
     if math.prod(shape) > MAX_CELLS or len(shape) > MAX_ATTRIBUTES:
         raise WorkloadError(
             f"Expected counts may be by at most {MAX_ATTRIBUTES} attributes with {MAX_CELLS:,} "
-            f"cells together, got {len(shape)} with {count_in_words(math.prod(shape))}; sum over "
+            f"cells together, got {len(shape)} with {describe_count(math.prod(shape))}; sum over "
             "some of them first."
         )
 

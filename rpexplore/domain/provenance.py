@@ -28,7 +28,7 @@ def found_in_records(*domains: Domain) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def found_in_words(*domains: Domain) -> str:
+def describe_attributes_from_records(*domains: Domain) -> str:
     """Whose values came from records: "age and sex", "a, b, c, d, e and 3 more"; "" for none."""
     names = found_in_records(*domains)
     if len(names) > _MOST_NAMED:
@@ -38,7 +38,7 @@ def found_in_words(*domains: Domain) -> str:
 
 def except_found(*domains: Domain) -> str:
     """What a sentence that no records were used must end with; "" where it holds as it is."""
-    names = found_in_words(*domains)
+    names = describe_attributes_from_records(*domains)
     if not names:
         return ""
     return (

@@ -28,11 +28,11 @@ def chart_by_order(frame: pd.DataFrame, record_noun: str, *, cells_differ: bool)
     return Chart(
         standard_errors_by_order(frame, record_noun),
         subject="Standard error of a cell by number of attributes",
-        sentence=accuracy.by_order_in_words(frame, record_noun, cells_differ=cells_differ),
+        sentence=accuracy.describe_by_order(frame, record_noun, cells_differ=cells_differ),
         frame=frame,
         columns=columns_of(frame),
         file="standard_errors_by_order.csv",
-        remark=accuracy.boxes_in_words(frame, cells_differ=cells_differ),
+        remark=accuracy.describe_boxes(frame, cells_differ=cells_differ),
     )
 
 

@@ -38,7 +38,7 @@ def chart(frame: pd.DataFrame, forecast: Forecast, record_noun: str) -> Chart:
     return Chart(
         standard_errors_by_attribute(drawn, median, record_noun),
         subject="Standard errors of the tables that contain each attribute",
-        sentence=accuracy_by_attribute.in_words(frame, forecast, record_noun),
+        sentence=accuracy_by_attribute.describe(frame, forecast, record_noun),
         frame=frame,
         columns=columns_of(frame),
         file="standard_errors_by_attribute.csv",

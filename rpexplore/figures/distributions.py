@@ -27,7 +27,7 @@ def chart_by_order(forecast: Forecast, record_noun: str) -> Chart:
     return Chart(
         shares_of_tables(distributions.curves_by_order(forecast), record_noun),
         subject="Share of tables with at most so large a standard error, by number of attributes",
-        sentence=distributions.by_order_in_words(frame, record_noun),
+        sentence=distributions.describe_by_order(frame, record_noun),
         frame=frame,
         columns=columns_of(frame) | {"series": Column("tables of", "text")},
         file="distribution_by_order.csv",
@@ -43,7 +43,7 @@ def chart_by_plan(forecasts: Sequence[Forecast], record_noun: str) -> Chart:
     return Chart(
         shares_of_tables(distributions.curves_by_plan(forecasts), record_noun),
         subject="Share of tables with at most so large a standard error, by plan",
-        sentence=distributions.by_plan_in_words(frame, record_noun),
+        sentence=distributions.describe_by_plan(frame, record_noun),
         frame=frame,
         columns=columns_of(frame) | {"series": Column("plan", "text")},
         file="distribution_by_plan.csv",
@@ -62,7 +62,7 @@ def chart_of_publishable_cells(
     return Chart(
         shares_of_cells(curves, coefficient),
         subject="Share of publishable cells against the wanted coefficient of variation",
-        sentence=relative_errors.by_order_in_words(frame, coefficient),
+        sentence=relative_errors.describe_by_order(frame, coefficient),
         frame=frame,
         columns=columns_of(frame),
         file="publishable_cells_by_order.csv",

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from rpexplore.analysis.cell_accuracy import Axis
 from rpexplore.analysis.released_cells import ReleasedCells
-from rpexplore.common.formatting import rounded, share_in_words
+from rpexplore.common.formatting import describe_share, rounded
 from rpexplore.figures.axes import category_axis, finished, plotly_text
 
 MOST_CELLS = 250  # along each axis
@@ -94,7 +94,7 @@ def _by_count(cells: ReleasedCells, record_noun: str) -> tuple[np.ndarray, dict]
 
 
 def _by_margin(cells: ReleasedCells) -> tuple[np.ndarray, dict]:
-    texts = [*(share_in_words(share) for share in _SHARES[:-1]), "100 % or more"]
+    texts = [*(describe_share(share) for share in _SHARES[:-1]), "100 % or more"]
     return np.minimum(cells.relative_margin, 1.0), {
         "zmin": 0.0,
         "zmax": 1.0,

@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rpexplore.analysis import shadow_prices
-from rpexplore.common.formatting import share_in_words
+from rpexplore.common.formatting import describe_share
 from rpexplore.figures.axes import GREY, finished, plotly_text, shortened, style
 from rpexplore.figures.chart import Chart
 from rpexplore.figures.columns import Column, columns_of
@@ -27,7 +27,7 @@ def chart(frame: pd.DataFrame, names: str, what: str) -> Chart:
     return Chart(
         bars(frame.head(_MOST_BARS), names, what),
         subject=f"Share of {what} by {rows}",
-        sentence=shadow_prices.first_in_words(frame, names, what),
+        sentence=shadow_prices.describe_first(frame, names, what),
         frame=frame,
         columns=columns_of(frame) | {"share": Column("shadow price", "share")},
         file=f"shadow_prices_by_{rows.replace(' ', '_')}.csv",
@@ -75,7 +75,7 @@ def bars(frame: pd.DataFrame, names: str, what: str) -> go.Figure:
             x=[end + 0.02 * max(ends) for end in ends],
             y=places,
             mode="text",
-            text=[share_in_words(row["share"]) for row in rows],
+            text=[describe_share(row["share"]) for row in rows],
             textposition="middle right",
             hoverinfo="skip",
             showlegend=False,

@@ -25,7 +25,7 @@ def chart_by_plan(forecasts: Sequence[Forecast], record_noun: str, own: str = ""
     return Chart(
         by_plan(frame, record_noun, own),
         subject="Variance of a cell against the number of cells of its table, by plan",
-        sentence=variance_by_size.in_words(forecasts, record_noun),
+        sentence=variance_by_size.describe(forecasts, record_noun),
         frame=frame,
         columns=columns_of(frame),
         file="cell_variances.csv",

@@ -65,9 +65,9 @@ def best_strategies(
             strategies = _rounded(search)
     except (np.linalg.LinAlgError, ValueError, FloatingPointError):
         raise PlanError(
-            f"What to measure best could not be computed for {_own_in_words(workload)}: questions "
-            "of very different size, or nearly the same as each other, are beyond the digits of "
-            "the computer. Scale them alike, or leave out those that follow from others."
+            f"What to measure best could not be computed for {_describe_custom(workload)}: "
+            "questions of very different size, or nearly the same as each other, are beyond the "
+            "digits of the computer. Scale them alike, or leave out those that follow from others."
         ) from None
     user_cache().put(key, _arrays_of(strategies))
     return strategies
@@ -91,7 +91,7 @@ def strategy_bound(
     return search.least_value() ** 2
 
 
-def _own_in_words(workload: Workload) -> str:
+def _describe_custom(workload: Workload) -> str:
     """The attributes that are asked by a matrix of one's own, or all that need a strategy."""
     names = workload.domain.names
     own = [

@@ -26,8 +26,8 @@ from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.postprocessing.measurement_source import (
     MeasurementSource,
     Spent,
+    describe_sources,
     guarantee,
-    in_words,
     spent,
 )
 from rpexplore.postprocessing.stored_arrays import read_arrays
@@ -135,8 +135,8 @@ class Estimates:
     def label(self) -> str:
         """How the tables came about, in words that go with them wherever they go."""
         if len(self.sources) == 1:
-            return f"unbiased; from {in_words(self.sources)}"
-        return f"unbiased; combined by inverse variance from {in_words(self.sources)}"
+            return f"unbiased; from {describe_sources(self.sources)}"
+        return f"unbiased; combined by inverse variance from {describe_sources(self.sources)}"
 
     @property
     def spent(self) -> Spent:

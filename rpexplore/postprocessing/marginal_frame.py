@@ -54,7 +54,7 @@ def counts_of_frame(
         cell = int(np.argmax(wrong))
         raise ReleaseError(
             f"{called} must have one row for each of its {prod(shape):,} cells, and has "
-            f"{times[cell] or 'none'} for {_cell_in_words(attributes, shape, cell)}."
+            f"{times[cell] or 'none'} for {_describe_cell(attributes, shape, cell)}."
         )
     values = np.empty(prod(shape))
     values[flat] = _numbers(frame[count].tolist(), count, called)
@@ -104,7 +104,7 @@ def _numbers(column: Sequence[object], count: str, called: str) -> np.ndarray:
     return found
 
 
-def _cell_in_words(attributes: Sequence[Attribute], shape: Sequence[int], cell: int) -> str:
+def _describe_cell(attributes: Sequence[Attribute], shape: Sequence[int], cell: int) -> str:
     """A cell in words: "(sex = female, age = 0 to 2)", or "(total)"."""
     places = [int(place) for place in np.unravel_index(cell, shape)] if shape else []
     named = [

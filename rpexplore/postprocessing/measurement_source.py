@@ -125,7 +125,7 @@ def spent(sources: Sequence[MeasurementSource]) -> Spent:
     return Spent(sum(known, Fraction(0)), common.unit, rhos)
 
 
-def in_words(sources: Sequence[MeasurementSource]) -> str:
+def describe_sources(sources: Sequence[MeasurementSource]) -> str:
     """ "2 releases and 1 noisy marginal"."""
     releases = sum(source.is_release for source in sources)
     counted = [(releases, "release"), (len(sources) - releases, "noisy marginal")]
@@ -136,7 +136,8 @@ def guarantee(sources: Sequence[MeasurementSource]) -> str:
     """What holds for everything that was measured for some tables, in words."""
     total = spent(sources)
     start = (
-        f"These tables were computed from {in_words(sources)}; computing them spent nothing more. "
+        f"These tables were computed from {describe_sources(sources)}; computing them spent "
+        "nothing more. "
     )
     unknown = [source for source in sources if source.rho is None]
     if len(unknown) == len(sources):
@@ -145,8 +146,8 @@ def guarantee(sources: Sequence[MeasurementSource]) -> str:
     if unknown:
         return (
             f"{start}What was measured for them spent at least ρ = {amount} for {total.unit}. "
-            f"Nobody stated what {in_words(unknown)} spent, so the total is not known and nothing "
-            "about ε and δ follows."
+            f"Nobody stated what {describe_sources(unknown)} spent, so the total is not "
+            "known and nothing about ε and δ follows."
         )
     parts = [rounded(rho, 6, "up") for rho in total.rhos if rho is not None]
     summed = f", the sum of what each spent ({' + '.join(parts)})" if len(parts) > 1 else ""

@@ -1,6 +1,6 @@
 """What processed tables are, in the words that go with them, and the README of their folder."""
 
-from rpexplore.common.formatting import share_in_words
+from rpexplore.common.formatting import describe_share
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.nonnegative import Nonnegative
 
@@ -56,7 +56,7 @@ def label(nonnegative: bool, rounded: bool) -> str:
 
 def readme(estimates: Estimates, words: str, rounded: bool, found: Nonnegative | None) -> str:
     """The text of README.md; found: how the tables were made nonnegative, if they were."""
-    done = "" if found is None else _NONNEGATIVE.format(share=share_in_words(found.gap))
+    done = "" if found is None else _NONNEGATIVE.format(share=describe_share(found.gap))
     if rounded:
         done += _ROUNDED
     sources = [

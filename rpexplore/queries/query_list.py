@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown
-from rpexplore.common.formatting import count_in_words
+from rpexplore.common.formatting import describe_count
 from rpexplore.domain import codebook
 from rpexplore.domain.attribute import is_text
 from rpexplore.domain.domain import Domain
@@ -157,7 +157,7 @@ def checked_n_cells(domain: Domain) -> int:
         sizes = " × ".join(f"{size:,}" for size in domain.sizes.tolist())
         raise WorkloadError(
             f"Lists of queries can be about at most {MAX_CELLS:,} cells, got {sizes} = "
-            f"{count_in_words(n_cells)}; choose fewer attributes, or group their values."
+            f"{describe_count(n_cells)}; choose fewer attributes, or group their values."
         )
     return n_cells
 

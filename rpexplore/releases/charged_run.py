@@ -103,7 +103,7 @@ class ChargedRun:
     def dry_run(self, n_bytes: float) -> DryRun:
         """What is in order when the records have been counted; n_bytes: that will be written."""
         most, rule = self._plan.budget.max_records_per_person, self._options.person_rule
-        by_rule = "" if rule is None else f" {rule.words}"
+        by_rule = "" if rule is None else f" {rule.text}"
         if rule is None and most is not None:
             by_rule = f" That nobody has more than {plural(most, 'record')} is taken for granted."
         unknown = self._options.unknown_values

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpexplore.common.formatting import count_in_words, data_size, duration, plural
+from rpexplore.common.formatting import data_size, describe_count, duration, plural
 from rpexplore.planning.mechanism.closure import MAX_INCIDENCES, MAX_LARGEST_ORDER
 from rpexplore.releases.measurement import MAX_CELLS, MAX_TABLE_CELLS
 from rpexplore.releases.table_folder import BYTES_PER_CELL
@@ -52,7 +52,7 @@ class ReleaseSize:
         )
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """What it needs, in a sentence."""
         return (
             f"A release of these tables takes about {duration(self.seconds)}, writes about "
@@ -114,7 +114,7 @@ def _in_the_way_of_a_plan(workload: Workload) -> str:
         )
     if contained > MAX_INCIDENCES:
         return (
-            f"This is too much to plan: the tables contain {count_in_words(int(contained))} others "
+            f"This is too much to plan: the tables contain {describe_count(int(contained))} others "
             f"in all (2^k for a table of k attributes), and at most {MAX_INCIDENCES:,} can be gone "
             f"through. The largest table, {table}."
         )
@@ -137,7 +137,7 @@ def _in_the_way_of_a_release(workload: Workload, free_disk: float, memory: float
     elif total > MAX_CELLS:
         counted = "cells" if workload.is_marginals else "counts of single values"
         found.append(
-            f"The tables have {count_in_words(int(total))} {counted} in all; a release can have "
+            f"The tables have {describe_count(int(total))} {counted} in all; a release can have "
             f"about {MAX_CELLS:,} at most, because they are counted in memory. {table}."
         )
     elif size.memory > memory:
@@ -208,4 +208,4 @@ def _named(workload: Workload, position: int, most: int = 6) -> str:
 
 
 def _cells(workload: Workload, position: int) -> str:
-    return f"{count_in_words(int(workload.exact_cells[position]))} cells"
+    return f"{describe_count(int(workload.exact_cells[position]))} cells"

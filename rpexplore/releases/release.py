@@ -124,7 +124,7 @@ def release(
             str(charged_run.ledger.path),
             plan.sha256,
             dict(options.unknown_values),
-            person_rule.words if person_rule else "",
+            person_rule.text if person_rule else "",
             sha256,
         )
         write_note(folder, note)

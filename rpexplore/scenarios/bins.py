@@ -134,7 +134,7 @@ def numbered(values: Numeric, most: int) -> pd.DataFrame:
     )
 
 
-def in_words(values: Numeric) -> str:
+def describe(values: Numeric) -> str:
     """ "20 bins: 0 to 4, 5 to 9, …, 95 to 99."""
     size = values.size
     shown = [values.label(index) for index in range(size if size <= 4 else 2)]

@@ -8,7 +8,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.basis_choices import BasisChoice, without_needless
 from rpexplore.scenarios.workload_request import WorkloadRequest
-from rpexplore.workload.table_text import Table, titles_in_words
+from rpexplore.workload.table_text import Table, list_titles
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class SchemaChange:
                 f"{now}, so they have {extent} {now}."
             )
         if self.from_elsewhere and request.is_narrowed:
-            notes.append(f"Still narrowed down: {request.words}.")
+            notes.append(f"Still narrowed down: {request.text}.")
         try:
             request.workload(self.new)
         except WorkloadError as error:  # too many tables for the new schema, or none
@@ -105,7 +105,7 @@ class SchemaChange:
                 repr(basis_choice.attribute),
             )
             if why:
-                where = f" in {titles_in_words(basis_choice.tables)}" if basis_choice.tables else ""
+                where = f" in {list_titles(basis_choice.tables)}" if basis_choice.tables else ""
                 notes.append(
                     f"Dropped, because {why}: how attribute {whose} was asked{where} ({words}). "
                     f"It is asked {'as elsewhere' if where else 'by its single values'} again."
@@ -115,7 +115,7 @@ class SchemaChange:
             elif gone:
                 notes.append(
                     "Dropped, because the schema no longer has their attributes: how attribute "
-                    f"{whose} was asked in {titles_in_words(gone)} ({words})."
+                    f"{whose} was asked in {list_titles(gone)} ({words})."
                 )
         return without_needless(kept), notes
 
@@ -169,7 +169,7 @@ class SchemaChange:
         }
         return [
             "Dropped, because the schema no longer has their attributes as they were: "
-            f"{noun} {titles_in_words(tables)}."
+            f"{noun} {list_titles(tables)}."
             for noun, tables in lost.items()
             if tables
         ]

@@ -10,7 +10,7 @@ from rpexplore.errors import DomainError
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.schema_grid import values_in_all
-from rpexplore.workload.table_text import titles_in_words
+from rpexplore.workload.table_text import list_titles
 
 _MAX_CSV_LINES = 1_000_000
 
@@ -57,7 +57,7 @@ def domain_from_lines(text: str) -> Domain:
     return Domain(tuple(attributes))
 
 
-def loaded_in_words(scenario: Scenario, what: str) -> str:
+def describe_loaded(scenario: Scenario, what: str) -> str:
     """What was loaded as the schema, and what is still asked of tables and attributes."""
     domain = scenario.domain
     values = plural(values_in_all(domain), "value")
@@ -66,8 +66,8 @@ def loaded_in_words(scenario: Scenario, what: str) -> str:
     asked = [
         (name,) for name in dict.fromkeys(each.attribute for each in scenario.request.basis_choices)
     ]
-    words += f" Kept: importance or target of {titles_in_words(kept)}." if kept else ""
-    return words + f" Kept: how these are asked: {titles_in_words(asked)}." * bool(asked)
+    words += f" Kept: importance or target of {list_titles(kept)}." if kept else ""
+    return words + f" Kept: how these are asked: {list_titles(asked)}." * bool(asked)
 
 
 def domain_of_columns(

@@ -90,13 +90,13 @@ class GroupSetting:
         return self.weight is None and self.factor in (None, 1.0) and self.target is None
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """What it asks for: "All tables with region: importance × 2, target ±50 at 95 %"."""
         whose = f"All tables with {' and '.join(self.containing)}".removesuffix(" with ")
         asked = [
             f"importance {rounded(self.weight, 6)}" if self.weight is not None else "",
             f"importance × {rounded(self.factor, 6)}" if self.factor is not None else "",
-            f"target {self.target.words}" if self.target is not None else "",
+            f"target {self.target.description}" if self.target is not None else "",
             "which is a must" if self.target is not None and self.target.required else "",
         ]
         return f"{whose}: {', '.join(filter(None, asked))}"

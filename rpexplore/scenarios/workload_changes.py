@@ -95,7 +95,7 @@ def changed_scenario(scenario: Scenario, wish: WorkloadChange, workload: Workloa
     return scenario.with_request(kind="listed", listed=listed)
 
 
-def tables_in_words(workload: Workload, wish: WorkloadChange) -> str:
+def describe_tables(workload: Workload, wish: WorkloadChange) -> str:
     """The tables that a wish is about: "the 45 tables with region", "the table age × sex"."""
     rows = rows_of(workload, wish)
     if len(rows) == 1:

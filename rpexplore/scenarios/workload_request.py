@@ -119,7 +119,7 @@ class WorkloadRequest:
         return self.kind != "listed" and bool(self.only or self.containing or cells is not None)
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """What is asked for: "All tables of up to 2 attributes that have region"."""
         # How attributes are asked changes the cells of a table, not what a limit counts.
         counting = " of single values" if self.basis_choices else ""

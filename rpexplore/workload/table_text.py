@@ -208,7 +208,7 @@ def title(table: Table) -> str:
     return " × ".join(table) or "(total)"
 
 
-def titles_in_words(tables: Sequence[Table], most: int = 5) -> str:
+def list_titles(tables: Sequence[Table], most: int = 5) -> str:
     """The first few tables for a sentence: "age; age × sex; and 3 more"."""
     more = f"; and {len(tables) - most:,} more" if len(tables) > most else ""
     return "; ".join(title(table) for table in tables[:most]) + more

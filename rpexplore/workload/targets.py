@@ -123,7 +123,8 @@ class Target:
             error = math.inf
         if not 0 < error < math.inf:
             raise WorkloadError(
-                f"The target must be a positive number that can be computed with, got {self.words}."
+                f"The target must be a positive number that can be computed with, "
+                f"got {self.description}."
             )
         return error
 
@@ -148,7 +149,7 @@ class Target:
         return standard_error * self._quantile
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """ "σ = 20", "±50 at 95 %", "5 % of a count of 1,000"."""
         return self.text_for("")
 

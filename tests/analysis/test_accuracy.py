@@ -54,13 +54,13 @@ def test_by_order_are_the_quantiles_of_each_order(plan):
 
 def test_words_for_different_errors(plan):
     frame = se.by_order(plan)
-    words = se.by_order_in_words(frame, "people")
+    words = se.describe_by_order(frame, "people")
     assert frame.loc[frame["largest"].idxmax(), "worst_table"] in words
     assert " people for " in words
 
 
 def test_words_for_equal_errors(level_plan):
-    words = se.by_order_in_words(se.by_order(level_plan), "visits")
+    words = se.describe_by_order(se.by_order(level_plan), "visits")
     assert "visits" in words
     assert words.endswith("All tables are equally accurate.")
 
@@ -103,7 +103,7 @@ def test_words_are_rounded_as_in_the_chart(plan):
     frame = se.by_order(plan).assign(
         median=[13.0, 13.21, 14.02], largest=[13.0, 13.5, 14.5], smallest=[13.0, 13.1, 13.9]
     )
-    words = se.by_order_in_words(frame, "people")
+    words = se.describe_by_order(frame, "people")
     assert "from 13.0 people" in words
     assert "to 14.0 for" in words
     assert words.endswith("at 14.5.")
@@ -176,8 +176,8 @@ def test_the_headline_is_about_the_least_accurate_cell(unequal_plan, dense_error
     assert top.worst_error == pytest.approx(worst.max(), rel=1e-6)
     assert top.median_error == pytest.approx(np.median(errors_at(dense_errors, "mean")), rel=1e-6)
     assert top.worst_table == se.titles(unequal_plan.workload, np.array([np.argmax(worst)]))[0]
-    assert top.worst_in_words == "the least accurate cell of all tables"
-    assert se.headline(MARGINALS.plan()).worst_in_words == "a cell of the worst table"
+    assert top.worst_text == "the least accurate cell of all tables"
+    assert se.headline(MARGINALS.plan()).worst_text == "a cell of the worst table"
     listed = se.of_tables(unequal_plan)
     assert listed["table"][0] == top.worst_table
     assert np.all(np.diff(listed["worst_standard_error"]) <= 0)
@@ -196,6 +196,6 @@ def test_by_order_reaches_from_the_best_to_the_worst_cell(unequal_plan, dense_er
         assert row["median"] == pytest.approx(
             np.median(errors_at(dense_errors, "mean")[of_order]), rel=1e-6
         )
-    words = se.by_order_in_words(frame, "people", cells_differ=True)
+    words = se.describe_by_order(frame, "people", cells_differ=True)
     assert "The least accurate cell is one of " in words
-    assert "least accurate cell of all" in se.boxes_in_words(frame, cells_differ=True)
+    assert "least accurate cell of all" in se.describe_boxes(frame, cells_differ=True)

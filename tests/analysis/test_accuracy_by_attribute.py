@@ -53,7 +53,7 @@ def test_words():
     workload = rp.Workload.of(DOMAIN, ["age", "sex", "region", ("age", "sex")])
     forecast = forecast_of(workload, rp.SumOfVariances("cells"))
     frame = attributes.by_attribute(forecast)
-    words = attributes.in_words(frame, forecast, "people")
+    words = attributes.describe(frame, forecast, "people")
     assert words.startswith(f"Tables that contain {frame['attribute'][0]} are the least accurate")
     assert f"those that contain {frame['attribute'][2]} the most" in words
     assert words.endswith("In no table: unused.")
@@ -61,7 +61,7 @@ def test_words():
 
 def test_words_where_attributes_do_not_differ():
     forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2), rp.MaxVariance())
-    words = attributes.in_words(attributes.by_attribute(forecast), forecast, "people")
+    words = attributes.describe(attributes.by_attribute(forecast), forecast, "people")
     assert words.startswith("Tables have the same median standard error of ")
     assert words.endswith(" people, whichever attribute they contain.")
     assert "In no table" not in words
@@ -69,7 +69,7 @@ def test_words_where_attributes_do_not_differ():
 
 def test_words_where_only_one_attribute_has_tables():
     forecast = forecast_of(rp.Workload.of(DOMAIN, ["age"]))
-    words = attributes.in_words(attributes.by_attribute(forecast), forecast, "people")
+    words = attributes.describe(attributes.by_attribute(forecast), forecast, "people")
     assert words.startswith("Tables that contain age have a median standard error of ")
 
 
@@ -77,4 +77,4 @@ def test_only_the_total():
     forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 0))
     frame = attributes.by_attribute(forecast)
     assert frame.empty
-    assert "only the total" in attributes.in_words(frame, forecast, "people")
+    assert "only the total" in attributes.describe(frame, forecast, "people")

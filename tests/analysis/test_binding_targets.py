@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis import binding_targets as budget_reasons
+from rpexplore.analysis import binding_targets
 from rpexplore.scenarios.workload_request import TableSetting, WorkloadRequest
 from rpexplore.workload.targets import Target
 
@@ -22,7 +22,7 @@ def workload():
 
 def told(workload, required_only):
     minimum_budget = rp.minimum_budget(workload, required_only=required_only)
-    return minimum_budget, budget_reasons.reasons(
+    return minimum_budget, binding_targets.budget_explanation(
         minimum_budget, BUDGET, required_only=required_only
     )
 
@@ -33,12 +33,12 @@ def test_a_single_must(workload):
     assert not found.is_within
     # One target alone: its budget falls with the square of the standard error.
     assert found.saved == pytest.approx(1 - 1.1**-2)
-    assert budget_reasons.in_words(found) == (
-        f"The target that must be met takes {found.enough.words}, {found.enough.compared}. No plan "
+    assert binding_targets.describe(found) == (
+        f"The target that must be met takes {found.enough.text}, {found.enough.compared}. No plan "
         "of this kind can do with noticeably less. Were it 10 % wider, that would save about 17 % "
         "of the budget."
     )
-    assert "nothing is left for tables without a must" in budget_reasons.advice_in_words(found)
+    assert "nothing is left for tables without a must" in binding_targets.describe_advice(found)
     assert float(found.advised.budget.rho) == pytest.approx(
         1.1 * minimum_budget.record_privacy_cost / 2, rel=1e-4
     )
@@ -48,12 +48,12 @@ def test_of_all_targets_only_some_hold_the_budget_up(workload):
     minimum_budget, found = told(workload, False)
     assert (found.targets, found.binding_tables) == (2, 1)
     assert "One table holds that up: age × sex; the other targets are met along the way." in (
-        budget_reasons.in_words(found)
+        binding_targets.describe(found)
     )
     request = WorkloadRequest(
         settings=(TableSetting(("age", "sex"), target=Target("3", required=True)),)
     )
-    frame = budget_reasons.holders_of_budget(minimum_budget, BUDGET, request)
+    frame = binding_targets.holders_of_budget(minimum_budget, BUDGET, request)
     assert frame["table"].tolist() == ["age × sex"]
     assert frame["wanted"].tolist() == ["σ = 3"]
     assert frame["required"].tolist() == ["required"]
@@ -66,16 +66,16 @@ def test_where_every_table_has_a_target_the_smallest_budget_is_advised(workload)
     everywhere = replace(workload, targets=np.full(len(workload), 5.0), required=workload.required)
     _, found = told(everywhere, False)
     assert found.advised is found.enough
-    assert budget_reasons.advice_in_words(found) == ""
+    assert binding_targets.describe_advice(found) == ""
     plan = rp.plan(everywhere, loss=rp.MaxVariance("target"), budget=found.enough.budget)
     assert np.all(plan.worst_standard_errors <= 5 * (1 + 1e-9))
-    assert "All of them hold that up: " in budget_reasons.in_words(found)
+    assert "All of them hold that up: " in binding_targets.describe(found)
 
 
 def test_for_persons_the_budget_is_theirs(workload):
     minimum_budget = rp.minimum_budget(workload, required_only=True)
     persons = rp.Budget(rho="0.1", max_records_per_person=3)
-    found = budget_reasons.reasons(minimum_budget, persons, required_only=True)
+    found = binding_targets.budget_explanation(minimum_budget, persons, required_only=True)
     assert found.enough.needed == pytest.approx(9 * minimum_budget.record_privacy_cost / 2)
     plan = rp.plan(workload, loss=rp.SumWithinTargets(), budget=found.advised.budget)
     assert plan.worst_standard_errors[workload.required][0] <= 3 * (1 + 1e-9)

@@ -102,7 +102,7 @@ def test_budgets_at_the_ends_of_the_range_have_curves(rho):
     frame = curves.errors_by_budget(found, rp.Budget(rho=rho))
     assert np.isfinite(frame["standard_error"]).all()
     assert len(frame) > 10
-    words = curves.curves_in_words(found, rp.Budget(rho=rho), "people")
+    words = curves.describe_curves(found, rp.Budget(rho=rho), "people")
     assert "age" in words
     assert ("(ε = " in words) == (rho == "1e-99")
     assert words.endswith(").") == (rho == "1e-99")  # beyond the range there is no ε to tell
@@ -111,12 +111,12 @@ def test_budgets_at_the_ends_of_the_range_have_curves(rho):
 def test_in_words():
     present = rp.Budget(rho="0.1")
     found = [curves.Curve("worst table", 45.0, "age × sex"), curves.Curve("median table", 20.0)]
-    words = curves.curves_in_words(found, present, "people")
+    words = curves.describe_curves(found, present, "people")
     # √(45 / 0.2) = 15 and √(20 / 0.2) = 10; ε(ρ = 0.4, δ = 1e-6) = 4.6044
     assert "worst table 15; median table 10." in words
     assert "ρ = 0.4 (ε = 4.61 at δ = 1e-6)" in words
     enough = budget_for_error(45.0, 7.5, present)
-    words = curves.wish_in_words(found[0], 7.5, enough, present, "people")
+    words = curves.describe_wish(found[0], 7.5, enough, present, "people")
     assert words.startswith("For a standard error of 7.5 people in “worst table” (now 15)")
     assert "ρ = 0.40001" in words
     assert words.endswith(": 4 times the present budget.")

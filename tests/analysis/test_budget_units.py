@@ -79,7 +79,7 @@ def test_epsilon_of_a_plan_in_words():
 
     def words(**budget):
         plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(**budget))
-        return budgets.epsilon_in_words(plan)
+        return budgets.describe_epsilon(plan)
 
     # docs/mathematics.md §2.2: rho = 0.5, delta = 1e-6 gives epsilon = 5.2215.
     assert words(rho="0.5")[0] == "ε = 5.23"

@@ -61,7 +61,7 @@ def test_attributes_that_are_not_shown_are_taken_at_their_worst(plan, forecast, 
     asked = [cells.questions_of(forecast, table)[axis] for axis in axes]
     assert [list(each) for each in labels] == [each.labels() for each in asked]
     assert len(found.frame) == expected.size
-    assert ("Whatever " in found.in_words("people")) == bool(others)
+    assert ("Whatever " in found.describe("people")) == bool(others)
 
 
 def test_attributes_that_are_not_shown_can_be_fixed(plan, forecast):
@@ -70,7 +70,7 @@ def test_attributes_that_are_not_shown_can_be_fixed(plan, forecast):
     found = cells.accuracy_of_cells(forecast, table, (0, 1), {2: 7})
     np.testing.assert_allclose(found.errors, every[:, :, 7], rtol=1e-6)
     label = cells.questions_of(forecast, table)[2].label(7)
-    assert f"income (ranges): {label}." in found.in_words("people")
+    assert f"income (ranges): {label}." in found.describe("people")
     line = cells.accuracy_of_cells(forecast, table, (1,), {0: 2})
     np.testing.assert_allclose(line.errors, every[2].max(axis=1), rtol=1e-6)
 
@@ -107,7 +107,7 @@ def test_many_cells_are_blocks_that_show_the_worst_of_each(monkeypatch, plan, fo
         for j in range(3):
             part = every[edges[0][i] : edges[0][i + 1], edges[1][j] : edges[1][j + 1]]
             assert found.errors[i, j] == pytest.approx(part.max(), rel=1e-6)
-    assert "taken together" in found.in_words("people")
+    assert "taken together" in found.describe("people")
     assert found.down is not None
     assert found.down.labels[0] == "≤ 0 … ≤ 1"
     line = cells.accuracy_of_cells(forecast, table, (0,))
@@ -153,19 +153,19 @@ def test_the_middle_of_running_totals_is_told_to_be_the_least_accurate():
     labels = tuple(f"≤ {age}" for age in (18, 30, 44, 60, 90))
     across = cells.Axis("age (cumulative)", labels)
     found = cells.CellAccuracy("age (cumulative)", None, across, errors, True, ", ", "")
-    assert found.in_words("people") == (
+    assert found.describe("people") == (
         "The middle of age (cumulative) is least accurate: σ = 4.1 people for ≤ 44 against 2.2 "
         "for ≤ 18."
     )
     rising = replace(found, errors=np.array([2.2, 3.0, 3.5, 4.0, 4.1]))
-    assert "middle" not in rising.in_words("people")
-    assert "middle" not in replace(found, is_even=False).in_words("people")
+    assert "middle" not in rising.describe("people")
+    assert "middle" not in replace(found, is_even=False).describe("people")
 
 
 def test_other_questions_are_told_by_their_ends():
     groups = single(Hierarchy((5,)))
     assert not groups.is_even
-    assert "age (hierarchy of 5) are not equally accurate" in groups.in_words("people")
+    assert "age (hierarchy of 5) are not equally accurate" in groups.describe("people")
     assert single(Windows(4)).is_even
     assert single(CustomBasis(tuple(map(tuple, np.eye(30).tolist())))).down is None
 
@@ -178,7 +178,7 @@ def test_marginals_are_level():
     found = cells.accuracy_of_cells(forecast, table, (0, 1))
     assert found.errors.shape == (10, 100)
     np.testing.assert_allclose(found.errors, plan.standard_errors[table], rtol=1e-9)
-    assert found.in_words("people").startswith("All cells of age × many are equally accurate: σ")
+    assert found.describe("people").startswith("All cells of age × many are equally accurate: σ")
 
 
 def test_axes_must_be_of_the_table(plan, forecast):

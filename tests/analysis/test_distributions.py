@@ -90,7 +90,7 @@ def test_words_by_order():
     frame = distributions.quantiles_by_order(
         forecast_of(rp.Workload.all_up_to(DOMAIN, 2), rp.SumOfVariances("cells"))
     )
-    words = distributions.by_order_in_words(frame, "people")
+    words = distributions.describe_by_order(frame, "people")
     assert words.startswith("Typical standard errors (medians) go from ")
     assert "(tables of 2 attributes)" in words
     assert words.endswith("(the total).")
@@ -98,19 +98,19 @@ def test_words_by_order():
 
 def test_words_where_orders_do_not_differ():
     even = forecast_of(rp.Workload.all_up_to(DOMAIN, 2), rp.MaxVariance())
-    words = distributions.by_order_in_words(distributions.quantiles_by_order(even), "people")
+    words = distributions.describe_by_order(distributions.quantiles_by_order(even), "people")
     assert "at every number of attributes" in words
     single = forecast_of(rp.Workload.all_of_order(DOMAIN, 1))
-    words = distributions.by_order_in_words(distributions.quantiles_by_order(single), "people")
+    words = distributions.describe_by_order(distributions.quantiles_by_order(single), "people")
     assert words.startswith("Half of the tables have σ at most ")
 
 
 def test_words_by_plan():
     frame = distributions.quantiles_by_plan(of_schemes(rp.Workload.all_up_to(DOMAIN, 2)))
-    words = distributions.by_plan_in_words(frame, "people")
+    words = distributions.describe_by_plan(frame, "people")
     assert words.startswith(f"“{frame.loc[frame['median'].idxmin(), 'series']}” has the smallest")
     assert frame.loc[frame["upper_tenth"].idxmin(), "series"] in words
     same = frame.assign(median=3.0, upper_tenth=4.0)
-    assert distributions.by_plan_in_words(same, "people").startswith("Under every plan half")
+    assert distributions.describe_by_plan(same, "people").startswith("Under every plan half")
     one = frame.assign(upper_tenth=frame["median"])
-    assert "nine in ten at most" in distributions.by_plan_in_words(one, "people")
+    assert "nine in ten at most" in distributions.describe_by_plan(one, "people")

@@ -98,7 +98,7 @@ def test_side_by_side_has_a_column_for_each_plan(schemes):
 
 
 def test_words_for_an_uneven_plan():
-    words = fairness.unevenness_in_words(fairness.unevenness(with_errors(3, 12, 4)), "people")
+    words = fairness.describe_unevenness(fairness.unevenness(with_errors(3, 12, 4)), "people")
     assert words == (
         "The worst-off table is a1: its standard error of 12 people is 4 times that of the "
         "best-off, a0, at 3. 67 % of the tables are within twice the best."
@@ -118,19 +118,19 @@ def test_words_for_an_uneven_plan():
 )
 def test_words_where_nobody_is_worse_off(errors, words):
     found = fairness.unevenness(with_errors(*errors))
-    assert fairness.unevenness_in_words(found, "people") == words
+    assert fairness.describe_unevenness(found, "people") == words
 
 
 def test_nearly_all_tables_are_not_all():
     found = fairness.unevenness(with_errors(*[1.0] * 285, 9.0))
-    assert "99.7 % of the tables are within" in fairness.unevenness_in_words(found, "people")
+    assert "99.7 % of the tables are within" in fairness.describe_unevenness(found, "people")
     frame = fairness.side_by_side(fairness.measures([with_errors(*[1.0] * 285, 9.0)]))
     assert "99.7 %" in frame.iloc[:, 1].tolist()
 
 
 def test_words_for_the_measures(schemes):
     frame = fairness.measures(schemes)
-    words = fairness.measures_in_words(frame, "people")
+    words = fairness.describe_measures(frame, "people")
     assert f"The most even plan is “{LARGEST}” (worst 1.00 times the best)" in words
     assert f"the most uneven “{CELLS}”" in words
     assert frame.loc[frame["median"].idxmin(), "plan"] in words.rpartition(" comes with ")[2]
@@ -138,7 +138,7 @@ def test_words_for_the_measures(schemes):
 
 def test_words_where_all_plans_are_even():
     frame = fairness.measures(of_schemes(rp.Workload.all_up_to(DOMAIN, 0)))
-    assert fairness.measures_in_words(frame, "people").startswith("All plans make all tables")
+    assert fairness.describe_measures(frame, "people").startswith("All plans make all tables")
 
 
 # ---- RP+ §6.2, Figures 1 to 3: the schemes at the same budget

@@ -6,7 +6,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis import accuracy_by_attribute as attributes
 from rpexplore.analysis import fairness
-from rpexplore.analysis.forecast import SCHEMES, Forecast, plain, scheme_of
+from rpexplore.analysis.forecast import SCHEMES, Forecast, scheme_of, unweighted
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from tests.analysis.bases import BUDGET, MARGINALS, errors_at
@@ -21,7 +21,7 @@ GROUP, SINGLE = GroupSetting((), weight=4.0, target=3.0), TableSetting(("age",),
 def test_plain_tables_have_no_importance_however_it_was_given(request_):
     weighted = request_.workload(TABLES.domain)
     assert np.any(weighted.weights != 1)
-    bare = plain(weighted)
+    bare = unweighted(weighted)
     assert np.all(bare.weights == 1)
     assert np.isnan(bare.targets).all()
     assert bare.has_tables_of(weighted)
@@ -30,7 +30,7 @@ def test_plain_tables_have_no_importance_however_it_was_given(request_):
 
 
 def test_plain_tables_stay_the_same_object():
-    assert plain(TABLES) is TABLES  # so that what was solved for them is found again
+    assert unweighted(TABLES) is TABLES  # so that what was solved for them is found again
 
 
 def test_the_scheme_of_a_plan():
@@ -66,12 +66,12 @@ def test_a_forecast_is_seen_at_any_cell(unequal_plan, dense_errors, unequal_opti
 
 def test_words_say_which_cell_is_seen(unequal_plan):
     forecast = Forecast.of_plan("this", unequal_plan)
-    assert "a typical cell" in forecast.seen_in_words
-    assert "the least accurate cell" in forecast.at_cell("worst").seen_in_words
-    assert "the most accurate cell" in forecast.at_cell("best").seen_in_words
+    assert "a typical cell" in forecast.cell_text
+    assert "the least accurate cell" in forecast.at_cell("worst").cell_text
+    assert "the most accurate cell" in forecast.at_cell("best").cell_text
     alike = Forecast.of_plan("this", MARGINALS.plan())
     assert not alike.cells_differ
-    assert alike.seen_in_words == ""
+    assert alike.cell_text == ""
     np.testing.assert_array_equal(alike.at_cell("worst").standard_errors, alike.standard_errors)
 
 

@@ -89,7 +89,7 @@ def test_one_plan_may_be_the_best_at_both():
     assert found.is_a_point
     assert len(found.points) == 2
     frame = trade.points_at(found, BUDGET)
-    words = trade.frontier_in_words(found, frame, "largest standard error", "people")
+    words = trade.describe_frontier(found, frame, "largest standard error", "people")
     assert words.startswith("There is next to nothing to trade")
     single = rp.Workload.of(domain, ["a0"])
     assert trade.frontier(*ends_of(single)).is_a_point
@@ -132,13 +132,13 @@ def test_in_words(found):
     assert 0 < trade.bend(frame) < len(frame) - 1
     assert row["gained"] > 0.5 * frame["gained"].max()
     assert row["given_up"] < 0.5 * frame["given_up"].max()
-    words = trade.frontier_in_words(found, frame, "largest standard error", "people")
+    words = trade.describe_frontier(found, frame, "largest standard error", "people")
     given_up, gained = (rounded(row[name], 2) for name in ("given_up", "gained"))
     assert f"an average error {given_up} % larger makes the worst case {gained} % smaller" in words
     assert words.count("an average error ") == 2
     assert "all the way" in words
     assert words.startswith("The best average, ")
-    assert trade.marks_in_words(found).endswith("budget; none is better at both.")
+    assert trade.describe_marks(found).endswith("budget; none is better at both.")
 
 
 @pytest.mark.parametrize("place", [0, 2, 5, -1])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 import rpexplore as rp
-from rpexplore.analysis.query_baselines import budgets_in_words, budgets_needed, query_baselines
+from rpexplore.analysis.query_baselines import budgets_needed, describe_budgets, query_baselines
 from rpexplore.queries.planner import query_optimum
 from tests.queries.test_plan import query_lists
 from tests.support.query_lists import (
@@ -90,8 +90,8 @@ def baselines(optimum):
 
 @pytest.mark.parametrize("records", [None, 3])
 def test_the_budgets_are_those_of_the_privacy_unit(optimum, baselines, records):
-    like = rp.Budget(rho=1, max_records_per_person=records)
-    rho = budgets_needed(baselines, like).set_index("way")["rho"]
+    reference_budget = rp.Budget(rho=1, max_records_per_person=records)
+    rho = budgets_needed(baselines, reference_budget).set_index("way")["rho"]
     factor = 1 if records is None else records**2
     # Every cell with variance 1/16, for the sum: cost 16, and 2n/(n + 1) for the optimum.
     assert rho["input perturbation"] == pytest.approx(16 / 2 * factor)
@@ -111,11 +111,11 @@ def test_a_way_that_is_as_good_stands_behind_the_plan():
     optimum = query_optimum(query_list(np.eye(3)))
     frame = budgets_needed(query_baselines(optimum), rp.Budget(rho=1))
     assert frame["title"].iloc[0] == "this plan"
-    assert "noise on every cell needs as much" in budgets_in_words(frame)
+    assert "noise on every cell needs as much" in describe_budgets(frame)
 
 
 def test_the_words_name_every_way_with_its_factor(baselines):
-    words = budgets_in_words(budgets_needed(baselines, rp.Budget(rho=1)))
+    words = describe_budgets(budgets_needed(baselines, rp.Budget(rho=1)))
     assert words.startswith("To meet all targets this plan needs ρ = 0.94")
     assert "noise on every cell needs 8.5 times as much" in words  # 16 over 32/17
     assert words.count("times as much") == 3

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.query_outcomes import of_queries, queries_in_words, query_headline
+from rpexplore.analysis.query_outcomes import describe_queries, of_queries, query_headline
 from rpexplore.queries.definitions import StatedQueries, stated_from_text
 from rpexplore.queries.planner import query_optimum, query_plan
 from rpexplore.queries.query_list import QueryList
@@ -58,27 +58,27 @@ def test_the_factor_is_what_the_targets_can_be_multiplied_by(rho):
 def test_what_is_missing_is_told_with_what_would_do():
     optimum = query_optimum(STATED.queries)
     top = query_headline(optimum.at(rp.Budget(privacy_cost=optimum.cost / 4)), STATED)
-    assert top.words.startswith(f"{top.met} of 4 targets")
-    assert "if each were 2.01 times as wide, or at 4.01 times the budget" in top.words
-    assert "Furthest off is old men: σ = 6.01 for a target of σ = 3." in top.words
+    assert top.text.startswith(f"{top.met} of 4 targets")
+    assert "if each were 2.01 times as wide, or at 4.01 times the budget" in top.text
+    assert "Furthest off is old men: σ = 6.01 for a target of σ = 3." in top.text
 
 
 def test_what_is_beyond_is_told():
     optimum = query_optimum(STATED.queries)
     top = query_headline(optimum.at(rp.Budget(privacy_cost=optimum.cost * 4)), STATED)
-    assert top.words == (
+    assert top.text == (
         "All 4 targets are met. With this budget every target could be 1.99 times as narrow."
     )
     enough = query_headline(optimum.at(rp.Budget(privacy_cost=optimum.cost * 1.001)), STATED)
-    assert enough.words == "All 4 targets are met."
+    assert enough.text == "All 4 targets are met."
 
 
 def test_one_query_is_told_in_grammar():
     stated = stated_from_text(DOMAIN, "everybody: total ± 10")
     top = query_headline(query_plan(stated.queries, budget=rp.Budget(rho="0.001")), stated)
-    assert top.words == (
+    assert top.text == (
         "The one target is not met. It is ±43.9 for a target of ±10 at 95 %, and would be met at "
         "19.3 times the budget."
     )
-    assert queries_in_words(1) == "1 query"
-    assert queries_in_words(1200) == "1,200 queries"
+    assert describe_queries(1) == "1 query"
+    assert describe_queries(1200) == "1,200 queries"

@@ -5,8 +5,8 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis.query_profile import (
+    describe_profile,
     free_standard_error,
-    profile_in_words,
     profile_of_cells,
     spare_cells,
 )
@@ -36,7 +36,7 @@ def test_every_cell_has_its_share():
 
 def test_the_words_say_who_is_better_protected():
     plan = plan_of(SPARING)
-    words = profile_in_words(plan, "people")
+    words = describe_profile(plan, "people")
     assert words.startswith("Records in 18 of 20 cells use less of the budget")
     error = spare_cells(plan)["standard_error"].max()
     assert f"with a standard error of {error:.3g} people" in words
@@ -44,14 +44,14 @@ def test_the_words_say_who_is_better_protected():
 
 def test_the_words_say_where_nothing_is_left():
     queries = QueryList(DOMAIN, np.eye(20), tuple(map(str, range(20))), np.ones(20))
-    assert "nothing left over" in profile_in_words(plan_of(queries), "people")
+    assert "nothing left over" in describe_profile(plan_of(queries), "people")
 
 
 def test_one_spare_cell_is_not_told_of_as_several():
     domain = rp.Domain.from_sizes({"x": 3})
     queries = QueryList(domain, np.eye(3), ("a", "b", "c"), np.array([1.0, 1.0, 5.0]))
     plan = plan_of(queries)
-    words = profile_in_words(plan, "people")
+    words = describe_profile(plan, "people")
     assert words.startswith("Records in 1 of 3 cells use less")
     assert "All of these" not in words
     assert f"least in 2, with {100 * plan.profile[2]:.2g} %" in words

@@ -157,7 +157,7 @@ def test_the_cells_of_a_table_have_their_labels():
     assert frame["expected"].tolist() == [0, 100] * 3
     assert frame["accurate"].tolist() == ["no", "yes"] * 3
     assert np.isinf(frame["relative_error"][0])
-    words = relative.of_cells_in_words(frame, 0.1)
+    words = relative.describe_cells(frame, 0.1)
     assert words.endswith("coefficient of variation of at most 10 %: 3 of 6 cells.")
 
 
@@ -220,9 +220,9 @@ def test_curves_are_those_of_the_shares_for_many_groups():
 
 def test_nearly_all_cells_are_not_all():
     row = {"cells": 1e18, "share": 1.0, "tables": 2, "whole": 1, "none": 0}
-    words = relative.by_order_in_words(pd.DataFrame([row]), 0.2)
+    words = relative.describe_by_order(pd.DataFrame([row]), 0.2)
     assert "over 99.99 % of the about 10^18 cells" in words
-    words = relative.by_order_in_words(pd.DataFrame([row | {"whole": 2}]), 0.2)
+    words = relative.describe_by_order(pd.DataFrame([row | {"whole": 2}]), 0.2)
     assert " 100 % of the" in words
 
 
@@ -230,7 +230,7 @@ def test_nearly_all_cells_are_not_all():
 def test_words_for_the_only_cell(total, told):
     forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 0))
     cells = relative.ExpectedCells.of(ExpectedCounts.of_total(total), forecast.workload)
-    words = relative.by_order_in_words(relative.by_order(forecast, cells, 0.2), 0.2)
+    words = relative.describe_by_order(relative.by_order(forecast, cells, 0.2), 0.2)
     assert words.startswith("At a wanted coefficient of variation of 20 %, the one ")
     assert told in words
 
@@ -243,7 +243,7 @@ def test_words():
 
     def words(coefficient):
         frame = relative.by_order(forecast, cells, coefficient)
-        return relative.by_order_in_words(frame, coefficient)
+        return relative.describe_by_order(frame, coefficient)
 
     assert words(10.0).endswith("publishable: every cell of every table.")
     assert words(1e-9).endswith("0 % of the 30 cells are publishable: not one.")
@@ -332,8 +332,8 @@ def test_too_many_unequal_cells_are_left_out_and_named(asked, monkeypatch):
     assert row["tables"] == len(frame)
     assert row["cells"] == frame["cells"].sum()
     assert not relative.curves(forecast, cells).isna().any().any()
-    words = cells.left_out_in_words
+    words = cells.left_out_text
     assert words.startswith(f"{len(left)} tables, such as ")
     assert "60 in all" in words
     monkeypatch.setattr(expected_cells, "MOST_GONE_THROUGH", 10**6)
-    assert relative.ExpectedCells.of(expected, plan.workload).left_out_in_words == ""
+    assert relative.ExpectedCells.of(expected, plan.workload).left_out_text == ""

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis.released_cells import (
     ReleasedCells,
-    margin_in_words,
-    sum_in_words,
+    describe_margin,
+    describe_sum,
     vector_of,
 )
 from rpexplore.errors import WorkloadError
@@ -122,8 +122,8 @@ def test_processed_counts_keep_the_unbiased_ones_and_their_label():
     ]
     assert set(found["value_is"]) == {"rounded; biased"}
     part = cells.at({"age": 0, "value": 0})
-    assert part.bars_in_words("people").startswith("Processed (biased) counts of people by age la")
-    assert "unbiased noisy counts and their 95 % intervals" in part.bars_in_words("people")
+    assert part.describe_bars("people").startswith("Processed (biased) counts of people by age la")
+    assert "unbiased noisy counts and their 95 % intervals" in part.describe_bars("people")
 
 
 def test_what_may_be_zero_is_where_the_margin_is_all_of_the_count():
@@ -139,23 +139,23 @@ def test_sentences_say_how_many_may_be_zero():
     cells = ReleasedCells.of(made(), NAMES).at({"age label": 0})
     doubtful = int(cells.includes_zero.sum())
     assert doubtful > 0
-    words = cells.heat_in_words("people", by_margin=False, crossed=True)
+    words = cells.describe_heat("people", by_margin=False, crossed=True)
     assert words.startswith("Noisy counts of people by age and value;")
     assert f"In {doubtful} of 12 cells the interval includes 0" in words
     assert "Such cells are crossed." in words
     assert words.endswith("age label: female.")
-    assert "left blank" in cells.heat_in_words("people", by_margin=True, crossed=False)
+    assert "left blank" in cells.describe_heat("people", by_margin=True, crossed=False)
     sure = ReleasedCells.of(made(error=1e-3, values=np.full((3, 2, 4), 5.0)), NAMES)
-    told = sure.at({"age label": 0}).heat_in_words("people", by_margin=True, crossed=True)
+    told = sure.at({"age label": 0}).describe_heat("people", by_margin=True, crossed=True)
     assert told.endswith("No interval includes 0. age label: female.")
-    bars = cells.along(["value", "age"]).bars_in_words("people")
+    bars = cells.along(["value", "age"]).describe_bars("people")
     assert bars.startswith("Noisy counts of people by value, side by side for each age.")
 
 
 def test_margins_in_words():
-    assert margin_in_words(made(error=10), "people") == "±20 people"
+    assert describe_margin(made(error=10), "people") == "±20 people"
     frame = rows(ATTRIBUTES[:1], np.zeros(3), np.array([1.0, 4.0, 100.0]))
-    assert margin_in_words(frame, "people") == (
+    assert describe_margin(frame, "people") == (
         "±2 people (the most accurate cell) to ±20 (the least accurate one)"
     )
 
@@ -176,11 +176,11 @@ def test_sums_in_words():
     sex = rp.Attribute("sex", rp.Categories(("f", "m")))
     domain = rp.Domain((rp.Attribute("age", rp.Integers(0, 99)), sex, region))
     chosen = {"age": range(18, 25), "sex": (), "region": (0, 1, 3)}
-    told = sum_in_words(domain, chosen, 1234.4, 10.0, "people")
+    told = describe_sum(domain, chosen, 1234.4, 10.0, "people")
     assert told == (
         "people with age 18 to 24 and region a, b or d: 1,234 ±19.6, 95 % of the time (σ = 10)"
     )
-    everybody = sum_in_words(domain, {"age": range(100)}, 5.0, 1.0, "people")
+    everybody = describe_sum(domain, {"age": range(100)}, 5.0, 1.0, "people")
     assert everybody.startswith("people in all: 5 ±1.96")
     assert vector_of(region, (1, 3)) == [0, 1, 0, 1]
     assert vector_of(region, ()) == [1, 1, 1, 1]

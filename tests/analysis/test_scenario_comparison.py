@@ -14,7 +14,7 @@ PLAIN = Scenario(DOMAIN, WorkloadRequest(order=2), name="plain", record_noun="pe
 
 
 def differing(found):
-    return set(found.words.index[found.differs])
+    return set(found.texts.index[found.differs])
 
 
 def test_what_differs_is_marked_and_nothing_else():
@@ -41,7 +41,7 @@ def test_every_input_is_compared(scenario, rows):
 
 
 def test_a_row_has_the_words_of_every_scenario_in_order():
-    words = comparison.inputs([PLAIN, PLAIN.replaced(name="b", budget=rp.Budget(rho=1))]).words
+    words = comparison.inputs([PLAIN, PLAIN.replaced(name="b", budget=rp.Budget(rho=1))]).texts
     assert words.loc["Budget"].tolist() == ["ρ = 0.1", "ρ = 1"]
 
 
@@ -49,10 +49,10 @@ def test_outcomes_are_those_of_the_plans():
     other = PLAIN.replaced(name="four times", budget=rp.Budget(rho="0.4"))
     found = comparison.outcomes([PLAIN, other], [PLAIN.plan(), other.plan()])
     margin = 1.959964 * np.median(PLAIN.plan().standard_errors)
-    typical = found.words.loc["A cell of a typical table, 95 % of the time"]
+    typical = found.texts.loc["A cell of a typical table, 95 % of the time"]
     assert typical[0] == f"±{margin:.3g} people"
     assert "Worst divided by best" not in differing(found)  # the budget scales all alike
-    assert found.words.loc["Privacy, ρ"].tolist() == ["0.1", "0.4"]
+    assert found.texts.loc["Privacy, ρ"].tolist() == ["0.1", "0.4"]
 
 
 def test_tables_are_matched_by_their_attributes():
@@ -73,16 +73,16 @@ def test_tables_are_matched_by_their_attributes():
 def test_differences_in_words():
     left = PLAIN.plan()
     same = comparison.table_differences(left, left)
-    assert "7 tables in common, and all are equally accurate" in comparison.differences_in_words(
+    assert "7 tables in common, and all are equally accurate" in comparison.describe_differences(
         same, "a", "b"
     )
     right = PLAIN.replaced(budget=rp.Budget(rho="0.4")).plan()
-    words = comparison.differences_in_words(comparison.table_differences(left, right), "a", "b")
+    words = comparison.describe_differences(comparison.table_differences(left, right), "a", "b")
     assert "none of them have a larger standard error and 7 a smaller one" in words
     assert "(median −50 %)" in words
     other = Scenario(rp.Domain.from_sizes({"x": 3}), WorkloadRequest("listed", listed=(("x",),)))
     none = comparison.table_differences(left, other.plan())
-    assert comparison.differences_in_words(none, "a", "b").endswith("no table in common.")
+    assert comparison.describe_differences(none, "a", "b").endswith("no table in common.")
 
 
 def test_a_scenario_in_a_line():
@@ -97,7 +97,7 @@ def test_what_the_words_do_not_tell_apart_is_marked_all_the_same():
         for name in ("age", "sex")
     ]
     found = comparison.inputs(weighted)
-    assert found.words.loc["Importance"].nunique() == 1
+    assert found.texts.loc["Importance"].nunique() == 1
     assert differing(found) == {"Importance"}
     aimed = [
         PLAIN.with_settings([TableSetting((name,), target=3)]).replaced(name=name)
@@ -112,7 +112,7 @@ def test_scenarios_are_told_apart_whatever_their_names():
     names = ["differs", "input", "outcome", "words", "0"]
     scenarios = [PLAIN.replaced(name=name) for name in names]
     found = comparison.inputs(scenarios)
-    assert found.words.shape[1] == len(names)
+    assert found.texts.shape[1] == len(names)
     assert differing(found) == set()
 
 
@@ -127,7 +127,7 @@ def test_targets_differ_by_what_was_typed_and_by_musts():
 
     side = comparison.inputs([asked("20"), asked("20 required"), asked("±20")])
     assert differing(side) == {"Targets"}
-    words = side.words.loc["Targets"].tolist()
+    words = side.texts.loc["Targets"].tolist()
     assert words[:2] == ["1 table, σ = 20", "1 table, σ = 20, 1 of them a must"]
     assert differing(comparison.inputs([asked("20"), asked(20.0)])) == set()
 
@@ -137,11 +137,11 @@ def test_targets_differ_by_what_was_typed_and_by_musts():
 
 def test_scenarios_that_ask_otherwise_differ_in_that(unequal_plan):
     found = comparison.inputs([MARGINALS, SCENARIO])
-    row = found.words.loc["Attributes are asked"].tolist()
-    assert row == ["by single values", "age: cumulative; region: groups; income: ranges"]
-    assert set(found.words.index[found.differs]) == {"Attributes are asked"}
-    assert "Attributes are asked" not in comparison.inputs([MARGINALS, MARGINALS]).words.index
-    words = comparison.outcomes([MARGINALS, SCENARIO], [MARGINALS.plan(), unequal_plan]).words
+    row = found.texts.loc["Attributes are asked"].tolist()
+    assert row == ["by single values", "age: cumulative; region: hierarchy; income: ranges"]
+    assert set(found.texts.index[found.differs]) == {"Attributes are asked"}
+    assert "Attributes are asked" not in comparison.inputs([MARGINALS, MARGINALS]).texts.index
+    words = comparison.outcomes([MARGINALS, SCENARIO], [MARGINALS.plan(), unequal_plan]).texts
     assert words.index[:2].tolist() == [
         "Typical cell of a typical table, 95 % of the time",
         "Least accurate cell of all, 95 % of the time",
@@ -157,6 +157,6 @@ def test_only_tables_asked_alike_are_compared(unequal_plan):
     assert len(frame) == len(unequal_plan.workload)
     np.testing.assert_allclose(frame["change"], -0.5, rtol=1e-6)
     np.testing.assert_allclose(frame["right_worst"] / frame["left_worst"], 0.5, rtol=1e-6)
-    words = comparison.differences_in_words(frame, "a", "b")
+    words = comparison.describe_differences(frame, "a", "b")
     assert "smaller one (median −50 %)" in words
     assert "standard error of a typical cell" in words

@@ -93,7 +93,7 @@ def test_a_little_larger_target_lowers_the_loss_by_twice_the_share():
 def words_of(*prices, loss=None):
     found = shadow_prices.binding_tables(with_prices(*prices))
     what = shadow_prices.what_is_held(loss or rp.MaxVariance(), rp.Workload.all_up_to(DOMAIN, 1))
-    return shadow_prices.in_words(found, what)
+    return shadow_prices.describe(found, what)
 
 
 def test_words_for_a_few_tables():
@@ -109,7 +109,7 @@ def test_the_largest_variance_is_one_by_importance_where_there_is_importance():
     tables = rp.Workload.all_up_to(DOMAIN, 1)
     weighted = tables.with_weights({("age",): 4.0})
     assert shadow_prices.what_is_held(rp.MaxVariance(), tables) == "the largest variance"
-    assert "importance" in shadow_prices.what_is_held(rp.MaxVariance(), weighted)
+    assert "weighted" in shadow_prices.what_is_held(rp.MaxVariance(), weighted)
     aimed = rp.MaxVariance(relative_to="target")  # importance has no say
     for workload in (tables, weighted):
         assert shadow_prices.what_is_held(aimed, workload) == aimed.description
@@ -155,4 +155,4 @@ def test_words_for_the_first(frame_of, names, told):
     frame = frame_of(forecast)
     if names == "attributes":
         frame = frame.head(1)
-    assert shadow_prices.first_in_words(frame, names, "it").startswith(told)
+    assert shadow_prices.describe_first(frame, names, "it").startswith(told)

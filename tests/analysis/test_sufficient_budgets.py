@@ -118,7 +118,7 @@ def test_a_budget_whose_epsilon_would_be_0_is_stated_in_rho():
     assert found.budget.stated[0][0] == "rho"
     assert found.budget.unit == present.unit
     assert found.needed <= found.budget.rho <= found.needed * 1.001
-    assert f"ρ = {found.rho} (ε = 0 at δ = 1e-6)" == found.words
+    assert f"ρ = {found.rho} (ε = 0 at δ = 1e-6)" == found.text
 
 
 def test_the_target_that_is_out_of_reach_is_named(workload):
@@ -133,7 +133,7 @@ def test_in_words():
     present = rp.Budget(rho="0.1")
     # epsilon(rho = 0.4, delta = 1e-6) = 4.6044, rounded up
     more = budgets.sufficient(0.4 / (1 + 2e-8), present)
-    assert more.words == "ρ = 0.4 (ε = 4.61 at δ = 1e-6)"
+    assert more.text == "ρ = 0.4 (ε = 4.61 at δ = 1e-6)"
     assert more.compared == "4 times the present budget"
     assert budgets.sufficient(0.1, present).compared == "the present budget"
     less = budgets.sufficient(0.025, present)

@@ -88,12 +88,12 @@ def test_some_targets_out_of_reach(workload):
     assert found.last == curves.last_to_be_met(present, BUDGET)["table"].iloc[0]
     assert found.second == curves.last_to_be_met(present, BUDGET)["table"].iloc[1]
     assert found.aimed.needed < found.enough.needed
-    words = curves.outlook_in_words(found, "people")
+    words = curves.describe_outlook(found, "people")
     assert words.startswith(f"{found.met} of 7 targets are met at the present budget.")
     assert f"ρ = {found.enough.rho} " in words
     assert f"The last to be met is {found.last} (wanted " in words
     assert words.endswith(f", after {found.second}.")
-    words = curves.aimed_in_words(found)
+    words = curves.describe_aimed(found)
     assert f"from ρ = {found.aimed.rho} " in words
     assert "No plan of this kind can do it with a noticeably smaller budget." in words
     assert "out of reach" in words
@@ -103,10 +103,10 @@ def test_all_targets_met(workload):
     plenty = rp.Budget(rho=1000)
     found = curves.outlook(optimum(workload, loss=AIM), None, plenty)
     assert (found.met, found.aimed, found.is_least, found.out_of_reach) == (7, None, True, False)
-    words = curves.outlook_in_words(found, "people")
+    words = curves.describe_outlook(found, "people")
     assert words.startswith("All 7 targets are met; ρ = ")
     assert "% of the present budget" in words
-    assert curves.aimed_in_words(found).startswith("No plan of this kind")
+    assert curves.describe_aimed(found).startswith("No plan of this kind")
 
 
 @pytest.mark.parametrize(
@@ -128,11 +128,11 @@ def test_words_for_a_single_target(target, told):
     single = tables.with_targets({("age",): target})
     solved, aimed = (optimum(single, loss=loss) for loss in (rp.SumOfVariances(), AIM))
     found = curves.outlook(solved, aimed, BUDGET)
-    words = curves.outlook_in_words(found, "people")
+    words = curves.describe_outlook(found, "people")
     for part in told:
         assert part in words
     assert "They" not in words
-    words = curves.aimed_in_words(found)
+    words = curves.describe_aimed(found)
     assert words.startswith("A plan aimed at the target meets it from ")
     assert ("the target is out of reach" in words) == (target < 1)
 
@@ -144,7 +144,7 @@ def test_targets_of_some_tables_only(workload):
     found = curves.outlook(solved, None, BUDGET)
     assert (found.targets, found.last, found.second) == (1, "(total)", "")
     assert not found.is_least
-    assert curves.aimed_in_words(found) == ""
+    assert curves.describe_aimed(found) == ""
     assert len(curves.last_to_be_met(solved, BUDGET)) == 1
     none = workload.with_targets(dict.fromkeys(workload.tables))
     assert curves.has_targets(optimum(none, loss=rp.SumOfVariances())) == (False, False)

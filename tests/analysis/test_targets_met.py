@@ -37,7 +37,7 @@ DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
     ],
 )
 def test_outcomes(text, error, told):
-    assert targets_met.outcome_in_words(parse_target(text), error) == told
+    assert targets_met.describe_outcome(parse_target(text), error) == told
 
 
 UNITS = st.sampled_from(["{}", "±{}", "±{} at 99 %", "{} % of 1234"])
@@ -47,12 +47,12 @@ UNITS = st.sampled_from(["{}", "±{}", "±{} at 99 %", "{} % of 1234"])
 def test_what_is_met_never_reads_as_if_it_were_not(unit, value, times):
     target = parse_target(unit.format(value))
     error = times * target.standard_error
-    shown = targets_met.now_in_words(target, error)
+    shown = targets_met.describe_now(target, error)
     number = float(re.sub(r"[^0-9.e-]", "", shown))
     assert number == pytest.approx(target.in_unit(error), rel=0.011)  # rounded to 3 digits
     met = times <= standard_errors.MET
     assert (number <= float(value)) == met
-    assert targets_met.outcome_in_words(target, error).startswith("met: " if met else "short by ")
+    assert targets_met.describe_outcome(target, error).startswith("met: " if met else "short by ")
 
 
 def scenario():
@@ -138,15 +138,15 @@ def test_the_least_accurate_cell_is_what_counts():
                 (): rp.Target(1e4, required=True),
                 ("sex",): 1e4,
             },
-            "2 of 3 targets are met; musts: 1 of 2. "
-            "An aim that meets musts first sees to them; this one does not.",
+            "2 of 3 targets are met; musts: 1 of 2. An aim that meets musts first sees to them; "
+            "this one does not.",
         ),
     ],
 )
 def test_counts_in_a_sentence(wanted, told):
     workload = rp.Workload.all_up_to(DOMAIN, 1).with_targets(wanted)
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
-    assert targets_met.target_counts(plan).words == told
+    assert targets_met.target_counts(plan).text == told
 
 
 @given(workloads(with_targets=True))

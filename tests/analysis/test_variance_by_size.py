@@ -95,17 +95,17 @@ def test_one_table_is_one_bin():
 
 
 def test_words(small):
-    words = cell_variances.in_words(small, "people")
+    words = cell_variances.describe(small, "people")
     assert "“Equal weight per cell”: small tables are less accurate, σ goes from" in words
     assert words.endswith("people for every table, whatever its size.")
     workload = small[0].workload
     errors = np.sqrt(workload.cells)
     large = Forecast("this", workload, errors, errors / errors.sum())
     assert "large tables are less accurate, σ goes from 1 to 14.5 people" in (
-        cell_variances.in_words([large], "people")
+        cell_variances.describe([large], "people")
     )
     mixed = Forecast("this", workload, np.array([1, 1, 1, 2, 2, 1, 1.0]), errors)
-    assert "little of it by size" in cell_variances.in_words([mixed], "people")
+    assert "little of it by size" in cell_variances.describe([mixed], "people")
 
 
 def test_size_is_told_from_the_number_of_attributes(small):
@@ -113,7 +113,7 @@ def test_size_is_told_from_the_number_of_attributes(small):
 
     def words(errors):
         forecast = Forecast("this", workload, np.array(errors, float), np.ones(7) / 7)
-        return cell_variances.in_words([forecast], "people")
+        return cell_variances.describe([forecast], "people")
 
     # Tables: total, age (30), sex (2), region (7), age × sex, age × region, sex × region.
     steps = words([1, 2, 2, 2, 4, 4.1, 4])
@@ -127,5 +127,5 @@ def test_size_is_told_from_the_number_of_attributes(small):
 def test_of_tables_of_one_size_each_order_is_a_size():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 3, "b": 3, "c": 3}), 2)
     errors = np.array([1, 2, 2, 2, 4, 4, 4.0])
-    words = cell_variances.in_words([Forecast("this", workload, errors, errors)], "people")
+    words = cell_variances.describe([Forecast("this", workload, errors, errors)], "people")
     assert "large tables are less accurate, σ goes from 1 to 4 people" in words

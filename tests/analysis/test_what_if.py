@@ -47,7 +47,7 @@ WISHES = [
 def moves_of(wish, scenario=SCENARIO):
     before = optimum(scenario.workload, loss=scenario.loss)
     after = optimum(changed_workload(scenario, wish), loss=scenario.loss)
-    return what_if.moves(before, after, wish)
+    return what_if.accuracy_changes(before, after, wish)
 
 
 def standard_error(plan, table):
@@ -102,7 +102,7 @@ def test_the_extremes_are_those_that_gain_and_lose_most(wish):
     np.testing.assert_allclose(frame["change"], [*ordered[:3], *ordered[-2:]], rtol=1e-12)
     everything = what_if.extremes(found, BUDGET, 100)
     np.testing.assert_allclose(everything["change"], ordered, rtol=1e-12)
-    words = what_if.extremes_in_words(frame, "people")
+    words = what_if.describe_extremes(frame, "people")
     first, last = frame["name"].iloc[0], frame["name"].iloc[-1]
     if ordered[0] >= 0:
         assert words.startswith(f"{last} (from ")
@@ -162,7 +162,7 @@ def test_the_ratios_hold_at_every_budget(wish):
 @given(st.sampled_from(WISHES), st.sampled_from(["0.01", "3"]))
 @settings(deadline=None, max_examples=20)
 def test_sentences_have_no_holes(wish, rho):
-    words = what_if.moves_in_words(moves_of(wish), rp.Budget(rho=rho), "people")
+    words = what_if.describe_changes(moves_of(wish), rp.Budget(rho=rho), "people")
     assert "nan" not in words
     assert "inf" not in words.replace("information", "")
     assert words.endswith(".")
@@ -171,11 +171,11 @@ def test_sentences_have_no_holes(wish, rho):
 def test_leaving_out_in_words():
     found = moves_of(WorkloadChange(LEAVE_OUT, ("region",)))
     changes = what_if.of_tables(found, BUDGET).query("not concerned")["change"]
-    words = what_if.moves_in_words(found, BUDGET, "people")
+    words = what_if.describe_changes(found, BUDGET, "people")
     assert words.startswith("Leaving out the 5 tables with region makes the standard errors of ")
     assert f"the other 11 tables {abs(changes.median()):.2g} % smaller" in words
     assert words.endswith("They cannot be computed from the others.")
-    words = what_if.moves_in_words(
+    words = what_if.describe_changes(
         moves_of(WorkloadChange(LEAVE_OUT, ("age",), 1)), BUDGET, "people"
     )
     assert words.startswith("Leaving out the table age makes the standard errors of the other 15 ")
@@ -185,7 +185,7 @@ def test_leaving_out_in_words():
 def test_counting_more_in_words():
     found = moves_of(WorkloadChange(BOOST, ("age", "sex"), 2, factor=9.0))
     assert what_if.by_order(found, BUDGET)["name"].iloc[-1] == "2 attributes, counted differently"
-    words = what_if.moves_in_words(found, BUDGET, "people")
+    words = what_if.describe_changes(found, BUDGET, "people")
     assert words.startswith("Counting the table age × sex 9 times as much makes the standard ")
     assert "Its own standard error becomes " in words
     assert words.endswith("% smaller.")
@@ -193,7 +193,7 @@ def test_counting_more_in_words():
 
 def test_adding_in_words():
     found = moves_of(WorkloadChange(ADD, ("age", "income"), 3))
-    words = what_if.moves_in_words(found, BUDGET, "people")
+    words = what_if.describe_changes(found, BUDGET, "people")
     assert words.startswith("Adding the 3 tables of 3 attributes with age and income makes ")
     assert "They will have a standard error of " in words
     assert words.endswith("people (median).")
@@ -201,13 +201,13 @@ def test_adding_in_words():
         kind="listed", listed=(*SCENARIO.workload.tables, ("age", "sex", "income"))
     )
     found = moves_of(WorkloadChange(ADD, ("age", "income"), 3), some)
-    words = what_if.moves_in_words(found, BUDGET, "people")
+    words = what_if.describe_changes(found, BUDGET, "people")
     assert words.startswith("Adding 2 of the 3 tables of 3 attributes with age and income makes ")
 
 
 def test_nothing_to_compare_with_and_nothing_that_moves():
     single = SCENARIO.with_request(kind="listed", listed=(("age",),))
-    words = what_if.moves_in_words(
+    words = what_if.describe_changes(
         moves_of(WorkloadChange(BOOST, ("age",)), single), BUDGET, "people"
     )
     assert (
@@ -216,7 +216,7 @@ def test_nothing_to_compare_with_and_nothing_that_moves():
     )
     largest = SCENARIO.with_request(kind="listed", listed=(("age", "income"), ("age", "one")))
     found = moves_of(WorkloadChange(BOOST, ("one",), factor=1.0), largest)
-    words = what_if.moves_in_words(found, BUDGET, "people")
+    words = what_if.describe_changes(found, BUDGET, "people")
     assert "moves no other table by as much as 0.05 %" in words
     assert what_if.extremes(found, BUDGET, 5)["note"].tolist() == ["±0 %"]
     assert not what_if.others_differ(found)
@@ -227,7 +227,7 @@ def test_nothing_to_compare_with_and_nothing_that_moves():
     [(-23.4, "23 % smaller"), (4.12, "4.1 % larger"), (150.0, "2.5 times as large")],
 )
 def test_changes_in_words(change, words):
-    assert what_if.change_in_words(change) == words
+    assert what_if.describe_change(change) == words
 
 
 # ---- tables that ask otherwise than by single values
@@ -250,7 +250,7 @@ def test_moves_of_tables_asked_in_any_way(wish, loss):
     changed = changed_workload(asked, wish)
     solved = optimum(asked.workload, loss=loss)
     after = optimum_with_strategies_of(solved, changed, loss)
-    found = what_if.moves(solved, after, wish)
+    found = what_if.accuracy_changes(solved, after, wish)
     plans = [each.at(BUDGET) for each in (solved, after)]
     assert after.closure.strategies == solved.closure.strategies  # what is measured stays
     larger = found.workload

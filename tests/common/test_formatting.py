@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from rpexplore.common.formatting import (
     column_format,
-    count_in_words,
     data_size,
+    describe_count,
+    describe_share,
     duration,
     plural,
     rounded,
-    share_in_words,
     text_of_path,
 )
 
@@ -52,7 +52,7 @@ def test_rounded(value, digits, text):
     ],
 )
 def test_a_share_is_all_or_nothing_only_where_it_is(share, text):
-    assert share_in_words(share) == text
+    assert describe_share(share) == text
 
 
 def test_zeros_stay_where_wanted():
@@ -77,7 +77,7 @@ def test_bounds_stay_bounds(value, digits):
     ],
 )
 def test_counts(count, text):
-    assert count_in_words(count) == text
+    assert describe_count(count) == text
 
 
 def test_plural():

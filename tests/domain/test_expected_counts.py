@@ -42,7 +42,7 @@ def test_a_total():
     assert expected.total == 5000
     assert expected.shape == ()
     assert expected.margin == 5000.0
-    assert expected.in_words == "5,000 in total, spread evenly over the cells of each table"
+    assert expected.text == "5,000 in total, spread evenly over the cells of each table"
 
 
 def test_a_csv_is_read_in_the_order_of_the_schema():
@@ -51,7 +51,7 @@ def test_a_csv_is_read_in_the_order_of_the_schema():
     assert expected.values == (("0 to 9", "10 to 19", "20 to 29"), ("1", "2"))
     assert expected.margin.tolist() == [[0, 10], [1, 11], [2, 12]]
     assert expected.total == 36
-    assert "36 in total, by age × sex as published" in expected.in_words
+    assert "36 in total, by age × sex as published" in expected.text
 
 
 @pytest.mark.parametrize(
@@ -98,11 +98,11 @@ def test_negative_numbers_of_a_release_are_read_as_0_and_told():
     text = "sex,region,value,standard_error\n1,N,-4,3\n1,S,7,3\n2,N,-0.5,3\n2,S,2,3\n"
     expected = read(text)
     assert expected.margin.tolist() == [[0, 7], [0, 2]]
-    assert expected.in_words.endswith("; 2 negative numbers read as 0")
+    assert expected.text.endswith("; 2 negative numbers read as 0")
     backwards = rp.Domain(DOMAIN.attributes[::-1])
     for same in (expected.fitted(backwards), ExpectedCounts.from_json(expected.to_json())):
-        assert same.in_words.endswith("; 2 negative numbers read as 0")
-    assert "negative" not in read(CSV).in_words
+        assert same.text.endswith("; 2 negative numbers read as 0")
+    assert "negative" not in read(CSV).text
     assert "negative" not in read(CSV).to_json()
 
 

@@ -7,9 +7,9 @@ from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.provenance import (
     FOUND_IN_RECORDS,
     TO_COMPLETE,
+    describe_attributes_from_records,
     except_found,
     found_in_records,
-    found_in_words,
     label_of_found,
 )
 
@@ -34,7 +34,7 @@ def domain_with(*found: str) -> rp.Domain:
 def test_in_words(found, words):
     domain = domain_with(*found)
     assert found_in_records(domain) == list(found)
-    assert found_in_words(domain) == words
+    assert describe_attributes_from_records(domain) == words
     assert bool(except_found(domain)) == bool(found)
 
 
@@ -46,9 +46,9 @@ def test_a_sentence_that_holds_is_left_as_it_is():
 
 
 def test_several_schemas_are_told_together():
-    assert found_in_words(domain_with("a", "b"), domain_with(), domain_with("b", "c")) == (
-        "a, b and c"
-    )
+    assert describe_attributes_from_records(
+        domain_with("a", "b"), domain_with(), domain_with("b", "c")
+    ) == ("a, b and c")
 
 
 def test_labels():

@@ -274,7 +274,7 @@ def test_other_values_counted_in_other_categories_are_refused():
 
 
 def test_persons_bounded_in_different_ways_are_refused():
-    bounded = PersonRule("id", 3, "keep first").words
+    bounded = PersonRule("id", 3, "keep first").text
     one = estimates(name="one", plan_sha256="p", persons=bounded)
     two = estimates(name="two", plan_sha256="p")
     for pair in ((one, two), (two, one)):

@@ -11,8 +11,8 @@ from rpexplore.common.formatting import rounded
 from rpexplore.errors import BudgetError
 from rpexplore.postprocessing.measurement_source import (
     MeasurementSource,
+    describe_sources,
     guarantee,
-    in_words,
     spent,
 )
 from rpexplore.privacy.conversions import epsilon_from_rho
@@ -66,9 +66,9 @@ MARGINAL = MeasurementSource("four", "4", None)
 
 
 def test_sources_are_counted_in_words():
-    assert in_words([ONE]) == "1 release"
-    assert in_words([MARGINAL]) == "1 noisy marginal"
-    assert in_words([ONE, MARGINAL, TWO]) == "2 releases and 1 noisy marginal"
+    assert describe_sources([ONE]) == "1 release"
+    assert describe_sources([MARGINAL]) == "1 noisy marginal"
+    assert describe_sources([ONE, MARGINAL, TWO]) == "2 releases and 1 noisy marginal"
 
 
 def test_the_guarantee_tells_the_sum_and_what_follows():

@@ -89,7 +89,7 @@ def test_limits_by_cells_count_single_values():
     workload = request.workload(DOMAIN)
     assert workload.tables == WorkloadRequest("at_most_cells", cells=20).workload(DOMAIN).tables
     assert workload.cells[workload.position(("age", "sex"))] == 110
-    assert request.words == "All tables of at most 20 cells of single values"
+    assert request.text == "All tables of at most 20 cells of single values"
 
 
 def test_what_is_known_of_the_tables_stays_true():

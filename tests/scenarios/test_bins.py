@@ -131,9 +131,9 @@ def test_a_bin_is_offered_to_be_split_in_the_middle(values, number, at):
 
 
 def test_bins_in_words_and_numbered():
-    assert bins.in_words(AGE) == "20 bins: 0 to 4, 5 to 9, …, 95 to 99."
-    assert bins.in_words(Bins((0, 1))) == "1 bin: 0 to 1."
-    assert bins.in_words(INCOME) == ("3 bins: 0 to under 500, 500 to under 1000, 1000 to 2500.")
+    assert bins.describe(AGE) == "20 bins: 0 to 4, 5 to 9, …, 95 to 99."
+    assert bins.describe(Bins((0, 1))) == "1 bin: 0 to 1."
+    assert bins.describe(INCOME) == ("3 bins: 0 to under 500, 500 to under 1000, 1000 to 2500.")
     frame = bins.numbered(AGE, 3)
     assert frame.to_dict("list") == {"bin": [1, 2, 3], "label": ["0 to 4", "5 to 9", "10 to 14"]}
     assert len(bins.numbered(INCOME, 10)) == 3

@@ -38,7 +38,7 @@ def test_a_loaded_schema_keeps_groups_of_unchanged_attributes_and_says_what_narr
     other = rp.Domain.from_sizes({"age": 10, "region": 7})
     changed, notes = Scenario(DOMAIN, ASKED).with_domain(other, from_elsewhere=True)
     assert changed.request.groups == ASKED.groups[:1]
-    assert f"Still narrowed down: {changed.request.words}." in notes
+    assert f"Still narrowed down: {changed.request.text}." in notes
 
 
 def test_a_narrowing_that_leaves_nothing_is_lifted():

@@ -86,18 +86,18 @@ def test_a_plan_becomes_its_inputs():
 
 
 def test_loaded_in_words():
-    assert schema_sources.loaded_in_words(Scenario(DOMAIN), "my.csv") == (
+    assert schema_sources.describe_loaded(Scenario(DOMAIN), "my.csv") == (
         "Loaded my.csv: 3 attributes, 24 values."
     )
 
 
 def test_what_stays_of_the_workload_is_named():
     scenario = Scenario(DOMAIN).with_settings([TableSetting(("age", "sex"), 2.0)])
-    assert schema_sources.loaded_in_words(scenario, "my.csv").endswith(
+    assert schema_sources.describe_loaded(scenario, "my.csv").endswith(
         "Kept: importance or target of age × sex."
     )
     asked = scenario.with_basis("age", rp.Prefix()).with_basis("age", rp.Ranges(), [("age",)])
-    assert schema_sources.loaded_in_words(asked, "my.csv").endswith(
+    assert schema_sources.describe_loaded(asked, "my.csv").endswith(
         "Kept: importance or target of age × sex. Kept: how these are asked: age."
     )
 

@@ -112,12 +112,12 @@ def test_importance_is_set_or_multiplied_not_both():
 
 
 def test_words():
-    assert GroupSetting(("region",), factor=2.0).words == "All tables with region: importance × 2"
-    assert GroupSetting((), weight=0.5, target=1234.5).words == (
+    assert GroupSetting(("region",), factor=2.0).text == "All tables with region: importance × 2"
+    assert GroupSetting((), weight=0.5, target=1234.5).text == (
         "All tables: importance 0.5, target σ = 1,234.5"
     )
-    assert GroupSetting(("a", "b"), target=3).words == "All tables with a and b: target σ = 3"
-    assert GroupSetting((), target="±1 000 required").words == (
+    assert GroupSetting(("a", "b"), target=3).text == "All tables with a and b: target σ = 3"
+    assert GroupSetting((), target="±1 000 required").text == (
         "All tables: target ±1,000 at 95 %, which is a must"
     )
 

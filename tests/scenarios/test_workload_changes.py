@@ -16,8 +16,8 @@ from rpexplore.scenarios.workload_changes import (
     WorkloadChange,
     changed_scenario,
     changed_workload,
+    describe_tables,
     places_of,
-    tables_in_words,
 )
 from rpexplore.scenarios.workload_request import WorkloadRequest
 
@@ -177,7 +177,7 @@ def test_long_lists_are_refused():
     ids=str,
 )
 def test_in_words(wish, words):
-    assert tables_in_words(SCENARIO.workload, wish) == words
+    assert describe_tables(SCENARIO.workload, wish) == words
 
 
 sets = st.lists(

@@ -107,7 +107,7 @@ def test_unusable_values_in_a_file_are_refused(key, value):
     ],
 )
 def test_words(request_, words):
-    assert request_.words == words
+    assert request_.text == words
 
 
 @pytest.mark.parametrize(

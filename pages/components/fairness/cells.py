@@ -37,7 +37,7 @@ def cells_of_table(chosen: Forecast) -> None:
     with right:
         exhibit(
             figure_of(found, record_noun),
-            found.in_words(record_noun),
+            found.describe(record_noun),
             "Standard error over the cells of a table",
             escaped(f"The table: {answers}. Under “{chosen.name}”."),
         )

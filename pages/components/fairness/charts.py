@@ -16,7 +16,7 @@ def chart_with_cell(chart: Chart, forecast: Forecast) -> Chart:
         return chart
     return replace(
         chart,
-        sentence=f"{chart.sentence} {forecast.seen_in_words}",
+        sentence=f"{chart.sentence} {forecast.cell_text}",
         frame=with_cell(chart.frame, forecast),
         columns={**chart.columns, "cell": COLUMNS["cell"]},
     )

@@ -35,7 +35,7 @@ def by_size(compared: list[Forecast], chosen: Forecast) -> None:
         single_tables(chosen)
     st.subheader("The plans side by side")
     measured = kept("fairness measures", tuple(compared), lambda: fairness.measures(compared))
-    sentence = fairness.measures_in_words(measured, record_noun)
+    sentence = fairness.describe_measures(measured, record_noun)
     st.markdown(escaped(sentence))
     st.dataframe(
         fairness.side_by_side(measured),
@@ -91,6 +91,6 @@ def by_attribute(chosen: Forecast) -> None:
     record_noun = current().record_noun
     frame = kept("fairness attributes", (chosen,), lambda: attributes.by_attribute(chosen))
     if frame.empty:
-        st.info(escaped(attributes.in_words(frame, chosen, record_noun)))
+        st.info(escaped(attributes.describe(frame, chosen, record_noun)))
         return
     chart_with_numbers(chart_with_cell(attribute_figures.chart(frame, chosen, record_noun), chosen))

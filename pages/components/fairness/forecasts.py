@@ -5,8 +5,8 @@ import streamlit as st
 from pages.components.shared.session import current, escaped, kept
 from pages.components.shared.solutions import optimum
 from rpexplore.analysis import fairness
-from rpexplore.analysis.forecast import SCHEMES, Forecast, plain, scheme_of
-from rpexplore.common.formatting import rounded, share_in_words
+from rpexplore.analysis.forecast import SCHEMES, Forecast, scheme_of, unweighted
+from rpexplore.common.formatting import describe_share, rounded
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.table_variances import CELLS
@@ -24,7 +24,7 @@ def forecasts(scenario: Scenario) -> list[Forecast]:
     or where there are none; the page then says why.
     """
     own = scenario.workload
-    bare = kept("fairness plain", (own,), lambda: plain(own))
+    bare = kept("fairness unweighted", (own,), lambda: unweighted(own))
     wanted: dict[str, tuple[Loss, Workload]] = {}
     if scenario.misses_target:
         st.info(
@@ -121,7 +121,7 @@ def headline(chosen: Forecast) -> None:
     found = fairness.unevenness(chosen)
     record_noun = escaped(current().record_noun)
     if found.is_even:
-        st.markdown(escaped(fairness.unevenness_in_words(found, current().record_noun)))
+        st.markdown(escaped(fairness.describe_unevenness(found, current().record_noun)))
         return
     worst, best, ratio, gini = (column.container(gap="xxsmall") for column in st.columns(4))
     worst.metric("Worst-off table", f"σ = {rounded(found.worst, 3)} {record_noun}")
@@ -129,6 +129,6 @@ def headline(chosen: Forecast) -> None:
     best.metric("Best-off table", f"σ = {rounded(found.best, 3)} {record_noun}")
     best.caption(escaped(found.best_table))
     ratio.metric("Worst compared with best", f"{rounded(found.ratio, 3, zeros=True)} times")
-    ratio.caption(f"{share_in_words(found.within_twice)} of the tables within twice the best")
+    ratio.caption(f"{describe_share(found.within_twice)} of the tables within twice the best")
     gini.metric("Gini index of σ", rounded(found.gini, 2, zeros=True))
     gini.caption("0: all tables equally accurate")

@@ -38,7 +38,7 @@ def relative_errors(compared: list[Forecast], chosen: Forecast) -> None:
         st.error(escaped(str(error)))
         return
     if cells.left_out:
-        st.info(escaped(cells.left_out_in_words))
+        st.info(escaped(cells.left_out_text))
     if not cells.held.any():
         return
     percent = st.number_input(
@@ -107,7 +107,7 @@ def expected_inputs() -> None:
     )
     if expected is not None:
         words, button = st.columns([4, 1], vertical_alignment="center")
-        words.markdown(f"**Expected counts:** {escaped(expected.in_words)}.")
+        words.markdown(f"**Expected counts:** {escaped(expected.text)}.")
         button.button(
             "Remove", on_click=change, args=(HERE, lambda: current().replaced(expected=None))
         )
@@ -161,7 +161,7 @@ def one_table(chosen: Forecast, cells: relative.ExpectedCells, coefficient: floa
     except RpexploreError as error:
         st.info(escaped(str(error)))
         return
-    st.caption(escaped(relative.of_cells_in_words(frame, coefficient)))
+    st.caption(escaped(relative.describe_cells(frame, coefficient)))
     attributes = [name for name in frame.columns if name not in relative.OF_CELLS]
     of_cells = column_config(frame, columns_of(frame[list(relative.OF_CELLS)]))
     numbers(

@@ -18,7 +18,7 @@ def all_tables(chosen: Forecast) -> None:
     """The ten worst off, the ten best off, and all of them."""
     found = fairness.unevenness(chosen)
     if not found.is_even:  # else the headline says so
-        st.markdown(escaped(fairness.unevenness_in_words(found, current().record_noun)))
+        st.markdown(escaped(fairness.describe_unevenness(found, current().record_noun)))
     worst, best = rankings.worst_and_best(chosen)
     left, right = st.columns(2)
     for column, title, frame in ((left, "Worst off", worst), (right, "Best off", best)):
@@ -54,7 +54,7 @@ def tables_that_decide(chosen: Forecast) -> None:
     loss = SCHEMES.get(chosen.name, current().loss)
     found = kept("fairness binding_tables", (chosen,), lambda: shadow_prices.binding_tables(chosen))
     what = shadow_prices.what_is_held(loss, chosen.workload)
-    st.markdown(escaped(shadow_prices.in_words(found, what)))
+    st.markdown(escaped(shadow_prices.describe(found, what)))
     st.page_link(
         "pages/tradeoffs.py",
         label="That is about small changes. Leaving tables out is tried under What if, on the "

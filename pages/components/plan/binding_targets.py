@@ -5,7 +5,7 @@ import streamlit as st
 from pages.components.shared.charts import number, numbers
 from pages.components.shared.session import change, current, escaped, show_messages
 from pages.components.shared.solutions import targets_minimum
-from rpexplore.analysis import binding_targets as budget_reasons
+from rpexplore.analysis import binding_targets
 from rpexplore.analysis.binding_targets import aim_for_targets
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.losses.base import Loss
@@ -59,23 +59,25 @@ def why_this_budget() -> None:
             _panel(found, told, aim)
 
 
-def _told(found: MinimumBudget, required_only: bool) -> budget_reasons.BudgetExplanation | None:
+def _told(found: MinimumBudget, required_only: bool) -> binding_targets.BudgetExplanation | None:
     try:
-        return budget_reasons.reasons(found, current().budget, required_only=required_only)
+        return binding_targets.budget_explanation(
+            found, current().budget, required_only=required_only
+        )
     except RpexploreError as error:
         st.error(escaped(str(error)))
         return None
 
 
-def _panel(found: MinimumBudget, told: budget_reasons.BudgetExplanation, aim: Loss) -> None:
+def _panel(found: MinimumBudget, told: binding_targets.BudgetExplanation, aim: Loss) -> None:
     budget, present = current().budget, current().loss
     if aim != present:
         st.markdown(
             "By the present aim the plan is not made for targets. With the aim "
             f"“{escaped(aim.title)}”:"
         )
-    st.markdown(escaped(budget_reasons.in_words(told)))
-    if advice := budget_reasons.advice_in_words(told):
+    st.markdown(escaped(binding_targets.describe(told)))
+    if advice := binding_targets.describe_advice(told):
         st.markdown(escaped(advice))
     st.button(
         f"Use ρ = {told.advised.rho}" + " and this aim" * (aim != present),
@@ -85,7 +87,7 @@ def _panel(found: MinimumBudget, told: budget_reasons.BudgetExplanation, aim: Lo
         disabled=told.advised.budget == budget and aim == present,
     )
     show_messages(HERE)
-    frame = budget_reasons.holders_of_budget(found, budget, current().request)
+    frame = binding_targets.holders_of_budget(found, budget, current().request)
     columns = {
         "table": "Table",
         "wanted": "Target",

@@ -16,15 +16,13 @@ def headline(planned: Plan) -> None:
     """Typical and worst accuracy, privacy, targets, and the certificate in words."""
     top, record_noun = standard_errors.headline(planned), escaped(current().record_noun)
     typical, worst, privacy = (column.container(gap="xxsmall") for column in st.columns(3))
-    typical.metric(
-        capitalised(top.typical_in_words), f"±{rounded(top.median_margin)} {record_noun}"
-    )
+    typical.metric(capitalised(top.typical_text), f"±{rounded(top.median_margin)} {record_noun}")
     typical.caption(f"95 % of the time (standard error σ = {rounded(top.median_error, 3)})")
-    worst.metric(capitalised(top.worst_in_words), f"±{rounded(top.worst_margin)} {record_noun}")
+    worst.metric(capitalised(top.worst_text), f"±{rounded(top.worst_margin)} {record_noun}")
     worst.caption(
         f"95 % of the time (σ = {rounded(top.worst_error, 3)}): {escaped(top.worst_table)}"
     )
-    epsilon, further = budgets.epsilon_in_words(planned)
+    epsilon, further = budgets.describe_epsilon(planned)
     privacy.metric("Privacy", epsilon)
     privacy.caption(
         f"{further}; ρ = {rounded(planned.rho, 4, 'up')}; protects {planned.budget.unit}"

@@ -29,7 +29,7 @@ def targets_met(planned: Plan) -> bool:
         return False
     budget, top = current().budget, headline(planned)
     met = top.targets_met == top.targets
-    words = target_counts(planned).words
+    words = target_counts(planned).text
     if not met:
         first = of_targets(planned, current().request, most=1).iloc[0]
         words += (
@@ -46,7 +46,7 @@ def targets_met(planned: Plan) -> bool:
     left, right = st.columns([3, 2], vertical_alignment="center")
     left.markdown(
         f"The smallest budget that meets {'the target' if top.targets == 1 else 'all targets'} "
-        f"with this aim is {escaped(enough.words)}: {escaped(enough.compared)}."
+        f"with this aim is {escaped(enough.text)}: {escaped(enough.compared)}."
     )
     right.button(
         "Use this budget",

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.components.shared.background import Note, worked_out
 from pages.components.shared.charts import exhibit, number, numbers
 from pages.components.shared.session import current
-from rpexplore.analysis.query_baselines import budgets_in_words, budgets_needed, query_baselines
+from rpexplore.analysis.query_baselines import budgets_needed, describe_budgets, query_baselines
 from rpexplore.figures.queries import budgets_of_ways
 from rpexplore.queries.planner import QueryOptimum
 
@@ -32,7 +32,7 @@ def compared(solution: QueryOptimum) -> None:
     frame = budgets_needed(baselines, budget)
     exhibit(
         budgets_of_ways(frame, budget.unit),
-        budgets_in_words(frame),
+        describe_budgets(frame),
         "Budget that each way of asking the queries needs to meet all targets",
         WAYS,
     )

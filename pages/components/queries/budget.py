@@ -34,10 +34,10 @@ def budget(solution: QueryOptimum) -> Budget | None:
         enough = None
     if enough is not None:
         st.markdown(
-            f"The smallest budget that meets all targets is {escaped(enough.words)}: "
+            f"The smallest budget that meets all targets is {escaped(enough.text)}: "
             f"{escaped(enough.compared)} of the scenario."
             if enough.budget != own
-            else f"The scenario's budget, {escaped(enough.words)}, is the smallest that meets all "
+            else f"The scenario's budget, {escaped(enough.text)}, is the smallest that meets all "
             "targets."
         )
         st.button(

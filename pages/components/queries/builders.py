@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.components.queries.query_lines import HERE, default_target, domain
 from pages.components.shared.session import change, current, say
-from rpexplore.analysis.query_outcomes import queries_in_words
+from rpexplore.analysis.query_outcomes import describe_queries
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.builders import cumulative_queries, marginal_queries, range_queries
@@ -76,4 +76,4 @@ def _add(about: Domain, kind: str) -> None:
     if change(HERE, longer):
         now = current().query_list
         added = len(now or ()) - len(before or ())
-        say(HERE, "success", f"Added {queries_in_words(added)}.")
+        say(HERE, "success", f"Added {describe_queries(added)}.")

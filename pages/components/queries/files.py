@@ -10,7 +10,7 @@ from pages.components.queries.query_lines import (
     replace_list,
 )
 from pages.components.shared.session import current, kept, revision, say
-from rpexplore.analysis.query_outcomes import queries_in_words
+from rpexplore.analysis.query_outcomes import describe_queries
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.queries.csv_files import (
@@ -71,7 +71,7 @@ def _load(about: Domain, key: str) -> None:
         return
     if replace_list(stated):
         back = " Undo brings the list before it back." if had_one else ""
-        say(HERE, "success", f"Read {file.name}: {queries_in_words(len(stated))}.{back}")
+        say(HERE, "success", f"Read {file.name}: {describe_queries(len(stated))}.{back}")
 
 
 def _by_condition(stated: StatedQueries) -> str | None:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.components.shared.charts import exhibit, number, numbers
 from pages.components.shared.session import current, escaped, kept
-from rpexplore.analysis.query_profile import profile_in_words, profile_of_cells, spare_cells
+from rpexplore.analysis.query_profile import describe_profile, profile_of_cells, spare_cells
 from rpexplore.figures.queries import shares_of_cells
 from rpexplore.queries.plan import QueryPlan
 
@@ -12,7 +12,7 @@ from rpexplore.queries.plan import QueryPlan
 def spare(planned: QueryPlan) -> None:
     """The share of the budget that each cell uses, and the counts that would be free."""
     st.subheader("Who still has unused budget")
-    words = profile_in_words(planned, current().record_noun)
+    words = describe_profile(planned, current().record_noun)
     if not planned.spare.any():
         st.markdown(escaped(words))
         return

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.components.shared.session import bind, change, current, escaped, kept, revision
-from rpexplore.analysis.query_outcomes import queries_in_words
+from rpexplore.analysis.query_outcomes import describe_queries
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.queries.definitions import StatedQueries, stated_from_text, text_from_stated
@@ -87,7 +87,7 @@ def lines() -> None:
         text = "" if stated is None else kept("query lines", (stated,), lambda: _text_of(stated))
     if text is None:
         st.info(
-            f"This list of {queries_in_words(len(stated or ()))} cannot be edited here: it is "
+            f"This list of {describe_queries(len(stated or ()))} cannot be edited here: it is "
             "long, or has queries that no line can hold. Take it from the CSV file below, change "
             "it there, and bring it back."
         )

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.components.shared.charts import number, numbers
 from pages.components.shared.session import current, escaped, kept
-from rpexplore.analysis.query_outcomes import of_queries, queries_in_words, query_headline
+from rpexplore.analysis.query_outcomes import describe_queries, of_queries, query_headline
 from rpexplore.analysis.sufficient_budgets import rho_below_no_queries_are_met
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.queries.definitions import StatedQueries
@@ -20,10 +20,10 @@ def headline(planned: QueryPlan) -> None:
     met, privacy = (column.container(gap="xxsmall") for column in st.columns(2))
     met.metric("Targets met", f"{top.met:,} of {top.queries:,}")
     cells = plural(planned.queries.n_cells, "cell")
-    met.caption(f"{queries_in_words(top.queries)} over {cells}")
+    met.caption(f"{describe_queries(top.queries)} over {cells}")
     privacy.metric("Privacy", f"ρ = {rounded(planned.rho, 3, 'up')}")
     privacy.caption(f"{'; '.join(planned.guarantees[:2])}; protects {escaped(planned.budget.unit)}")
-    st.markdown(f":material/straighten: **Targets.** {escaped(top.words)}")
+    st.markdown(f":material/straighten: **Targets.** {escaped(top.text)}")
 
 
 def certificate(planned: QueryPlan, solution: QueryOptimum) -> None:

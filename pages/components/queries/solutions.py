@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.components.shared.background import Note, Task, has_ended
 from pages.components.shared.session import current, escaped, kept
-from rpexplore.analysis.query_outcomes import queries_in_words
+from rpexplore.analysis.query_outcomes import describe_queries
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.solvers.solution import share_done
@@ -27,7 +27,7 @@ def optimum() -> QueryOptimum | None:
     if stated is None:
         return None
     task = _task(stated.queries)
-    if not has_ended(task, "planning queries", f"Planning {queries_in_words(len(stated))}"):
+    if not has_ended(task, "planning queries", f"Planning {describe_queries(len(stated))}"):
         return None
     if task.result is None:
         st.error(escaped(f"There is no plan: {task.error}"))
@@ -66,7 +66,7 @@ def _task(queries: QueryList) -> Task[QueryOptimum]:
 
 
 def _solved(queries: QueryList, note: Note) -> QueryOptimum:
-    doing = f"Planning {queries_in_words(len(queries))}"
+    doing = f"Planning {describe_queries(len(queries))}"
 
     def tell(gap: float) -> None:
         percent = rounded(100 * gap, 2, "up")

@@ -31,7 +31,7 @@ def bars(found: Results, chosen: tuple[str, ...], record_noun: str) -> None:
         chart(
             bars_with_intervals(part, record_noun),
             part,
-            part.bars_in_words(record_noun),
+            part.describe_bars(record_noun),
             "Counts with their 95 % intervals as bars",
             summed,
         )

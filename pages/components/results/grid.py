@@ -5,14 +5,14 @@ import streamlit as st
 from pages.components.results.cells import columns_of, file_of
 from pages.components.shared.charts import numbers
 from pages.components.shared.session import escaped, kept
-from rpexplore.analysis.released_cells import margin_in_words
+from rpexplore.analysis.released_cells import describe_margin
 from rpexplore.postprocessing.results import Results
 
 
 def grid(found: Results, chosen: tuple[str, ...], record_noun: str) -> None:
     """The table as it was released, and how accurate it is."""
     frame = kept("results grid", (found, chosen), lambda: found.table(chosen))
-    margin = escaped(margin_in_words(frame, record_noun))
+    margin = escaped(describe_margin(frame, record_noun))
     if found.is_biased:
         st.markdown(
             f"The unbiased count is within {margin} of the true one, 95 % of the time. The "

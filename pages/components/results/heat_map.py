@@ -35,7 +35,7 @@ def heat(found: Results, chosen: tuple[str, ...], record_noun: str) -> None:
         chart(
             heat_map(part, record_noun, by_margin=by_margin),
             part,
-            part.heat_in_words(record_noun, by_margin=by_margin, crossed=is_crossed(part)),
+            part.describe_heat(record_noun, by_margin=by_margin, crossed=is_crossed(part)),
             "Margins as a share of the counts as a heat map"
             if by_margin
             else "Counts as a heat map",

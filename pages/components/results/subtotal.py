@@ -42,7 +42,7 @@ def any_range(found: Results, table: Table, record_noun: str) -> None:
         st.error(escaped(str(problem)))
         return
     value, error = answer.value, answer.standard_error
-    words = released_cells.sum_in_words(domain, chosen, value, error, record_noun)
+    words = released_cells.describe_sum(domain, chosen, value, error, record_noun)
     st.info(f"**{escaped(words)}**", icon=":material/functions:")
 
 

@@ -68,7 +68,7 @@ def _words(
 ) -> None:
     """A table of words; rows that differ carry a mark, and can be all that is shown."""
     st.markdown(f"**{heading}**")
-    frame = found.words.set_axis([f"scenario {place}" for place in found.words], axis=1)
+    frame = found.texts.set_axis([f"scenario {place}" for place in found.texts], axis=1)
     frame.insert(0, "differs", ["≠" if differs else "" for differs in found.differs])
     frame.insert(0, "row", frame.index)
     if differing:
@@ -123,7 +123,7 @@ def _tables(scenarios: list[Scenario], plans: list[Plan]) -> None:
     frame = kept(
         "compared tables", (before, after), lambda: compared.table_differences(before, after)
     )
-    st.markdown(escaped(compared.differences_in_words(frame, one, two)))
+    st.markdown(escaped(compared.describe_differences(frame, one, two)))
     if frame.empty:
         return
     whose = "typical cell σ" if "left_worst" in frame else "σ"

@@ -51,9 +51,9 @@ def bin_editor(name: str, grid: str) -> None:
     if changed is None:
         return
     if changed == present:
-        st.caption(f"As it is: {escaped(bins.in_words(changed))}")
+        st.caption(f"As it is: {escaped(bins.describe(changed))}")
         return
-    st.markdown(f"This would give **{escaped(bins.in_words(changed))}**")
+    st.markdown(f"This would give **{escaped(bins.describe(changed))}**")
     if present is not None and (more := bins.widened(present, changed)):
         st.caption(more)
     st.button("Use these bins", on_click=use, args=(grid, name, changed))

@@ -4,12 +4,12 @@ import streamlit as st
 
 from pages.components.shared.session import escaped
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.provenance import found_in_words
+from rpexplore.domain.provenance import describe_attributes_from_records
 
 
 def found_warning(domain: Domain) -> None:
     """Say which attributes have values that nothing protects; nothing if there are none."""
-    if names := found_in_words(domain):
+    if names := describe_attributes_from_records(domain):
         st.warning(
             f"From the records: the values of {escaped(names)}. Nothing protects that they are "
             "listed, and they are published with every table: take out what is not publicly "

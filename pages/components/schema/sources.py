@@ -28,7 +28,7 @@ def choose_source(place: str, grid: str) -> None:
         if not change_domain(place, make, from_elsewhere=True, record_noun=record_noun):
             return
         revision(grid, step=True)
-        say(place, "success", schema_sources.loaded_in_words(current(), what))
+        say(place, "success", schema_sources.describe_loaded(current(), what))
 
     def load_file() -> None:
         file = st.session_state["codebook"]

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.components.shared.background import Note, Task, has_ended
 from pages.components.shared.session import current, escaped, kept, project
-from rpexplore.common.formatting import plural, rounded, share_in_words
+from rpexplore.common.formatting import describe_share, plural, rounded
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
@@ -134,7 +134,7 @@ class Optima:
         searched = 0.0 if self.workload.is_marginals else SEARCH
 
         def tell_search(share: float) -> None:
-            note(searched * share, f"Looking for what to measure best: {share_in_words(share)}")
+            note(searched * share, f"Looking for what to measure best: {describe_share(share)}")
 
         def tell(gap: float) -> None:
             percent = rounded(100 * gap, 2, "up")

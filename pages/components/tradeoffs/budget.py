@@ -45,7 +45,7 @@ def errors_against_budget(solution: Optimum) -> None:
     with right:
         exhibit(
             figures.errors_by_budget(frame, present, delta, record_noun, marks),
-            curves.curves_in_words(found, budget, record_noun),
+            curves.describe_curves(found, budget, record_noun),
             "Standard error of a cell against the budget",
         )
         with st.expander("The numbers of this chart"):
@@ -114,7 +114,7 @@ def _wish(found: list[curves.Curve]) -> tuple[int, float, SufficientBudget] | No
     except RpexploreError as error:
         st.error(escaped(str(error)))
         return None
-    st.markdown(escaped(curves.wish_in_words(found[series], wanted, enough, budget, record_noun)))
+    st.markdown(escaped(curves.describe_wish(found[series], wanted, enough, budget, record_noun)))
     st.button(
         "Use this budget",
         on_click=use_budget,

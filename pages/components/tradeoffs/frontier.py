@@ -95,7 +95,7 @@ def _show(found: trade.Frontier, solution: Optimum) -> None:
     budget, record_noun = current().budget, current().record_noun
     frame = trade.points_at(found, budget)
     measure = trade.worst_measure(found.worst, solution.workload.weights)
-    sentence = trade.frontier_in_words(found, frame, measure, record_noun)
+    sentence = trade.describe_frontier(found, frame, measure, record_noun)
     if found.is_a_point:
         st.info(escaped(sentence))
         return
@@ -107,7 +107,7 @@ def _show(found: trade.Frontier, solution: Optimum) -> None:
         ),
         sentence,
         "The best averages against the best worst cases",
-        f"{trade.marks_in_words(found)} The average is the root of the mean variance.",
+        f"{trade.describe_marks(found)} The average is the root of the mean variance.",
     )
     with st.expander("The numbers of this chart"):
         columns = {
@@ -125,7 +125,7 @@ def _keep(found: trade.Frontier) -> None:
     """One of the plans as a scenario of its own."""
     frame = trade.points_at(found, current().budget)
     rows = frame.to_dict("records")
-    words = [trade.point_in_words(row) for row in rows]
+    words = [trade.describe_point(row) for row in rows]
     place = st.selectbox(
         "A plan of the curve",
         range(len(words)),
@@ -140,6 +140,6 @@ def _keep(found: trade.Frontier) -> None:
     def scenario() -> Scenario:
         return trade.scenario_between(current(), found, point.share)
 
-    note = trade.note_in_words(found, rows[place or 0])
+    note = trade.describe_note(found, rows[place or 0])
     st.button("Keep it as a new scenario", on_click=keep_scenario, args=(HERE, scenario, note))
     show_messages(HERE)

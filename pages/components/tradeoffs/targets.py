@@ -57,9 +57,9 @@ def targets_against_budget(solution: Optimum) -> None:
     with right:
         exhibit(
             figures.targets_by_budget(frame, float(budget.rho), delta, marks),
-            targets.outlook_in_words(found, current().record_noun),
+            targets.describe_outlook(found, current().record_noun),
             "Share of targets met against the budget",
-            escaped(targets.aimed_in_words(found)),
+            escaped(targets.describe_aimed(found)),
         )
         with st.expander("The numbers of this chart"):
             columns = {

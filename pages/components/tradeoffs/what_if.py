@@ -46,7 +46,7 @@ def changed_tables(solution: Optimum) -> None:
             scenario.loss,
             note=lambda gap: note(0.5, "Planning for the changed tables"),
         )
-        return what_if.moves(solution, after, wish)
+        return what_if.accuracy_changes(solution, after, wish)
 
     with right:
         if not workload.is_marginals:
@@ -61,7 +61,9 @@ def changed_tables(solution: Optimum) -> None:
     if found is not None:
         with left:
             take_over(
-                wish, workload, what_if.moves_in_words(found, scenario.budget, scenario.record_noun)
+                wish,
+                workload,
+                what_if.describe_changes(found, scenario.budget, scenario.record_noun),
             )
         _all_tables(found)
 
@@ -69,7 +71,7 @@ def changed_tables(solution: Optimum) -> None:
 def _show(found: what_if.AccuracyChanges) -> None:
     """The change in words, by number of attributes, and for the tables that move most."""
     budget, record_noun = current().budget, current().record_noun
-    sentence = what_if.moves_in_words(found, budget, record_noun)
+    sentence = what_if.describe_changes(found, budget, record_noun)
     by_order = what_if.by_order(found, budget)
     exhibit(
         before_and_after(by_order, record_noun),
@@ -82,7 +84,7 @@ def _show(found: what_if.AccuracyChanges) -> None:
         frame = what_if.extremes(found, budget, MOST_DRAWN)
         exhibit(
             before_and_after(frame, record_noun),
-            what_if.extremes_in_words(frame, record_noun),
+            what_if.describe_extremes(frame, record_noun),
             "Standard errors of single tables before and after the change",
         )
 

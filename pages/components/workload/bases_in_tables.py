@@ -9,7 +9,7 @@ from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios import basis_options as basis_options
 from rpexplore.workload.bases import Basis, Identity
-from rpexplore.workload.table_text import Table, title, titles_in_words
+from rpexplore.workload.table_text import Table, list_titles, title
 
 MOST_OFFERED = 2000
 
@@ -24,7 +24,7 @@ def some_tables(attribute: Attribute, general: Basis) -> None:
         if each.attribute == name and each.tables:
             line = st.container(horizontal=True, vertical_alignment="center", gap="small")
             line.markdown(
-                f"In {escaped(titles_in_words(each.tables))}: "
+                f"In {escaped(list_titles(each.tables))}: "
                 f"**{escaped(each.basis.describe(attribute))}**. "
                 f"{escaped(basis_options.describe_queries(each.basis, attribute))}",
                 width="content",

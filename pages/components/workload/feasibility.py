@@ -7,7 +7,7 @@ import streamlit as st
 from pages.components.shared.paths import RELEASES
 from pages.components.shared.session import change, current, escaped
 from rpexplore.analysis import forecast
-from rpexplore.common.formatting import count_in_words, plural
+from rpexplore.common.formatting import describe_count, plural
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.feasibility import Fit, ReleaseSize, Remedy, computer_memory
 
@@ -28,8 +28,8 @@ def sizes(planned: Plan | None) -> None:
     totals = forecast.totals(workload)
     columns = [column.container(gap="xxsmall") for column in st.columns(4)]
     columns[0].metric("Tables", f"{totals.tables:,}")
-    columns[1].metric("Cells in all tables", count_in_words(totals.cells))
-    columns[2].metric("Cells of the largest table", count_in_words(totals.largest_cells))
+    columns[1].metric("Cells in all tables", describe_count(totals.cells))
+    columns[2].metric("Cells of the largest table", describe_count(totals.largest_cells))
     columns[2].caption(escaped(totals.largest_table))
     if planned is not None:
         columns[3].metric(
@@ -63,4 +63,4 @@ def obstacles(found: Fit) -> None:
             "values: the Schema page can group them."
         )
     else:
-        st.caption(f"{ReleaseSize.of(current().workload).words} Reading the records comes on top.")
+        st.caption(f"{ReleaseSize.of(current().workload).text} Reading the records comes on top.")

@@ -104,7 +104,7 @@ def groups_in_effect() -> None:
         return
     for place, group in enumerate(request.groups):
         line = st.container(horizontal=True, vertical_alignment="center", gap="small")
-        line.markdown(escaped(group.words), width="content")
+        line.markdown(escaped(group.text), width="content")
         line.button(
             "Remove",
             key=f"drop group {place}",

@@ -6,7 +6,7 @@ import pandas as pd
 from rpexplore.analysis import accuracy as standard_errors
 from rpexplore.analysis import forecast
 from rpexplore.analysis.accuracy import csv_of_tables
-from rpexplore.common.formatting import capitalised, count_in_words, plural, rounded
+from rpexplore.common.formatting import capitalised, describe_count, plural, rounded
 from rpexplore.export.report.section import Attachment, Numbers, Section, counts
 from rpexplore.figures.accuracy import chart_by_order
 from rpexplore.figures.chart import Chart
@@ -26,9 +26,9 @@ def tables_asked_for(plan: Plan) -> Section:
     return Section(
         "Tables",
         (
-            f"{_are(totals.tables, 'table')} released, with {count_in_words(totals.cells)} cells "
+            f"{_are(totals.tables, 'table')} released, with {describe_count(totals.cells)} cells "
             f"in all. The largest is {totals.largest_table}, with "
-            f"{count_in_words(totals.largest_cells)} cells.",
+            f"{describe_count(totals.largest_cells)} cells.",
             f"They are made from {plural(len(plan.closure), 'residual')}: the parts that tables "
             f"share, each measured once. So tables agree with each other: {_adding_up(plan)}",
         ),
@@ -51,7 +51,7 @@ def _sizes(plan: Plan) -> Numbers:
         cells = workload.exact_cells[workload.orders == order]
         rows.append(
             {
-                "order": standard_errors.order_in_words(order),
+                "order": standard_errors.describe_order(order),
                 "tables": len(cells),
                 "cells": int(cells.sum()),
                 "smallest": int(min(cells)),
@@ -98,9 +98,9 @@ def accuracy(plan: Plan, record_noun: str) -> Section:
         (
             f"The plan makes {plan.loss.description} as small as the budget allows. "
             f"{_of_cells(top)} It is that of the privacy noise, and does not depend on the counts.",
-            f"{capitalised(top.typical_in_words)} is within ±{rounded(top.median_margin)} "
+            f"{capitalised(top.typical_text)} is within ±{rounded(top.median_margin)} "
             f"{record_noun} of the count in the records, 95 % of the time (standard error σ = "
-            f"{rounded(top.median_error, 3)}); {_worst_in_words(top)}, within "
+            f"{rounded(top.median_error, 3)}); {_describe_worst(top)}, within "
             f"±{rounded(top.worst_margin)} (σ = {rounded(top.worst_error, 3)}).",
         ),
         (accuracy_chart(plan, record_noun), _worst(plan), list_of_tables(plan)),
@@ -117,9 +117,9 @@ def _of_cells(top: standard_errors.Headline) -> str:
     return "All cells of a table have the same standard error."
 
 
-def _worst_in_words(top: standard_errors.Headline) -> str:
+def _describe_worst(top: standard_errors.Headline) -> str:
     if top.cells_differ:
-        return f"{top.worst_in_words}, one of {top.worst_table}"
+        return f"{top.worst_text}, one of {top.worst_table}"
     return f"a cell of the least accurate table, {top.worst_table}"
 
 
@@ -141,7 +141,7 @@ def _worst(plan: Plan) -> Numbers:
         columns |= {"target": "target σ", "met": "met"}
     shown, total = len(frame), len(plan.workload)
     title = "All tables" if shown == total else f"The {shown} least accurate of {total:,} tables"
-    return Numbers(_in_words(frame), columns, f"{title}, the least accurate first")
+    return Numbers(_readable(frame), columns, f"{title}, the least accurate first")
 
 
 def list_of_tables(plan: Plan) -> Attachment:
@@ -170,7 +170,7 @@ def _all(count: int, noun: str) -> str:
     return f"The one {noun}" if count == 1 else f"All {plural(count, noun)}"
 
 
-def _in_words(frame: pd.DataFrame) -> pd.DataFrame:
+def _readable(frame: pd.DataFrame) -> pd.DataFrame:
     """Rows of `of_tables` with cells, weights and targets as people write them."""
     given = {
         name: ["" if value != value else f"{value:g}" for value in frame[name].tolist()]

@@ -6,7 +6,7 @@ import pandas as pd
 
 from rpexplore.analysis import accuracy_by_attribute as attributes
 from rpexplore.analysis import fairness, rankings, shadow_prices
-from rpexplore.analysis.forecast import SCHEMES, Forecast, plain, scheme_of
+from rpexplore.analysis.forecast import SCHEMES, Forecast, scheme_of, unweighted
 from rpexplore.export.report.section import Numbers, Points, Section, counts
 from rpexplore.figures import accuracy_by_attribute as attribute_figures
 from rpexplore.figures import distributions as curves
@@ -27,14 +27,14 @@ def fairness_section(plan: Plan, record_noun: str) -> Section:
     own, *schemes = forecasts(plan)
     if len(plan.workload) == 1:
         return Section(
-            "Fairness", (fairness.unevenness_in_words(fairness.unevenness(own), record_noun),)
+            "Fairness", (fairness.describe_unevenness(fairness.unevenness(own), record_noun),)
         )
     return Section(
         "Fairness",
         (
-            fairness.unevenness_in_words(fairness.unevenness(own), record_noun),
-            _comparison_in_words(plan),
-            *([own.seen_in_words] if own.cells_differ else []),
+            fairness.describe_unevenness(fairness.unevenness(own), record_noun),
+            _describe_comparison(plan),
+            *([own.cell_text] if own.cells_differ else []),
         ),
         (
             _by_size([own, *schemes], record_noun),
@@ -50,12 +50,12 @@ def fairness_section(plan: Plan, record_noun: str) -> Section:
 
 def forecasts(plan: Plan) -> list[Forecast]:
     """The plan, and for the same tables and budget each scheme that is another one."""
-    own, unweighted = scheme_of(plan.loss, plan.workload), plain(plan.workload)
+    own, tables = scheme_of(plan.loss, plan.workload), unweighted(plan.workload)
     forecasts = [Forecast.of_plan(OWN, plan)]
     for name, loss in SCHEMES.items():
         if name != own:
             scheme = optimum(
-                unweighted,
+                tables,
                 loss=loss,
                 closure=plan.closure,
                 uniform_reference=has_even_totals(plan),
@@ -64,7 +64,7 @@ def forecasts(plan: Plan) -> list[Forecast]:
     return forecasts
 
 
-def _comparison_in_words(plan: Plan) -> str:
+def _describe_comparison(plan: Plan) -> str:
     name = scheme_of(plan.loss, plan.workload)
     own = f"This plan is the one named “{name}”. The others" if name else "The other plans"
     return (
@@ -95,7 +95,7 @@ def _side_by_side(compared: list[Forecast], record_noun: str) -> tuple[Numbers, 
     measured = fairness.measures(compared)
     frame = fairness.side_by_side(measured)
     columns = {"measure": "measure"} | {forecast.name: forecast.name for forecast in compared}
-    sentence = fairness.measures_in_words(measured, record_noun)
+    sentence = fairness.describe_measures(measured, record_noun)
     meanings = [
         f"{name}: {meaning[0].lower()}{meaning[1:]}" for name, meaning in fairness.MEASURES.values()
     ]
@@ -113,7 +113,7 @@ def _by_attribute(own: Forecast, record_noun: str) -> list[Chart]:
 def _binding_tables(plan: Plan, own: Forecast) -> Chart:
     what = shadow_prices.what_is_held(plan.loss, plan.workload)
     chart = shares.chart(shadow_prices.by_table(own), "table", what)
-    return replace(chart, sentence=shadow_prices.in_words(shadow_prices.binding_tables(own), what))
+    return replace(chart, sentence=shadow_prices.describe(shadow_prices.binding_tables(own), what))
 
 
 def _best_off(own: Forecast) -> Numbers:

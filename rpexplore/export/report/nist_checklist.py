@@ -9,7 +9,7 @@ data collection at the bottom. The points below follow that order in this projec
 from rpexplore.analysis.accuracy import Headline, headline
 from rpexplore.analysis.budget_units import HIGH_EPSILON
 from rpexplore.common.formatting import plural, rounded, small
-from rpexplore.domain.provenance import except_found, found_in_words
+from rpexplore.domain.provenance import describe_attributes_from_records, except_found
 from rpexplore.export.report.privacy_label import mechanism
 from rpexplore.export.report.section import Checklist, Section
 from rpexplore.planning.plan import Plan
@@ -111,7 +111,7 @@ def _several_releases() -> Rows:
 
 
 def _algorithm(plan: Plan) -> Rows:
-    names = found_in_words(plan.workload.domain)
+    names = describe_attributes_from_records(plan.workload.domain)
     replace = (
         f"Take the values of {names} from a public list instead, or decide, and write down, that "
         "they may be known. "
@@ -168,11 +168,11 @@ def _sensitivity(plan: Plan) -> str:
     )
 
 
-def _worst_in_words(top: Headline) -> str:
-    return top.worst_in_words if top.cells_differ else "of the least accurate one"
+def _describe_worst(top: Headline) -> str:
+    return top.worst_text if top.cells_differ else "of the least accurate one"
 
 
-def _noise_in_words(top: Headline) -> str:
+def _describe_noise(top: Headline) -> str:
     if top.cells_differ:
         return "The noise of a cell does not depend on its count, so"
     return "Every cell of a table gets noise of the same size, so"
@@ -183,16 +183,16 @@ def _use(plan: Plan, record_noun: str) -> Rows:
     return [
         (
             "Utility",
-            f"The accuracy of every table is known before the run: {top.typical_in_words} is "
+            f"The accuracy of every table is known before the run: {top.typical_text} is "
             f"within ±{rounded(top.median_margin)} {record_noun} 95 % of the time, "
-            f"{_worst_in_words(top)} within ±{rounded(top.worst_margin)}. The plan is proven to be "
+            f"{_describe_worst(top)} within ±{rounded(top.worst_margin)}. The plan is proven to be "
             "the best for its aim, up to the gap given with it.",
             "Compare these figures with the counts you expect, and decide which tables are worth "
             "publishing. Publish the standard errors with the tables.",
         ),
         (
             "Systemic bias",
-            f"{_noise_in_words(top)} small groups have the larger relative error.",
+            f"{_describe_noise(top)} small groups have the larger relative error.",
             "Look at the tables of small groups and at the least accurate tables; give them more "
             "importance or a target, or coarser categories.",
         ),

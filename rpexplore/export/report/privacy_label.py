@@ -7,7 +7,7 @@ import pandas as pd
 
 from rpexplore.analysis.budget_units import plain
 from rpexplore.common.formatting import plural, rounded, small
-from rpexplore.domain.provenance import found_in_words
+from rpexplore.domain.provenance import describe_attributes_from_records
 from rpexplore.export.report.section import Beside, Facts, Numbers, Points, Section
 from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.plan import Plan
@@ -27,7 +27,7 @@ def label(plan: Plan) -> Section:
         parts=(
             _promise(plan),
             epsilons(plan),
-            Points(_in_plain_words(plan), "What that means"),
+            Points(_explain(plan), "What that means"),
             Beside(
                 (
                     Points(_exact(), "Exact"),
@@ -152,7 +152,7 @@ def _factor(epsilon: float) -> str:
     return "over 10^300" if epsilon > 690 else rounded(math.exp(epsilon), 3, "up", zeros=True)
 
 
-def _in_plain_words(plan: Plan) -> list[str]:
+def _explain(plan: Plan) -> list[str]:
     delta = plan.budget.stated_delta or DELTAS[1]
     one = "one record" if plan.budget.max_records_per_person is None else "one person"
     detected = max_true_positive_rate(plan.rho, float(FALSE_ALARMS))
@@ -194,7 +194,7 @@ def _approximate(plan: Plan) -> list[str]:
 
 
 def _not_covered(plan: Plan) -> list[str]:
-    names = found_in_words(plan.workload.domain)
+    names = describe_attributes_from_records(plan.workload.domain)
     taken = (
         f"That the values of {names} are listed: they were taken from the records. A rare value "
         "tells that somebody has it, one that is not listed that nobody has."

@@ -20,16 +20,16 @@ def relative_errors_section(plan: Plan, expected: ExpectedCounts) -> Section:
     except WorkloadError as error:
         return Section(title, (f"The expected counts do not fit the plan: {error}",))
     if not cells.held.any():
-        return Section(title, (cells.left_out_in_words,))
+        return Section(title, (cells.left_out_text,))
     frame = relative.by_order(forecast, cells, WANTED)
     return Section(
         title,
         (
-            f"Expected counts: {expected.in_words}. They were typed in or loaded as public, and no "
+            f"Expected counts: {expected.text}. They were typed in or loaded as public, and no "
             "record was looked at for them; the plan does not depend on them.",
             "The coefficient of variation of a cell is its standard error, of the privacy noise "
             "alone, divided by its expected count.",
-            *([cells.left_out_in_words] if cells.left_out else []),
+            *([cells.left_out_text] if cells.left_out else []),
         ),
         (chart_of_publishable_cells(relative.curves(forecast, cells), frame, WANTED),),
     )

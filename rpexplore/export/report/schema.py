@@ -6,7 +6,7 @@ import pandas as pd
 from rpexplore.common.formatting import plural
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.provenance import found_in_words
+from rpexplore.domain.provenance import describe_attributes_from_records
 from rpexplore.export.report.section import Facts, Numbers, Section
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.plan import Plan
@@ -33,7 +33,7 @@ def schema(domain: Domain) -> Section:
     columns = {"name": "attribute", "label": "label", "values": "values", "listed": "which"}
     if not any(attribute.label for attribute in domain.attributes):
         del columns["label"]
-    names = found_in_words(domain)
+    names = describe_attributes_from_records(domain)
     return Section(
         "Schema",
         (

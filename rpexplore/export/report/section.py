@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import pandas as pd
 
-from rpexplore.common.formatting import rounded, share_in_words
+from rpexplore.common.formatting import describe_share, rounded
 from rpexplore.figures.chart import Chart
 
 _NUMBER = re.compile(r"[-±0-9.,e^% ]*|over 10\^300")
@@ -111,7 +111,7 @@ def numbers_of(chart: Chart) -> Numbers:
         if column.kind == "count":
             frame[name] = counts(frame[name].tolist())
         elif column.kind == "share":
-            frame[name] = [share_in_words(share, 3) for share in frame[name].tolist()]
+            frame[name] = [describe_share(share, 3) for share in frame[name].tolist()]
     headings = {name: column.heading for name, column in chart.columns.items()}
     return Numbers(frame, headings, chart.subject)
 

@@ -5,7 +5,7 @@ import numpy as np
 from rpexplore.analysis import binding_targets, targets_met
 from rpexplore.analysis.accuracy import MET
 from rpexplore.analysis.sufficient_budgets import sufficient
-from rpexplore.common.formatting import share_in_words
+from rpexplore.common.formatting import describe_share
 from rpexplore.errors import BudgetError
 from rpexplore.export.report.section import Numbers, Section
 from rpexplore.planning.losses.base import MaxVariance
@@ -31,7 +31,7 @@ def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
     counts, differ = targets_met.target_counts(plan), cells_differ(plan.table_variances)
     explanation, binding_tables = _smallest_budget(plan, request)
     sentences = [
-        counts.words,
+        counts.text,
         *([_MUSTS] if counts.required else []),
         *([_OF_WORST_CELLS] if differ else []),
         # The plan with another aim is scaled to other budgets; with one of these it is another.
@@ -68,7 +68,9 @@ def _smallest_budget(plan: Plan, request: WorkloadRequest | None) -> tuple[str, 
     required_only = plan.loss.meets_required_targets
     minimum = minimum_budget(plan.workload, required_only=required_only, closure=plan.closure)
     try:
-        reasons = binding_targets.reasons(minimum, plan.budget, required_only=required_only)
+        budget_explanation = binding_targets.budget_explanation(
+            minimum, plan.budget, required_only=required_only
+        )
     except BudgetError as error:
         return str(error), []
     frame = binding_targets.holders_of_budget(minimum, plan.budget, request, MOST_HOLDERS)
@@ -80,13 +82,13 @@ def _smallest_budget(plan: Plan, request: WorkloadRequest | None) -> tuple[str, 
         "saved": "saved if 10 % wider",
         "rho": "ρ then",
     }
-    frame["share"] = [share_in_words(share) for share in frame["share"]]
-    frame["saved"] = [share_in_words(share) for share in frame["saved"]]
+    frame["share"] = [describe_share(share) for share in frame["share"]]
+    frame["saved"] = [describe_share(share) for share in frame["saved"]]
     note = "What would be saved follows from the shares, so it is approximate."
-    if len(frame) < reasons.binding_tables:
-        note += f" And {reasons.binding_tables - len(frame):,} more."
+    if len(frame) < budget_explanation.binding_tables:
+        note += f" And {budget_explanation.binding_tables - len(frame):,} more."
     title = "Tables that hold the smallest budget up"
-    return binding_targets.in_words(reasons), [Numbers(frame, columns, title, note)]
+    return binding_targets.describe(budget_explanation), [Numbers(frame, columns, title, note)]
 
 
 def _sufficient_budget(plan: Plan, factor: float, targets: int) -> list[str]:
@@ -99,9 +101,9 @@ def _sufficient_budget(plan: Plan, factor: float, targets: int) -> list[str]:
     except BudgetError:
         return [f"No budget that can be planned with would meet {them}."]
     if factor < 1:
-        return [f"With the same aim, {enough.words} would be enough for {them}."]
+        return [f"With the same aim, {enough.text} would be enough for {them}."]
     sentences = [
-        f"To meet {them} with the same aim takes {enough.words}: {enough.compared}, because "
+        f"To meet {them} with the same aim takes {enough.text}: {enough.compared}, because "
         "standard errors fall with the square root of ρ."
     ]
     if not (isinstance(plan.loss, MaxVariance) and plan.loss.relative_to == "target"):
