@@ -7,10 +7,12 @@ than the values themselves.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 class Operator(ABC):
@@ -100,7 +102,7 @@ class Intervals(Operator):
 class Matrix(Operator):
     """A matrix that is held, dense or sparse, [n_rows, n_values]."""
 
-    def __init__(self, matrix: np.ndarray | sparse.csr_array) -> None:
+    def __init__(self, matrix: "np.ndarray | sparse.csr_array") -> None:
         self._matrix = matrix
         shape: Any = matrix.shape
         self.n_rows, self.n_values = shape
@@ -108,6 +110,8 @@ class Matrix(Operator):
     @classmethod
     def of_sets(cls, sets: Sequence[Sequence[int]], n_values: int) -> "Matrix":
         """One row for each set of values: 1 where a value is in the set, sparse."""
+        from scipy import sparse  # heavy, and the command line's help needs no matrix
+
         starts = np.cumsum([0, *map(len, sets)])
         columns = np.fromiter((value for values in sets for value in values), np.int64)
         ones = np.ones(len(columns))
@@ -129,4 +133,4 @@ class Matrix(Operator):
 
 
 def _dense(matrix: Any) -> np.ndarray:
-    return matrix.toarray() if sparse.issparse(matrix) else matrix
+    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
