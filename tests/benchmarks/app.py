@@ -14,6 +14,7 @@ from pathlib import Path
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.sync.client import connect
+from websockets.typing import Subprotocol
 
 import rpexplore as rp
 from rpexplore.scenarios.autosave import Autosaves
@@ -86,7 +87,7 @@ def visiting(scenario: Scenario) -> Iterator[Visitor]:
         Autosaves(Path(home) / "autosaves").save(key, Project((scenario,)).text(), None)
         with running_app(Path(home)) as address:
             stream = address.replace("http", "ws", 1) + "/_stcore/stream"
-            with connect(stream, subprotocols=["streamlit"], max_size=None) as socket:
+            with connect(stream, subprotocols=[Subprotocol("streamlit")], max_size=None) as socket:
                 visitor = Visitor(socket, key)
                 visitor.visit("")
                 yield visitor
@@ -100,12 +101,12 @@ def figures(scenario: Scenario) -> tuple[dict[str, float], dict[str, float]]:
             visitor.visit(name)  # plans, where that is needed
             megabytes[name or "schema"] = visitor.visit(name)[1] / 1e6
         for name in TIMED:
-            found = []
+            times = []
             for repeat in range(REPEATS):
                 visitor.visit("plan")
                 changed, _ = visitor.set_budget(f"0.1{TIMED.index(name)}{repeat + 1}")
-                found.append(changed if name == "plan" else visitor.visit(name)[0])
-            seconds[name] = min(found)
+                times.append(changed if name == "plan" else visitor.visit(name)[0])
+            seconds[name] = min(times)
     return megabytes, seconds
 
 

@@ -16,7 +16,7 @@ import rpexplore as rp
 from rpexplore.data.counts import Counts
 from rpexplore.planning.mechanism.reconstruction import contribution, marginal
 from rpexplore.postprocessing.nonnegative import GAP, Nonnegative, nonnegative
-from rpexplore.postprocessing.table_map import Contributions, subsets
+from rpexplore.postprocessing.table_map import ContributionArrays, subsets
 from rpexplore.releases.measurement import measure_residual
 from tests.benchmarks.measure import Row, once, peak_gigabytes
 
@@ -30,38 +30,39 @@ _EIGHT = (
 )
 
 
-def _counted(domain: rp.Domain, codes: np.ndarray) -> Counts:
-    """The exact counts of all 3-way tables; codes: the values' places, [n_records, d]."""
+def _exact_counts(domain: rp.Domain, codes: np.ndarray) -> Counts:
+    """The exact counts of all 3-way tables; codes: indices of the values, int64[n_records, d]."""
     tables = {}
-    for places in combinations(range(len(domain)), 3):
-        shape = tuple(domain.sizes[list(places)].tolist())
-        cells = np.ravel_multi_index(tuple(codes[:, list(places)].T), shape)
-        tables[places] = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape)
+    for table in combinations(range(len(domain)), 3):
+        shape = tuple(domain.sizes[list(table)].tolist())
+        cells = np.ravel_multi_index(tuple(codes[:, list(table)].T), shape)
+        tables[table] = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape)
     return Counts(tables, len(codes))
 
 
-def _noisy(workload: rp.Workload, records: Counts, epsilon: str) -> Contributions:
+def _noisy(workload: rp.Workload, records: Counts, epsilon: str) -> ContributionArrays:
     budget = rp.Budget(epsilon=epsilon, delta=_DELTA)
     plan = rp.plan(workload, loss=rp.SumOfVariances("cells"), budget=budget)
-    found = {}
+    contributions = {}
     for residual in range(len(plan.closure)):
-        places = plan.closure.attributes(residual)
-        found[places] = contribution(measure_residual(plan, residual, records), places, {})
-    return found
+        subset = plan.closure.attributes(residual)
+        measurement = measure_residual(plan, residual, records)
+        contributions[subset] = contribution(measurement, subset, {})
+    return contributions
 
 
 def _errors(
-    workload: rp.Workload, records: Counts, noisy: Contributions, found: Nonnegative
+    workload: rp.Workload, records: Counts, noisy: ContributionArrays, projection: Nonnegative
 ) -> dict[str, float]:
     """The mean L1 error of each way to treat the tables."""
     sizes, total = workload.domain.sizes, max(float(noisy[()]), 0.0)
     errors: dict[str, list[float]] = {}
     for position in range(len(workload)):
-        places = workload.attribute_indices(position)
-        exact = records.counts(places)
+        table = workload.attribute_indices(position)
+        exact = records.counts(table)
         unbiased, nearest = (
-            marginal(places, sizes, {each: given[each] for each in subsets(places)}, {})
-            for given in (noisy, found.contributions)
+            marginal(table, sizes, {subset: arrays[subset] for subset in subsets(table)}, {})
+            for arrays in (noisy, projection.contributions)
         )
         truncated = np.maximum(unbiased, 0)
         ways = {
@@ -72,17 +73,19 @@ def _errors(
         }
         for way, values in ways.items():
             errors.setdefault(way, []).append(float(np.abs(values - exact).sum()))
-    return {way: float(np.mean(found)) / records.n_records for way, found in errors.items()}
+    return {way: float(np.mean(values)) / records.n_records for way, values in errors.items()}
 
 
 def _rows(name: str, workload: rp.Workload, records: Counts, limit: float) -> Iterator[Row]:
     for epsilon in _EPSILONS:
         noisy = _noisy(workload, records, epsilon)
-        seconds, found = once(lambda noisy=noisy: nonnegative(noisy, workload.domain.sizes, {}))
-        errors = _errors(workload, records, noisy, found)
+        seconds, projection = once(
+            lambda noisy=noisy: nonnegative(noisy, workload.domain.sizes, {})
+        )
+        errors = _errors(workload, records, noisy, projection)
         ours = errors.pop("nonnegative")
         yield f"{name}, ε = {epsilon}: nonnegative, s", seconds, "<=", limit
-        yield f"  gap ({found.rounds} rounds)", found.gap, "<=", GAP
+        yield f"  gap ({projection.rounds} rounds)", projection.gap, "<=", GAP
         for way, error in errors.items():
             yield f"  mean L1 error, {way}", error, ">=", ours
         least = min(errors.values())
@@ -93,14 +96,14 @@ def _adult(names: Sequence[str]) -> tuple[rp.Domain, Counts]:
     sizes = json.loads((_DATA / "adult-domain.json").read_text(encoding="utf-8"))
     domain = rp.Domain.from_sizes({name: sizes[name] for name in names})
     frame = pd.read_csv(_DATA / "adult.csv")
-    return domain, _counted(domain, frame[list(names)].to_numpy())
+    return domain, _exact_counts(domain, frame[list(names)].to_numpy())
 
 
 def _household() -> tuple[rp.Domain, Counts]:
     domain = rp.Domain.load(_SAMPLE / "household.json")
     frame = pd.read_csv(_SAMPLE / "household.csv", dtype=str, keep_default_na=False)
     codes = [_codes(attribute, np.asarray(frame[attribute.name])) for attribute in domain]
-    return domain, _counted(domain, np.column_stack(codes))
+    return domain, _exact_counts(domain, np.column_stack(codes))
 
 
 def _codes(attribute: rp.Attribute, texts: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.analysis.frontier import frontier
 from rpexplore.export.report.report import html, report
 from rpexplore.planning.optimum import Optimum
-from rpexplore.planning.planner import optimum
+from rpexplore.planning.planner import TOLERANCE, optimum
 from rpexplore.scenarios.scenario import Scenario
 from tests.benchmarks import (
     app,
@@ -53,9 +53,11 @@ def hundred_attributes() -> rp.Workload:
 
 
 def plan_of(
-    workload: rp.Workload, loss: rp.SumOfVariances | rp.MaxVariance, **options: float
+    workload: rp.Workload,
+    loss: rp.SumOfVariances | rp.MaxVariance,
+    tolerance: float = TOLERANCE,
 ) -> rp.Plan:
-    return rp.plan(workload, loss=loss, budget=rp.Budget(privacy_cost=1), **options)
+    return rp.plan(workload, loss=loss, budget=rp.Budget(privacy_cost=1), tolerance=tolerance)
 
 
 def published_figures() -> list[Row]:
