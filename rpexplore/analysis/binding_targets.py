@@ -89,7 +89,7 @@ def budget_explanation(
     )
 
 
-def holders_of_budget(
+def binding_targets_frame(
     minimum: MinimumBudget,
     budget: Budget,
     request: WorkloadRequest | None = None,

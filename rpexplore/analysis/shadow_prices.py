@@ -114,7 +114,7 @@ def what_is_held(loss: Loss, workload: Workload) -> str:
         return "the weighted sum of variances"
     if not isinstance(loss, MaxVariance):
         return loss.description
-    is_plain = loss.relative_to == "importance" and np.all(workload.weights == 1)
+    is_plain = loss.relative_to == "weight" and np.all(workload.weights == 1)
     return "the largest variance" if is_plain else loss.description
 
 

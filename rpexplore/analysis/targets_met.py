@@ -142,7 +142,7 @@ class TargetCounts:
     targets: int
     met: int
     required: int
-    musts_met: int
+    required_met: int
 
     @property
     def text(self) -> str:
@@ -150,8 +150,8 @@ class TargetCounts:
         words = describe_targets_met(self.met, self.targets)
         if not self.required:
             return words
-        words = f"{words.removesuffix('.')}; musts: {self.musts_met:,} of {self.required:,}."
-        if self.musts_met == self.required:
+        words = f"{words.removesuffix('.')}; musts: {self.required_met:,} of {self.required:,}."
+        if self.required_met == self.required:
             return words
         return f"{words} An aim that meets musts first sees to them; this one does not."
 

@@ -20,7 +20,7 @@ from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger import Account, LedgerEntry
 from rpexplore.releases.marginal_estimate import Answer
 from rpexplore.scenarios.basis_choices import basis_choices_of
-from rpexplore.scenarios.scenario import has_even_totals
+from rpexplore.scenarios.scenario import has_uniform_reference
 from rpexplore.workload.table_text import list_titles, texts_of_tables
 from rpexplore.workload.table_titles import titles
 from rpexplore.workload.workload import Workload
@@ -71,7 +71,7 @@ def plan_facts(plan: Plan) -> dict[str, Any]:
         "lower_bound": certificate.lower_bound,
         "gap": certificate.gap,
         "asked": asked_facts(plan.workload),
-        "uniform_reference": has_even_totals(plan),
+        "uniform_reference": has_uniform_reference(plan),
     }
 
 
@@ -98,7 +98,11 @@ def asked_text(plan: Plan) -> str:
         + (f", in {one_line(list_titles(fact['tables']))}" if fact["tables"] else "")
         for fact in asked_facts(plan.workload)
     ]
-    spread = ["  Totals are spread evenly (ResidualPlanner+)"] if has_even_totals(plan) else []
+    spread = (
+        ["  Uniform reference distribution (ResidualPlanner+)"]
+        if has_uniform_reference(plan)
+        else []
+    )
     return "\n".join(["Asked other than by single values", *rows, *spread])
 
 

@@ -36,7 +36,7 @@ _WEIGHTING = (
     "cell (cells), or between the two (sqrt)."
 )
 _RELATIVE_TO = (
-    "With --loss max, p-norm: variances count by importance (the default), or relative to each "
+    "With --loss max, p-norm: variances count by weight (the default), or relative to each "
     "table's target."
 )
 _MINIMUM_BUDGET = (
@@ -51,7 +51,7 @@ _BASIS = (
     + ". With @ and a table, in that table only: age=prefix@age,sex. Repeat it for more."
 )
 _UNIFORM_REFERENCE = (
-    "Measure attributes that are asked otherwise as classical ResidualPlanner+ does: totals are "
+    "Measure attributes with another basis as classical ResidualPlanner+ does: totals are "
     "spread evenly over the values, which is less accurate."
 )
 _PERSON = (
@@ -68,13 +68,13 @@ class Weighting(StrEnum):
 
 
 class RelativeTo(StrEnum):
-    IMPORTANCE = "importance"
+    WEIGHT = "weight"
     TARGET = "target"
 
 
 class MinimumBudgetFor(StrEnum):
     TARGETS = "targets"
-    MUSTS = "required"
+    REQUIRED = "required"
 
 
 def _option(metavar: str, text: str, *names: str):
@@ -100,7 +100,7 @@ AtMostCells = Annotated[int | None, _option("N", "All tables with at most N cell
 Table = Annotated[list[str] | None, _option("A,B", _ONE_TABLE)]
 TablesFile = Annotated[Path | None, _option("FILE", _TABLES)]
 Weight = Annotated[
-    list[str] | None, _option("A,B=W", "Importance of a table (else 1); larger = more accurate.")
+    list[str] | None, _option("A,B=W", "Weight of a table (else 1); larger = more accurate.")
 ]
 Target = Annotated[list[str] | None, _option("A,B=T", _TARGET)]
 Basis = Annotated[list[str] | None, _option("A=BASIS", _BASIS)]

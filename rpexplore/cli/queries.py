@@ -43,7 +43,7 @@ def plan(
     delta: options.Delta = None,
     mu: options.Mu = None,
     privacy_cost: options.PrivacyCost = None,
-    enough: own.Enough = False,
+    minimum_budget: own.MinimumBudget = False,
     records_per_person: options.RecordsPerPerson = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
@@ -51,7 +51,7 @@ def plan(
     """Find the most accurate plan for a list of queries, and save it.
 
     All targets are met, or missed by one common factor that is the smallest possible. Give the
-    budget in one way, or have it found with --enough. No records are needed.
+    budget in one way, or have it found with --minimum-budget. No records are needed.
     """
     from rpexplore.analysis.query_baselines import budgets_needed, query_baselines
     from rpexplore.analysis.sufficient_budgets import smallest_query_budget
@@ -65,11 +65,13 @@ def plan(
 
     refuse_existing(out, force)
     stated = {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost}
-    if enough:
-        budget = plan_inputs.unit_from_options("--enough", records_per_person, delta, **stated)
+    if minimum_budget:
+        budget = plan_inputs.unit_from_options(
+            "--minimum-budget", records_per_person, delta, **stated
+        )
     else:
         budget = plan_inputs.budget_from_options(
-            records_per_person, "--enough", delta=delta, **stated
+            records_per_person, "--minimum-budget", delta=delta, **stated
         )
     with progress("Listing the queries"):
         listed = own.queries_from_options(
@@ -80,10 +82,10 @@ def plan(
             target=target,
             preset=preset,
         )
-    doing, comparing = f"Planning {len(listed):,} queries", "Comparing with plainer ways"
+    doing, comparing = f"Planning {len(listed):,} queries", "Comparing with baselines"
     with progress(doing) as tell:
         found = query_optimum(listed, note=lambda gap: tell(doing, 1.0))
-        if enough:
+        if minimum_budget:
             budget = smallest_query_budget(found, budget).budget
         made = found.at(budget)
         baselines = query_baselines(found, note=lambda share: tell(comparing, share))

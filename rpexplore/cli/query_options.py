@@ -29,7 +29,7 @@ _QUERY = (
     "be a standard error (@ 20) or a share of a count (@ 5 % of 1000). Repeat it for more."
 )
 _TARGET = "The target of queries that have none of their own: ±50, 20, or 5 % of 1000."
-_ENOUGH = (
+_MINIMUM_BUDGET = (
     "Instead of a budget: the smallest one that meets all targets, stated as ε where there is a "
     "--delta, else as ρ."
 )
@@ -62,7 +62,7 @@ Chosen = Annotated[
     PresetName | None,
     typer.Option(help="A well-known list instead; `rpexplore queries presets` tells about them."),
 ]
-Enough = Annotated[bool, typer.Option("--enough", help=_ENOUGH)]
+MinimumBudget = Annotated[bool, typer.Option("--minimum-budget", help=_MINIMUM_BUDGET)]
 PlanOut = Annotated[Path, _option("FILE", "Where the plan goes.")]
 TemplateOut = Annotated[Path, _option("FILE", "Where the template goes: a .csv file.")]
 

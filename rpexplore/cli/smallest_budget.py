@@ -21,7 +21,7 @@ from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
-TARGETS, MUSTS = "targets", "required"
+TARGETS, REQUIRED = "targets", "required"
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def loss_that_meets(
 ) -> Loss:
     """The loss of a plan that meets targets at the smallest budget for them.
 
-    which: TARGETS, for all there are, or MUSTS. text: the loss, where one is asked for. Raises
+    which: TARGETS, for all there are, or REQUIRED. text: the loss, where one is asked for. Raises
     `WorkloadError` for one that does not see to it.
     """
     if text is None:
@@ -77,7 +77,7 @@ def enough_for(
 
     Raises `WorkloadError` if there are no such targets, `BudgetError` if no budget is large enough.
     """
-    required_only = which == MUSTS
+    required_only = which == REQUIRED
     if isinstance(loss, SumWithinTargets) and not required_only:
         workload = replace(workload, required=~np.isnan(workload.targets))
     options = {

@@ -119,7 +119,7 @@ class Scenario:
             plan.loss,
             plan.budget,
             record_noun,
-            uniform_reference=has_even_totals(plan),
+            uniform_reference=has_uniform_reference(plan),
         )
 
     @cached_property
@@ -295,7 +295,7 @@ class Scenario:
         return scenario
 
 
-def has_even_totals(plan: Plan) -> bool:
+def has_uniform_reference(plan: Plan) -> bool:
     """Whether every strategy of a plan spreads totals evenly; not for a plan without strategies."""
     strategies = plan.closure.strategies.values()
     return bool(strategies) and not any(np.any(each.integers.sum(axis=1)) for each in strategies)

@@ -53,7 +53,7 @@ def test_of_all_targets_only_some_hold_the_budget_up(workload):
     request = WorkloadRequest(
         settings=(TableSetting(("age", "sex"), target=Target("3", required=True)),)
     )
-    frame = binding_targets.holders_of_budget(minimum_budget, BUDGET, request)
+    frame = binding_targets.binding_targets_frame(minimum_budget, BUDGET, request)
     assert frame["table"].tolist() == ["age × sex"]
     assert frame["wanted"].tolist() == ["σ = 3"]
     assert frame["required"].tolist() == ["required"]

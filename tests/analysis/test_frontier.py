@@ -22,12 +22,12 @@ from tests.support.strategies import workloads
 BUDGET = rp.Budget(rho="0.1", max_records_per_person=2)
 
 
-def ends_of(workload, weighting="cells", relative_to="importance"):
+def ends_of(workload, weighting="cells", relative_to="weight"):
     best_average = optimum(workload, loss=rp.SumOfVariances(weighting))
     return best_average, optimum(workload, loss=rp.MaxVariance(relative_to))
 
 
-@pytest.mark.parametrize("relative_to", ["importance", "target"])
+@pytest.mark.parametrize("relative_to", ["weight", "target"])
 @pytest.mark.parametrize("seed", range(6))
 def test_points_are_certified_and_trade_one_for_the_other(seed, relative_to):
     ends = ends_of(random_workload(seed), relative_to=relative_to)

@@ -159,4 +159,4 @@ def test_counts_are_those_of_the_tables(workload):
     met = told["outcome"].str.startswith("met")
     assert (counts.targets, counts.met) == (len(workload), met.sum())
     is_must = told["required"] == "required"
-    assert (counts.required, counts.musts_met) == (len(required), (met & is_must).sum())
+    assert (counts.required, counts.required_met) == (len(required), (met & is_must).sum())

@@ -140,7 +140,7 @@ def test_presets_are_named_after_what_makes_them(run):
 
 def test_a_preset_is_planned(run):
     made = ["queries", "plan", "--preset", "identity-plus-sum", "--out", "queries.json"]
-    facts = run.json(*made, "--enough")
+    facts = run.json(*made, "--minimum-budget")
     # Its smallest privacy cost is 2n/(n + 1).
     assert Fraction(facts["rho"]) == pytest.approx(64 / 65, rel=2e-3)
     assert facts["targets_met"] == facts["query_count"] == 65
@@ -152,7 +152,7 @@ def test_a_preset_is_planned(run):
 @pytest.mark.parametrize("unit", [[], ["--delta", "1e-9"]])
 @pytest.mark.parametrize("persons", [[], ["--records-per-person", "3"]])
 def test_enough_is_the_smallest_budget_that_meets_all_targets(run, unit, persons):
-    run.done(*LIST, *QUERY, "--enough", *unit, *persons, "--out", "queries.json")
+    run.done(*LIST, *QUERY, "--minimum-budget", *unit, *persons, "--out", "queries.json")
     plan = QueryPlan.load("queries.json")
     assert np.all(plan.met)
     assert set(dict(plan.budget.stated)) == ({"epsilon", "delta"} if unit else {"rho"})
@@ -189,8 +189,11 @@ def test_what_cannot_be_planned_is_refused(run, options, told):
     ("options", "told"),
     [
         ([], "Give the budget in one way"),
-        (["--rho", "0.1", "--enough"], "--enough finds the budget; leave --rho out"),
-        (["--enough", "--epsilon", "1", "--delta", "1e-9"], "leave --epsilon out"),
+        (
+            ["--rho", "0.1", "--minimum-budget"],
+            "budget finds the budget; leave --rho out",
+        ),
+        (["--minimum-budget", "--epsilon", "1", "--delta", "1e-9"], "leave --epsilon out"),
     ],
 )
 def test_budgets_are_given_in_one_way(run, options, told):

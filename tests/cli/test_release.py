@@ -75,7 +75,7 @@ def test_a_dry_run_refuses_what_a_run_would(planned):
 
 
 def test_a_dry_run_of_queries(run):
-    asked = ["--query", "old: age == 'old' ± 20", "--enough"]
+    asked = ["--query", "old: age == 'old' ± 20", "--minimum-budget"]
     run.done("queries", "plan", "--codebook", "codebook.csv", *asked, "--out", "q.json")
     text = run.done("release", "q.json", "records.csv", "--out", "out", "--dry-run")
     assert "nothing was charged" in text

@@ -117,7 +117,7 @@ def test_why_it_is_that_budget_is_told(run):
             "(required, required-then-targets), got max",
         ),
         (
-            ["--minimum-budget", "targets", "--loss", "max", "--relative-to", "importance"],
+            ["--minimum-budget", "targets", "--loss", "max", "--relative-to", "weight"],
             "sees to it that they are met",
         ),
         (["--minimum-budget", "targets", "--weighting", "cells"], "--weighting belongs to"),

@@ -144,8 +144,8 @@ def test_a_limit_of_another_slack_is_found(asked, slack):
 OTHERS = [
     {"kind": "sum_within_targets", "weighting": "equal"},
     {"kind": "max_within_targets"},
-    {"kind": "p_norm", "p": 2, "relative_to": "importance"},
-    {"kind": "p_norm", "p": 3, "relative_to": "importance"},
+    {"kind": "p_norm", "p": 2, "relative_to": "weight"},
+    {"kind": "p_norm", "p": 3, "relative_to": "weight"},
     {"kind": "sum_of_variances", "weighting": "sqrt"},
     {"kind": "sum_with_bounded_max", "weighting": "sqrt", "slack": 0.5},
 ]

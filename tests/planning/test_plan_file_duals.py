@@ -14,7 +14,7 @@ import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.custom import UnavailableLoss
 from rpexplore.planning.minimum_budget import minimum_budget
-from tests.support.capped_optimum import workloads_with_musts
+from tests.support.capped_optimum import workloads_with_required
 from tests.support.plan_texts import changed, laid_out, other_layouts
 from tests.support.strategies import budgets
 
@@ -102,7 +102,7 @@ def test_whole_options_of_losses_are_written_as_floats():
 
 
 @given(
-    workloads_with_musts(powers=2.0),
+    workloads_with_required(powers=2.0),
     st.sampled_from(
         [rp.SumWithinTargets(), rp.MaxWithinTargets(), rp.SumWithBoundedMax("cells", 3)]
     ),
@@ -120,7 +120,7 @@ def test_round_trip_is_exact_and_valid(workload, loss, persons):
     VALIDATOR.validate(json.loads(plan.text))
 
 
-@given(workloads_with_musts(), budgets(least=1e-3))
+@given(workloads_with_required(), budgets(least=1e-3))
 @settings(max_examples=20)
 def test_required_targets_do_not_change_losses_that_know_of_none(workload, budget):
     none = rp.Workload(workload.domain, workload.members, workload.weights, workload.targets)

@@ -21,7 +21,7 @@ from tests.support.capped_optimum import (
     SOLVER,
     least_record_cost,
     smallest_value,
-    workloads_with_musts,
+    workloads_with_required,
 )
 from tests.support.generalised import all_variances, any_strategies, asked_workloads
 from tests.support.oracles import variance_matrix
@@ -52,7 +52,7 @@ def budget_of(cost: float, persons: int | None = None) -> rp.Budget:
 
 
 @given(
-    workloads_with_musts(powers=2.0),
+    workloads_with_required(powers=2.0),
     losses(),
     st.sampled_from([1.01, 1.1, 3.0, 100.0]),
     st.sampled_from([None, 3]),
@@ -92,7 +92,7 @@ def test_what_every_plan_promises(workload, loss, slack, persons):
         assert rp.verify(held).holds, str(rp.verify(held))
 
 
-@given(workloads_with_musts(powers=6.0), losses(), st.sampled_from([1 + 1e-6, 1.001, 30.0]))
+@given(workloads_with_required(powers=6.0), losses(), st.sampled_from([1 + 1e-6, 1.001, 30.0]))
 @settings(max_examples=14)
 def test_verified_however_different_the_targets_are(workload, loss, slack):
     cost = minimum_budget(workload, required_only=True, tolerance=1e-9).record_privacy_cost * slack
@@ -107,7 +107,7 @@ def test_verified_however_different_the_targets_are(workload, loss, slack):
 # ---- out of reach
 
 
-@given(workloads_with_musts(powers=2.0), st.sampled_from([0.999, 0.5, 1e-3]))
+@given(workloads_with_required(powers=2.0), st.sampled_from([0.999, 0.5, 1e-3]))
 @settings(max_examples=10)
 def test_what_budget_would_do(workload, share):
     needed = least_record_cost(workload)
@@ -164,7 +164,7 @@ def test_the_tables_in_the_way_are_named():
 # ---- a bounded average
 
 
-@given(workloads_with_musts(powers=2.0), WEIGHTINGS, SLACKS)
+@given(workloads_with_required(powers=2.0), WEIGHTINGS, SLACKS)
 @settings(max_examples=10)
 def test_the_largest_error_is_bounded(workload, weighting, slack):
     budget = rp.Budget(rho="0.3")
@@ -177,7 +177,7 @@ def test_the_largest_error_is_bounded(workload, weighting, slack):
     assert limit >= smallest.certificate.lower_bound * (1 + slack) ** 2
 
 
-@given(workloads_with_musts(powers=1.0), WEIGHTINGS)
+@given(workloads_with_required(powers=1.0), WEIGHTINGS)
 @settings(max_examples=10)
 def test_at_its_ends_it_is_a_largest_variance_and_a_sum(workload, weighting):
     budget = rp.Budget(rho="0.3")

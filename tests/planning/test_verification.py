@@ -188,7 +188,7 @@ def test_tampered_claims_are_found(plan, tamper, check):
         assert found is None or check in found
 
 
-@pytest.mark.parametrize("name", ["SumOfVariances", "MaxVarianceimportance"])
+@pytest.mark.parametrize("name", ["SumOfVariances", "MaxVarianceweight"])
 def test_another_weight_makes_another_loss(name):
     content = json.loads(PLANS[name].text)
     scaled(content, 5, "tables", 0, "weight")

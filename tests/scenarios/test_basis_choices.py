@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.scenarios.basis_choices import BasisChoice, basis_choices_of
-from rpexplore.scenarios.scenario import Scenario, has_even_totals
+from rpexplore.scenarios.scenario import Scenario, has_uniform_reference
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Basis
@@ -210,7 +210,7 @@ def test_an_asking_that_does_not_fit_is_refused_in_a_file_where_no_table_has_it_
 # ---- even totals
 
 
-def test_even_totals_reach_the_plan():
+def test_uniform_references_reach_the_plan():
     scenario = SCENARIO.with_basis("age", rp.Prefix())
     even = scenario.replaced(uniform_reference=True)
     again = Scenario.parse(even.text())
@@ -224,7 +224,7 @@ def test_even_totals_reach_the_plan():
 
 
 @pytest.mark.parametrize("value", [1, "yes", None])
-def test_even_totals_are_true_or_false(value):
+def test_uniform_reference_is_true_or_false(value):
     content = SCENARIO.to_json() | {"uniform_reference": value}
     with pytest.raises(WorkloadError, match="must be true or false"):
         Scenario.from_json(content)
@@ -233,14 +233,14 @@ def test_even_totals_are_true_or_false(value):
 def test_a_plan_tells_whether_totals_are_even():
     scenario = SCENARIO.with_basis("age", rp.Prefix())
     plan = scenario.plan()
-    assert not has_even_totals(plan)
+    assert not has_uniform_reference(plan)
     assert not Scenario.of_plan(plan).uniform_reference
     assert Scenario.of_plan(plan) == scenario
-    assert not has_even_totals(
+    assert not has_uniform_reference(
         SCENARIO.replaced(uniform_reference=True).plan()
     )  # it has no strategies
     even = scenario.replaced(uniform_reference=True).plan()
-    assert has_even_totals(even)
+    assert has_uniform_reference(even)
     assert Scenario.of_plan(even).plan().text == even.text
 
 

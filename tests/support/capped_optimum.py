@@ -93,26 +93,26 @@ def bound_of(b: np.ndarray, p: np.ndarray, privacy_cost: float, dual: np.ndarray
 
 
 @st.composite
-def workloads_with_musts(
+def workloads_with_required(
     draw,
     *,
     powers: float = 1.0,
-    all_musts: bool | None = None,
+    all_required: bool | None = None,
     max_size: int = 8,
 ):
     """Workloads whose tables all have targets, some or all of them to be met.
 
     powers: of ten, that targets may be above and below 1
-    all_musts: whether every target must be met; None: maybe
+    all_required: whether every target must be met; None: maybe
     """
     workload = draw(workloads(domains(max_size=max_size), with_targets=True))
     count = len(workload)
     powers_of_ten = draw(st.lists(st.floats(-powers, powers), min_size=count, max_size=count))
     required = np.array(draw(st.lists(st.booleans(), min_size=count, max_size=count)))
     required[draw(st.integers(0, count - 1))] = True
-    if all_musts if all_musts is not None else draw(st.integers(0, 4)) == 0:
+    if all_required if all_required is not None else draw(st.integers(0, 4)) == 0:
         required[:] = True
-    if all_musts is False:
+    if all_required is False:
         assume(count > 1)
         required[0] = not np.all(required[1:])
     return replace(workload, targets=10.0 ** np.array(powers_of_ten), required=required)

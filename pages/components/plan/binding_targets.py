@@ -87,7 +87,7 @@ def _panel(found: MinimumBudget, told: binding_targets.BudgetExplanation, aim: L
         disabled=told.advised.budget == budget and aim == present,
     )
     show_messages(HERE)
-    frame = binding_targets.holders_of_budget(found, budget, current().request)
+    frame = binding_targets.binding_targets_frame(found, budget, current().request)
     columns = {
         "table": "Table",
         "wanted": "Target",

@@ -16,7 +16,7 @@ from rpexplore.figures.chart import Chart
 from rpexplore.figures.columns import COLUMNS, Column, headings
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum
-from rpexplore.scenarios.scenario import has_even_totals
+from rpexplore.scenarios.scenario import has_uniform_reference
 
 OWN = "This plan"
 BEST = 10
@@ -58,7 +58,7 @@ def forecasts(plan: Plan) -> list[Forecast]:
                 tables,
                 loss=loss,
                 closure=plan.closure,
-                uniform_reference=has_even_totals(plan),
+                uniform_reference=has_uniform_reference(plan),
             )
             forecasts.append(Forecast.of_optimum(name, scheme, plan.budget))
     return forecasts

@@ -73,7 +73,7 @@ def _smallest_budget(plan: Plan, request: WorkloadRequest | None) -> tuple[str, 
         )
     except BudgetError as error:
         return str(error), []
-    frame = binding_targets.holders_of_budget(minimum, plan.budget, request, MOST_HOLDERS)
+    frame = binding_targets.binding_targets_frame(minimum, plan.budget, request, MOST_HOLDERS)
     columns = {
         "table": "table",
         "wanted": "target",

@@ -12,7 +12,7 @@ from rpexplore.export.reproduction.custom_basis_files import CustomBasisFiles, c
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.basis_choices import BasisChoice
-from rpexplore.scenarios.scenario import has_even_totals
+from rpexplore.scenarios.scenario import has_uniform_reference
 from rpexplore.scenarios.table_settings import TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.workload import Workload
@@ -44,7 +44,7 @@ class Recipe:
         if request is None or not _gives(request, plan.workload):
             request = WorkloadRequest.of(plan.workload)
         if uniform_reference is None or plan.workload.is_marginals:
-            uniform_reference = has_even_totals(plan)
+            uniform_reference = has_uniform_reference(plan)
         return cls(plan, request, uniform_reference)
 
     @property

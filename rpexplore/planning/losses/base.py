@@ -24,7 +24,7 @@ WEIGHTINGS = {
     "sqrt": "square root of cells",
 }
 _EFFECTS = {"cells": "so large tables count more", "sqrt": "between the two others"}
-RELATIVE_TO = ("importance", "target")
+RELATIVE_TO = ("weight", "target")
 
 
 def describe_weighting(weighting: str) -> str:
@@ -209,13 +209,13 @@ class SumOfVariances(Loss):
 class MaxVariance(Loss):
     """Largest weighted variance: max_A Var_A / t_A (docs/mathematics.md §6.3).
 
-    Var_A is that of A's least accurate cell. relative_to="importance": t_A = 1 / the table's
+    Var_A is that of A's least accurate cell. relative_to="weight": t_A = 1 / the table's
     weight. relative_to="target": t_A = the square of the table's target standard error, so the loss
     is at most 1 exactly when every target is met; every table must then have a target, and weights
     are not used.
     """
 
-    relative_to: str = "importance"
+    relative_to: str = "weight"
 
     kind: ClassVar[str] = "max_variance"
     option: ClassVar[str] = "max"
@@ -251,7 +251,7 @@ class MaxVariance(Loss):
 
     def table_weights(self, workload: Workload) -> np.ndarray:
         return weights_relative_to(
-            self.relative_to, workload, "use MaxVariance(relative_to='importance')"
+            self.relative_to, workload, "use MaxVariance(relative_to='weight')"
         )
 
     def value(self, variances: np.ndarray, workload: Workload) -> float:
@@ -265,7 +265,7 @@ class MaxVariance(Loss):
 def refuse_unknown_reference(relative_to: str) -> None:
     """Raise `WorkloadError` unless variances can be taken relative to it."""
     if relative_to not in RELATIVE_TO:
-        raise WorkloadError(f"relative_to must be 'importance' or 'target', got {relative_to!r}.")
+        raise WorkloadError(f"relative_to must be 'weight' or 'target', got {relative_to!r}.")
 
 
 def weights_relative_to(relative_to: str, workload: Workload, remedy: str) -> np.ndarray:
@@ -273,7 +273,7 @@ def weights_relative_to(relative_to: str, workload: Workload, remedy: str) -> np
 
     Raises `WorkloadError` for a table without a target; remedy: what else could be done.
     """
-    if relative_to == "importance":
+    if relative_to == "weight":
         return workload.weights
     return weights_to_targets(workload, np.ones(len(workload), dtype=bool), remedy)
 

@@ -25,11 +25,11 @@ class PNorm(Loss):
     """p-norm of the weighted variances: (Σ_A x_A^p)^(1/p), p ≥ 1.
 
     p = 1 is their sum, and the larger p, the nearer to the largest one (at most a factor
-    n_tables^(1/p) above it). relative_to: "importance" or "target", as for `MaxVariance`.
+    n_tables^(1/p) above it). relative_to: "weight" or "target", as for `MaxVariance`.
     """
 
     p: float = 2.0
-    relative_to: str = "importance"
+    relative_to: str = "weight"
 
     kind: ClassVar[str] = "p_norm"
     option: ClassVar[str] = "p-norm"

@@ -38,7 +38,7 @@ def test_weights_and_value(workload, loss, weights):
 def test_unknown_options_are_named(value):
     with pytest.raises(WorkloadError, match=r"one of equal, cells, sqrt, got "):
         SumOfVariances(value)
-    with pytest.raises(WorkloadError, match=r"'importance' or 'target', got "):
+    with pytest.raises(WorkloadError, match=r"'weight' or 'target', got "):
         MaxVariance(value)
 
 

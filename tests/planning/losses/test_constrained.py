@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.base import WEIGHTINGS, describe_weighting
-from tests.support.capped_optimum import workloads_with_musts
+from tests.support.capped_optimum import workloads_with_required
 
 LOSSES = [
     *(rp.SumWithinTargets(weighting) for weighting in WEIGHTINGS),
@@ -118,7 +118,7 @@ def test_descriptions_and_titles_tell_them_apart():
     assert "25 %" in rp.SumWithBoundedMax("equal", 0.25).description
 
 
-@given(workloads_with_musts(powers=2.0), st.sampled_from(LOSSES), st.integers(0, 2**32))
+@given(workloads_with_required(powers=2.0), st.sampled_from(LOSSES), st.integers(0, 2**32))
 def test_the_minorant_is_below_the_loss_wherever_the_limits_are_kept(workload, loss, seed):
     rng = np.random.default_rng(seed)
     weights = loss.table_weights(workload)

@@ -94,7 +94,7 @@ def test_unusable_powers_are_refused(given):
 
 
 def test_what_they_are_relative_to_is_known(workload):
-    with pytest.raises(WorkloadError, match="'importance' or 'target', got 'cells'"):
+    with pytest.raises(WorkloadError, match="'weight' or 'target', got 'cells'"):
         PNorm(relative_to="cells")
     without = workload.with_targets({"a": None})
     with pytest.raises(WorkloadError, match=r"\(a\) has no target; give every table one, or"):

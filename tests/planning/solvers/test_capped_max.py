@@ -17,7 +17,7 @@ from tests.support.capped_optimum import (
     bound_of,
     smallest_ratio,
     smallest_value,
-    workloads_with_musts,
+    workloads_with_required,
 )
 from tests.support.oracles import variance_matrix
 
@@ -59,7 +59,7 @@ def check(found, workload, cost, gap=1e-6):
     return value
 
 
-@given(workloads_with_musts(all_musts=False), SLACKS)
+@given(workloads_with_required(all_required=False), SLACKS)
 @settings(max_examples=21)
 def test_it_equals_the_convex_optimum(workload, slack):
     found, cost = solved(workload, slack)
@@ -74,7 +74,7 @@ def test_it_equals_the_convex_optimum(workload, slack):
     assert value == pytest.approx(optimum, rel=1e-6 + SOLVER)
 
 
-@given(workloads_with_musts(powers=6.0, all_musts=False), SLACKS)
+@given(workloads_with_required(powers=6.0, all_required=False), SLACKS)
 @settings(max_examples=21)
 def test_targets_of_very_different_size(workload, slack):
     found, cost = solved(workload, slack)
@@ -82,7 +82,7 @@ def test_targets_of_very_different_size(workload, slack):
 
 
 @pytest.mark.parametrize("room", [1e-8, 1e-6, 1e-4])
-@given(workload=workloads_with_musts(all_musts=False))
+@given(workload=workloads_with_required(all_required=False))
 @settings(max_examples=15)
 def test_budgets_that_are_just_enough(room, workload):
     """The room that rounding needs is then a part of all the room there is."""

@@ -19,7 +19,7 @@ from tests.support.capped_optimum import (
     bound_of,
     smallest_ratio,
     smallest_value,
-    workloads_with_musts,
+    workloads_with_required,
 )
 from tests.support.oracles import variance_matrix
 
@@ -63,7 +63,7 @@ def check(found, workload, caps, weights, cost, gap=1e-6):
     return value
 
 
-@given(workloads_with_musts(), SLACKS)
+@given(workloads_with_required(), SLACKS)
 @settings(max_examples=21)
 def test_it_equals_the_convex_optimum(workload, slack):
     found, caps, weights, cost = solved(workload, slack)
@@ -82,7 +82,7 @@ def test_it_equals_the_convex_optimum(workload, slack):
     assert value == pytest.approx(optimum, rel=1e-6 + SOLVER)
 
 
-@given(workloads_with_musts(powers=6.0), SLACKS, st.booleans())
+@given(workloads_with_required(powers=6.0), SLACKS, st.booleans())
 @settings(max_examples=21)
 def test_caps_of_very_different_size_are_kept(workload, slack, counted):
     """Whether tables with a cap count in the sum or not."""
@@ -94,7 +94,7 @@ def test_caps_of_very_different_size_are_kept(workload, slack, counted):
 
 
 @pytest.mark.parametrize("room", [1e-8, 1e-6, 1e-4])
-@given(workload=workloads_with_musts())
+@given(workload=workloads_with_required())
 @settings(max_examples=15)
 def test_budgets_that_are_just_enough(room, workload):
     """The room that rounding needs is then a part of all the room there is."""
@@ -102,7 +102,7 @@ def test_budgets_that_are_just_enough(room, workload):
     check(found, workload, caps, weights, cost, gap=1e-6 + 3 * CAP_ROUNDING / room)
 
 
-@given(workloads_with_musts(), st.sampled_from([1.01, 1.5]), st.integers(0, 2**32))
+@given(workloads_with_required(), st.sampled_from([1.01, 1.5]), st.integers(0, 2**32))
 @settings(max_examples=14)
 def test_no_plan_within_the_caps_is_better(workload, slack, seed):
     found, inside, caps, weights, cost = solved_from(workload, slack)
@@ -116,7 +116,7 @@ def test_no_plan_within_the_caps_is_better(workload, slack, seed):
         assert weights @ (b @ mixed) >= found.lower_bound
 
 
-@given(workloads_with_musts(powers=3.0))
+@given(workloads_with_required(powers=3.0))
 @settings(max_examples=14)
 def test_how_far_inside_caps_a_plan_can_be(workload):
     cells = CellVariances(workload, Closure.of(workload))
@@ -143,7 +143,7 @@ def test_it_takes_the_trouble_to_tell_whether_there_is_room():
         assert (found.least < 1) == (room > 0)
 
 
-@given(workloads_with_musts(all_musts=False), st.floats(1.001, 10))
+@given(workloads_with_required(all_required=False), st.floats(1.001, 10))
 @settings(max_examples=10)
 def test_a_plan_with_room_measures_everything_in_earnest(workload, slack):
     closure = Closure.of(workload)

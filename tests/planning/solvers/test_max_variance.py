@@ -14,7 +14,7 @@ from tests.support.oracles import convex_optimum, random_workload, variance_matr
 from tests.support.strategies import domains, workloads
 
 
-@pytest.mark.parametrize("relative_to", ["importance", "target"])
+@pytest.mark.parametrize("relative_to", ["weight", "target"])
 @pytest.mark.parametrize("seed", range(12))
 def test_equals_convex_optimum_and_certificate_is_honest(seed, relative_to):
     workload, loss = random_workload(seed), rp.MaxVariance(relative_to)
