@@ -27,11 +27,11 @@ import numpy as np
 
 from rpexplore.common.concurrency import in_order
 from rpexplore.common.exact_numbers import exact_text
+from rpexplore.common.formatting import rounded
 from rpexplore.domain.codebook import attributes_from_schema, schema_from_attributes
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError, RpexploreError
 from rpexplore.planning.mechanism.strategy import Strategy
-from rpexplore.postprocessing.combined_readme import readme
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import MeasurementSource
 from rpexplore.postprocessing.stored_arrays import read_arrays, write_arrays
@@ -44,6 +44,39 @@ KIND = ("rpexplore-combined", 1)
 
 _CONTRIBUTIONS = "contributions.parquet"
 _MANIFEST = "manifest.json"
+
+_README = """# Noisy tables, {label}
+
+{guarantee}
+
+Each file in `tables/` is one table, as CSV and as Parquet, one row a cell: a column for each
+attribute (and one ending in "label" where a value has a longer name), then
+
+- `value`: the noisy count. Unbiased; not rounded; may be negative. Tables agree with each other:
+  cells add up to the totals of smaller tables.
+- `standard_error`: of the privacy noise alone; errors that were in the records come on top.
+- `lower_95`, `upper_95`: an interval that contains the true count 95 % of the time (about that
+  where the standard error is below 2, because noise on counts comes in whole steps).
+
+What was measured more than once was averaged, with weights by accuracy (one over the variance). So
+a cell is at least as accurate here as in any of the sources, and its value differs from theirs:
+publish one of them, or say which is which. Attributes are asked by each value, however the
+sources' tables ask them; ranges, groups and other sums are answered in Python by
+`rpexplore.postprocessing.combination_folder.load_combined(folder).answer(where=...)`, with exact
+standard errors.
+
+## Sources
+
+{sources}
+
+All of them have to be of the same records; no file can show that.{stated}
+
+`estimates.json` and `contributions.parquet` hold what the tables were computed from, so that more
+can be combined with it. `manifest.json` lists sources, versions and the SHA-256 of every file.
+"""
+
+_STATED_VARIANCE = """ The variance of a noisy marginal is what whoever
+combined them stated, and the standard errors are right if it is."""
 
 
 def write_combined(
@@ -75,7 +108,7 @@ def write_combined(
                     files += entries
                     if position % 16 == 0:
                         progress("Writing the tables", position / count)
-            (folder / "README.md").write_text(readme(estimates), encoding="utf-8", newline="\n")
+            (folder / "README.md").write_text(_readme(estimates), encoding="utf-8", newline="\n")
             files.append(file_entry(folder, "README.md"))
             _write_manifest(estimates, folder, files)
     except OSError as error:
@@ -201,6 +234,25 @@ def _read_estimates(folder: Path, sources: tuple[MeasurementSource, ...]) -> Est
         },
         sources,
     )
+
+
+def _readme(estimates: Estimates) -> str:
+    """The text of README.md."""
+    marginals = any(not source.is_release for source in estimates.sources)
+    return _README.format(
+        label=estimates.label,
+        guarantee=estimates.guarantee,
+        sources="\n".join(f"- {_source_line(source)}" for source in estimates.sources),
+        stated=_STATED_VARIANCE if marginals else "",
+    )
+
+
+def _source_line(source: MeasurementSource) -> str:
+    """ "`first`: release by the plan 0a1b…, ρ = 0.5 for one record"."""
+    kind = f"release by the plan {source.plan_sha256}" if source.is_release else "noisy marginal"
+    if source.rho is None:
+        return f"`{source.name}`: {kind}, ρ not stated"
+    return f"`{source.name}`: {kind}, ρ = {rounded(source.rho, 6, 'up')} for {source.unit}"
 
 
 def _write_manifest(estimates: Estimates, folder: Path, files: list[dict[str, Any]]) -> None:

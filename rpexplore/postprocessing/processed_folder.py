@@ -29,13 +29,13 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from rpexplore.common.concurrency import in_order
+from rpexplore.common.formatting import describe_share
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.reconstruction import answers, asked_by, marginal
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.nonnegative import GAP, Nonnegative
 from rpexplore.postprocessing.nonnegative import nonnegative as nearest_nonnegative
-from rpexplore.postprocessing.processed_readme import label, readme
 from rpexplore.postprocessing.processed_tables import KIND, ProcessedTables
 from rpexplore.postprocessing.rounding import rounded as whole_numbers
 from rpexplore.postprocessing.table_map import ContributionArrays, subsets
@@ -47,6 +47,48 @@ from rpexplore.workload.query_matrix import QueryMatrix
 
 _BYTES_PER_CELL = 230  # about, as CSV and Parquet together
 _SEARCHED = 0.7  # share of the work that is done when the tables are nonnegative
+
+_README = """# Processed tables: {label}
+
+**The column `value` is biased, and the intervals are not its own.** It was made of the noisy tables
+of a release, without looking at any records:
+{done}
+{guarantee}
+
+Each file in `tables/` is one table, as CSV and as Parquet, one row a cell: a column for each
+attribute (and one ending in "label" where a value has a longer name), then
+
+- `value`: the processed count. No standard error of it is known.
+- `unbiased_value`: the noisy count as it was released. Right on average; it may be negative.
+- `standard_error`: of `unbiased_value`, for the privacy noise alone.
+- `lower_95`, `upper_95`: an interval around `unbiased_value` that contains the true count 95 % of
+  the time (about that where the standard error is below 2). `value` may lie outside.
+- `value_is`: what `value` is, in words, so that a row that is copied out still says it.
+
+Use `value` where a table is shown or has to be possible as a table of counts. Use `unbiased_value`
+where cells are added up, compared or analysed further: the biases of many cells add up, too.
+
+## Sources
+
+{sources}
+
+`manifest.json` lists what was done, the sources, versions and the SHA-256 of every file.
+"""
+
+_NONNEGATIVE = """
+- No cell is negative, and all tables still agree: cells add up to the totals of smaller tables. The
+  total is the noisy one. Of all tables like that these are the nearest to the noisy ones: of their
+  squared distance at most {share} is avoidable. Cells near 0 are too large on average,
+  large cells too small.
+"""
+
+_ROUNDED = """
+- Cells are whole numbers; each moved by less than 1 (of an attribute that is asked in sums, each
+  count of a single value did). All tables have the same total, and the totals for the first
+  attributes of a table are those of the table of these attributes alone. Totals over other
+  attributes can differ from table to table, by rounding. The rounding is not random: small cells
+  may go to 0 together.
+"""
 
 Progress = Callable[[str, float], None]
 """Told what is being done, and which share of everything is done; may raise to stop it."""
@@ -105,7 +147,7 @@ def postprocess(
                     files += entries
                     if position % 16 == 0:
                         progress("Writing the tables", done + (1 - done) * position / count)
-            text = readme(estimates, writer.label, rounded, found)
+            text = _readme(estimates, writer.label, rounded, found)
             (folder / "README.md").write_text(text, encoding="utf-8", newline="\n")
             files.append(file_entry(folder, "README.md"))
             manifest = _manifest(estimates, writer.label, nonnegative, rounded, found, files)
@@ -175,7 +217,7 @@ class _Writer:
     ) -> None:
         self._estimates, self._contributions = estimates, contributions
         self._nonnegative, self._rounded = nonnegative, rounded
-        self.label = label(nonnegative, rounded)
+        self.label = _label(nonnegative, rounded)
 
     def written(self, tables: _Tables, folder: Path, position: int) -> list[dict[str, Any]]:
         """Write a table; what the manifest says of its files."""
@@ -217,6 +259,28 @@ def _beside(unbiased: pa.Table, values: np.ndarray, words: str) -> pa.Table:
         names=[*names, "value", "unbiased_value", *ESTIMATES[1:], "value_is"],
     )
     return made.replace_schema_metadata({"rpexplore": words})
+
+
+def _label(nonnegative: bool, rounded: bool) -> str:
+    """What was done to the tables, in words that go with them wherever they go."""
+    done = ["nonnegative and consistent"] if nonnegative else []
+    done += ["rounded to whole numbers"] if rounded else []
+    return f"{', then '.join(done)}; biased; intervals are those of the unbiased answers"
+
+
+def _readme(estimates: Estimates, words: str, rounded: bool, found: Nonnegative | None) -> str:
+    """The text of README.md; found: how the tables were made nonnegative, if they were."""
+    done = "" if found is None else _NONNEGATIVE.format(share=describe_share(found.gap))
+    if rounded:
+        done += _ROUNDED
+    sources = [
+        f"- `{source.name}`"
+        + (f": release by the plan {source.plan_sha256}" if source.is_release else "")
+        for source in estimates.sources
+    ]
+    return _README.format(
+        label=words, done=done, guarantee=estimates.guarantee, sources="\n".join(sources)
+    )
 
 
 def _manifest(
