@@ -71,6 +71,20 @@ def padded(sets: Sequence[Sequence[int]]) -> np.ndarray:
     return np.fromiter(flat, dtype=np.int32, count=width * len(sets)).reshape(len(sets), width)
 
 
+def check_order(domain: Domain, order: int) -> None:
+    """Raise `WorkloadError` unless a table can have so many attributes of the domain."""
+    if not 0 <= (-1 if (whole := whole_number(order)) is None else whole) <= len(domain):
+        raise WorkloadError(
+            f"The order must be a whole number from 0 to {len(domain)} (the attributes there "
+            f"are), got {order!r}."
+        )
+
+
+def describe_row(domain: Domain, members: np.ndarray, row: int) -> str:
+    """A table's attributes for a sentence: "(age, sex)", or "(total)"."""
+    return domain.describe(tuple(index for index in members[row].tolist() if index >= 0))
+
+
 def refuse_too_many(count: int, more: str = "") -> None:
     """Raise `WorkloadError` if so many tables cannot be planned."""
     if count > MAX_TABLES:

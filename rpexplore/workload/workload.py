@@ -1,19 +1,25 @@
 """Workload: the tables a curator asks for, each with an importance weight and maybe a target."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import shown, whole_number
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.attribute_sets import AttributeSet, attribute_sets, padded, refuse_too_many
+from rpexplore.workload import workload_arrays as arrays
+from rpexplore.workload.attribute_sets import (
+    AttributeSet,
+    attribute_sets,
+    check_order,
+    padded,
+    refuse_too_many,
+)
 from rpexplore.workload.bases import Basis
+from rpexplore.workload.basis_index import Bases, changed_bases
 from rpexplore.workload.targets import Target
-from rpexplore.workload.workload_arrays import Bases, canonical_bases
 
 T = TypeVar("T")
 
@@ -46,92 +52,9 @@ class Workload:
     required: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=bool))
 
     def __post_init__(self) -> None:
-        members = np.asarray(self.members, dtype=np.int32)
-        if len(members) == 0:
-            raise WorkloadError("A workload needs at least one table, got none.")
-        shapes = {np.shape(self.weights), np.shape(self.targets)}
-        if members.ndim != 2 or shapes != {(len(members),)}:
-            raise WorkloadError(
-                "A workload needs a weight and a target for each row of members, got the shapes "
-                f"{np.shape(self.weights)}, {np.shape(self.targets)} and {members.shape}."
-            )
-        padded_last = np.where(members < 0, np.iinfo(np.int32).max, members)
-        self._refuse_misplaced(members, padded_last)
-        order = np.lexsort((*padded_last.T[::-1], np.count_nonzero(members >= 0, axis=1)))
-        arrays = {"members": np.ascontiguousarray(members[order])}
-        for name in ("weights", "targets"):
-            arrays[name] = np.asarray(getattr(self, name), dtype=float)[order]
-        arrays["required"] = self._canonical_required(len(members))[order]
-        for name, array in arrays.items():
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
-        self._refuse_repeated()
-        basis_index = np.asarray(self.basis_index, dtype=np.int32)
-        if basis_index.shape == members.shape:  # there may be none; any other shape is refused
-            basis_index = basis_index[order]
-        bases, basis_index = canonical_bases(
-            self.domain, arrays["members"], self.bases, basis_index
-        )
-        basis_index.setflags(write=False)
-        object.__setattr__(self, "bases", bases)
-        object.__setattr__(self, "basis_index", basis_index)
-        self._refuse_unusable("weights", "importance weight", allow_nan=False)
-        self._refuse_unusable("targets", "target standard error", allow_nan=True)
-        if np.any(aimless := self.required & np.isnan(self.targets)):
-            raise WorkloadError(
-                f"The table {self.describe(int(np.argmax(aimless)))} must meet its target but has "
-                "none; give it one, or do not make it a must."
-            )
-
-    def _canonical_required(self, count: int) -> np.ndarray:
-        """Whether targets are required, as bool[count]; none where they are left out."""
-        required = np.asarray(self.required)
-        if required.shape == (0,):
-            return np.zeros(count, dtype=bool)
-        if required.shape != (count,) or required.dtype != bool:
-            raise WorkloadError(
-                f"The required marks of {count} tables must be {count} times true or false, got "
-                f"{required.dtype} in the shape {required.shape}."
-            )
-        return required
-
-    def _refuse_misplaced(self, members: np.ndarray, padded_last: np.ndarray) -> None:
-        """Raise unless rows are ascending attribute places, followed by −1."""
-        if np.any(members >= len(self.domain)) or np.any(members < -1):
-            raise WorkloadError(
-                f"The places of attributes must be 0 … {len(self.domain) - 1}, with −1 behind them."
-            )
-        ascending = (padded_last[:, 1:] > padded_last[:, :-1]) | (members[:, 1:] < 0)
-        if not np.all(ascending):
-            row, column = np.argwhere(~ascending)[0]
-            left, right = (int(place) for place in members[row, column : column + 2])
-            name = self.domain.names[right]
-            raise WorkloadError(
-                f"The attribute {name!r} is named twice in a table; name it once."
-                if left == right
-                else f"The attribute {name!r} must stand where the domain's order has it, without "
-                "gaps before it."
-            )
-
-    def _refuse_repeated(self) -> None:
-        same = np.all(self.members[1:] == self.members[:-1], axis=1)
-        if np.any(same):
-            raise WorkloadError(
-                f"The table {self.describe(int(np.argmax(same)))} is in the workload twice; keep "
-                "one of them, and give it more weight if it is important."
-            )
-
-    def _refuse_unusable(self, field: str, noun: str, *, allow_nan: bool) -> None:
-        values = getattr(self, field)
-        usable = np.isfinite(values) & (values > 0)
-        if allow_nan:
-            usable |= np.isnan(values)
-        if not np.all(usable):
-            place = int(np.argmin(usable))
-            raise WorkloadError(
-                f"The {noun} of table {self.describe(place)} must be a positive number, "
-                f"got {values[place]}; leave it out if it is not wanted."
-            )
+        given = {part.name: getattr(self, part.name) for part in fields(self)}
+        for name, value in arrays.canonical_arrays(**given).items():
+            object.__setattr__(self, name, value)
 
     # ---- builders
 
@@ -150,8 +73,11 @@ class Workload:
         only: the attributes that a table may have (None: any). containing: those that every table
         has. cells: the most cells that a table may have (None: any number).
         """
-        _check_order(domain, order)
-        return cls._all(domain, range(order, order + 1), only, containing, cells)
+        check_order(domain, order)
+        sets = attribute_sets(
+            domain, range(order, order + 1), only=only, containing=containing, cells=cells
+        )
+        return cls(domain, sets, **arrays.setting_arrays(len(sets)))
 
     @classmethod
     def all_up_to(
@@ -167,8 +93,11 @@ class Workload:
 
         Narrowed as by `all_of_order`.
         """
-        _check_order(domain, order)
-        return cls._all(domain, range(order + 1), only, containing, cells)
+        check_order(domain, order)
+        sets = attribute_sets(
+            domain, range(order + 1), only=only, containing=containing, cells=cells
+        )
+        return cls(domain, sets, **arrays.setting_arrays(len(sets)))
 
     @classmethod
     def all_with_at_most(
@@ -183,19 +112,10 @@ class Workload:
 
         Narrowed as by `all_of_order`.
         """
-        return cls._all(domain, range(len(domain) + 1), only, containing, cells)
-
-    @classmethod
-    def _all(
-        cls,
-        domain: Domain,
-        orders: range,
-        only: AttributeSet | None,
-        containing: AttributeSet,
-        cells: int | None,
-    ) -> "Workload":
-        members = attribute_sets(domain, orders, only=only, containing=containing, cells=cells)
-        return cls(domain, members, np.ones(len(members)), np.full(len(members), np.nan))
+        sets = attribute_sets(
+            domain, range(len(domain) + 1), only=only, containing=containing, cells=cells
+        )
+        return cls(domain, sets, **arrays.setting_arrays(len(sets)))
 
     @classmethod
     def of(
@@ -213,51 +133,20 @@ class Workload:
         [("age", "sex")] one two-way table.
 
         `weights`, `targets` and `required`, where given, go along with `tables` one by one. A
-        target
-        that is a number is a standard error; whether one is a must it says itself, unless
-        `required`
-        does.
+        target that is a number is a standard error; whether one is a must it says itself, unless
+        `required` does.
         """
         sets = [domain.positions(table) for table in tables]
         refuse_too_many(len(sets))
-        for name, given in (("weights", weights), ("targets", targets), ("required", required)):
-            if given is not None and len(given) != len(sets):
-                raise WorkloadError(f"There are {len(sets)} tables but {len(given)} {name}.")
         return cls(
-            domain,
-            padded(sets),
-            np.ones(len(sets)) if weights is None else _numbers(weights, "weights"),
-            np.full(len(sets), np.nan) if targets is None else _errors(targets),
-            required=_truths(
-                [isinstance(each, Target) and each.required for each in _listed(targets)]
-                if required is None
-                else required
-            ),
+            domain, padded(sets), **arrays.setting_arrays(len(sets), weights, targets, required)
         )
 
     def __or__(self, other: "Workload") -> "Workload":
         """The union; a table in both is refused, since its importance would be ambiguous."""
         if self.domain != other.domain:
             raise WorkloadError("Only workloads over one domain can be united; these have two.")
-        width = max(self.members.shape[1], other.members.shape[1])
-        members = np.full((len(self) + len(other), width), -1, dtype=np.int32)
-        members[: len(self), : self.members.shape[1]] = self.members
-        members[len(self) :, : other.members.shape[1]] = other.members
-        basis_index = np.full(members.shape, -1, dtype=np.int32)
-        basis_index[: len(self), : self.members.shape[1]] = self.basis_index
-        others = basis_index[len(self) :, : other.members.shape[1]]
-        others[:] = other.basis_index
-        before = np.array([*map(len, self.bases), 0])[other.members]
-        others[other.members >= 0] += before[other.members >= 0]
-        return Workload(
-            self.domain,
-            members,
-            np.concatenate([self.weights, other.weights]),
-            np.concatenate([self.targets, other.targets]),
-            tuple(mine + theirs for mine, theirs in zip(self.bases, other.bases, strict=True)),
-            basis_index,
-            np.concatenate([self.required, other.required]),
-        )
+        return Workload(self.domain, **arrays.united_arrays(self, other))
 
     def with_bases(
         self, bases: Mapping[str, Basis], *, tables: Iterable[AttributeSet] | None = None
@@ -268,34 +157,19 @@ class Workload:
         tables: those in which they are asked so (each of them must hold all these attributes);
         None: all that have the attribute
         """
-        basis_index, listed = self.basis_index.copy(), list(self.bases)
         rows = None if tables is None else [self.position(table) for table in tables]
-        for name, basis in bases.items():
-            place = self.domain.position(name)
-            if not isinstance(basis, Basis):
-                raise WorkloadError(
-                    f"The basis of {name!r} must be one of the library's, such as Prefix(), got "
-                    f"{type(basis).__name__}."
-                )
-            where = self.members == place
-            if rows is not None:
-                chosen = np.zeros(len(self), dtype=bool)
-                chosen[rows] = True
-                lacking = chosen & ~np.any(where, axis=1)
-                if np.any(lacking):
-                    raise WorkloadError(
-                        f"The table {self.describe(int(np.argmax(lacking)))} does not have the "
-                        f"attribute {name!r}; name it for tables that do."
-                    )
-                where &= chosen[:, None]
-            basis_index[where] = len(listed[place])
-            listed[place] = (*listed[place], basis)
-        return replace(self, bases=tuple(listed), basis_index=basis_index)
+        indices = {self.domain.position(name): basis for name, basis in bases.items()}
+        changed, basis_index = changed_bases(
+            self.domain, self.members, self.bases, self.basis_index, indices, rows
+        )
+        return replace(self, bases=changed, basis_index=basis_index)
 
     def with_weights(self, weights: Mapping[AttributeSet, float]) -> "Workload":
         """A copy in which the named tables have these importance weights."""
         rows, values = self._changes(weights, "weights")
-        return replace(self, weights=_with(self.weights, rows, _numbers(values, "weights")))
+        return replace(
+            self, weights=arrays.with_rows(self.weights, rows, arrays.numbers(values, "weights"))
+        )
 
     def with_targets(self, targets: Mapping[AttributeSet, Target | float | None]) -> "Workload":
         """A copy in which the named tables have these targets.
@@ -312,23 +186,21 @@ class Workload:
         ]
         return replace(
             self,
-            targets=_with(self.targets, rows, _errors(values)),
-            required=_with(self.required, rows, _truths(required)),
+            targets=arrays.with_rows(self.targets, rows, arrays.standard_errors(values)),
+            required=arrays.with_rows(self.required, rows, arrays.required_marks(required)),
         )
 
     def with_required(self, required: Mapping[AttributeSet, bool]) -> "Workload":
         """A copy in which the targets of the named tables have to be met, or need not be."""
         rows, values = self._changes(required, "required")
-        return replace(self, required=_with(self.required, rows, _truths(values)))
+        return replace(
+            self, required=arrays.with_rows(self.required, rows, arrays.required_marks(values))
+        )
 
     def _changes(self, changes: Mapping[AttributeSet, T], noun: str) -> tuple[list[int], list[T]]:
         """The rows of the named tables, and their new values; noun: what is refused twice."""
         rows = [self.position(table) for table in changes]
-        if len(set(rows)) < len(rows):
-            twice = next(row for row in rows if rows.count(row) > 1)
-            raise WorkloadError(
-                f"The table {self.describe(twice)} is given two {noun}; give it one."
-            )
+        arrays.refuse_row_twice(self.domain, self.members, rows, noun)
         return rows, list(changes.values())
 
     # ---- what it holds
@@ -373,15 +245,16 @@ class Workload:
     @cached_property
     def cells(self) -> np.ndarray:
         """Number of cells (answers) of each table, float64[n_tables] (exact below 2^53)."""
-        rows = np.array([*self.n_queries, 1], dtype=float)  # the −1 of the padding
-        return np.prod(rows[self.attribute_basis_index], axis=1)
+        return self._products(float)
 
     @cached_property
     def exact_cells(self) -> np.ndarray:
         """Number of cells of each table in Python integers, object[n_tables]."""
-        return np.multiply.reduce(
-            np.array([*self.n_queries, 1], dtype=object)[self.attribute_basis_index], 1
-        )
+        return self._products(object)
+
+    def _products(self, dtype: type) -> np.ndarray:
+        n_queries = np.array([*self.n_queries, 1], dtype)  # 1 for the −1 of the padding
+        return np.prod(n_queries[self.attribute_basis_index], axis=1)
 
     @cached_property
     def counted_cells(self) -> np.ndarray:
@@ -405,11 +278,7 @@ class Workload:
 
     def find(self, places: Sequence[int]) -> int | None:
         """The row of the table on these ascending attribute places; None if it is not there."""
-        start, stop = 0, len(self)
-        for column, wanted in zip(self._columns, (len(places), *places), strict=False):
-            ends = np.searchsorted(column[start:stop], (wanted, wanted + 1))
-            start, stop = start + int(ends[0]), start + int(ends[1])
-        return start if start < stop else None
+        return arrays.find_row(self._columns, places)
 
     def position(self, table: AttributeSet) -> int:
         """The row of a table; `WorkloadError` if the workload does not hold it."""
@@ -436,18 +305,7 @@ class Workload:
 
     def has_tables_of(self, other: "Workload") -> bool:
         """Whether the other workload has the same tables, of the same sizes, in the same places."""
-        sizes, others = self.domain.sizes, other.domain.sizes
-        return (
-            np.array_equal(sizes, others)
-            and np.array_equal(self.members, other.members)
-            and self.bases == other.bases
-            and np.array_equal(self.basis_index, other.basis_index)
-            and all(
-                mine.groups == theirs.groups
-                for mine, theirs, listed in zip(self.domain, other.domain, self.bases, strict=True)
-                if not all(basis.is_identity for basis in listed)
-            )
-        )
+        return arrays.have_same_tables(self, other)
 
     def attribute_indices(self, position: int) -> tuple[int, ...]:
         """The places of a table's attributes in the domain, ascending."""
@@ -459,46 +317,3 @@ class Workload:
 
     def __repr__(self) -> str:
         return f"<Workload of {len(self):,} tables over {len(self.domain)} attributes>"
-
-
-def _numbers(values: Sequence[float | None], noun: str) -> np.ndarray:
-    """Values as float64[len(values)], None as NaN."""
-    try:
-        return np.array([np.nan if value is None else value for value in values], dtype=float)
-    except (TypeError, ValueError) as error:
-        raise WorkloadError(f"The {noun} of tables must be numbers ({error}).") from None
-
-
-def _errors(targets: Sequence[Target | float | None]) -> np.ndarray:
-    """Targets as standard errors, float64[len(targets)], None as NaN."""
-    errors = [each.standard_error if isinstance(each, Target) else each for each in targets]
-    return _numbers(errors, "targets")
-
-
-def _listed(given: Sequence[Any] | None) -> Sequence[Any]:
-    return () if given is None else given
-
-
-def _truths(values: Sequence[bool]) -> np.ndarray:
-    """Musts as bool[len(values)]."""
-    for value in values:
-        if not isinstance(value, bool | np.bool_):
-            raise WorkloadError(
-                f"The required marks of tables must be true or false, got {shown(value)}."
-            )
-    return np.array(values, dtype=bool)
-
-
-def _with(values: np.ndarray, rows: list[int], new: np.ndarray) -> np.ndarray:
-    """A copy with other values in these rows."""
-    changed = values.copy()
-    changed[rows] = new
-    return changed
-
-
-def _check_order(domain: Domain, order: int) -> None:
-    if not 0 <= (-1 if (whole := whole_number(order)) is None else whole) <= len(domain):
-        raise WorkloadError(
-            f"The order must be a whole number from 0 to {len(domain)} (the attributes there "
-            f"are), got {order!r}."
-        )

@@ -1,65 +1,251 @@
-"""Ways: which of its attribute's bases each table asks, in the one form that a workload keeps."""
+"""The arrays of a workload: checked, and in the one order and form in which it keeps them."""
 
-import json
-from functools import lru_cache
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
-from rpexplore.domain.attribute import Attribute
+from rpexplore.common.exact_numbers import shown
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.bases import Basis, Identity, to_json
+from rpexplore.workload.attribute_sets import describe_row
+from rpexplore.workload.basis_index import Bases, canonical_bases
+from rpexplore.workload.targets import Target
 
-Bases = tuple[tuple[Basis, ...], ...]
+
+class WorkloadFields(Protocol):
+    """The fields of a `Workload`, which describes them."""
+
+    @property
+    def domain(self) -> Domain: ...
+    @property
+    def members(self) -> np.ndarray: ...
+    @property
+    def weights(self) -> np.ndarray: ...
+    @property
+    def targets(self) -> np.ndarray: ...
+    @property
+    def bases(self) -> Bases: ...
+    @property
+    def basis_index(self) -> np.ndarray: ...
+    @property
+    def required(self) -> np.ndarray: ...
 
 
-def canonical_bases(
-    domain: Domain, members: np.ndarray, bases: Bases, basis_index: np.ndarray
-) -> tuple[Bases, np.ndarray]:
-    """Bases and ways with only what some table asks, single values first.
+def canonical_arrays(
+    domain: Domain,
+    members: np.ndarray,
+    weights: np.ndarray,
+    targets: np.ndarray,
+    bases: Bases,
+    basis_index: np.ndarray,
+    required: np.ndarray,
+) -> dict[str, Any]:
+    """The fields of a `Workload` but its domain, by name: checked, sorted and read-only.
 
-    members  int32[n_tables, max_order]: attribute places of each table, −1 behind
-    bases    for each attribute, the ways it may be asked; where all are single values, or there
-             are none, the ways are not looked at
-    basis_index  int32[n_tables, max_order]: place of a basis in its attribute's list
-
-    Raises `WorkloadError` for shapes that do not fit, a way that is not listed, and a basis that
-    cannot be asked of its attribute.
+    The arguments and what is returned are described there, with what is refused.
     """
-    size = len(domain)
-    if all(basis.is_identity for listed in bases for basis in listed):
-        used = set(np.unique(members).tolist())
-        single = tuple((Identity(),) if place in used else () for place in range(size))
-        return single, np.where(members < 0, -1, 0).astype(np.int32)
-    if len(bases) != size or basis_index.shape != members.shape:
+    members = np.asarray(members, dtype=np.int32)
+    if len(members) == 0:
+        raise WorkloadError("A workload needs at least one table, got none.")
+    shapes = {np.shape(weights), np.shape(targets)}
+    if members.ndim != 2 or shapes != {(len(members),)}:
         raise WorkloadError(
-            f"The bases must be given for each of {size} attributes, and the ways in the shape of "
-            f"members, {members.shape}; got {len(bases)} and {basis_index.shape}."
+            "A workload needs a weight and a target for each row of members, got the shapes "
+            f"{np.shape(weights)}, {np.shape(targets)} and {members.shape}."
         )
-    settled, moved = [], np.full(members.shape, -1, dtype=np.int32)
-    for place, listed in enumerate(bases):
-        where = members == place
-        asked, found = np.unique(basis_index[where], return_inverse=True)
-        if len(asked) and not 0 <= asked[0] <= asked[-1] < len(listed):
+    padded_last = np.where(members < 0, np.iinfo(np.int32).max, members)
+    _refuse_misplaced(domain, members, padded_last)
+    order = np.lexsort((*padded_last.T[::-1], np.count_nonzero(members >= 0, axis=1)))
+    basis_index = np.asarray(basis_index, dtype=np.int32)
+    if basis_index.shape == members.shape:  # there may be none; any other shape is refused
+        basis_index = basis_index[order]
+    arrays = {
+        "weights": np.asarray(weights, dtype=float)[order],
+        "targets": np.asarray(targets, dtype=float)[order],
+        "required": _required_of_all(required, len(members))[order],
+        "members": (members := np.ascontiguousarray(members[order])),
+    }
+    _refuse_repeated(domain, members)
+    bases, arrays["basis_index"] = canonical_bases(domain, members, bases, basis_index)
+    _refuse_unusable(domain, members, arrays["weights"], "importance weight", allow_nan=False)
+    _refuse_unusable(domain, members, arrays["targets"], "target standard error", allow_nan=True)
+    if np.any(aimless := arrays["required"] & np.isnan(arrays["targets"])):
+        raise WorkloadError(
+            f"The table {describe_row(domain, members, int(np.argmax(aimless)))} must meet its "
+            "target but has none; give it one, or do not make it a must."
+        )
+    for array in arrays.values():
+        array.setflags(write=False)
+    return arrays | {"bases": bases}
+
+
+def _required_of_all(required: np.ndarray, count: int) -> np.ndarray:
+    """Whether targets are required, as bool[count]; none where they are left out."""
+    required = np.asarray(required)
+    if required.shape == (0,):
+        return np.zeros(count, dtype=bool)
+    if required.shape != (count,) or required.dtype != bool:
+        raise WorkloadError(
+            f"The required marks of {count} tables must be {count} times true or false, got "
+            f"{required.dtype} in the shape {required.shape}."
+        )
+    return required
+
+
+def _refuse_misplaced(domain: Domain, members: np.ndarray, padded_last: np.ndarray) -> None:
+    """Raise unless rows are ascending attribute places, followed by −1."""
+    if np.any(members >= len(domain)) or np.any(members < -1):
+        raise WorkloadError(
+            f"The places of attributes must be 0 … {len(domain) - 1}, with −1 behind them."
+        )
+    ascending = (padded_last[:, 1:] > padded_last[:, :-1]) | (members[:, 1:] < 0)
+    if not np.all(ascending):
+        row, column = np.argwhere(~ascending)[0]
+        left, right = members[row, column : column + 2].tolist()
+        name = domain.names[right]
+        raise WorkloadError(
+            f"The attribute {name!r} is named twice in a table; name it once."
+            if left == right
+            else f"The attribute {name!r} must stand where the domain's order has it, without "
+            "gaps before it."
+        )
+
+
+def _refuse_repeated(domain: Domain, members: np.ndarray) -> None:
+    same = np.all(members[1:] == members[:-1], axis=1)
+    if np.any(same):
+        raise WorkloadError(
+            f"The table {describe_row(domain, members, int(np.argmax(same)))} is in the workload "
+            "twice; keep one of them, and give it more weight if it is important."
+        )
+
+
+def _refuse_unusable(
+    domain: Domain, members: np.ndarray, values: np.ndarray, noun: str, *, allow_nan: bool
+) -> None:
+    usable = np.isfinite(values) & (values > 0)
+    if allow_nan:
+        usable |= np.isnan(values)
+    if not np.all(usable):
+        row = int(np.argmin(usable))
+        raise WorkloadError(
+            f"The {noun} of table {describe_row(domain, members, row)} must be a positive number, "
+            f"got {values[row]}; leave it out if it is not wanted."
+        )
+
+
+def numbers(values: Sequence[float | None], noun: str) -> np.ndarray:
+    """Values as float64[len(values)], None as NaN."""
+    try:
+        return np.array([np.nan if value is None else value for value in values], dtype=float)
+    except (TypeError, ValueError) as error:
+        raise WorkloadError(f"The {noun} of tables must be numbers ({error}).") from None
+
+
+def standard_errors(targets: Sequence[Target | float | None]) -> np.ndarray:
+    """Targets as standard errors, float64[len(targets)], None as NaN."""
+    return numbers(
+        [target.standard_error if isinstance(target, Target) else target for target in targets],
+        "targets",
+    )
+
+
+def required_marks(values: Sequence[bool]) -> np.ndarray:
+    """Whether targets have to be met, as bool[len(values)]."""
+    for value in values:
+        if not isinstance(value, bool | np.bool_):
             raise WorkloadError(
-                f"A table asks {domain.names[place]!r} in a way that is not listed."
+                f"The required marks of tables must be true or false, got {shown(value)}."
             )
-        kept = [listed[way] for way in asked.tolist()]
-        distinct = tuple(dict.fromkeys(sorted(kept, key=_rank)))
-        moved[where] = np.array([distinct.index(basis) for basis in kept], dtype=np.int32)[found]
-        settled.append(distinct)
-    for attribute, listed in zip(domain, settled, strict=True):
-        for basis in listed:
-            _check(basis, attribute)
-    return tuple(settled), moved
+    return np.array(values, dtype=bool)
 
 
-def _rank(basis: Basis) -> tuple[bool, str]:
-    """Single values first, then by their description."""
-    return not basis.is_identity, json.dumps(to_json(basis), sort_keys=True)
+def setting_arrays(
+    count: int,
+    weights: Sequence[float] | None = None,
+    targets: Sequence[Target | float | None] | None = None,
+    required: Sequence[bool] | None = None,
+) -> dict[str, Any]:
+    """Weights, targets and required marks of so many tables, by name; 1, none and no if left out.
+
+    Raises `WorkloadError` if there are not as many of them as tables.
+    """
+    for name, given in (("weights", weights), ("targets", targets), ("required", required)):
+        if given is not None and len(given) != count:
+            raise WorkloadError(f"There are {count} tables but {len(given)} {name}.")
+    targets = [None] * count if targets is None else targets
+    if required is None:
+        required = [isinstance(target, Target) and target.required for target in targets]
+    return {
+        "weights": np.ones(count) if weights is None else numbers(weights, "weights"),
+        "targets": standard_errors(targets),
+        "required": required_marks(required),
+    }
 
 
-@lru_cache(maxsize=1000)
-def _check(basis: Basis, attribute: Attribute) -> None:
-    """`Basis.check`, once: workloads are made anew with every change of a weight."""
-    basis.check(attribute)
+def refuse_row_twice(domain: Domain, members: np.ndarray, rows: list[int], noun: str) -> None:
+    """Raise `WorkloadError` for a table that is changed twice; noun: what it is given."""
+    if len(set(rows)) < len(rows):
+        twice = next(row for row in rows if rows.count(row) > 1)
+        raise WorkloadError(
+            f"The table {describe_row(domain, members, twice)} is given two {noun}; give it one."
+        )
+
+
+def with_rows(values: np.ndarray, rows: list[int], new: np.ndarray) -> np.ndarray:
+    """A copy with other values in these rows."""
+    changed = values.copy()
+    changed[rows] = new
+    return changed
+
+
+def have_same_tables(first: WorkloadFields, second: WorkloadFields) -> bool:
+    """Whether both have the same tables, of the same sizes, in the same rows, asked alike."""
+    return (
+        np.array_equal(first.domain.sizes, second.domain.sizes)
+        and np.array_equal(first.members, second.members)
+        and first.bases == second.bases
+        and np.array_equal(first.basis_index, second.basis_index)
+        and all(
+            mine.groups == theirs.groups
+            for mine, theirs, bases in zip(first.domain, second.domain, first.bases, strict=True)
+            if not all(basis.is_identity for basis in bases)
+        )
+    )
+
+
+def united_arrays(first: WorkloadFields, second: WorkloadFields) -> dict[str, Any]:
+    """The fields of a `Workload` but its domain, by name: the tables of both, not yet sorted."""
+    # The bases of the second come behind those of the first in their attributes' lists.
+    before = np.array([*map(len, first.bases), 0])[second.members]
+    moved = np.where(second.members < 0, -1, second.basis_index + before)
+    return {
+        "members": _stacked(first.members, second.members),
+        "weights": np.concatenate([first.weights, second.weights]),
+        "targets": np.concatenate([first.targets, second.targets]),
+        "bases": tuple(a + b for a, b in zip(first.bases, second.bases, strict=True)),
+        "basis_index": _stacked(first.basis_index, moved),
+        "required": np.concatenate([first.required, second.required]),
+    }
+
+
+def _stacked(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The rows of both, int32[n_first + n_second, the larger width], with −1 behind."""
+    width = max(first.shape[1], second.shape[1])
+    stacked = np.full((len(first) + len(second), width), -1, dtype=np.int32)
+    stacked[: len(first), : first.shape[1]] = first
+    stacked[len(first) :, : second.shape[1]] = second
+    return stacked
+
+
+def find_row(columns: Sequence[np.ndarray], indices: Sequence[int]) -> int | None:
+    """The row of the table on these ascending attribute indices; None if it is not there.
+
+    columns: the orders of the tables and then the columns of members, sorted one by one
+    """
+    start, stop = 0, len(columns[0])
+    for column, wanted in zip(columns, (len(indices), *indices), strict=False):
+        ends = np.searchsorted(column[start:stop], (wanted, wanted + 1))
+        start, stop = start + int(ends[0]), start + int(ends[1])
+    return start if start < stop else None
