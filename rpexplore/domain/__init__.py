@@ -1,8 +1,8 @@
 """What there is to count: attributes, their values, and counts that are public.
 
 In reading order: `attribute`, `domain`, `codebook` (Table Schema JSON and CSV), `value_selection`
-(which values a text names), `expected_counts` (counts from public sources), `provenance`
-(attributes to be completed, values that came from records).
+(which values a text names), `expected_counts` (counts from public sources),
+`expected_counts_file`, `provenance` (attributes to be completed, values that came from records).
 
 Imports `common` and `errors`.
 """

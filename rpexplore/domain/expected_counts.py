@@ -5,8 +5,6 @@ the workload takes the margin summed over the attributes it does not have, sprea
 values of its attributes that the margin does not have.
 """
 
-import csv
-import io
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,11 +23,6 @@ from rpexplore.errors import WorkloadError
 MAX_CELLS = 100_000
 MAX_ATTRIBUTES = 16
 MAX_COUNT = 1e15
-
-COUNT_COLUMNS = ("count", "value")  # the second is what a release's tables call it
-# What else a release's tables have for each cell, and what an attribute of that name is called.
-_ESTIMATES = {"value", "standard_error", "lower_95", "upper_95"}
-_ATTRIBUTE, _LABEL = " (attribute)", " label"
 
 
 @dataclass(frozen=True)
@@ -52,14 +45,14 @@ class ExpectedCounts:
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
         object.__setattr__(self, "values", tuple(tuple(listed) for listed in self.values))
-        counts = tuple(_count(value) for value in self.counts)
+        counts = tuple(checked_count(value) for value in self.counts)
         object.__setattr__(self, "counts", counts)
         texts = [*self.attributes, *(value for listed in self.values for value in listed)]
         if not all(isinstance(text, str) and text.strip() for text in texts):
             raise WorkloadError("Attributes and values must be filled texts.")
         if any(len(set(listed)) < len(listed) for listed in (self.attributes, *self.values)):
             raise WorkloadError("Attributes and values must be named once each.")
-        _refuse_too_large(self.shape)
+        check_margin_size(self.shape)
         if len(self.values) != len(self.attributes) or len(counts) != math.prod(self.shape):
             raise WorkloadError(
                 f"Expected counts by {title_of(self.attributes)} must have "
@@ -157,156 +150,17 @@ class ExpectedCounts:
             raise WorkloadError(f"The expected counts cannot be read: {error}.") from None
         return cls(tuple(attributes), tuple(values), tuple(counts), content.get("negative", 0))
 
-    @classmethod
-    def from_csv(cls, domain: Domain, content: bytes, source: str) -> "ExpectedCounts":
-        """The counts of a CSV file: some attributes as columns, and the column count.
 
-        One row a cell, none missing; a value is written as it stands in the data or as its label.
-        A table of a release can be read as it is: its noisy counts may be negative, and such ones
-        are read as 0. `source` is named in errors.
-
-        Raises `WorkloadError` naming the line that cannot be used.
-        """
-        try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise WorkloadError(f"{source} is not UTF-8 text; save it as UTF-8.") from None
-        header = text.partition("\n")[0]
-        delimiter = ";" if ";" in header and "," not in header else ","
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        try:
-            return _from_rows(domain, rows)
-        except csv.Error as error:
-            raise WorkloadError(
-                f"{source} is no usable CSV ({error}); check that every quote is closed."
-            ) from None
-        except WorkloadError as error:
-            raise WorkloadError(f"{source}: {error}") from None
-
-
-def _from_rows(domain: Domain, rows: Any) -> ExpectedCounts:
-    """The counts that the rows of a CSV reader hold, the header first."""
-    header = next(rows, [])
-    columns, count_column = _columns(domain, header)
-    attributes = [domain.attributes[place] for place in columns]
-    shape = tuple(attribute.size for attribute in attributes)
-    _refuse_too_large(shape)
-    coders = [_Coder(domain.attributes[place], columns[place]) for place in columns]
-    counts, negative = np.full(shape, np.nan), 0
-    is_release = header[count_column] == "value" and "standard_error" in header
-    for row in rows:
-        if not any(text.strip() for text in row):
-            continue
-        try:
-            if len(row) != len(header):
-                raise WorkloadError(
-                    f"There are {plural(len(row), 'value')} for {plural(len(header), 'column')}; "
-                    "put texts that hold a comma in quotes."
-                )
-            cell = tuple(coder.place(row) for coder in coders)
-            if not np.isnan(counts[cell]):
-                raise WorkloadError(
-                    f"{_describe_cell(attributes, cell)} is there twice; keep one row for it."
-                )
-            if is_release and -MAX_COUNT <= _number(row[count_column]) < 0:
-                counts[cell], negative = 0, negative + 1
-            else:
-                counts[cell] = _count(row[count_column])
-        except WorkloadError as error:
-            raise WorkloadError(f"Line {rows.line_num}: {error}") from None
-    missing = np.argwhere(np.isnan(counts)).tolist()
-    if missing:
-        raise WorkloadError(
-            f"{plural(len(missing), 'row')} of {counts.size:,} missing, the first for "
-            f"{_describe_cell(attributes, missing[0])}; give every combination of values a row, "
-            "with a count of 0 where there is nobody."
-        )
-    return ExpectedCounts(
-        tuple(attribute.name for attribute in attributes),
-        tuple(tuple(values_of(attribute)) for attribute in attributes),
-        tuple(counts.ravel().tolist()),
-        negative,
-    )
-
-
-class _Coder:
-    """Turns the texts of one column into places of an attribute's values, or refuses them."""
-
-    def __init__(self, attribute: Attribute, column: int) -> None:
-        self._attribute, self._column = attribute, column
-        by_label = {label: place for place, label in enumerate(attribute.labels())}
-        self._places = by_label | {text: place for place, text in enumerate(values_of(attribute))}
-
-    def place(self, row: Sequence[str]) -> int:
-        text = row[self._column]
-        found = self._places.get(text, self._places.get(text.strip()))
-        if found is None:
-            raise WorkloadError(
-                f"{self._attribute.name!r} has no value {shown(text)!r} in the schema; it has "
-                f"{_some(values_of(self._attribute, 4))}."
-            )
-        return found
-
-
-def _columns(domain: Domain, header: Sequence[str]) -> tuple[dict[int, int], int]:
-    """({place of an attribute: its column}, ascending; column of the counts) of a header.
-
-    The counts are in the last column that is called so: an attribute may have that name too.
-    """
-    titles = [name.strip().lower() for name in header]
-    called = next((name for name in COUNT_COLUMNS if name in titles), None)
-    if called is None:
-        raise WorkloadError(
-            f"There must be a column called count, got {_some(header) or 'no header'}."
-        )
-    count_column = len(titles) - 1 - titles[::-1].index(called)
-    columns: dict[int, int] = {}
-    for column, title in enumerate(header):
-        if column == count_column or _is_passed_over(title, header, domain):
-            continue
-        name = _attribute_name(title, domain)
-        if name is None:
-            raise WorkloadError(
-                f"The column {shown(title)!r} is no attribute of the schema; rename it, or take it "
-                "out after summing over it."
-            )
-        if domain.places[name] in columns:
-            raise WorkloadError(f"There are two columns {name!r}; keep one.")
-        columns[domain.places[name]] = column
-    return dict(sorted(columns.items())), count_column
-
-
-def _is_passed_over(title: str, header: Sequence[str], domain: Domain) -> bool:
-    """Whether a release's tables have this column beside their attributes and counts."""
-    if f"{title}{_ATTRIBUTE}" in header:
-        return True
-    labels = title.endswith(_LABEL) and title.removesuffix(_LABEL) in header
-    return (labels or title in _ESTIMATES) and title not in domain
-
-
-def _attribute_name(title: str, domain: Domain) -> str | None:
-    """The attribute that a column is called after, if there is one."""
-    candidates = (title, title.strip(), title.removesuffix(_ATTRIBUTE))
-    return next((name for name in candidates if name in domain), None)
-
-
-def _describe_cell(attributes: Sequence[Attribute], cell: Sequence[int]) -> str:
-    if not attributes:
-        return "the total"
-    pairs = zip(attributes, cell, strict=True)
-    return ", ".join(f"{each.name} = {values_of(each, i + 1)[i]}" for each, i in pairs)
-
-
-def _count(value: Any) -> float:
+def checked_count(value: Any) -> float:
     """A count as a float; `WorkloadError` for what is none."""
-    count = _number(value)
+    count = checked_number(value)
     if not 0 <= count <= MAX_COUNT:
         remedy = "; write 0 for it" if count < 0 else ""
         raise WorkloadError(f"The count must be 0 to {MAX_COUNT:g}, got {shown(value)}{remedy}.")
     return count + 0.0  # "-0" is 0
 
 
-def _number(value: Any) -> float:
+def checked_number(value: Any) -> float:
     """A value as a float; `WorkloadError` for what is none, such as "1_5", which float() takes."""
     try:
         if isinstance(value, bool) or "_" in str(value):
@@ -318,18 +172,13 @@ def _number(value: Any) -> float:
         ) from None
 
 
-def _refuse_too_large(shape: Sequence[int]) -> None:
+def check_margin_size(shape: Sequence[int]) -> None:
     if math.prod(shape) > MAX_CELLS or len(shape) > MAX_ATTRIBUTES:
         raise WorkloadError(
             f"Expected counts may be by at most {MAX_ATTRIBUTES} attributes with {MAX_CELLS:,} "
             f"cells together, got {len(shape)} with {describe_count(math.prod(shape))}; sum over "
             "some of them first."
         )
-
-
-def _some(texts: Sequence[str], most: int = 3) -> str:
-    """The first few texts for a sentence."""
-    return ", ".join(map(shown, texts[:most])) + (", …" if len(texts) > most else "")
 
 
 def values_of(attribute: Attribute, most: int = sys.maxsize) -> list[str]:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.domain.expected_counts import MAX_CELLS, ExpectedCounts, values_of
+from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.errors import WorkloadError
 from rpexplore.releases.table_cells import label_columns, table_of_cells
 from tests.support.strategies import described_domains
@@ -34,7 +35,7 @@ CSV = "sex,age,count\n" + "".join(
 
 
 def read(text, domain=DOMAIN):
-    return ExpectedCounts.from_csv(domain, text.encode(), "margin.csv")
+    return expected_counts_from_csv(domain, text.encode(), "margin.csv")
 
 
 def test_a_total():
@@ -89,7 +90,7 @@ def test_a_released_table_can_be_read(tmp_path):
     )
     path = tmp_path / "table.csv"
     pyarrow.csv.write_csv(released, path)
-    expected = ExpectedCounts.from_csv(domain, path.read_bytes(), path.name)
+    expected = expected_counts_from_csv(domain, path.read_bytes(), path.name)
     assert expected.attributes == ("sex", "value", "lower_95")
     np.testing.assert_array_equal(expected.margin, counts)
 
@@ -143,7 +144,7 @@ def test_a_bad_csv_is_refused_with_one_clear_error(text, told):
 
 def test_a_csv_in_another_encoding_is_refused():
     with pytest.raises(WorkloadError, match=r"margin\.csv is not UTF-8"):
-        ExpectedCounts.from_csv(DOMAIN, "sex,count\nä,1".encode("latin-1"), "margin.csv")
+        expected_counts_from_csv(DOMAIN, "sex,count\nä,1".encode("latin-1"), "margin.csv")
 
 
 def test_a_margin_of_too_many_cells_is_refused_before_it_is_made():
@@ -275,6 +276,6 @@ def test_a_written_margin_is_read_again(data, domain):
     writer.writerow([*(each.name for each in picked), "count"])
     cells = list(itertools.product(*(values_of(each) for each in picked)))
     writer.writerows([*cell, place + 1] for place, cell in enumerate(cells))
-    expected = ExpectedCounts.from_csv(domain, text.getvalue().encode(), "m.csv")
+    expected = expected_counts_from_csv(domain, text.getvalue().encode(), "m.csv")
     assert expected.attributes == tuple(each.name for each in picked)
     np.testing.assert_array_equal(expected.margin.ravel(), np.arange(len(cells)) + 1)

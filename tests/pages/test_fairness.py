@@ -10,6 +10,7 @@ from pages.components.fairness.forecasts import OWN
 from rpexplore.analysis import fairness
 from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.planning.planner import optimum
 from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
 from rpexplore.scenarios.table_settings import GroupSetting
@@ -248,7 +249,7 @@ def test_a_bad_margin_is_told_once_and_changes_nothing(app, small):
 
 
 def test_publishable_cells_of_one_table(app, small):
-    expected = ExpectedCounts.from_csv(small.domain, MARGIN, "margin.csv")
+    expected = expected_counts_from_csv(small.domain, MARGIN, "margin.csv")
     session = view(app("fairness", small.replaced(expected=expected)), "Relative errors")
     session.number_input(key="wanted coefficient").set_value(3.0).run()
     session.multiselect(key="table to list").set_value(["region"]).run()

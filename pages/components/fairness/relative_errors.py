@@ -8,6 +8,7 @@ from pages.components.shared.session import bind, change, current, escaped, kept
 from rpexplore.analysis import relative_errors as relative
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.figures import distributions as curves
 from rpexplore.figures.columns import columns_of
@@ -84,7 +85,7 @@ def expected_inputs() -> None:
         change(
             HERE,
             lambda: current().replaced(
-                expected=ExpectedCounts.from_csv(domain, content, file.name)
+                expected=expected_counts_from_csv(domain, content, file.name)
             ),
         )
 
