@@ -76,7 +76,7 @@ def named_presets() -> "list[tuple[PresetName, Preset]]":
 def domain_from_options(codebook: Path, attributes: str | None) -> "Domain":
     """The domain of the attributes that are named, or else of all."""
     from rpexplore.domain.domain import Domain
-    from rpexplore.queries.domains import chosen_domain
+    from rpexplore.queries.edits import chosen_domain
     from rpexplore.workload.table_text import table_from_text
 
     domain = Domain.load(codebook)
@@ -134,7 +134,7 @@ def _domain_of_queries(
     For queries with coefficients of all that there are.
     """
     from rpexplore.domain.domain import Domain
-    from rpexplore.queries.domains import domain_of_conditions
+    from rpexplore.queries.edits import domain_of_conditions
 
     if attributes is not None or not conditions:
         return domain_from_options(codebook, attributes)

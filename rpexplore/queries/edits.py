@@ -1,7 +1,10 @@
-"""Changes to a list of stated queries: more of them, about other attributes, as the schema is now.
+"""The attributes of a list of queries, and changes to a stated one: more queries, as the schema is.
 
 None of these changes the list it is given; each returns another one.
 """
+
+import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -11,13 +14,48 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.queries.condition_tokens import NAME, tokens_of
 from rpexplore.queries.condition_writer import condition_of_cells
-from rpexplore.queries.conditions import cells_of_condition
+from rpexplore.queries.conditions import attributes_of_condition, cells_of_condition
 from rpexplore.queries.definitions import StatedQueries, conditions_of_text
-from rpexplore.queries.domains import chosen_domain
-from rpexplore.queries.query_list import QueryList, check_list_size, checked_n_cells
+from rpexplore.queries.query_list import MAX_CELLS, QueryList, check_list_size, checked_n_cells
 from rpexplore.workload.targets import Target
 
 _MOST_SHOWN = 4
+
+
+def choosable(domain: Domain, chosen: Iterable[str] = ()) -> tuple[str, ...]:
+    """The attributes that queries can be about beside the chosen ones, in domain order.
+
+    Raises `DomainError` for a chosen attribute that the domain does not have.
+    """
+    places = domain.positions(chosen)
+    cells = math.prod(domain.attributes[place].size for place in places)
+    return tuple(
+        attribute.name
+        for place, attribute in enumerate(domain)
+        if place not in places and cells * attribute.size <= MAX_CELLS
+    )
+
+
+def chosen_domain(domain: Domain, names: Iterable[str]) -> Domain:
+    """The domain of just these attributes, in domain order.
+
+    Raises `WorkloadError` if there are none, or too many cells for a list of queries, `DomainError`
+    for an attribute that is unknown or named twice.
+    """
+    chosen = Domain(tuple(domain.attributes[place] for place in domain.positions(names)))
+    checked_n_cells(chosen)
+    return chosen
+
+
+def domain_of_conditions(domain: Domain, conditions: Iterable[str]) -> Domain:
+    """The domain of just the attributes that any of the conditions names.
+
+    Raises `WorkloadError` as `chosen_domain` does, and for a name that is no attribute's.
+    """
+    named = {
+        name for condition in conditions for name in attributes_of_condition(domain, condition)
+    }
+    return chosen_domain(domain, named)
 
 
 def with_queries(stated: StatedQueries | None, added: QueryList, target: Target) -> StatedQueries:

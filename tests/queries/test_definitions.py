@@ -16,7 +16,7 @@ from rpexplore.queries.definitions import (
     stated_from_text,
     text_from_stated,
 )
-from rpexplore.queries.domains import domain_of_conditions
+from rpexplore.queries.edits import domain_of_conditions
 from rpexplore.queries.query_list import QueryList
 from rpexplore.workload.targets import CV, MARGIN, Target
 from tests.support.strategies import words

@@ -1,5 +1,7 @@
 """Changes to a list of queries, against the answers on random counts."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,13 +9,16 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.domain.attribute import Attribute, Categories, Integers
-from rpexplore.errors import WorkloadError
+from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.queries.builders import marginal_queries
 from rpexplore.queries.definitions import StatedQueries, stated_from_text
 from rpexplore.queries.edits import (
     about_attributes,
     are_of_schema,
+    choosable,
+    chosen_domain,
     differences_from_schema,
+    domain_of_conditions,
     domain_of_text,
     example_text,
     with_queries,
@@ -186,3 +191,57 @@ def test_the_example_can_be_typed(sizes):
     assert len(found) == (1 if sizes == {"one": 1} else 2)
     assert found.queries.coefficients[0].all()
     assert found.queries.coefficients[-1].sum() == domain.sizes[1:].prod()
+
+
+# ---- the attributes that queries can be about
+
+
+WIDE = rp.Domain.from_sizes({"age": 100, "sex": 2, "region": 12, "id": 5_000, "yes": 1})
+
+
+@given(st.lists(st.integers(1, 1100), min_size=1, max_size=6), st.data())
+def test_what_can_be_chosen_fits(sizes, data):
+    domain = rp.Domain.from_sizes({f"a{place}": size for place, size in enumerate(sizes)})
+    chosen: list[str] = []
+    while names := choosable(domain, chosen):
+        for name in domain.names:
+            wanted = [*chosen, name]
+            fits = math.prod(domain[each].size for each in wanted) <= 1024
+            assert (name in names) == (fits and name not in chosen)
+        chosen.append(data.draw(st.sampled_from(names)))
+        found = chosen_domain(domain, chosen)
+        assert found.attributes == tuple(each for each in domain if each.name in chosen)
+
+
+def test_attributes_to_choose_from():
+    assert choosable(WIDE) == ("age", "sex", "region", "yes")
+    assert choosable(WIDE, ["age"]) == ("sex", "yes")
+    assert choosable(WIDE, ["age", "sex"]) == ("yes",)
+    assert choosable(rp.Domain.from_sizes({"a": 32, "b": 32, "c": 33}), ["a"]) == (
+        "b",
+    )  # 1,024 cells
+    with pytest.raises(DomainError, match="no attribute 'ages'"):
+        choosable(WIDE, ["ages"])
+
+
+@pytest.mark.parametrize(
+    ("names", "error", "message"),
+    [
+        ([], WorkloadError, "at least one attribute"),
+        (["age", "region"], WorkloadError, "100 × 12 = 1,200; choose fewer"),
+        (["sex", "sex"], DomainError, "named twice"),
+        (["ages"], DomainError, "no attribute 'ages'"),
+    ],
+)
+def test_what_cannot_be_chosen(names, error, message):
+    with pytest.raises(error, match=message):
+        chosen_domain(WIDE, names)
+
+
+def test_the_domain_of_conditions():
+    domain = domain_of_conditions(WIDE, ["region == 3 | total", "", "sex = 1 & region < 5"])
+    assert domain == rp.Domain((WIDE["sex"], WIDE["region"]))
+    with pytest.raises(WorkloadError, match=r"At character 1 .* no attribute 'ages'"):
+        domain_of_conditions(WIDE, ["ages < 5"])
+    with pytest.raises(WorkloadError, match="at least one attribute"):
+        domain_of_conditions(WIDE, ["total"])

@@ -9,8 +9,13 @@ from pages.components.shared.session import bind, change, current, escaped, say
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.queries.definitions import StatedQueries, stated_from_text, text_from_stated
-from rpexplore.queries.domains import choosable, chosen_domain
-from rpexplore.queries.edits import about_attributes, are_of_schema, differences_from_schema
+from rpexplore.queries.edits import (
+    about_attributes,
+    are_of_schema,
+    choosable,
+    chosen_domain,
+    differences_from_schema,
+)
 from rpexplore.queries.presets import PRESETS
 from rpexplore.queries.query_list import MAX_CELLS, checked_n_cells
 

@@ -7,8 +7,7 @@ from rpexplore.analysis.query_outcomes import describe_queries
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.queries.definitions import StatedQueries, stated_from_text, text_from_stated
-from rpexplore.queries.domains import choosable, chosen_domain
-from rpexplore.queries.edits import domain_of_text, example_text
+from rpexplore.queries.edits import choosable, chosen_domain, domain_of_text, example_text
 from rpexplore.workload.targets import NOTATIONS, Target, parse_target
 
 HERE = "queries"
