@@ -107,7 +107,7 @@ def combine(
         marginals = noisy_from_options(domain, noisy or [])
         tell("Combining them", 0.0)
         found = combine(*parts, noisy=marginals, ledger=ledger)
-        write_combined(found, out, progress=tell)
+        write_combined(found, out, on_progress=tell)
     spent = found.spent
     if as_json:
         say_json(
@@ -174,7 +174,7 @@ def postprocess(
             nonnegative=nonnegative,
             rounded=round_,
             gap=GAP if gap is None else gap,
-            progress=tell,
+            on_progress=tell,
         )
     manifest, count = tables.manifest, len(tables.table_names)
     if as_json:

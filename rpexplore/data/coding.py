@@ -73,7 +73,7 @@ class Coder:
         what = "a value that is not in the codebook" if shown else "a missing value"
         raise DataError(
             f"The column {self.name!r} holds {what}; correct the records or the codebook, or name "
-            f"a category of {self.name!r} that takes such values (the option other).",
+            f"a category of {self.name!r} that takes such values (the option --other).",
             private=f"It holds: {shown}{more}." if shown else "",
         )
 

@@ -13,7 +13,7 @@ Written as a `new_folder`; the manifest comes last.
 import json
 import os
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from rpexplore.common.concurrency import in_order
+from rpexplore.common.concurrency import Progress, in_order, no_progress
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.codebook import attributes_from_schema, schema_from_attributes
@@ -83,31 +83,30 @@ def write_combined(
     estimates: Estimates,
     output: str | Path,
     *,
-    progress: Callable[[str, float], None] = lambda doing, share: None,
+    on_progress: Progress = no_progress,
 ) -> None:
     """Write the folder `output`, which must not exist yet; complete or not at all.
 
-    progress: told what is being done, and the share that is done; may raise to stop it. Raises
-    `ReleaseError` for what cannot be written.
+    Raises `ReleaseError` for what cannot be written.
     """
     output = Path(output)
     check_new(output)
     sizes = estimates.domain.sizes.tolist()
-    cells = sum(prod(sizes[place] for place in table) for table in estimates.tables)
+    cells = sum(prod(sizes[attribute] for attribute in table) for table in estimates.tables)
     check_room(BYTES_PER_CELL * float(cells), output)
     try:
         with new_folder(output) as folder:
-            progress("Writing what the tables come from", 0.0)
+            on_progress("Writing what the tables come from", 0.0)
             _write_estimates(estimates, folder)
             files = [file_entry(folder, name) for name in ("estimates.json", _CONTRIBUTIONS)]
             (folder / "tables").mkdir()
             count = len(estimates.tables)
-            write = partial(_written_table, estimates, folder)
+            write = partial(_write_table, estimates, folder)
             with closing(in_order(write, range(count))) as written:
                 for position, entries in enumerate(written):
                     files += entries
                     if position % 16 == 0:
-                        progress("Writing the tables", position / count)
+                        on_progress("Writing the tables", position / count)
             (folder / "README.md").write_text(_readme(estimates), encoding="utf-8", newline="\n")
             files.append(file_entry(folder, "README.md"))
             _write_manifest(estimates, folder, files)
@@ -116,7 +115,7 @@ def write_combined(
             f"The tables could not be written to {str(output)!r} ({error.strerror or error}) and "
             "nothing of them was left; make room, or choose another folder."
         ) from None
-    progress("Finished", 1.0)
+    on_progress("Finished", 1.0)
 
 
 def load_combined(folder: str | Path) -> Estimates:
@@ -126,17 +125,17 @@ def load_combined(folder: str | Path) -> Estimates:
     """
     folder = Path(folder)
     manifest = _manifest(folder)
-    found = manifest.get("format"), manifest.get("format_version")
-    if found != KIND:
+    kind = manifest.get("format"), manifest.get("format_version")
+    if kind != KIND:
         raise ReleaseError(
             f"{str(folder)!r} does not hold combined tables that can be read here (format "
-            f"{found[0]!r}, version {found[1]!r}; it must be {KIND[0]!r}, version {KIND[1]})."
+            f"{kind[0]!r}, version {kind[1]!r}; it must be {KIND[0]!r}, version {KIND[1]})."
         )
     try:
         entries = {entry["path"]: entry for entry in manifest["files"]}
         for path in {"estimates.json", _CONTRIBUTIONS, *entries}:
             _refuse_changed(folder, path, entries[path])
-        sources = tuple(MeasurementSource.from_json(each) for each in manifest["sources"])
+        sources = tuple(MeasurementSource.from_json(source) for source in manifest["sources"])
         return _read_estimates(folder, sources)
     except ReleaseError:
         raise
@@ -170,19 +169,19 @@ def _manifest(folder: Path) -> dict[str, Any]:
 def _refuse_changed(folder: Path, path: str, entry: Mapping[str, Any]) -> None:
     """Raise `ReleaseError` unless the file is as the manifest has it."""
     try:
-        found = file_entry(folder, path)
+        actual = file_entry(folder, path)
     except OSError:
-        found = None
-    if found != {key: entry[key] for key in ("path", "bytes", "sha256")}:
+        actual = None
+    if actual != {key: entry[key] for key in ("path", "bytes", "sha256")}:
         raise ReleaseError(
             f"The file {path!r} of {str(folder)!r} is missing or was changed since; restore it, or "
             "use the original folder."
         )
 
 
-def _written_table(estimates: Estimates, folder: Path, position: int) -> list[dict[str, Any]]:
-    """Write one table; what the manifest says of its files."""
-    names = [estimates.domain.names[place] for place in estimates.tables[position]]
+def _write_table(estimates: Estimates, folder: Path, position: int) -> list[dict[str, Any]]:
+    """Write one table, and return what the manifest says of its files."""
+    names = [estimates.domain.names[attribute] for attribute in estimates.tables[position]]
     path = table_path(position, names)
     write_cells(folder / path, iter([estimates.cells(names)]))
     endings = (".parquet", ".csv")
@@ -193,18 +192,18 @@ def _write_estimates(estimates: Estimates, folder: Path) -> None:
     names = estimates.domain.names
     content = {
         "domain": schema_from_attributes(estimates.domain.attributes),
-        "tables": [[names[place] for place in table] for table in estimates.tables],
+        "tables": [[names[attribute] for attribute in table] for table in estimates.tables],
         "strategies": [
             {
-                "attribute": names[place],
+                "attribute": names[attribute],
                 "bits": strategy.bits,
                 "matrix": strategy.integers.tolist(),
             }
-            for place, strategy in sorted(estimates.strategies.items())
+            for attribute, strategy in sorted(estimates.strategies.items())
         ],
         "residuals": [
             {
-                "attributes": [names[place] for place in subset],
+                "attributes": [names[attribute] for attribute in subset],
                 "sigma_squared": exact_text(estimates.variances[subset]),
             }
             for subset in estimates.contributions
@@ -219,18 +218,20 @@ def _read_estimates(folder: Path, sources: tuple[MeasurementSource, ...]) -> Est
     content = json.loads((folder / "estimates.json").read_text(encoding="utf-8"))
     domain = Domain(tuple(attributes_from_schema(content["domain"])))
     residuals = content["residuals"]
-    subsets = [domain.positions(each["attributes"]) for each in residuals]
+    subsets = [domain.positions(residual["attributes"]) for residual in residuals]
     shapes = [tuple(domain.sizes[list(subset)].tolist()) for subset in subsets]
     arrays = read_arrays(folder / _CONTRIBUTIONS, "contribution", shapes, np.float64)
-    sigma_squared = [Fraction(each["sigma_squared"]) for each in residuals]
+    sigma_squared = [Fraction(residual["sigma_squared"]) for residual in residuals]
     return Estimates(
         domain,
         tuple(domain.positions(table) for table in content["tables"]),
         dict(zip(subsets, arrays, strict=True)),
         dict(zip(subsets, sigma_squared, strict=True)),
         {
-            domain.position(each["attribute"]): Strategy(np.array(each["matrix"]), each["bits"])
-            for each in content["strategies"]
+            domain.position(strategy["attribute"]): Strategy(
+                np.array(strategy["matrix"]), strategy["bits"]
+            )
+            for strategy in content["strategies"]
         },
         sources,
     )

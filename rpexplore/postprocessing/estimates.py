@@ -112,8 +112,8 @@ class Estimates:
             rho=plan.rho,
             max_records_per_person=plan.budget.max_records_per_person,
             plan_sha256=plan.sha256,
-            other_values=release.manifest["other_values"],
-            persons=release.manifest.get("persons", ""),  # older releases had no such rules
+            unknown_values=release.manifest["other_values"],
+            person_rule=release.manifest.get("persons", ""),  # older releases had no such rules
         )
         return cls(
             plan.workload.domain,

@@ -28,8 +28,9 @@ class MeasurementSource:
     max_records_per_person
                   of its privacy unit; None: the unit is one record
     plan_sha256   of the plan that it was released by; "" for a noisy marginal
-    other_values  attribute name -> category that took the values outside the domain
-    persons       how the records of one person were bounded, in words; "" if they were not
+    unknown_values
+                  attribute name -> category that took the values outside the domain
+    person_rule   how the records of one person were bounded, in words; "" if they were not
 
     Raises `BudgetError` for a ρ or a number of records that is not positive.
     """
@@ -39,8 +40,8 @@ class MeasurementSource:
     rho: Fraction | None
     max_records_per_person: int | None = None
     plan_sha256: str = ""
-    other_values: Mapping[str, str] = field(default_factory=dict)
-    persons: str = ""
+    unknown_values: Mapping[str, str] = field(default_factory=dict)
+    person_rule: str = ""
 
     def __post_init__(self) -> None:
         _unit_cost(1 if self.rho is None else self.rho, self.max_records_per_person)
@@ -63,8 +64,8 @@ class MeasurementSource:
             "privacy_unit": self.unit,
             "max_records_per_person": self.max_records_per_person,
             "plan_sha256": self.plan_sha256,
-            "other_values": dict(self.other_values),
-            "persons": self.persons,
+            "other_values": dict(self.unknown_values),
+            "persons": self.person_rule,
         }
 
     @classmethod
@@ -107,12 +108,12 @@ def spent(sources: Sequence[MeasurementSource]) -> Spent:
     A source whose unit is one record counts m² times as much for a person with m records, as one
     that protects persons with fewer does.
     """
-    persons = [
+    record_limits = [
         source.max_records_per_person
         for source in sources
         if source.rho is not None and source.max_records_per_person is not None
     ]
-    common = _unit_cost(1, max(persons, default=None))
+    common = _unit_cost(1, max(record_limits, default=None))
     rhos = tuple(
         None
         if source.rho is None
@@ -128,8 +129,8 @@ def spent(sources: Sequence[MeasurementSource]) -> Spent:
 def describe_sources(sources: Sequence[MeasurementSource]) -> str:
     """ "2 releases and 1 noisy marginal"."""
     releases = sum(source.is_release for source in sources)
-    counted = [(releases, "release"), (len(sources) - releases, "noisy marginal")]
-    return " and ".join(plural(count, noun) for count, noun in counted if count)
+    counts = [(releases, "release"), (len(sources) - releases, "noisy marginal")]
+    return " and ".join(plural(count, noun) for count, noun in counts if count)
 
 
 def guarantee(sources: Sequence[MeasurementSource]) -> str:
@@ -173,15 +174,15 @@ def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
     """
     releases = [source for source in sources if source.is_release]
     for source in releases[1:]:
-        if source.persons != releases[0].persons:
+        if source.person_rule != releases[0].person_rule:
             raise ReleaseError(
                 f"The records of one person were bounded in different ways for "
-                f"{releases[0].name!r} ({releases[0].persons or 'not at all'}) and "
-                f"{source.name!r} ({source.persons or 'not at all'}), so the two need not count "
-                "the same records; combine only releases with one rule for persons."
+                f"{releases[0].name!r} ({releases[0].person_rule or 'not at all'}) and "
+                f"{source.name!r} ({source.person_rule or 'not at all'}), so the two need not "
+                "count the same records; combine only releases with one rule for persons."
             )
     by_sha256: dict[str, MeasurementSource] = {}
-    others: dict[str, tuple[str, MeasurementSource]] = {}
+    categories: dict[str, tuple[str, MeasurementSource]] = {}
     for source in sources:
         twin = by_sha256.setdefault(source.sha256, source)
         if twin is not source:
@@ -189,8 +190,8 @@ def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
                 f"{source.name!r} holds the same measurements as {twin.name!r}, and counting them "
                 "twice would claim more accuracy than there is; name it once."
             )
-        for name, value in source.other_values.items():
-            before, first = others.setdefault(name, (value, source))
+        for name, value in source.unknown_values.items():
+            before, first = categories.setdefault(name, (value, source))
             if before != value:
                 raise ReleaseError(
                     f"Values of {name!r} outside the domain were counted as {before!r} in "

@@ -36,7 +36,7 @@ GAP = 1e-3
 
 Made = TypeVar("Made")
 
-Progress = Callable[[float, float], None]
+SearchProgress = Callable[[float, float], None]
 """Told the share that is done and the gap so far, after every round; may raise to stop."""
 
 # The first of these is the weight of the constraints, as a multiple of the objective's; tried from
@@ -73,7 +73,7 @@ def nonnegative(
     *,
     keep_total: bool = True,
     gap: float = GAP,
-    progress: Progress = lambda share, gap: None,
+    on_progress: SearchProgress = lambda share, gap: None,
 ) -> Nonnegative:
     """The nearest contributions whose tables are nonnegative, up to a gap.
 
@@ -88,20 +88,20 @@ def nonnegative(
             f"The gap must be above 0 and below 1, got {gap}; {GAP} is enough for most purposes."
         )
     search = _Search(TableMap(contributions, sizes, strategies), contributions, keep_total)
-    progress(0.0, 1.0)
-    found = search.unchanged()
-    while found is None and search.rounds < _MOST_ROUNDS:
+    on_progress(0.0, 1.0)
+    solution = search.trivial_solution()
+    while solution is None and search.rounds < _MOST_ROUNDS:
         search.step()
         if search.rounds % _ROUNDS_BETWEEN_CHECKS == 0:
-            found = search.checked(gap)
-        progress(share_done(search.gap, gap), search.gap)
-    if found is None:
+            solution = search.solution(gap)
+        on_progress(share_done(search.gap, gap), search.gap)
+    if solution is None:
         raise ReleaseError(
             f"After {_MOST_ROUNDS:,} rounds the gap is {search.gap:.2g}, above {gap:.2g}; ask for "
             "a larger gap."
         )
-    progress(1.0, found.gap)
-    return found
+    on_progress(1.0, solution.gap)
+    return solution
 
 
 class _Search:
@@ -111,11 +111,11 @@ class _Search:
         self._keep_total = keep_total
         if keep_total:
             given = {**given, (): np.maximum(given[()], 0.0)}
-        self._map, self._given, self._found = tables, given, dict(given)
+        self._map, self._given, self._contributions = tables, given, dict(given)
         self._length = tables.product(given, given)
         self._batches = _batches(tables)
         # In units in which the bound of a table's own contribution is 1.
-        self._penalty = {each: _PENALTY / tables.bound(each, each) for each in tables.tables}
+        self._penalty = {table: _PENALTY / tables.bound(table, table) for table in tables.tables}
         self._curvature = dict.fromkeys(tables.family, 0.0)
         for table in tables.tables:
             for subset in subsets(table):
@@ -126,27 +126,29 @@ class _Search:
         self._lower, self._evenly = 0.0, _FIRST_EVENLY
         self.rounds, self.gap = 0, 1.0
 
-    def unchanged(self) -> Nonnegative | None:
+    def trivial_solution(self) -> Nonnegative | None:
         """What needs no search: tables without negative cells, or of nothing at all."""
         if not any(np.any(cells < 0) for cells in self._cells.values()):
             return Nonnegative(_read_only(self._given), 0.0, 0.0, 0)
         if self._keep_total and self._given[()] == 0:  # then all cells can only be 0
-            nothing = {places: np.zeros_like(values) for places, values in self._given.items()}
+            nothing = {subset: np.zeros_like(values) for subset, values in self._given.items()}
             return Nonnegative(_read_only(nothing), self._length, 0.0, 0)
         return None
 
     def step(self) -> None:
         """One round: the contributions nearest to what the tables should be, then x."""
         pull = self._pulled_back(self._wanted)
-        for places, values in pull.items():
-            curvature = self._curvature[places]
-            found = 2 * self._given[places] + self._map.shaped(places, values)
+        for subset, values in pull.items():
+            curvature = self._curvature[subset]
+            minimum = 2 * self._given[subset] + self._map.shaped(subset, values)
             if self._values is not None:
-                found += curvature * self._found[places]
-            self._found[places] = found / (2 + curvature)
+                minimum += curvature * self._contributions[subset]
+            self._contributions[subset] = minimum / (2 + curvature)
         if self._keep_total:
-            self._found[()] = self._given[()]
-        for table, values in self._each(lambda each: self._map.table(each, self._found)):
+            self._contributions[()] = self._given[()]
+        for table, values in self._of_tables(
+            lambda subset: self._map.table(subset, self._contributions)
+        ):
             # x ← r M c + (1 − r) y + u with y and u the two sides of x, r the relaxation.
             cells = self._cells[table]
             cells += _RELAXATION * (values - np.maximum(cells, 0))
@@ -161,29 +163,29 @@ class _Search:
             wanted -= self._values[table]
         return self._penalty[table] * wanted
 
-    def checked(self, goal: float) -> Nonnegative | None:
+    def solution(self, goal: float) -> Nonnegative | None:
         """The result, if its gap is not above the goal."""
         pull = self._pulled_back(
             lambda table: self._penalty[table] * np.maximum(-self._cells[table], 0)
         )
         near = {
-            places: self._given[places] + self._map.shaped(places, values) / 2
-            for places, values in pull.items()
+            subset: self._given[subset] + self._map.shaped(subset, values) / 2
+            for subset, values in pull.items()
         }
         if self._keep_total:
             near[()] = self._given[()]
         twice = sum(
-            np.vdot(values, near[places] + self._given[places]) for places, values in pull.items()
+            np.vdot(values, near[subset] + self._given[subset]) for subset, values in pull.items()
         )
         self._lower = max(self._lower, -float(twice) / 2)
         del pull
         raised = self._raised(near)
-        found = self._result(raised)
-        if found.gap <= goal:
+        result = self._result(raised)
+        if result.gap <= goal:
             # The same again, with no cell below 0 by rounding either.
-            found = self._result(self._without_rounding(raised))
-        self.gap = min(self.gap, found.gap)
-        return found if found.gap <= goal else None
+            result = self._result(self._without_rounding(raised))
+        self.gap = min(self.gap, result.gap)
+        return result if result.gap <= goal else None
 
     def _raised(self, near: ContributionArrays) -> dict[AttributeIndices, np.ndarray]:
         """The nearest that were found to what was given, of contributions with no negative cell.
@@ -203,68 +205,70 @@ class _Search:
                 table: np.maximum(-cells - evenly * total / self._map.cells(table), 0)
                 for table, cells in tables.items()
             }
-            found = self._map.spread_evenly({**lacking, (): np.array(evenly * total)})
-            for places, values in near.items():
-                found[places] += values
-            found = self._scaled(found)
-            distance = self._distance(found)
+            raised = self._map.spread_evenly({**lacking, (): np.array(evenly * total)})
+            for subset, values in near.items():
+                raised[subset] += values
+            raised = self._scaled(raised)
+            distance = self._distance(raised)
             if distance < nearest:
-                best, nearest = found, distance
+                best, nearest = raised, distance
                 self._evenly = max(evenly, _FIRST_EVENLY / 100)
         return best
 
-    def _scaled(self, found: ContributionArrays) -> dict[AttributeIndices, np.ndarray]:
+    def _scaled(self, contributions: ContributionArrays) -> dict[AttributeIndices, np.ndarray]:
         """All multiplied by one number: to the total, or as near to what was given as it gets."""
         if self._keep_total:
-            scale = float(self._given[()] / found[()])
+            scale = float(self._given[()] / contributions[()])
         else:
-            length = self._map.product(found, found)
-            along = self._map.product(self._given, found)
+            length = self._map.product(contributions, contributions)
+            along = self._map.product(self._given, contributions)
             scale = max(along / length, 0.0) if length > 0 else 0.0
-        return {places: scale * values for places, values in found.items()}
+        return {subset: scale * values for subset, values in contributions.items()}
 
-    def _without_rounding(self, found: ContributionArrays) -> ContributionArrays:
+    def _without_rounding(self, contributions: ContributionArrays) -> ContributionArrays:
         """With as much added to every cell as makes all of them nonnegative in floating point."""
         margin = 1.0
         while True:
-            cells = self._tables(found)
+            cells = self._tables(contributions)
             lacking = max(
                 -float(values.min()) * self._map.cells(table) for table, values in cells.items()
             )
             if lacking <= 0:
-                return found
+                return contributions
             margin *= 2
             added = self._map.spread_evenly({(): np.array(margin * lacking)})
-            found = {places: values + added[places] for places, values in found.items()}
+            contributions = {
+                subset: values + added[subset] for subset, values in contributions.items()
+            }
             if self._keep_total:
-                found = {**self._scaled(found), (): self._given[()]}
+                contributions = {**self._scaled(contributions), (): self._given[()]}
 
-    def _distance(self, found: ContributionArrays) -> float:
-        moved = {places: values - self._given[places] for places, values in found.items()}
+    def _distance(self, contributions: ContributionArrays) -> float:
+        moved = {subset: values - self._given[subset] for subset, values in contributions.items()}
         return self._map.product(moved, moved)
 
-    def _result(self, found: ContributionArrays) -> Nonnegative:
-        distance = self._distance(found)
+    def _result(self, contributions: ContributionArrays) -> Nonnegative:
+        distance = self._distance(contributions)
         exact = distance <= _ROUNDING * self._length
         gap = 0.0 if exact else max(1 - self._lower / distance, 0.0)
-        return Nonnegative(_read_only(found), distance, gap, self.rounds)
+        return Nonnegative(_read_only(contributions), distance, gap, self.rounds)
 
     # ---- all tables, in threads; sums in the same order whatever the computer
 
     def _tables(self, contributions: ContributionArrays) -> dict[AttributeIndices, np.ndarray]:
-        return dict(self._each(lambda table: self._map.table(table, contributions)))
+        return dict(self._of_tables(lambda table: self._map.table(table, contributions)))
 
     def _pulled_back(
         self, values: Callable[[AttributeIndices], np.ndarray]
     ) -> dict[AttributeIndices, np.ndarray]:
         """Σ_T M_Tᵀ of these values, one array of each table."""
-        found: dict[AttributeIndices, np.ndarray] = {}
-        for _, parts in self._each(lambda table: self._map.pulled_back(table, values(table))):
-            for places, part in parts.items():
-                found[places] = found[places] + part if places in found else part
-        return found
+        sums: dict[AttributeIndices, np.ndarray] = {}
+        for _, parts in self._of_tables(lambda table: self._map.pulled_back(table, values(table))):
+            for subset, part in parts.items():
+                sums[subset] = sums[subset] + part if subset in sums else part
+        return sums
 
-    def _each(
+    def _of_tables(
         self, function: Callable[[AttributeIndices], Made]
     ) -> Iterator[tuple[AttributeIndices, Made]]:
         """(table, function(table)) of every maximal table."""
@@ -293,7 +297,7 @@ def _batches(tables: TableMap) -> list[list[AttributeIndices]]:
 
 
 def _read_only(contributions: ContributionArrays) -> ContributionArrays:
-    views = {places: values.view() for places, values in contributions.items()}
+    views = {subset: values.view() for subset, values in contributions.items()}
     for view in views.values():
         view.setflags(write=False)
     return MappingProxyType(views)

@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from rpexplore.common.concurrency import in_order
+from rpexplore.common.concurrency import Progress, in_order, no_progress
 from rpexplore.common.formatting import describe_share
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
@@ -90,9 +90,6 @@ _ROUNDED = """
   may go to 0 together.
 """
 
-Progress = Callable[[str, float], None]
-"""Told what is being done, and which share of everything is done; may raise to stop it."""
-
 
 def postprocess(
     source: Release | Estimates,
@@ -101,7 +98,7 @@ def postprocess(
     nonnegative: bool,
     rounded: bool,
     gap: float = GAP,
-    progress: Progress = lambda doing, share: None,
+    on_progress: Progress = no_progress,
 ) -> ProcessedTables:
     """Write the folder `output`, which must not exist yet, and return its tables.
 
@@ -119,58 +116,61 @@ def postprocess(
     check_new(output)
     tables = _Tables.of(source)
     check_room(_BYTES_PER_CELL * tables.cells, output)
-    progress("Reading what was measured", 0.0)
+    on_progress("Reading what was measured", 0.0)
     estimates = source if isinstance(source, Estimates) else Estimates.of(source)
-    found = None
+    projection = None
     contributions = estimates.contributions
     if nonnegative:
-        found = nearest_nonnegative(
+        projection = nearest_nonnegative(
             contributions,
             estimates.domain.sizes,
             estimates.strategies,
             gap=gap,
-            progress=lambda share, gap: progress(
+            on_progress=lambda share, gap: on_progress(
                 f"Making the tables nonnegative (gap {gap:.1g})", _SEARCHED * share
             ),
         )
-        contributions = found.contributions
+        contributions = projection.contributions
     writer = _Writer(estimates, contributions, nonnegative, rounded)
     done = _SEARCHED if nonnegative else 0.0
     try:
         with new_folder(output) as folder:
             (folder / "tables").mkdir()
             files = []
-            count = len(tables.places)
-            write = partial(writer.written, tables, folder)
+            count = len(tables.attribute_indices)
+            write = partial(writer.write_table, tables, folder)
             with closing(in_order(write, range(count))) as written:
                 for position, entries in enumerate(written):
                     files += entries
                     if position % 16 == 0:
-                        progress("Writing the tables", done + (1 - done) * position / count)
-            text = _readme(estimates, writer.label, rounded, found)
+                        on_progress("Writing the tables", done + (1 - done) * position / count)
+            text = _readme(estimates, writer.label, rounded, projection)
             (folder / "README.md").write_text(text, encoding="utf-8", newline="\n")
             files.append(file_entry(folder, "README.md"))
-            manifest = _manifest(estimates, writer.label, nonnegative, rounded, found, files)
+            manifest = _manifest(estimates, writer.label, nonnegative, rounded, projection, files)
             _write_manifest(folder, manifest)
     except OSError as error:
         raise ReleaseError(
             f"The tables could not be written to {str(output)!r} ({error.strerror or error}) and "
             "nothing of them was left; make room, or choose another folder."
         ) from None
-    progress("Finished", 1.0)
+    on_progress("Finished", 1.0)
     return ProcessedTables(output, MappingProxyType(manifest))
 
 
 @dataclass(frozen=True, eq=False)
 class _Tables:
-    """The tables of a source, as they are asked.
+    """The tables of a source, with the queries that are asked about each.
 
-    places  of each table; asked: of each table, of each axis; paths: where each lies, without
-    ending; cells: of all together; unbiased: each as rows of labels, value, error and interval
+    attribute_indices  of each table
+    query_matrices     of each table, of each axis; None: single values
+    paths              where each lies in a folder, without ending
+    cells              of all together
+    unbiased           each as rows of labels, value, error and interval
     """
 
-    places: Sequence[AttributeIndices]
-    asked: Sequence[Sequence[QueryMatrix | None]]
+    attribute_indices: Sequence[AttributeIndices]
+    query_matrices: Sequence[Sequence[QueryMatrix | None]]
     paths: Sequence[str]
     cells: float
     unbiased: Callable[[int], pa.Table]
@@ -178,8 +178,9 @@ class _Tables:
     @classmethod
     def of(cls, source: Release | Estimates) -> "_Tables":
         if isinstance(source, Estimates):
-            sizes, names = source.domain.sizes.astype(float), source.domain.names
-            named = [[names[place] for place in table] for table in source.tables]
+            sizes = source.domain.sizes.astype(float)
+            names = source.domain.names
+            named = [[names[attribute] for attribute in table] for table in source.tables]
             return cls(
                 source.tables,
                 [[None] * len(table) for table in source.tables],
@@ -188,14 +189,14 @@ class _Tables:
                 lambda position: source.cells(named[position]),
             )
         workload = source.plan.workload
-        asked = asked_by(workload)
-        places = [tuple(workload.attribute_indices(position)) for position in range(len(workload))]
-        paths = [table_path(i, table) for i, table in enumerate(workload.tables)]
+        matrices = asked_by(workload)
+        tables = [tuple(workload.attribute_indices(position)) for position in range(len(workload))]
+        paths = [table_path(position, names) for position, names in enumerate(workload.tables)]
         return cls(
-            places,
+            tables,
             [
-                [asked[each] for each in workload.attribute_basis_index[position, : len(table)]]
-                for position, table in enumerate(places)
+                [matrices[i] for i in workload.attribute_basis_index[position, : len(table)]]
+                for position, table in enumerate(tables)
             ],
             paths,
             float(np.sum(workload.cells)),
@@ -219,46 +220,46 @@ class _Writer:
         self._nonnegative, self._rounded = nonnegative, rounded
         self.label = _label(nonnegative, rounded)
 
-    def written(self, tables: _Tables, folder: Path, position: int) -> list[dict[str, Any]]:
-        """Write a table; what the manifest says of its files."""
-        places = tables.places[position]
-        values = answers(self._counts(places), tables.asked[position])
+    def write_table(self, tables: _Tables, folder: Path, position: int) -> list[dict[str, Any]]:
+        """Write a table, and return what the manifest says of its files."""
+        table = tables.attribute_indices[position]
+        values = answers(self._counts(table), tables.query_matrices[position])
         cells = _beside(tables.unbiased(position), values.ravel(), self.label)
         path = tables.paths[position]
         write_cells(folder / path, iter([cells]))
-        names = [self._estimates.domain.names[place] for place in places]
+        names = [self._estimates.domain.names[attribute] for attribute in table]
         endings = (".parquet", ".csv")
         return [file_entry(folder, f"{path}{ending}", attributes=names) for ending in endings]
 
-    def _counts(self, places: AttributeIndices) -> np.ndarray:
+    def _counts(self, table: AttributeIndices) -> np.ndarray:
         """The processed counts of the single values, one axis an attribute."""
         if not self._rounded:
-            return self._marginal(places)
-        return whole_numbers([self._marginal(places[:i]) for i in range(len(places) + 1)])
+            return self._marginal(table)
+        return whole_numbers([self._marginal(table[:i]) for i in range(len(table) + 1)])
 
-    def _marginal(self, places: AttributeIndices) -> np.ndarray:
+    def _marginal(self, table: AttributeIndices) -> np.ndarray:
         sizes = self._estimates.domain.sizes
-        several = [place for place in places if sizes[place] > 1]
+        several = [attribute for attribute in table if sizes[attribute] > 1]
         within = {subset: self._contributions[subset] for subset in subsets(tuple(several))}
-        values = marginal(places, sizes, within, self._estimates.strategies)
+        values = marginal(table, sizes, within, self._estimates.strategies)
         # Sums of nonnegative tables, computed from contributions, are below 0 by rounding at most.
         return np.maximum(values, 0.0) if self._nonnegative else values
 
 
-def _beside(unbiased: pa.Table, values: np.ndarray, words: str) -> pa.Table:
+def _beside(unbiased: pa.Table, values: np.ndarray, label: str) -> pa.Table:
     """The processed values before the unbiased answers, and what they are behind all."""
-    # By place: an attribute may bear any name, and the last columns are the estimates.
+    # By position: an attribute may bear any name, and the last columns are the estimates.
     n_labels = unbiased.num_columns - len(ESTIMATES)
     names = [*unbiased.column_names[:n_labels]]
     taken = ["unbiased_value", "value_is"]
     names = [f"{name} (attribute)" if name in taken else name for name in names]
     columns = unbiased.columns
-    what = pa.DictionaryArray.from_arrays(np.zeros(len(values), dtype=np.int32), pa.array([words]))
+    what = pa.DictionaryArray.from_arrays(np.zeros(len(values), dtype=np.int32), pa.array([label]))
     made = pa.table(
         [*columns[:n_labels], pa.array(values), *columns[n_labels:], what],
         names=[*names, "value", "unbiased_value", *ESTIMATES[1:], "value_is"],
     )
-    return made.replace_schema_metadata({"rpexplore": words})
+    return made.replace_schema_metadata({"rpexplore": label})
 
 
 def _label(nonnegative: bool, rounded: bool) -> str:
@@ -268,9 +269,9 @@ def _label(nonnegative: bool, rounded: bool) -> str:
     return f"{', then '.join(done)}; biased; intervals are those of the unbiased answers"
 
 
-def _readme(estimates: Estimates, words: str, rounded: bool, found: Nonnegative | None) -> str:
-    """The text of README.md; found: how the tables were made nonnegative, if they were."""
-    done = "" if found is None else _NONNEGATIVE.format(share=describe_share(found.gap))
+def _readme(estimates: Estimates, label: str, rounded: bool, projection: Nonnegative | None) -> str:
+    """The text of README.md; projection: what made the tables nonnegative, if anything did."""
+    done = "" if projection is None else _NONNEGATIVE.format(share=describe_share(projection.gap))
     if rounded:
         done += _ROUNDED
     sources = [
@@ -279,27 +280,27 @@ def _readme(estimates: Estimates, words: str, rounded: bool, found: Nonnegative 
         for source in estimates.sources
     ]
     return _README.format(
-        label=words, done=done, guarantee=estimates.guarantee, sources="\n".join(sources)
+        label=label, done=done, guarantee=estimates.guarantee, sources="\n".join(sources)
     )
 
 
 def _manifest(
     estimates: Estimates,
-    words: str,
+    label: str,
     nonnegative: bool,
     rounded: bool,
-    found: Nonnegative | None,
+    projection: Nonnegative | None,
     files: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
     return {
         "format": KIND[0],
         "format_version": KIND[1],
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "label": words,
+        "label": label,
         "nonnegative": nonnegative,
         "rounded": rounded,
-        "gap": None if found is None else found.gap,
-        "rounds": None if found is None else found.rounds,
+        "gap": None if projection is None else projection.gap,
+        "rounds": None if projection is None else projection.rounds,
         "guarantee": estimates.guarantee,
         "sources": [source.to_json() for source in estimates.sources],
         "interval_confidence": CONFIDENCE,

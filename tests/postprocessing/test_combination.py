@@ -265,22 +265,22 @@ def test_different_strategies_are_refused():
 
 
 def test_other_values_counted_in_other_categories_are_refused():
-    one = estimates(name="one", other_values={"a": "1"}, plan_sha256="p")
-    two = estimates(name="two", other_values={"a": "2"}, plan_sha256="p")
+    one = estimates(name="one", unknown_values={"a": "1"}, plan_sha256="p")
+    two = estimates(name="two", unknown_values={"a": "2"}, plan_sha256="p")
     with pytest.raises(ReleaseError, match="'a' outside the domain were counted as '1' in 'one'"):
         combine(one, two)
-    same = estimates(name="two", other_values={"a": "1", "b": "0"}, plan_sha256="p")
+    same = estimates(name="two", unknown_values={"a": "1", "b": "0"}, plan_sha256="p")
     assert len(combine(one, same, estimates(name="three")).sources) == 3
 
 
 def test_persons_bounded_in_different_ways_are_refused():
     bounded = PersonRule("id", 3, "keep first").text
-    one = estimates(name="one", plan_sha256="p", persons=bounded)
+    one = estimates(name="one", plan_sha256="p", person_rule=bounded)
     two = estimates(name="two", plan_sha256="p")
     for pair in ((one, two), (two, one)):
         with pytest.raises(ReleaseError, match="records of one person were bounded in different"):
             combine(*pair)
-    same = estimates(name="two", plan_sha256="p", persons=bounded)
+    same = estimates(name="two", plan_sha256="p", person_rule=bounded)
     combine(one, same, noisy=[NoisyMarginal.of(DOMAIN, "a", np.arange(3), 2)])
 
 

@@ -308,13 +308,13 @@ def test_stopped_it_leaves_nothing(stop_at, found, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_combined(found, tmp_path / "out", progress=stop)
+        write_combined(found, tmp_path / "out", on_progress=stop)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_done_is_told(found, tmp_path):
     told: list[tuple[str, float]] = []
-    write_combined(found, tmp_path / "out", progress=lambda *each: told.append(each))
+    write_combined(found, tmp_path / "out", on_progress=lambda *each: told.append(each))
     assert told[-1] == ("Finished", 1.0)
     assert [share for _, share in told] == sorted(share for _, share in told)
 

@@ -111,7 +111,7 @@ def test_other_values_of_the_release_are_known(tmp_path):
         tmp_path / "out",
         unknown_values={"sex": "f"},
     )
-    assert Estimates.of(done).sources[0].other_values == {"sex": "f"}
+    assert Estimates.of(done).sources[0].unknown_values == {"sex": "f"}
 
 
 def test_nothing_in_it_can_be_changed(found):

@@ -254,7 +254,7 @@ def test_tables_of_many_cells_are_shared_out_alike():
 
 def test_progress_and_stopping():
     told = []
-    found = nonnegative(pairs(), SIZES, {}, progress=lambda *each: told.append(each))
+    found = nonnegative(pairs(), SIZES, {}, on_progress=lambda *each: told.append(each))
     shares, gaps = zip(*told, strict=True)
     assert shares[0] == 0
     assert list(shares) == sorted(shares)
@@ -272,7 +272,7 @@ def test_progress_and_stopping():
     told.clear()
     given_before = pairs()
     with pytest.raises(Stop):
-        nonnegative(given_before, SIZES, {}, gap=1e-12, progress=stop)
+        nonnegative(given_before, SIZES, {}, gap=1e-12, on_progress=stop)
     assert len(told) == 5
     for places, values in pairs().items():
         np.testing.assert_array_equal(given_before[places], values)

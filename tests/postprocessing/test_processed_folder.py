@@ -183,7 +183,7 @@ def test_the_manifest(pure, tmp_path):
         nonnegative=True,
         rounded=False,
         gap=1e-5,
-        progress=lambda *each: told.append(each),
+        on_progress=lambda *each: told.append(each),
     ).manifest
     assert json.loads((tmp_path / "out" / "manifest.json").read_text()) == manifest
     assert (manifest["format"], manifest["format_version"]) == ("rpexplore-processed", 1)
@@ -252,7 +252,7 @@ def test_a_stop_leaves_nothing(pure, tmp_path, stopped_at):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        postprocess(pure, tmp_path / "out", nonnegative=True, rounded=False, progress=stop)
+        postprocess(pure, tmp_path / "out", nonnegative=True, rounded=False, on_progress=stop)
     assert list(tmp_path.iterdir()) == []
 
 

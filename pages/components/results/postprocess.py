@@ -65,7 +65,7 @@ def _to_process(
         output,
         nonnegative=nonnegative,
         rounded=whole,
-        progress=lambda doing, share: note(share, doing),
+        on_progress=lambda doing, share: note(share, doing),
     )
 
 
@@ -109,6 +109,8 @@ def _to_combine(
             parts.append(load_unbiased(folder))
         note(0.3, "Combining them")
         found = combine(*parts, ledger=ledger)
-        write_combined(found, output, progress=lambda doing, share: note(0.4 + 0.6 * share, doing))
+        write_combined(
+            found, output, on_progress=lambda doing, share: note(0.4 + 0.6 * share, doing)
+        )
 
     return work

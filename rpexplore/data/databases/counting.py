@@ -237,5 +237,5 @@ def _strange(column: str, missing: bool) -> DataError:
     what = "a missing value" if missing else "a value that is not in the codebook"
     return DataError(
         f"The column {column!r} holds {what}; correct the records or the codebook, or name a "
-        f"category of {column!r} that takes such values (the option other)."
+        f"category of {column!r} that takes such values (the option --other)."
     )
