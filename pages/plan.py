@@ -30,7 +30,7 @@ def set_missing_targets() -> None:
 def ask_for_targets(table: str) -> None:
     """What the third aim waits for, and a box to give it."""
     st.error(
-        f"Table {escaped(table)} has no target. Set one for every table on the Workload page, or "
+        f"Table {escaped(table)} has no target. Set one for every table on the Tables page, or "
         "here for all at once."
     )
     with st.form("targets", border=False):
@@ -43,7 +43,7 @@ def ask_for_targets(table: str) -> None:
         )
         st.form_submit_button("Set this target", on_click=set_missing_targets)
     show_messages("targets")
-    st.page_link("pages/workload.py", label="To the workload")
+    st.page_link("pages/workload.py", label="To the tables")
 
 
 def ask_for_musts() -> None:
@@ -52,7 +52,7 @@ def ask_for_musts() -> None:
         "No target is marked “must” yet. Give the tables that need it a target on the Workload "
         "page, and tick “Must” beside it."
     )
-    st.page_link("pages/workload.py", label="To the workload")
+    st.page_link("pages/workload.py", label="To the tables")
 
 
 def inputs() -> None:

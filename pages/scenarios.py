@@ -86,7 +86,7 @@ def scenario_line(place: int) -> None:
 
 st.title("Scenarios")
 st.markdown(
-    "Which of several plans to choose. A scenario is everything a plan is made from: schema, "
+    "Which of several plans to choose. A scenario is everything a plan is made from: codebook, "
     "tables, aim and budget, under a name. Duplicate one, change the copy on the other pages, and "
     "compare."
 )

@@ -1,4 +1,4 @@
-"""Schema: which attributes there are, and which values each can take."""
+"""Codebook: which attributes there are, and which values each can take."""
 
 import streamlit as st
 
@@ -19,7 +19,7 @@ def set_counted() -> None:
 finish_reading()
 apply_typed()
 apply_labels()
-st.title("Schema")
+st.title("Codebook")
 st.markdown(
     "Which attributes the tables can have, and which values each can take. This is **public "
     "knowledge**, such as a codebook: a list of values taken from the records would give away "

@@ -1,4 +1,4 @@
-"""Workload: which tables are wanted, what they ask, and how much each matters."""
+"""Tables: which tables are released, by which aggregations, and how much each matters."""
 
 import streamlit as st
 
@@ -27,7 +27,7 @@ def planned() -> Plan | None:
 
 apply_typed()
 take_list()
-st.title("Workload")
+st.title("Tables")
 st.markdown("Which tables you want to publish, and how much each of them matters.")
 builders()
 show_messages(HERE)

@@ -56,7 +56,7 @@ def changed_workload(scenario: Scenario, wish: WorkloadChange) -> Workload:
         if scenario.loss.compares_with_targets:
             raise WorkloadError(
                 "The plan compares each table with its target, and importance has no effect; "
-                "choose smaller targets on the Workload page instead."
+                "choose smaller targets on the Tables page instead."
             )
         weights = workload.weights.copy()
         weights[rows] *= wish.factor
@@ -128,7 +128,7 @@ def refuse_long(count: int) -> None:
     if count > MOST_LISTED:
         raise WorkloadError(
             f"That would name {count:,} tables one by one, and at most {MOST_LISTED:,} can be; "
-            "change them as a group on the Workload page."
+            "change them as a group on the Tables page."
         )
 
 

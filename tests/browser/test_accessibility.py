@@ -14,8 +14,8 @@ from rpexplore.releases.release import release
 from tests.browser.conftest import WINDOW, drawn, is_narrow, settled, switch_scheme
 
 PAGES = {
-    "": "Schema",
-    "workload": "Workload",
+    "": "Codebook",
+    "workload": "Tables",
     "plan": "Plan",
     "fairness": "Fairness",
     "tradeoffs": "Trade-offs",

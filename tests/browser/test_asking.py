@@ -35,7 +35,7 @@ def records(tmp_path) -> Path:
 
 
 def test_from_running_totals_and_groups_to_a_release(page, records, tmp_path):
-    go_to(page, "Workload")
+    go_to(page, "Tables")
     ask(page, "age", "cumulative")
     expect(page.get_by_text("100 queries, such as")).to_be_visible()
     ask(page, "region", "hierarchy")
@@ -96,7 +96,7 @@ def test_no_serious_finding_where_attributes_are_asked_differently(page, server,
     page.get_by_text("Values and labels of one attribute").click()
     expect(page.get_by_text("Groups within groups are written")).to_be_visible()
     assert not findings(page)
-    go_to(page, "Workload")
+    go_to(page, "Tables")
     ask(page, "age", "cumulative")
     ask(page, "education", "own matrix")
     page.get_by_text("Another way in some tables").first.click()
@@ -111,7 +111,7 @@ def test_no_serious_finding_where_attributes_are_asked_differently(page, server,
 
 
 def test_it_fits_a_narrow_screen(page):
-    go_to(page, "Workload")
+    go_to(page, "Tables")
     ask(page, "age", "moving sums of … values")
     page.set_viewport_size({"width": 400, "height": 800})
     expect(page.get_by_label("How many values are summed", exact=True)).to_be_visible()

@@ -43,7 +43,7 @@ def test_a_project_outlives_the_server_and_a_forgotten_address(browser, tmp_path
         page = opened(browser, f"{address}/plan")
         expect(page.get_by_role("heading", name="Plan", exact=True)).to_be_visible()
         expect(metric(page, "Privacy")).to_contain_text("ε = 2.15")
-        go_to(page, "Workload")
+        go_to(page, "Tables")
         expect(metric(page, "Tables")).to_contain_text("67")
         go_to(page, "Plan")
         set_budget(page, "0.321")
@@ -67,7 +67,7 @@ def test_a_project_outlives_the_server_and_a_forgotten_address(browser, tmp_path
 def test_the_address_tells_nothing_of_the_schema(page, server):
     page.goto(f"{server}/plan")
     set_budget(page, "0.321")
-    for name in ("Schema", "Workload", "Fairness", "Trade-offs", "Scenarios"):
+    for name in ("Codebook", "Tables", "Fairness", "Trade-offs", "Scenarios"):
         page.get_by_role("link", name=name, exact=True).click()
         expect(page.get_by_role("heading", name=name, exact=True)).to_be_visible()
         expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)

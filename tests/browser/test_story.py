@@ -71,7 +71,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     picture(page, "1-schema")
 
     # Workload: all tables up to three attributes, those with age three times as important.
-    go_to(page, "Workload")
+    go_to(page, "Tables")
     expect(metric(page, "Cells in all tables")).to_be_visible()
     fill(page, "Attributes in a table, at most", "3")
     expect(metric(page, "Tables to measure")).to_contain_text("26")

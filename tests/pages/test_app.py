@@ -12,8 +12,8 @@ from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 
 ROOT = Path(__file__).parents[2]
 TITLES = {
-    "schema": "Schema",
-    "workload": "Workload",
+    "schema": "Codebook",
+    "workload": "Tables",
     "plan": "Plan",
     "fairness": "Fairness",
     "tradeoffs": "Trade-offs",
@@ -27,7 +27,7 @@ PAGES = list(TITLES)
 
 def test_a_new_session_opens_on_the_sample_with_a_complete_plan(app):
     session = app("schema")
-    assert session.title[0].value == "Schema"
+    assert session.title[0].value == "Codebook"
     assert session.scenario.domain.names[:2] == ("age", "sex")
     session.open("plan")
     assert session.metrics()["A cell of a typical table"] == "±26 people"

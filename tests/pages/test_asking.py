@@ -1,4 +1,4 @@
-"""How attributes are asked: on the Workload page, and what becomes of it on the other pages."""
+"""How attributes are asked: on the Tables page, and what becomes of it on the other pages."""
 
 import io
 import shutil
@@ -51,7 +51,7 @@ def upload(session, name, filename, content):
     return session
 
 
-# ---- the Workload page
+# ---- the Tables page
 
 
 def test_nothing_is_listed_at_first(app, small):
@@ -318,7 +318,7 @@ def test_the_search_is_shown_and_can_be_cancelled(app, asked, monkeypatch):
     assert session.planned.workload.bases[0] == (Prefix(),)
 
 
-# ---- the Schema page
+# ---- the Codebook page
 
 
 def test_groups_are_typed_and_survive_edits(app):

@@ -104,7 +104,7 @@ def test_only_attributes_that_still_fit_can_be_chosen(app):
 
 def test_a_schema_without_a_small_attribute_says_so(app):
     session = app("queries", Scenario(rp.Domain.from_sizes({"place": 5000})))
-    assert "No attribute of the schema has as few as 1,024" in plain(session.texts("info"))
+    assert "No attribute of the codebook has as few as 1,024" in plain(session.texts("info"))
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_preset_replaces_the_list_and_undo_brings_it_back(app, listed):
     assert session.scenario.query_list == StatedQueries.of(SMALLEST.queries())
     assert session.metrics()["Targets met"] == "65 of 65"
     assert "The schema has no attribute 'value'" in plain(session.texts("info"))
-    # What it is about cannot be chosen from the schema.
+    # What it is about cannot be chosen from the codebook.
     assert not [each for each in session.multiselect if each.key == "chosen query attributes"]
     session.press("Undo")
     assert session.scenario == listed
@@ -285,7 +285,7 @@ def test_a_list_that_no_lines_can_hold_says_where_to_change_it(app, listed):
     assert session.metrics()["Targets met"] == "1 of 1"
 
 
-# ---- the schema, and what is kept
+# ---- the codebook, and what is kept
 
 
 def test_a_change_of_the_schema_is_told_and_the_list_can_be_read_again(app, listed):
@@ -293,7 +293,7 @@ def test_a_change_of_the_schema_is_told_and_the_list_can_be_read_again(app, list
     session = app("queries", listed.with_domain(wider)[0])
     assert "In the schema 'age' has values that are new: '10', '11'" in plain(session.texts("info"))
     assert session.metrics()["Targets met"] == "3 of 3"
-    session.press("Read it with the schema's values")
+    session.press("Read it with the codebook's values")
     stated = session.scenario.query_list
     assert stated.queries.domain["age"].size == 12
     assert stated.conditions == listed.query_list.conditions

@@ -196,11 +196,11 @@ def test_category_for_other_values_must_be_chosen_and_is_kept(app, records, tmp_
         session.open("plan").open("release")
         assert session.multiselect(key="others").value == ["region"]
         assert session.selectbox(key="other value of region").value == "R12"
-        others = next(each for each in session.expander if each.label.startswith("Values"))
+        others = next(each for each in session.expander if each.label.startswith("Out-of"))
         assert others.proto.expanded
     assert not run_button(session).disabled
-    line = next(text for text in session.texts("caption") if text.startswith("Values not in"))
-    assert line.replace("\\", "") == "Values not in the schema: region → R12 (Outer Isles)"
+    line = next(text for text in session.texts("caption") if text.startswith("Out"))
+    assert line.replace("\\", "") == "Out-of-codebook values: region → R12 (Outer Isles)"
 
 
 def test_category_for_other_values_is_kept_after_a_failed_run(app, records, tmp_path):

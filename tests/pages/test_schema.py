@@ -1,4 +1,4 @@
-"""The Schema page."""
+"""The Codebook page."""
 
 import threading
 
@@ -59,10 +59,10 @@ def test_sizes_are_typed(app):
     session = app("schema")
     session.segmented_control(key="schema source").set_value("Typed in").run()
     session.text_area(key="typed").set_value("age 0..99\nsex: F, M").run()
-    session.press("Use this schema")
+    session.press("Use this codebook")
     assert session.scenario.domain.names == ("age", "sex")
     session.text_area(key="typed").set_value("age").run()
-    session.press("Use this schema")
+    session.press("Use this codebook")
     assert "Line 1" in session.error[0].value
     assert session.text_area(key="typed").value == "age"
     assert session.scenario.domain.names == ("age", "sex")
@@ -90,7 +90,7 @@ def test_settings_of_unchanged_attributes_are_kept_and_named(app, small):
     session = app("schema", scenario)
     session.segmented_control(key="schema source").set_value("Typed in").run()
     session.text_area(key="typed").set_value("age 0..99\nsex 2").run()
-    session.press("Use this schema")
+    session.press("Use this codebook")
     assert session.scenario.request.settings == (TableSetting(("sex",), target=3.0),)
     assert "Kept: importance or target of sex" in session.success[0].value.replace("\\", "")
     assert "table age." in session.warning[0].value.replace("\\", "")
@@ -200,7 +200,7 @@ def plain(texts):
 def test_an_empty_schema_to_start_from(app):
     session = app("schema")
     session.segmented_control(key="schema source").set_value("Empty").run()
-    session.press("Start with an empty schema")
+    session.press("Start with an empty codebook")
     assert len(session.scenario.domain) == 0
     assert not session.error
     assert not session.exception
@@ -281,9 +281,9 @@ def test_columns_come_in_by_name_only(app, small, data, monkeypatch):
     monkeypatch.setattr("rpexplore.data.files.columns.batches", None)  # no record can be read
     session = choose_columns(app("schema", small), data, [])
     assert session.multiselect(key="columns to take").options == ["id", "sex", "size", "word"]
-    assert disabled(session, "Replace the schema")
+    assert disabled(session, "Replace the codebook")
     session.multiselect(key="columns to take").set_value(["size", "sex"]).run()
-    session.press("Replace the schema")
+    session.press("Replace the codebook")
     assert session.scenario.domain.names == ("sex", "size")
     assert "Took 2 columns of data.csv" in plain(session.texts("success"))
     assert "No values yet: sex, size" in plain(session.texts("warning"))
@@ -303,10 +303,10 @@ def test_values_are_inferred_only_after_the_warning_is_confirmed(app, small, dat
     session = choose_columns(app("schema", small), data, ["id", "sex", "size", "word"])
     session.radio(key="what to take").set_value("Names, and the values found in the records").run()
     assert "not protected" in session.warning[0].value
-    assert disabled(session, "Replace the schema")
+    assert disabled(session, "Replace the codebook")
     session.checkbox(key=f"understood for {data}").set_value(True).run()
-    assert not disabled(session, "Replace the schema")
-    session.press("Replace the schema")
+    assert not disabled(session, "Replace the codebook")
+    session.press("Replace the codebook")
     domain = session.scenario.domain
     assert domain["sex"].values == Categories(("F", "M"))
     assert domain["size"].values == Categories(("0", "1", "2"))
@@ -338,7 +338,7 @@ def slow(monkeypatch) -> threading.Event:
     return go_on
 
 
-def begin_reading(session, path, columns, button="Replace the schema"):
+def begin_reading(session, path, columns, button="Replace the codebook"):
     choose_columns(session, path, columns)
     session.radio(key="what to take").set_value("Names, and the values found in the records").run()
     session.checkbox(key=f"understood for {path}").set_value(True).run()
@@ -392,7 +392,7 @@ def test_a_reading_cancelled_after_its_last_note_changes_nothing(app, small, dat
 @pytest.mark.parametrize("add", [False, True])
 @pytest.mark.parametrize("what", ["another scenario", "another schema"])
 def test_values_come_to_the_scenario_they_were_looked_for_in(app, small, data, slow, what, add):
-    button = "Add these" if add else "Replace the schema"
+    button = "Add these" if add else "Replace the codebook"
     session = begin_reading(app("schema", small), data, ["sex", "word"], button)
     task = session.session_state["columns task"][0]
     if what == "another scenario":
@@ -414,7 +414,7 @@ def test_another_sessions_inferred_values_are_not_seen(app, small, data):
     first = choose_columns(app("schema", small), data, ["word"])
     first.radio(key="what to take").set_value("Names, and the values found in the records").run()
     first.checkbox(key=f"understood for {data}").set_value(True).run()
-    first.press("Replace the schema")
+    first.press("Replace the codebook")
     second = choose_columns(app("schema", small), data, [])
     assert second.scenario == small
     assert not any("word" in text for text in second.texts("warning"))
@@ -439,7 +439,7 @@ def test_records_that_break_off_change_nothing(app, small, tmp_path):
     session = choose_columns(app("schema", small), path, ["a"])
     session.radio(key="what to take").set_value("Names, and the values found in the records").run()
     session.checkbox(key=f"understood for {path}").set_value(True).run()
-    session.press("Replace the schema")
+    session.press("Replace the codebook")
     assert "Nothing was changed" in session.error[0].value
     assert session.scenario == small
 
@@ -538,7 +538,7 @@ def test_typed_bins_do_not_reach_another_schema(app, small):
     field(session.number_input, "Width of a bin").set_value(7.0).run()
     session.segmented_control(key="schema source").set_value("Typed in").run()
     session.text_area(key="typed").set_value("age 0..9").run()
-    session.press("Use this schema")
+    session.press("Use this codebook")
     assert field(session.number_input, "Width of a bin").value == 1.0
     assert field(session.number_input, "To").value == 9.0
 

@@ -1,4 +1,4 @@
-"""The Workload page."""
+"""The Tables page."""
 
 import time
 
@@ -120,7 +120,7 @@ def test_a_quick_builder_is_narrowed(app, small):
     session.multiselect(key="containing").set_value(["sex"]).run()
     assert session.scenario.workload.tables == [("sex",), ("age", "sex"), ("sex", "region")]
     session.multiselect(key="only").set_value(["region", "sex"]).run()
-    assert session.scenario.request.only == ("sex", "region")  # in the schema's order
+    assert session.scenario.request.only == ("sex", "region")  # in the codebook's order
     session.number_input(key="most_cells").set_value(5).run()
     assert session.scenario.workload.tables == [("sex",)]
     asked = "All tables of up to 2 attributes that have sex, made of sex, region only, with at"

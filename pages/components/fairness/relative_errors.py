@@ -101,7 +101,7 @@ def expected_inputs() -> None:
         placeholder="none typed",
     )
     right.file_uploader(
-        "Or a published table: CSV with some attributes of the schema as columns, and count",
+        "Or a published table: CSV with some attributes of the codebook as columns, and count",
         type=["csv"],
         key="expected margin",
         on_change=load,
@@ -154,7 +154,7 @@ def one_table(chosen: Forecast, cells: relative.ExpectedCells, coefficient: floa
         "The attributes of the table", current().domain.names, key="table to list"
     )
     if not names and chosen.workload.orders[0] > 0:
-        st.caption("Choose a table of the workload by its attributes.")
+        st.caption("Choose a table by its attributes.")
         return
     try:
         place = chosen.workload.position(names)

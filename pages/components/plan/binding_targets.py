@@ -32,7 +32,7 @@ def can_be_met() -> bool:
     st.error(
         "The targets that must be met cannot all be met at this budget, whatever the others get. "
         "Take a larger budget, make some of the targets below wider, or untick “must” for some on "
-        "the Workload page."
+        "the Tables page."
     )
     _panel(found, told, current().loss)
     return False
@@ -48,7 +48,7 @@ def why_this_budget() -> None:
         if aim is None:
             st.markdown(
                 "Some tables have a target and others have none. Which budget that takes can be "
-                "told once the targets are marked “must” on the Workload page, or every table has "
+                "told once the targets are marked “must” on the Tables page, or every table has "
                 "one."
             )
             return

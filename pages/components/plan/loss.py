@@ -53,7 +53,7 @@ def _weighting_input(loss: Any, take: Take) -> None:
         format_func=describe_weighting,
         key=bind("weighting", loss.weighting),
         on_change=lambda: take(replace(loss, weighting=st.session_state["weighting"])),
-        help="On top of each table's weight, which is set on the Workload page.",
+        help="On top of each table's weight, which is set on the Tables page.",
     )
 
 

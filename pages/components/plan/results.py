@@ -47,7 +47,7 @@ def table_list(planned: Plan) -> None:
         lambda: targets_met.of_tables(planned, containing, current().request),
     )
     if frame.empty:
-        st.info("No table of the workload has all of these attributes.")
+        st.info("No table has all of these attributes.")
         return
     errors = [name for name in frame if str(name).endswith("standard_error")]
     digits = column_format(frame[errors].min())

@@ -1,4 +1,4 @@
-"""What the list on the Queries page is about: attributes of the schema, or those of a preset."""
+"""What the list on the Queries page is about: attributes of the codebook, or those of a preset."""
 
 from functools import partial
 
@@ -34,7 +34,7 @@ def about() -> None:
 
 
 def _attributes(schema: Domain, present: Domain | None) -> None:
-    """Attributes of the schema, of which those can be chosen that still fit."""
+    """Attributes of the codebook, of which those can be chosen that still fit."""
     names = [] if present is None else list(present.names)
     options = [name for name in schema.names if name in {*names, *choosable(schema, names)}]
 
@@ -54,12 +54,12 @@ def _attributes(schema: Domain, present: Domain | None) -> None:
         options,
         key=bind("chosen query attributes", names),
         on_change=choose,
-        placeholder="choose attributes of the schema",
+        placeholder="choose attributes of the codebook",
     )
     if not options:
         st.info(
-            f"No attribute of the schema has as few as {MAX_CELLS:,} values. Group the values of "
-            "one on the Schema page, or start from a list on the right."
+            f"No attribute of the codebook has as few as {MAX_CELLS:,} values. Group the values of "
+            "one on the Codebook page, or start from a list on the right."
         )
     elif present is not None:
         sizes = " × ".join(f"{each.name} ({each.size:,})" for each in present)
@@ -73,7 +73,7 @@ def _attributes(schema: Domain, present: Domain | None) -> None:
 
 
 def _elsewhere(stated: StatedQueries, schema: Domain) -> None:
-    """What a list is about whose attributes are not, or no longer, those of the schema."""
+    """What a list is about whose attributes are not, or no longer, those of the codebook."""
     present = stated.queries.domain
     sizes = " × ".join(f"{each.name} ({each.size:,})" for each in present)
     differences = " ".join(differences_from_schema(present, schema))
@@ -93,7 +93,7 @@ def _elsewhere(stated: StatedQueries, schema: Domain) -> None:
         change(HERE, lambda: current().replaced(query_list=again()))
 
     if all(name in schema for name in present.names):
-        st.button("Read it with the schema's values", on_click=read_again)
+        st.button("Read it with the codebook's values", on_click=read_again)
 
 
 def _presets(replaces: bool) -> None:

@@ -31,7 +31,7 @@ def domain() -> Domain | None:
     chosen = [each for each in st.session_state.get(CHOSEN, ()) if each in scenario.domain]
     try:
         return chosen_domain(scenario.domain, chosen) if chosen else None
-    except RpexploreError:  # the schema has changed since they were chosen
+    except RpexploreError:  # the codebook has changed since they were chosen
         return None
 
 

@@ -151,6 +151,6 @@ def _sample_problem(planned: ReleasePlan) -> str:
         return ""
     shown = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
     return (
-        f"The plan is for another schema: it needs columns that the sample survey does not have "
+        f"The plan is for another codebook: it needs columns that the sample survey does not have "
         f"({shown}). Take the records from a file."
     )

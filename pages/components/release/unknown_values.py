@@ -1,4 +1,4 @@
-"""What becomes of values in the records that the schema does not know."""
+"""What becomes of values in the records that the codebook does not know."""
 
 from collections.abc import Mapping
 
@@ -11,18 +11,17 @@ from rpexplore.scenarios.schema_grid import values_of
 
 
 def other_categories(planned: ReleasePlan) -> dict[str, str] | None:
-    """For attributes of the user's choice: the category that takes values not in the schema.
+    """For attributes of the user's choice: the category that takes values not in the codebook.
 
     None while an attribute is chosen without its category.
     """
     domain = planned.domain
     _forget_others_of_another(domain)
-    with st.expander(
-        "Values that are not in the schema", expanded=bool(st.session_state.get("others"))
-    ):
+    with st.expander("Out-of-codebook values", expanded=bool(st.session_state.get("others"))):
         st.markdown(
-            "Records with a value that is not in the schema, or with none, are refused before any "
-            "privacy is spent. Or choose attributes, and a category each, that takes such values."
+            "Records with a value that is not in the codebook, or with none, are refused before "
+            "any privacy is spent. Or choose attributes, and a category each, that takes such "
+            "values."
         )
         chosen = st.multiselect(
             "Put other values into a category of",
@@ -50,7 +49,7 @@ def others_line(planned: ReleasePlan, others: Mapping[str, str]) -> None:
     domain = planned.domain
     parts = [f"{name} → {category_names(domain, name)[value]}" for name, value in others.items()]
     if parts:
-        st.caption(escaped(f"Values not in the schema: {', '.join(parts)}"))
+        st.caption(escaped(f"Out-of-codebook values: {', '.join(parts)}"))
 
 
 def category_names(domain: Domain, name: str) -> dict[str, str]:
@@ -61,7 +60,7 @@ def category_names(domain: Domain, name: str) -> dict[str, str]:
 
 
 def _forget_others_of_another(domain: Domain) -> None:
-    """Choices were made among the categories of one schema; under another they mean nothing."""
+    """Choices were made among the categories of one codebook; under another they mean nothing."""
     before: Domain | None = st.session_state.get("others of")
     if before is not None and before != domain:
         st.session_state["others"] = []

@@ -1,4 +1,4 @@
-"""The bins of a numeric attribute on the Schema page, with a preview before they are used."""
+"""The bins of a numeric attribute on the Codebook page, with a preview before they are used."""
 
 import streamlit as st
 

@@ -75,7 +75,7 @@ def take_found(
     begun: tuple[str, Domain],
     task: Task[FoundValues],
 ) -> None:
-    """Take over what was found, for the schema that it was looked for and no other.
+    """Take over what was found, for the codebook that it was looked for and no other.
 
     begun: what `for_whom` was when the reading began
     """
@@ -91,7 +91,7 @@ def take_found(
             place,
             "warning",
             f"The values of {path.name} were looked for in scenario {begun[0]}. It is not open any "
-            "more, or its schema was changed meanwhile, so they were dropped and nothing was "
+            "more, or its codebook was changed meanwhile, so they were dropped and nothing was "
             "changed.",
         )
         return
@@ -111,7 +111,7 @@ def take_over(
     add: bool,
     found: Sequence[str] = (),
 ) -> bool:
-    """Put the columns into the schema; what has its values already there keeps them."""
+    """Put the columns into the codebook; what has its values already there keeps them."""
     present = current().domain if add else None
     record_noun = current().record_noun if add else "records"
     done = change_domain(

@@ -11,7 +11,7 @@ from rpexplore.errors import DataError
 
 NAMES, FOUND = "Names only", "Names, and the values found in the records"
 WARNING = (
-    "**What is found in records is not protected.** The values become part of the schema, which "
+    "**What is found in records is not protected.** The values become part of the codebook, which "
     "is published with every table. A rare value (an occupation, a country of birth) tells "
     "everybody that somebody in the data has it, and a value that is not listed, that nobody has. "
     "No budget covers that. Where a codebook or another public list exists, use it instead. The "
@@ -61,7 +61,10 @@ def choose_columns(place: str, grid: str) -> None:
             "listed. No values are counted."
         )
     line = st.container(horizontal=True)
-    for label, add in (("Replace the schema by these", False), ("Add these to the schema", True)):
+    for label, add in (
+        ("Replace the codebook by these", False),
+        ("Add these to the codebook", True),
+    ):
         line.button(
             label,
             on_click=take,

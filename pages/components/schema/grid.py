@@ -1,4 +1,4 @@
-"""The attributes as a grid on the Schema page, and what is still missing of them."""
+"""The attributes as a grid on the Codebook page, and what is still missing of them."""
 
 import streamlit as st
 
@@ -47,7 +47,7 @@ def grid() -> None:
         hide_index=True,
         height="content" if len(domain) <= 15 else 560,
         placeholder="",
-        alt="Attributes of the schema, editable",
+        alt="Attributes of the codebook, editable",
         column_config={
             "name": st.column_config.TextColumn("Name in the data", width=130, required=True),
             "label": st.column_config.TextColumn("Label", width=170),

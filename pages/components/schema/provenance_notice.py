@@ -1,4 +1,4 @@
-"""The warning that values of the schema were taken from the records."""
+"""The warning that values of the codebook were taken from the records."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Where a schema comes from: the sample, a codebook file, a data file's header, typed lines, …"""
+"""Where a codebook comes from: the sample, a codebook file, a data file's header, typed lines, …"""
 
 from collections.abc import Callable
 
@@ -17,12 +17,12 @@ EXAMPLE = "age 0..99\nsex: Female, Male\nregion 12\nincome 0..9999 step 500"
 
 
 def sample() -> Domain:
-    """The schema of the sample data, whose records are people."""
+    """The codebook of the sample data, whose records are people."""
     return Domain.load(sample_data_folder() / "household.json")
 
 
 def choose_source(place: str, grid: str) -> None:
-    """Widgets to replace the schema; messages go to `place`, the editor `grid` starts afresh."""
+    """Widgets to replace the codebook; messages go to `place`, the editor `grid` starts afresh."""
 
     def load(make: Callable[[], Domain], what: str, record_noun: str = "records") -> None:
         if not change_domain(place, make, from_elsewhere=True, record_noun=record_noun):
@@ -57,8 +57,8 @@ def choose_source(place: str, grid: str) -> None:
         say(
             place,
             "success",
-            f"Opened {file.name}: {attributes}, {tables}. Its schema, tables, importances, "
-            "targets, aim and budget are now those of the app.",
+            f"Opened {file.name}: {attributes}, {tables}. Its codebook, tables, weights, "
+            "targets, objective and budget are now those of the app.",
         )
 
     source = st.segmented_control(
@@ -86,17 +86,17 @@ def choose_source(place: str, grid: str) -> None:
             key="typed",
             height=140,
         )
-        st.button("Use this schema", on_click=load_typed)
+        st.button("Use this codebook", on_click=load_typed)
     elif source == PLAN:
         st.file_uploader(
-            "A plan saved by this app or by the command line: replaces schema, tables, aim and "
-            "budget",
+            "A plan saved by this app or by the command line: replaces codebook, tables, "
+            "objective and budget",
             type=["json"],
             key="plan file",
             on_change=load_plan,
         )
     elif source == EMPTY:
         st.markdown("No attributes at all: add them one by one in the grid below.")
-        st.button("Start with an empty schema", on_click=load_nothing)
+        st.button("Start with an empty codebook", on_click=load_nothing)
     else:
         st.caption("Choose a source to replace the attributes below, or change them in the grid.")

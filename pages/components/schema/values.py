@@ -1,4 +1,4 @@
-"""The values of one attribute on the Schema page: what they are called, and their groups."""
+"""The values of one attribute on the Codebook page: what they are called, and their groups."""
 
 import pandas as pd
 import streamlit as st
@@ -123,4 +123,4 @@ def _editor(attribute: Attribute, frame: pd.DataFrame) -> None:
         },
     )
     show_messages(HERE)
-    st.caption(f"{GROUP_HELP} On the Workload page the attribute can then be asked by its groups.")
+    st.caption(f"{GROUP_HELP} On the Tables page the attribute can then be asked by its groups.")

@@ -1,11 +1,11 @@
-"""What every page but the Schema page says as long as there is nothing to plan for."""
+"""What every page but the Codebook page says as long as there is nothing to plan for."""
 
 import streamlit as st
 
 from pages.components.shared.session import current, escaped
 from rpexplore.domain.provenance import unfinished
 
-WITHOUT = ("Schema", "Scenarios", "Results")  # the pages that need no attributes
+WITHOUT = ("Codebook", "Scenarios", "Results")  # the pages that need no attributes
 
 
 def lacks_attributes(page: str) -> bool:
@@ -24,12 +24,12 @@ def lacks_attributes(page: str) -> bool:
                 f"No values yet for {escaped(shown)}: counted as a single value each, so that the "
                 "tables with them look smaller and more accurate than they will be."
             )
-            st.page_link("pages/schema.py", label="To the schema")
+            st.page_link("pages/schema.py", label="To the codebook")
         return False
     st.title(page)
     st.info(
         "No attributes yet: tables are made of attributes, such as age or region. Name at least "
-        "one on the Schema page, or start there from a codebook or from the sample survey."
+        "one on the Codebook page, or start there from a codebook or from the sample survey."
     )
-    st.page_link("pages/schema.py", label="To the schema")
+    st.page_link("pages/schema.py", label="To the codebook")
     return True

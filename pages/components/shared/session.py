@@ -121,7 +121,7 @@ def change_domain(
     from_elsewhere: bool = False,
     **more: Any,
 ) -> bool:
-    """Replace the schema, and tell what of the workload had to be given up for it."""
+    """Replace the codebook, and tell what of the workload had to be given up for it."""
     notes: list[str] = []
 
     def scenario() -> Scenario:
@@ -178,7 +178,7 @@ def typed(name: str) -> dict[int, dict[str, Any]]:
 def tell_refused(name: str, place: str, refused: Sequence[str] = ()) -> None:
     """Say what of an editor's cells is not in effect, and once more when the cells are gone.
 
-    Call it in every run. An editor forgets its cells when its page is left, or for a new schema.
+    Call it in every run. An editor forgets its cells when its page is left, or for a new codebook.
     """
     for reason in refused:
         say(place, "error", f"{reason} This change is not in effect until it is mended.")

@@ -22,9 +22,9 @@ def targets_against_budget(solution: Optimum) -> None:
     if not some:
         st.info(
             "No table has a target yet. Give the tables that need it a wanted standard error on "
-            "the Workload page; this view then tells what meeting them costs."
+            "the Tables page; this view then tells what meeting them costs."
         )
-        st.page_link("pages/workload.py", label="To the workload")
+        st.page_link("pages/workload.py", label="To the tables")
         return
     aimed = None
     if every and solution.loss != targets.AIM:

@@ -60,7 +60,7 @@ def obstacles(found: Fit) -> None:
     if found.obstacles:
         st.caption(
             "Tables of fewer attributes are smaller, and so are those of attributes with fewer "
-            "values: the Schema page can group them."
+            "values: the Codebook page can group them."
         )
     else:
         st.caption(f"{ReleaseSize.of(current().workload).text} Reading the records comes on top.")

@@ -1,4 +1,4 @@
-"""Importance and targets of many tables at once, on the Workload page."""
+"""Importance and targets of many tables at once, on the Tables page."""
 
 import streamlit as st
 

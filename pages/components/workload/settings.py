@@ -1,4 +1,4 @@
-"""The lower part of the Workload page: importance and target of each table, or of many."""
+"""The lower part of the Tables page: importance and target of each table, or of many."""
 
 import streamlit as st
 
@@ -66,7 +66,7 @@ def settings(planned: Plan | None) -> None:
     )
     grid, found = workload_grid.workload_grid(current(), planned, containing, MOST_ROWS)
     if found == 0:
-        st.info("No table of the workload has all of these attributes.")
+        st.info("No table has all of these attributes.")
         return
     many_at_once(containing, found)
     if found > len(grid):

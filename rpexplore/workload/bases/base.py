@@ -111,7 +111,7 @@ class Basis(ABC):
         if attribute.size < cls.min_values_of(attribute):
             return f"at least {plural(cls.min_values_of(attribute), 'value')} needed"
         if attribute.size > cls.max_values:
-            return f"at most {cls.max_values:,} values possible; join some on the Schema page"
+            return f"at most {cls.max_values:,} values possible; join some on the Codebook page"
         return ""
 
     @classmethod

@@ -164,8 +164,8 @@ class Hierarchy(Basis):
             "Groups of so many consecutive values; several widths give groups within groups."
         )
         if attribute.groups:
-            return f"{help_text} Empty: the groups that the values have on the Schema page."
-        return f"{help_text} For groups of your own, give the values groups on the Schema page."
+            return f"{help_text} Empty: the groups that the values have on the Codebook page."
+        return f"{help_text} For groups of your own, give the values groups on the Codebook page."
 
     @classmethod
     def parameter_placeholder(cls, attribute: Attribute) -> str:
