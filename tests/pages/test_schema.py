@@ -327,10 +327,10 @@ def slow(monkeypatch) -> threading.Event:
     """Makes readings of records wait until this is set; then they note their last batch."""
     go_on = threading.Event()
 
-    def waiting(path, names, progress):
-        progress(0.25)
+    def waiting(path, names, on_progress):
+        on_progress(0.25)
         assert go_on.wait(20)
-        progress(1.0)
+        on_progress(1.0)
         return found_values(path, names)
 
     monkeypatch.setattr("pages.components.schema.column_values.found_values", waiting)
@@ -370,8 +370,8 @@ def test_a_long_reading_goes_on_beside_the_page(app, small, data, slow, cancelle
 def test_a_reading_cancelled_after_its_last_note_changes_nothing(app, small, data, monkeypatch):
     go_on = threading.Event()
 
-    def late(path, names, progress):
-        progress(1.0)
+    def late(path, names, on_progress):
+        on_progress(1.0)
         assert go_on.wait(20)
         return found_values(path, names)
 
