@@ -1,4 +1,4 @@
-"""Plan: what "accurate" means, what it may cost in privacy, and what comes of it."""
+"""Plan: the objective and the privacy budget, and how accurate the tables become."""
 
 import streamlit as st
 
@@ -6,9 +6,9 @@ from pages.components.plan.binding_targets import can_be_met, why_this_budget
 from pages.components.plan.budget import budget_inputs, unit_inputs
 from pages.components.plan.chart import chart
 from pages.components.plan.loss import loss_input
+from pages.components.plan.reference_distribution import reference_distribution_input
 from pages.components.plan.results import downloads, headline, table_list
 from pages.components.plan.targets import targets_met
-from pages.components.plan.uniform_totals import totals_input
 from pages.components.shared.session import change, current, escaped, say, show_messages
 from pages.components.shared.solutions import plan
 from rpexplore.analysis import workload_grid
@@ -28,7 +28,7 @@ def set_missing_targets() -> None:
 
 
 def ask_for_targets(table: str) -> None:
-    """What the third aim waits for, and a box to give it."""
+    """What an objective relative to targets waits for, and a box to give it."""
     st.error(
         f"Table {escaped(table)} has no target. Set one for every table on the Tables page, or "
         "here for all at once."
@@ -46,11 +46,11 @@ def ask_for_targets(table: str) -> None:
     st.page_link("pages/workload.py", label="To the tables")
 
 
-def ask_for_musts() -> None:
-    """What an aim that meets the musts first waits for."""
+def ask_for_required_targets() -> None:
+    """What an objective that meets required targets first waits for."""
     st.error(
-        "No target is marked “must” yet. Give the tables that need it a target on the Workload "
-        "page, and tick “Must” beside it."
+        "No target is required yet. Give the tables that need it a target on the Tables page, and "
+        "tick “Required” beside it."
     )
     st.page_link("pages/workload.py", label="To the tables")
 
@@ -60,9 +60,9 @@ def inputs() -> None:
     unit_inputs(HERE)
     budget_inputs(HERE)
     show_messages(HERE)
-    st.subheader("What to aim for")
+    st.subheader("Objective")
     loss_input(HERE)
-    totals_input(HERE)
+    reference_distribution_input(HERE)
 
 
 st.title("Plan")
@@ -74,7 +74,7 @@ with right:
     if missing := current().misses_target:
         ask_for_targets(missing)
     elif current().misses_required:
-        ask_for_musts()
+        ask_for_required_targets()
     elif can_be_met():
         planned = plan()
     if planned is not None:

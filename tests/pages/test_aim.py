@@ -13,7 +13,7 @@ def plain(texts):
 
 @pytest.fixture
 def with_required(small):
-    """One must, and a target for every other table."""
+    """One required target, and a target for every other table."""
     tables = small.workload.tables
     wanted = [Target("30", required=table == tables[-1]) for table in tables]
     return small.with_settings(
@@ -67,5 +67,5 @@ def test_the_power_of_the_norm(app, small):
 def test_without_a_must_the_page_says_where_to_set_one(app, small):
     session = app("plan", small)
     session.radio(key="objective").set_value("required").run()
-    assert "No target is marked “must” yet" in plain(session.texts("error"))
+    assert "No target is required yet" in plain(session.texts("error"))
     assert session.radio(key="objective").value == "required"

@@ -196,13 +196,13 @@ def test_an_unusable_budget_leaves_the_old_one(app, small, value):
 def test_protecting_people_costs_accuracy(app, small):
     session = app("plan", small)
     before = session.planned.standard_errors
-    session.radio(key="protected").set_value("One person").run()
+    session.radio(key="protected").set_value("A person").run()
     session.number_input(key="records per person").set_value(3).run()
     assert session.scenario.budget == rp.Budget(rho="0.1", max_records_per_person=3)
     after = session.planned.standard_errors
     assert after / before == pytest.approx([3.0] * 7, rel=1e-9)
     assert "one person with at most 3 records" in plain(session.texts("caption"))
-    session.radio(key="protected").set_value("One record").run()
+    session.radio(key="protected").set_value("A record").run()
     assert session.scenario == small
 
 

@@ -13,13 +13,13 @@ def plain(texts):
 
 @pytest.fixture
 def demanding(small):
-    """A must that the present budget cannot meet, for plans that meet it first."""
-    must = Target("0.5", "margin", required=True)
-    changed = small.with_settings([TableSetting(small.workload.tables[-1], target=must)])
+    """A required target that the present budget cannot meet, for plans that meet it first."""
+    required = Target("0.5", "margin", required=True)
+    changed = small.with_settings([TableSetting(small.workload.tables[-1], target=required)])
     return changed.replaced(loss=rp.SumWithinTargets())
 
 
-def test_musts_out_of_reach_are_said_with_what_would_do(app, demanding):
+def test_required_targets_out_of_reach_are_said_with_what_would_do(app, demanding):
     session = app("plan", demanding)
     assert "cannot all be met at this budget" in plain(session.texts("error"))
     told = plain(session.texts("markdown"))
@@ -31,8 +31,10 @@ def test_musts_out_of_reach_are_said_with_what_would_do(app, demanding):
     session.button(key="use advised budget").click().run()
     assert not session.error
     planned = session.planned
-    must = planned.workload.required
-    assert (planned.worst_standard_errors[must] <= planned.workload.targets[must] * 1.000001).all()
+    required = planned.workload.required
+    assert (
+        planned.worst_standard_errors[required] <= planned.workload.targets[required] * 1.000001
+    ).all()
     assert session.button(key="use advised budget").disabled
 
 
@@ -57,10 +59,10 @@ def test_targets_are_told_without_traffic_lights(app, small):
 
 
 def test_by_an_aim_that_passes_targets_over_the_panel_is_about_one_that_does_not(app, small):
-    must = Target("3", required=True)
-    changed = small.with_settings([TableSetting(small.workload.tables[-1], target=must)])
+    required = Target("3", required=True)
+    changed = small.with_settings([TableSetting(small.workload.tables[-1], target=required)])
     session = app("plan", changed)
-    assert "By the present aim the plan is not made for targets" in plain(session.texts("markdown"))
+    assert "The present objective ignores targets" in plain(session.texts("markdown"))
     session.button(key="use advised budget").click().run()
     assert session.scenario.loss == rp.SumWithinTargets()
     assert "musts: 1 of 1" in plain(session.texts("markdown"))

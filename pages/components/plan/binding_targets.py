@@ -1,4 +1,4 @@
-"""Why this budget, on the Plan page: what the targets take, and the few tables that hold it up."""
+"""Why this budget, on the Plan page: the budget that targets take, and the binding targets."""
 
 import streamlit as st
 
@@ -20,7 +20,7 @@ def use(budget: Budget, loss: Loss) -> None:
 
 
 def can_be_met() -> bool:
-    """Whether the musts, where they come first, can be met; the page says so where they cannot."""
+    """Whether required targets that come first can be met; the page says so where they cannot."""
     if not current().loss.meets_required_targets:
         return True
     found = targets_minimum(required_only=True)
@@ -30,33 +30,33 @@ def can_be_met() -> bool:
     if told is None or told.is_within:
         return told is not None
     st.error(
-        "The targets that must be met cannot all be met at this budget, whatever the others get. "
-        "Take a larger budget, make some of the targets below wider, or untick “must” for some on "
-        "the Tables page."
+        "The required targets cannot all be met at this budget, whatever the other tables get. "
+        "Take a larger budget, make some of the targets below wider, or untick “Required” for some "
+        "on the Tables page."
     )
     _panel(found, told, current().loss)
     return False
 
 
 def why_this_budget() -> None:
-    """What the targets take; of those that must be met where there are any, else of all.
+    """The budget that the required targets take, or all targets where none is required.
 
-    Where the present aim does not see to them, it is told for the one that does.
+    Where the present objective ignores them, it is that of an objective which meets them.
     """
-    aim = aim_for_targets(current())
+    objective = aim_for_targets(current())
     with st.expander("Why this budget"):
-        if aim is None:
+        if objective is None:
             st.markdown(
-                "Some tables have a target and others have none. Which budget that takes can be "
-                "told once the targets are marked “must” on the Tables page, or every table has "
+                "Some tables have a target and others have none. The budget that the targets take "
+                "can be worked out once they are required (on the Tables page), or every table has "
                 "one."
             )
             return
-        required_only = aim.meets_required_targets
+        required_only = objective.meets_required_targets
         found = targets_minimum(required_only)
         told = None if found is None else _told(found, required_only)
         if found is not None and told is not None:
-            _panel(found, told, aim)
+            _panel(found, told, objective)
 
 
 def _told(found: MinimumBudget, required_only: bool) -> binding_targets.BudgetExplanation | None:
@@ -69,36 +69,36 @@ def _told(found: MinimumBudget, required_only: bool) -> binding_targets.BudgetEx
         return None
 
 
-def _panel(found: MinimumBudget, told: binding_targets.BudgetExplanation, aim: Loss) -> None:
+def _panel(found: MinimumBudget, told: binding_targets.BudgetExplanation, objective: Loss) -> None:
     budget, present = current().budget, current().loss
-    if aim != present:
+    if objective != present:
         st.markdown(
-            "By the present aim the plan is not made for targets. With the aim "
-            f"“{escaped(aim.title)}”:"
+            "The present objective ignores targets. With the objective "
+            f"“{escaped(objective.title)}”:"
         )
     st.markdown(escaped(binding_targets.describe(told)))
     if advice := binding_targets.describe_advice(told):
         st.markdown(escaped(advice))
     st.button(
-        f"Use ρ = {told.advised.rho}" + " and this aim" * (aim != present),
+        f"Use ρ = {told.advised.rho}" + " and this objective" * (objective != present),
         key="use advised budget",
         on_click=use,
-        args=(told.advised.budget, aim),
-        disabled=told.advised.budget == budget and aim == present,
+        args=(told.advised.budget, objective),
+        disabled=told.advised.budget == budget and objective == present,
     )
     show_messages(HERE)
     frame = binding_targets.binding_targets_frame(found, budget, current().request)
     columns = {
         "table": "Table",
         "wanted": "Target",
-        "required": "Must",
+        "required": "Required",
         "share": st.column_config.NumberColumn("Share of the budget", format="percent"),
         "saved": st.column_config.NumberColumn("Saved if 10 % wider", format="percent"),
         "rho": number("ρ then", frame["rho"]),
     }
-    numbers(frame, columns, "why_this_budget.csv", "Tables that hold the budget up")
+    numbers(frame, columns, "why_this_budget.csv", "Binding targets")
     st.caption(
-        "The shares say whose targets make the smallest budget as large as it is: by how many per "
-        "cent it falls when a target variance grows by one per cent. What would be saved follows "
-        "from them, so it is approximate."
+        "Binding targets make the smallest budget as large as it is. The share of a target is by "
+        "how many per cent that budget falls when the target variance grows by one per cent. The "
+        "saving follows from the shares and is approximate."
     )

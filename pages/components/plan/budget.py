@@ -1,17 +1,17 @@
-"""The privacy part of the Plan page: whom to protect, and how much privacy loss is allowed."""
+"""The privacy part of the Plan page: the privacy unit and the privacy budget."""
 
 import streamlit as st
 
 from pages.components.shared.session import bind, change, current, show_messages
 from rpexplore.analysis import budget_units as budgets
 
-RECORD, PERSON = "One record", "One person"
+RECORD, PERSON = "A record", "A person"
 UNITS = {"rho": "ρ (zCDP)", "epsilon": "(ε, δ)", "mu": "μ"}
 LETTERS = {"rho": "ρ", "epsilon": "ε", "mu": "μ"}
 
 
 def unit_inputs(place: str) -> None:
-    """Two plain questions: whom the promise protects, and how much of the data is theirs."""
+    """The privacy unit: a record, or a person with at most so many records."""
     records = current().budget.max_records_per_person
 
     def set_unit() -> None:
@@ -23,13 +23,13 @@ def unit_inputs(place: str) -> None:
         )
 
     st.radio(
-        "Whom do you protect?",
+        "Privacy unit",
         [RECORD, PERSON],
         key=bind("protected", RECORD if records is None else PERSON),
         on_change=set_unit,
         horizontal=True,
-        help="The release is nearly as likely with this one in the data as without; how "
-        "nearly, the budget says.",
+        help="Who is protected: the release is nearly as likely with this record or person in the "
+        "data as without; the privacy budget says how nearly.",
     )
     if records is not None:
         st.number_input(
@@ -46,7 +46,7 @@ def budget_inputs(place: str) -> None:
     if st.session_state.get("unit") is None:  # a new visit, or the chosen one clicked again
         st.session_state["unit"] = budgets.stated_unit(budget)
     unit = st.segmented_control(
-        "Budget, stated as",
+        "Privacy budget, stated as",
         list(UNITS),
         format_func=UNITS.__getitem__,
         key="unit",

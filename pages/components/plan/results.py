@@ -13,11 +13,11 @@ from rpexplore.planning.plan import Plan
 
 
 def headline(planned: Plan) -> None:
-    """Typical and worst accuracy, privacy, targets, and the certificate in words."""
+    """Median and least accuracy, privacy, targets, and the certificate in words."""
     top, record_noun = standard_errors.headline(planned), escaped(current().record_noun)
-    typical, worst, privacy = (column.container(gap="xxsmall") for column in st.columns(3))
-    typical.metric(capitalised(top.typical_text), f"±{rounded(top.median_margin)} {record_noun}")
-    typical.caption(f"95 % of the time (standard error σ = {rounded(top.median_error, 3)})")
+    median, worst, privacy = (column.container(gap="xxsmall") for column in st.columns(3))
+    median.metric(capitalised(top.typical_text), f"±{rounded(top.median_margin)} {record_noun}")
+    median.caption(f"95 % of the time (standard error σ = {rounded(top.median_error, 3)})")
     worst.metric(capitalised(top.worst_text), f"±{rounded(top.worst_margin)} {record_noun}")
     worst.caption(
         f"95 % of the time (σ = {rounded(top.worst_error, 3)}): {escaped(top.worst_table)}"
@@ -72,17 +72,17 @@ def table_list(planned: Plan) -> None:
             "worst_standard_error": st.column_config.NumberColumn(
                 "Least accurate cell σ", format=digits
             ),
-            "margin_95": st.column_config.NumberColumn("± 95 % of the time", format=digits),
-            "weight": st.column_config.NumberColumn("Importance", format="%.4g"),
+            "margin_95": st.column_config.NumberColumn("95 % margin of error", format=digits),
+            "weight": st.column_config.NumberColumn("Weight", format="%.4g"),
             "wanted": st.column_config.TextColumn("Target"),
-            "required": st.column_config.TextColumn("Must"),
+            "required": st.column_config.TextColumn("Required"),
             "outcome": st.column_config.TextColumn("Met or short by"),
         },
     )
     if len(errors) > 1:
         st.caption(
-            "Standard error σ and ± 95 % are those of a typical cell: the root of the mean of all "
-            "cells' variances. A target is met when the least accurate cell meets it."
+            "Standard error σ and margin of error are root mean squares over the cells of a table. "
+            "A target is met when the least accurate cell meets it."
         )
         st.page_link(
             "pages/fairness.py",
@@ -93,7 +93,7 @@ def table_list(planned: Plan) -> None:
 
 
 def downloads(planned: Plan) -> None:
-    """The plan file and the tables, made when asked for."""
+    """The plan file and the tables, made when they are downloaded."""
     buttons = st.container(horizontal=True)
     buttons.download_button(
         "Download plan.json",

@@ -20,7 +20,7 @@ def use(budget: Budget) -> None:
 
 
 def targets_met(planned: Plan) -> bool:
-    """What is met, what is not and by how much, and a button to ask for just enough budget.
+    """What is met, what is not and by how much, and a button for just enough budget.
 
     Returns whether there are targets.
     """
@@ -36,7 +36,7 @@ def targets_met(planned: Plan) -> bool:
             f" Furthest off is {first['table']}: {first['now']} for a target of {first['wanted']}."
         )
     st.markdown(f":material/straighten: **Targets.** {escaped(words)}")
-    if solution.budget is not None:  # the plan with this aim is another one at another budget
+    if solution.budget is not None:  # the plan with this objective is another one at another budget
         return True
     try:
         enough = smallest_budget(solution, budget)
@@ -46,7 +46,7 @@ def targets_met(planned: Plan) -> bool:
     left, right = st.columns([3, 2], vertical_alignment="center")
     left.markdown(
         f"The smallest budget that meets {'the target' if top.targets == 1 else 'all targets'} "
-        f"with this aim is {escaped(enough.text)}: {escaped(enough.compared)}."
+        f"with this objective is {escaped(enough.text)}: {escaped(enough.compared)}."
     )
     right.button(
         "Use this budget",
