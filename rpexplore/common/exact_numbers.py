@@ -10,7 +10,7 @@ import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, InvalidOperation
 from fractions import Fraction
 from functools import cached_property
 from numbers import Rational
@@ -180,3 +180,18 @@ class Decimals:
         factors = [10**shift for shift in range(int((self.exponents - lowest).max(initial=0)) + 1)]
         shifts = np.array(factors, dtype=object)[self.exponents - lowest]
         return self.digits.astype(object) * shifts, lowest
+
+
+def scaled_exp_bracket(y: Fraction, scale: int) -> tuple[int, int]:
+    """Integers low <= scale exp(-y) <= high, rarely more than 1 apart; y >= 0, scale >= 1."""
+    bits = scale.bit_length()
+    if y >= bits:
+        return 0, 1  # without computing exp of what may be an enormous number
+    precision = bits // 3 + 20  # 10^-precision is far below 1/scale
+    down = Context(prec=precision, rounding=ROUND_FLOOR)
+    up = Context(prec=precision, rounding=ROUND_CEILING)
+    numerator, denominator = Decimal(-y.numerator), Decimal(y.denominator)
+    # Context.exp is correctly rounded, to nearest: the true value is within one step.
+    low = down.next_minus(down.exp(down.divide(numerator, denominator)))
+    high = up.next_plus(up.exp(up.divide(numerator, denominator)))
+    return math.floor(Fraction(low) * scale), math.ceil(Fraction(high) * scale)

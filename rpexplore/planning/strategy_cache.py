@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from rpexplore.common.files import home_folder, write_whole
+from rpexplore.planning.solvers.strategy_matrix import StrategySolution, best_matrix
 
 MOST_BYTES = 200_000_000  # on disk; and as many in the process
 _KEY = "key"  # the name in a file under which the key itself is kept
@@ -123,3 +124,23 @@ def _n_bytes(arrays: Mapping[str, np.ndarray]) -> int:
 def user_cache() -> StrategyCache:
     """The one cache of this process."""
     return StrategyCache.of_user()
+
+
+def best_even_matrix(gram: np.ndarray) -> StrategySolution:
+    """The best matrix for an even spread, from the dual weights if they were found before.
+
+    These are kept for every size and basis. They are no more than a start: what follows from them
+    is certified anew, in an eigendecomposition or two.
+    """
+    n = len(gram)
+    key = f"even {hashlib.sha256((gram / np.trace(gram)).tobytes()).hexdigest()}"
+    weights = (user_cache().get(key) or {}).get("value_weights", np.empty(0))
+    usable = weights.shape == (n,) and np.all(np.isfinite(weights) & (weights > 0))
+    even = np.full(n, 1 / n)
+    start = (
+        StrategySolution(np.empty(0), even, weights / np.sum(weights), 0.0, 0.0) if usable else None
+    )
+    solution = best_matrix(gram, even, start=start)
+    if start is None:
+        user_cache().put(key, {"value_weights": solution.value_weights})
+    return solution

@@ -8,7 +8,6 @@ improved in turn, each by `best_reference`, which sees the sum over residuals wi
 exactly (docs/mathematics.md §5.3). Every step lowers the sum.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -17,33 +16,13 @@ import numpy as np
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import measured_places
 from rpexplore.planning.solvers.strategy_matrix import StrategySolution, best_matrix, best_reference
-from rpexplore.planning.strategy_cache import user_cache
+from rpexplore.planning.strategy_cache import best_even_matrix
 from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.workload import Workload
 
 _LEAST_SHARE = 1e-12  # of a table in the weights that are looked for
 _ALIKE = 1e-6  # attributes whose problems agree so far (relative) are solved once
 Note = Callable[[float], None]
-
-
-def _best_even_matrix(gram: np.ndarray) -> StrategySolution:
-    """The best matrix for an even spread, from the dual weights if they were found before.
-
-    These are kept for every size and basis. They are no more than a start: what follows from them
-    is certified anew, in an eigendecomposition or two.
-    """
-    n = len(gram)
-    key = f"even {hashlib.sha256((gram / np.trace(gram)).tobytes()).hexdigest()}"
-    weights = (user_cache().get(key) or {}).get("value_weights", np.empty(0))
-    usable = weights.shape == (n,) and np.all(np.isfinite(weights) & (weights > 0))
-    even = np.full(n, 1 / n)
-    start = (
-        StrategySolution(np.empty(0), even, weights / np.sum(weights), 0.0, 0.0) if usable else None
-    )
-    found = best_matrix(gram, even, start=start)
-    if start is None:
-        user_cache().put(key, {"value_weights": found.value_weights})
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +143,7 @@ class StrategySearch:
         for place in self.places:
             gram = np.sum([self.grams[q] for q in self.of_place[place]], axis=0)
             reference = references.get(place)
-            even = _best_even_matrix(gram) if reference is None else None
+            even = best_even_matrix(gram) if reference is None else None
             self._take(place, even or best_matrix(gram, reference))
 
     def weigh_rows(self, question: int, weights: np.ndarray) -> None:

@@ -23,7 +23,6 @@ and decimal arithmetic. So no probability is rounded.
 Not claimed: constant running time (rejection and the rare exact path take time).
 """
 
-import decimal
 import math
 import operator
 import os
@@ -33,6 +32,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from rpexplore.common.exact_numbers import scaled_exp_bracket
 from rpexplore.errors import ReleaseError
 from rpexplore.releases.envelope import SLOT_BITS, TAIL_SLOTS, Envelope, block_bits, envelope, grid
 
@@ -231,7 +231,7 @@ class _Uniform:
     def is_below_exp_minus(self, y: Fraction, scale: int = 1, height: int = 0) -> bool:
         """Whether the number is below scale exp(-y) - height, exactly; y >= 0."""
         while True:
-            low, high = _scaled_exp_bracket(y, scale << self.bits)
+            low, high = scaled_exp_bracket(y, scale << self.bits)
             if self.digits + 1 <= low - (height << self.bits):
                 return True
             if self.digits >= high - (height << self.bits):
@@ -244,21 +244,6 @@ class _Uniform:
             raise _broken_source(f"{self.bits} digits did not decide one comparison")
         self.digits = self.digits << 64 | int.from_bytes(self._source(8), "little")
         self.bits += 64
-
-
-def _scaled_exp_bracket(y: Fraction, scale: int) -> tuple[int, int]:
-    """Integers low <= scale exp(-y) <= high, rarely more than 1 apart; y >= 0, scale >= 1."""
-    bits = scale.bit_length()
-    if y >= bits:
-        return 0, 1  # without computing exp of what may be an enormous number
-    precision = bits // 3 + 20  # 10^-precision is far below 1/scale
-    down = decimal.Context(prec=precision, rounding=decimal.ROUND_FLOOR)
-    up = decimal.Context(prec=precision, rounding=decimal.ROUND_CEILING)
-    numerator, denominator = decimal.Decimal(-y.numerator), decimal.Decimal(y.denominator)
-    # Context.exp is correctly rounded, to nearest: the true value is within one step.
-    low = down.next_minus(down.exp(down.divide(numerator, denominator)))
-    high = up.next_plus(up.exp(up.divide(numerator, denominator)))
-    return math.floor(Fraction(low) * scale), math.ceil(Fraction(high) * scale)
 
 
 def _checked_size(size: int) -> int:

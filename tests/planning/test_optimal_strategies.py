@@ -5,7 +5,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.planning import optimal_strategies as best_strategies_module
-from rpexplore.planning import strategy_search
+from rpexplore.planning import strategy_cache, strategy_search
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.optimal_strategies import best_strategies, strategy_bound
@@ -196,25 +196,25 @@ def test_a_cache_that_holds_something_else_is_ignored(monkeypatch, broken):
 def test_the_best_matrix_of_a_basis_is_kept_as_a_start(monkeypatch):
     """What is kept only saves time: with a wrong start, the same comes out, certified."""
     cache = StrategyCache(None)
-    for module in (strategy_search, best_strategies_module):
+    for module in (strategy_cache, best_strategies_module):
         monkeypatch.setattr(module, "user_cache", lambda: cache)
     asked = workload([40, 3], [rp.Prefix(), rp.Identity()], 2)
     gram = rp_questions(rp.Prefix(), asked.domain["a0"]).gram / 40
-    found = strategy_search._best_even_matrix(gram)
+    found = strategy_cache.best_even_matrix(gram)
     told = []
 
     def telling(gram, reference, *, start):
         told.append(start)
         return best_matrix(gram, reference, start=start)
 
-    monkeypatch.setattr(strategy_search, "best_matrix", telling)
-    again = strategy_search._best_even_matrix(gram)
+    monkeypatch.setattr(strategy_cache, "best_matrix", telling)
+    again = strategy_cache.best_even_matrix(gram)
     assert told[0] is not None
     np.testing.assert_allclose(told[0].value_weights, found.value_weights)
     assert again.root == pytest.approx(found.root, rel=1e-6)
     key = next(iter(cache._arrays))
     cache.put(key, {"value_weights": np.linspace(1, 9, 40)})
-    off = strategy_search._best_even_matrix(gram)
+    off = strategy_cache.best_even_matrix(gram)
     assert off.root == pytest.approx(found.root, rel=1e-6)
     assert off.gap < 1e-6
 

@@ -360,7 +360,7 @@ def test_exp_bracket_holds_and_is_tight(bits):
         for y in exponents:
             density = mpmath.exp(-mpmath.mpf(y.numerator) / y.denominator)
             for scale in (2**bits, 3 * 2**bits, 400 * 2**bits - 1):
-                low, high = sampling._scaled_exp_bracket(y, scale)
+                low, high = sampling.scaled_exp_bracket(y, scale)
                 assert low <= density * scale <= high
                 assert high - low <= 2
 
@@ -368,7 +368,7 @@ def test_exp_bracket_holds_and_is_tight(bits):
 @pytest.mark.parametrize("gamma_squared", SCALES, ids=float)
 def test_results_do_not_depend_on_the_callers_numeric_settings(gamma_squared):
     def draws():
-        with_exact_path = sampling._scaled_exp_bracket(Fraction(5, 8), 2**200)
+        with_exact_path = sampling.scaled_exp_bracket(Fraction(5, 8), 2**200)
         content = content_of_open_slots(200, gamma_squared)
         proposal = sampling._proposal(gamma_squared)
         return with_exact_path, sampling._accepted_candidates(
