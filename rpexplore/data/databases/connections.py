@@ -44,10 +44,11 @@ class Connection:
                 f"The connection {self.name!r} must be an address like {', '.join(forms)}, or "
                 f"{last}; correct it where it is kept."
             )
-        if self.engine == "duckdb" and (not rest or ":memory:" in rest or rest.startswith("md:")):
+        engine = ENGINES[self.engine]
+        if engine.is_file and (not rest or ":memory:" in rest or rest.startswith("md:")):
             raise DataError(
-                f"The connection {self.name!r} must name a DuckDB file, as duckdb:///path/to/file; "
-                "correct it where it is kept."
+                f"The connection {self.name!r} must name a file, as {engine.form}; correct it "
+                "where it is kept."
             )
 
     def __repr__(self) -> str:
@@ -71,20 +72,20 @@ class Connection:
 
     def _secrets(self) -> set[str]:
         """The address, and the password in it however it is written there."""
-        found = {self.url}
-        if self.engine == "duckdb":
-            return found
+        secrets = {self.url}
+        if ENGINES[self.engine].is_file:
+            return secrets
         # Not urlsplit's own parts of the host: they refuse what they cannot read, quoting it.
-        place, _, options = self.url.partition("?")
-        user, at, _ = place.partition("://")[2].rpartition("@")
+        address, _, options = self.url.partition("?")
+        user, at, _ = address.partition("://")[2].rpartition("@")
         if at:
             password = user.partition(":")[2]
             # An @ that should be %40 makes a server's library take the rest for the host.
-            found |= {user, password, unquote(password), *password.split("@")}
+            secrets |= {user, password, unquote(password), *password.split("@")}
         for key, value in parse_qsl(options):
             if "pass" in key.lower() or "secret" in key.lower() or "token" in key.lower():
-                found.add(value)
-        return found - {""}
+                secrets.add(value)
+        return secrets - {""}
 
     def options(self) -> dict[str, str]:
         """What stands behind the question mark: settings of Spark."""

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 class Engine:
     """What is known of an engine without its package.
 
-    schemes  of its addresses, the usual one first
-    form     an address, as an example
-    package  its Python package; extra: the optional extra of rpexplore that installs it
-    module   with `open_session(connection)`, a context manager of a `Session`
+    schemes         of its addresses, the usual one first
+    form            an address, as an example
+    package         its Python package; extra: the optional extra of rpexplore that installs it
+    module          with `open_session(connection)`, a context manager of a `Session`
+    error_packages  top-level packages that its errors come from
+    is_file         whether an address names a file, rather than a server
     """
 
     name: str
@@ -19,6 +21,8 @@ class Engine:
     package: str
     extra: str
     module: str
+    error_packages: tuple[str, ...]
+    is_file: bool = False
 
 
 ENGINES = {
@@ -31,6 +35,7 @@ ENGINES = {
             "psycopg",
             "postgres",
             "rpexplore.data.databases.postgres_session",
+            ("psycopg",),
         ),
         Engine(
             "duckdb",
@@ -39,6 +44,8 @@ ENGINES = {
             "duckdb",
             "duckdb",
             "rpexplore.data.databases.duckdb_session",
+            ("duckdb", "_duckdb"),
+            is_file=True,
         ),
         Engine(
             "spark",
@@ -47,6 +54,7 @@ ENGINES = {
             "pyspark",
             "spark",
             "rpexplore.data.databases.spark_session",
+            ("pyspark", "py4j"),
         ),
     )
 }

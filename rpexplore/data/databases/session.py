@@ -189,14 +189,14 @@ def _first(error: BaseException) -> BaseException:
     chain = [error]
     while (context := chain[-1].__context__) is not None:
         chain.append(context)
-    told = [each for each in reversed(chain) if _kind(each)]
-    return next((each for each in told if _kind(each) != "failed"), told[0])
+    of_engine = [link for link in reversed(chain) if _kind(link)]
+    return next((link for link in of_engine if _kind(link) != "failed"), of_engine[0])
 
 
 def _kind(error: BaseException) -> str:
     """What went wrong, in a word; "" for what is no error of an engine."""
     names = {base.__name__ for base in type(error).__mro__}
-    package = {base.__module__.partition(".")[0] for base in type(error).__mro__}
+    packages = {base.__module__.partition(".")[0] for base in type(error).__mro__}
     text = str(error)
     if "TableNotFound" in names or "UndefinedTable" in names or "TABLE_OR_VIEW_NOT" in text:
         return "missing"
@@ -206,6 +206,9 @@ def _kind(error: BaseException) -> str:
         return "stopped"
     if names & {"OperationalError", "InterfaceError", "ConnectionException", "IOException"}:
         return "lost"
-    if package & {"psycopg", "duckdb", "_duckdb", "pyspark", "py4j", "ibis"}:
+    if packages & {
+        "ibis",
+        *(name for engine in ENGINES.values() for name in engine.error_packages),
+    }:
         return "failed"
     return "lost" if isinstance(error, OSError) else ""

@@ -18,6 +18,7 @@ from rpexplore.data.blocks import maximal
 from rpexplore.data.coding import coders
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.connections import Connection
+from rpexplore.data.databases.engines import ENGINES
 from rpexplore.data.databases.session import Session, engine_errors, opened, parts_of
 from rpexplore.data.source import CountProgress, Fingerprint, PersonRule
 from rpexplore.domain.attribute import Categories
@@ -133,7 +134,7 @@ class DatabaseSource:
 
     @cached_property
     def _file(self) -> Path | None:
-        if self.connection.engine != "duckdb":
+        if not ENGINES[self.connection.engine].is_file:
             return None
         return Path(self.connection.location).resolve()
 
