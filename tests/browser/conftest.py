@@ -105,13 +105,15 @@ COLOURS = """() => {
 
 
 def switch_scheme(page: Page, scheme: Literal["light", "dark"]) -> None:
-    """Switch an open page to light or dark, and wait until its charts have followed."""
+    """Switch an open page to light or dark, and wait until all of it has followed."""
     before = page.evaluate(COLOURS)
     page.emulate_media(color_scheme=scheme)
     if before[0] != scheme:
         page.wait_for_function(
             f"before => ({COLOURS})().every((colours, i) => colours !== before[i])", arg=before
         )
+    # Colours that fade from one scheme to the other are too faint for both on the way.
+    page.wait_for_function("document.getAnimations().every(a => !(a instanceof CSSTransition))")
 
 
 def is_narrow(page: Page) -> bool:

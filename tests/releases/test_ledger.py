@@ -392,7 +392,7 @@ def test_a_run_is_found_by_its_number(ledger, data):
 
 def test_records_without_a_folder_need_a_named_ledger(tmp_path):
     class Elsewhere:
-        name, home = "people at SURVEY_DB", None
+        name, home, fingerprint = "people at SURVEY_DB", None, None
 
     with pytest.raises(LedgerError, match=r"people at SURVEY_DB.*--ledger"):
         Ledger.beside(Elsewhere())

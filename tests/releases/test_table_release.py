@@ -785,13 +785,13 @@ import rpexplore.releases.measurement as module
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.release import release
 calls = []
-measured = module.measured
+measure_residual = module.measure_residual
 def deadly(*args):
     calls.append(1)
     if len(calls) == 3:
         os.kill(os.getpid(), signal.SIGKILL)
-    return measured(*args)
-module.measured = deadly
+    return measure_residual(*args)
+module.measure_residual = deadly
 release(Plan.load(sys.argv[1]), sys.argv[2], sys.argv[3])
 """
 
