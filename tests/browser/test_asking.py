@@ -44,7 +44,7 @@ def test_from_running_totals_and_groups_to_a_release(page, records, tmp_path):
 
     go_to(page, "Plan")
     expect(page.get_by_text("Noise proven best for what is measured.")).to_be_visible()
-    optimised = page.get_by_role("switch", name=re.compile("Optimise how totals are spread"))
+    optimised = page.get_by_role("switch", name=re.compile("Optimise the reference distribution"))
     expect(optimised).to_be_checked()
     fill(page, "ρ", "0.5")
     expect(metric(page, "Privacy")).to_contain_text("ε = 5.23")
