@@ -201,7 +201,8 @@ def least_accurate_first(plan: Plan, containing: Sequence[str] = ()) -> np.ndarr
 def csv_of_tables(plan: Plan) -> str:
     """All tables of a plan as CSV; `table_lists.workload_from_csv` reads its tables again.
 
-    Whether targets are musts is there where some are; how a table asks its attributes, and its best
+    Whether targets are required is there where some are; how a table asks its attributes, and its
+    best
     and worst cell, where some table asks other than by single values.
     """
     frame = plan.tables

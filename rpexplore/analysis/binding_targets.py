@@ -1,4 +1,4 @@
-"""Why this budget: the smallest one that meets the targets, and the few tables that hold it up."""
+"""Why this budget: the smallest one that meets the targets, and the binding targets."""
 
 from dataclasses import dataclass
 
@@ -25,10 +25,10 @@ _ALL = MaxVariance(relative_to="target")
 _ENOUGH = 1 + 1e-9
 
 
-def aim_for_targets(scenario: Scenario) -> Loss | None:
-    """The present aim if it sees to the targets, or else the one that does.
+def objective_for_targets(scenario: Scenario) -> Loss | None:
+    """The present objective if it sees to the targets, or else the one that does.
 
-    None where some tables have a target, others have none, and no target is a must.
+    None where some tables have a target, others have none, and no target is required.
     """
     loss, workload = scenario.loss, scenario.workload
     if loss.meets_required_targets or loss == _ALL:
@@ -46,7 +46,7 @@ class BudgetExplanation:
     enough      the smallest budget itself
     advised     the same where no table is without such a target, else with `ROOM` for those
     is_within   whether the present budget is enough
-    targets     how many targets it is for; binding_tables: how many of them hold it up
+    targets     how many targets it is for; binding_tables: how many of them bind
     tables      titles of the binding_tables, the one that does most first; at most as many as are
     named
     saved       what 10 % more room for the first one would save, share of the budget
@@ -95,7 +95,7 @@ def binding_targets_frame(
     request: WorkloadRequest | None = None,
     most: int = 10,
 ) -> pd.DataFrame:
-    """The tables that hold the smallest budget up, the one that does most first.
+    """The binding targets of the smallest budget, the largest share first.
 
     Columns: table, wanted (as typed), required ("required" or "in proportion"), share (of the
     budget; all shares sum to 1), saved (share of the budget that a target 10 % wider would save),
@@ -118,7 +118,7 @@ def binding_targets_frame(
 
 
 def describe(found: BudgetExplanation, *, compared: bool = True) -> str:
-    """What the targets take and which tables hold that up, in a few sentences.
+    """What the targets take and which of them bind, in a few sentences.
 
     compared: with the present budget
     """
@@ -139,19 +139,19 @@ def describe(found: BudgetExplanation, *, compared: bool = True) -> str:
     listed = list_titles([(title,) for title in found.tables], _NAMED)
     if found.binding_tables == 1:
         words.append(
-            f"One table holds that up: {listed}; the other targets are met along the way. Were "
+            f"One target is binding: {listed}; the other targets are met along the way. Were "
             f"its target {100 * WIDER:g} % wider, that would save about {saved}."
         )
     else:
         more = found.binding_tables - len(found.tables)
         rest = f" and {plural(more, 'other')}" if more > 0 else ""
         along = "; the other targets are met along the way"
-        which = f"{found.binding_tables:,} of them hold"
+        which = f"{found.binding_tables:,} of them"
         if found.binding_tables == found.targets:
-            which, along = "Both hold" if found.binding_tables == 2 else "All of them hold", ""
+            which, along = "Both targets" if found.binding_tables == 2 else "All targets", ""
         words.append(
-            f"{which} that up: {listed}{rest}{along}. Were the target of the first {100 * WIDER:g} "
-            f"% wider, that would save about {saved}."
+            f"{which} are binding: {listed}{rest}{along}. Were the target of the first "
+            f"{100 * WIDER:g} % wider, that would save about {saved}."
         )
     return " ".join(words)
 
@@ -160,7 +160,8 @@ def describe_advice(found: BudgetExplanation) -> str:
     """What budget to take: the smallest one, or a little more where tables are without a target."""
     if found.advised is found.enough:
         return ""
-    share, which = rounded(100 * ROOM, 2), "a must" if found.which == "required" else "a target"
+    share = rounded(100 * ROOM, 2)
+    which = "a required target" if found.which == "required" else "a target"
     return (
         f"At that budget nothing is left for tables without {which}. With "
         f"{share} % more, {found.advised.text}, they get something."

@@ -30,7 +30,7 @@ SCHEMES: dict[str, Loss] = {
 def unweighted(workload: Workload) -> Workload:
     """The tables that schemes are compared on: they weigh them by nothing but their own rule.
 
-    All are equally important, and none has a target; the workload itself if it has no importance.
+    All are of equal weight, and none has a target; the workload itself if all weights are 1.
     """
     if np.all(workload.weights == 1):
         return workload  # no scheme looks at targets

@@ -206,20 +206,20 @@ def describe_note(found: Frontier, row: dict) -> str:
     )
 
 
-def worst_measure(worst: MaxVariance, importance: np.ndarray) -> str:
+def worst_measure(worst: MaxVariance, weights: np.ndarray) -> str:
     """What the worst case is, in words."""
     if worst.relative_to == "target":
         return "largest ratio of standard error to target"
-    if np.all(importance == 1):
+    if np.all(weights == 1):
         return "largest standard error"
-    return "largest importance-weighted error"
+    return "largest weighted error"
 
 
 def scenario_between(scenario: Scenario, found: Frontier, share: float) -> Scenario:
     """A scenario whose plan is the point of the frontier at θ = share, if measured alike.
 
     Between the ends it is the plan for a weighted sum of variances, whose weights become the
-    tables' importance. Raises `WorkloadError` where there are too many tables to list.
+    tables' weights. Raises `WorkloadError` where there are too many tables to list.
     """
     if share in (0, 1):
         return scenario.replaced(loss=found.worst if share else found.average)

@@ -49,7 +49,7 @@ def inputs(scenarios: Sequence[Scenario]) -> SideBySide:
         "Tables asked for": lambda each: each.request.text,
         "Tables": lambda each: f"{len(each.workload):,}",
         "Attributes are asked": _describe_asked,
-        "Importance": _describe_importance,
+        "Weight": _describe_weights,
         "Targets": _describe_targets,
         "Objective": lambda each: each.loss.title,
         "Budget": lambda each: f"ρ = {in_unit(each.budget, 'rho')}",
@@ -60,7 +60,7 @@ def inputs(scenarios: Sequence[Scenario]) -> SideBySide:
         "Attributes": lambda each: each.domain,
         "Tables": lambda each: each.workload.tables,
         "Attributes are asked": lambda each: _ways_of(each.workload),
-        "Importance": _weights_of,
+        "Weight": _weights_of,
         "Targets": _targets_of,
         "Budget": lambda each: each.budget.privacy_cost,
     }
@@ -211,7 +211,7 @@ def _describe_asked(scenario: Scenario) -> str:
 
 
 def _weights_of(scenario: Scenario) -> dict[Any, float]:
-    """The tables of another importance than 1, and theirs."""
+    """The tables of another weight than 1, and theirs."""
     tables, weights = scenario.workload.tables, scenario.workload.weights
     return {tables[place]: float(weights[place]) for place in np.flatnonzero(weights != 1).tolist()}
 
@@ -223,7 +223,7 @@ def _targets_of(scenario: Scenario) -> dict[Any, Target]:
     return {tables[row]: wanted[which[row]] for row in np.flatnonzero(which >= 0).tolist()}
 
 
-def _describe_importance(scenario: Scenario) -> str:
+def _describe_weights(scenario: Scenario) -> str:
     weights = scenario.workload.weights
     others = int(np.count_nonzero(weights != 1))
     if not others:
@@ -240,9 +240,7 @@ def _describe_targets(scenario: Scenario) -> str:
     low, high = float(wanted.min()), float(wanted.max())
     span = rounded(low, 3) if low == high else f"{rounded(low, 3)} to {rounded(high, 3)}"
     required = int(np.count_nonzero(scenario.workload.required))
-    having = (
-        f", {required:,} of them {'a must' if required == 1 else 'required'}" if required else ""
-    )
+    having = f", {required:,} of them required" if required else ""
     return f"{plural(len(wanted), 'table')}, σ = {span}{having}"
 
 

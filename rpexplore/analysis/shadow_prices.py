@@ -148,7 +148,7 @@ def describe(found: Holders, what: str) -> str:
             "budget, or asking less of many tables at once."
         )
     # To first order: a target is compared with σ, whose square is the variance.
-    asked_less = "its target 5 % larger" if what == _TO_TARGET else "its importance 10 % less"
+    asked_less = "its target 5 % larger" if what == _TO_TARGET else "its weight 10 % less"
     effect = (
         f"were {asked_less}, {what} would fall by about {rounded(10 * found.first_share, 2)} %."
     )

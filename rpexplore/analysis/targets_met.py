@@ -137,7 +137,7 @@ def _outcome_text(target: Target, error: float | None) -> tuple[str, str, str, s
 
 @dataclass(frozen=True)
 class TargetCounts:
-    """How many targets a plan meets, and how many of those that are musts."""
+    """How many targets a plan meets, and how many of those that are required."""
 
     targets: int
     met: int
@@ -146,14 +146,14 @@ class TargetCounts:
 
     @property
     def text(self) -> str:
-        """ "18 of 20 targets are met; musts: 3 of 4."."""
+        """ "18 of 20 targets are met; required: 3 of 4."."""
         words = describe_targets_met(self.met, self.targets)
         if not self.required:
             return words
-        words = f"{words.removesuffix('.')}; musts: {self.required_met:,} of {self.required:,}."
+        words = f"{words.removesuffix('.')}; required: {self.required_met:,} of {self.required:,}."
         if self.required_met == self.required:
             return words
-        return f"{words} An aim that meets musts first sees to them; this one does not."
+        return f"{words} This objective does not put required targets first."
 
 
 def target_counts(plan: Plan) -> TargetCounts:

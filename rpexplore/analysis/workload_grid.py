@@ -1,4 +1,4 @@
-"""The workload as a grid of importances and targets, and back from what was typed."""
+"""The workload as a grid of weights and targets, and back from what was typed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -69,9 +69,10 @@ def settings_from_grid(
     """What is asked of the tables whose rows were changed: {row: {column: value}}.
 
     tables: the table of each row. What is emptied is what the table's groups give it, or else an
-    importance of 1 and no target. A target that is typed anew stays a must if it was one.
+    weight of 1 and no target. A target that is typed anew stays required if it was.
 
-    Raises `WorkloadError` naming the table of a target that is none, or of a must without one.
+    Raises `WorkloadError` naming the table of a target that is none, or of a required one
+    that is missing.
     """
     present = {setting.attributes: setting for setting in scenario.request.settings}
     settings = []

@@ -23,7 +23,7 @@ _README = """\
 #
 #   plan.json      the plan: tables, noise, what it costs and promises; all a release needs
 #   report.html    what it means, for whoever has to approve it; opens in a browser, sends nothing
-#   tables.csv     every table with its cells, standard error, importance and target
+#   tables.csv     every table with its cells, standard error, weight and target
 #   codebook.json  the attributes and their values (Frictionless Table Schema)
 #   plan.py        makes the plan again in Python, checks it, and can run the release
 #   scenario.json  the choices behind the plan; the app can open it

@@ -68,7 +68,7 @@ def _limit_is_right(plan: Plan, loss: SumWithBoundedMax) -> Finding:
     least = loss.limit(found.lower_bound) * (1 - DECODED_TOLERANCE)
     most = loss.limit(largest) * (1 + 2 * LIMIT_TOLERANCE)
     return least <= limit <= most, (
-        f"importance times variance may be {limit:.9g} at most, and the largest that is "
+        f"weight times variance may be {limit:.9g} at most, and the largest that is "
         f"{100 * loss.slack:.6g} % (of its standard error) above the smallest possible is "
         f"{loss.limit(largest):.9g}"
     )

@@ -17,7 +17,7 @@ class Certificate:
     prices give, so anybody can recompute it from the plan file (docs/mathematics.md §6.9).
 
     shadow_prices  float64[n_tables], sum 1: by how many per cent the smallest possible loss grows
-                   when a table's importance grows by one per cent; 0: the table costs nothing
+                   when a table's weight grows by one per cent; 0: the table costs nothing
     cells          the cells that make the shadow prices up, where tables have unequal cells and
                    the loss looks at the worst one
     dual_weights   float64[n_tables], of losses other than sums and largest variances: the weight

@@ -163,8 +163,8 @@ def _find(search: StrategySearch, note: Note) -> None:
 
 def _find_for_largest(search: StrategySearch, note: Note) -> None:
     """Look for the weights as well: y on the tables, of sum 1, and those on the rows."""
-    importance, before = search.table_weights, 0.0
-    search.table_weights = importance / len(search.workload)
+    weights, before = search.table_weights, 0.0
+    search.table_weights = weights / len(search.workload)
     for round_ in range(_ROUNDS):
         search.sweep(lambda share: None)
         now = search.value()
@@ -172,7 +172,7 @@ def _find_for_largest(search: StrategySearch, note: Note) -> None:
         if round_ > 5 and now <= before * (1 + _STEADY):
             return
         before = now
-        search.reweigh(importance)
+        search.reweigh(weights)
 
 
 def _rounded(search: StrategySearch) -> dict[int, Strategy]:

@@ -55,7 +55,7 @@ def _targets_line(plan: "Plan") -> list[str]:
     required = plan.workload.required
     if np.any(required):
         missed = np.count_nonzero(required & ~met)
-        note = "; this aim does not see to them, --loss required does" if missed else ""
+        note = "; this objective does not require them, --loss required does" if missed else ""
         count = np.count_nonzero(required)
-        lines.append(f"  Musts      {count - missed:,} of {count:,} met{note}")
+        lines.append(f"  Required   {count - missed:,} of {count:,} met{note}")
     return lines

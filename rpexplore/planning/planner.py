@@ -121,7 +121,7 @@ def _refuse_weights(table_weights: np.ndarray, workload: Workload) -> None:
         place = int(np.argmax(sizes))
         raise PlanError(
             f"The weight of table {workload.describe(place)} in the loss is "
-            f"{table_weights[place]:.3g}, which cannot be planned with; bring importance weights "
+            f"{table_weights[place]:.3g}, which cannot be planned with; bring weights "
             "and targets closer to 1."
         )
 

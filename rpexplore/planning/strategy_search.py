@@ -276,10 +276,10 @@ class StrategySearch:
 
     # ---- the largest variance
 
-    def reweigh(self, importance: np.ndarray) -> None:
+    def reweigh(self, loss_weights: np.ndarray) -> None:
         """More weight where the variance is above the mean.
 
-        importance: what the largest variance is weighted with; `table_weights` is that times
+        loss_weights: what the largest variance is weighted with; `table_weights` is that times
         weights y on the tables, of sum 1
         """
         terms, weights = self._terms, self._residual_weights
@@ -303,6 +303,6 @@ class StrategySearch:
             self.weigh_rows(question, moved[question])
         # None so small that nothing can be computed with it.
         shares = np.maximum(of_tables / total, _LEAST_SHARE)
-        self.table_weights = shares / np.sum(shares) * importance
+        self.table_weights = shares / np.sum(shares) * loss_weights
         for place in self.places:
             self._take(place, self.measuring[place])

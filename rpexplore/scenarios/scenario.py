@@ -146,7 +146,7 @@ class Scenario:
 
     @property
     def misses_required(self) -> bool:
-        """Whether the aim is to meet the musts first, and there is none."""
+        """Whether the aim is to meet required targets first, and there is none."""
         return self.loss.meets_required_targets and not np.any(self.workload.required)
 
     @property
@@ -220,7 +220,7 @@ class Scenario:
         """A copy over another schema, and a sentence for everything that had to be given up.
 
         renamed: old attribute name -> new one, for attributes that only changed their name
-        from_elsewhere: the schema was not edited but loaded, so that an importance or a target is
+        from_elsewhere: the schema was not edited but loaded, so that a weight or a target is
         kept only where all attributes of its table have the same values as before
         """
         change = SchemaChange(self.domain, domain, renamed or {}, from_elsewhere)

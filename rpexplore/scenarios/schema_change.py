@@ -16,7 +16,7 @@ class SchemaChange:
     """A schema that takes the place of another one.
 
     renamed         old attribute name -> new one, for attributes that only changed their name
-    from_elsewhere  it was not edited but loaded, so that an importance, a target or a way to ask
+    from_elsewhere  it was not edited but loaded, so that a weight, a target or a way to ask
                     is kept only where its attributes have the same values as before
     """
 
@@ -151,12 +151,12 @@ class SchemaChange:
         """Sentences that name what has no place in the new schema."""
         lost = {
             "listed table": [table for table in asked.listed if self._moved(table) is None],
-            "importance or target of table": [
+            "weight or target of table": [
                 setting.attributes
                 for setting in asked.settings
                 if self._settled(setting.attributes) is None
             ],
-            "importance or target of all tables with": [
+            "weight or target of all tables with": [
                 group.containing
                 for group in asked.groups
                 if self._settled(group.containing) is None

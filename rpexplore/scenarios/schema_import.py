@@ -66,7 +66,7 @@ def describe_loaded(scenario: Scenario, what: str) -> str:
     asked = [
         (name,) for name in dict.fromkeys(each.attribute for each in scenario.request.basis_choices)
     ]
-    words += f" Kept: importance or target of {list_titles(kept)}." if kept else ""
+    words += f" Kept: weight or target of {list_titles(kept)}." if kept else ""
     return words + f" Kept: how these are asked: {list_titles(asked)}." * bool(asked)
 
 

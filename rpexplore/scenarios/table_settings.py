@@ -14,14 +14,14 @@ from rpexplore.workload.table_text import Table
 from rpexplore.workload.targets import Target, target_of
 from rpexplore.workload.workload import Workload
 
-_MANY = 20  # tables with the same importance or target, from which on they make a group
+_MANY = 20  # tables with the same weight or target, from which on they make a group
 
 
 @dataclass(frozen=True)
 class TableSetting:
     """What a curator asks of one table beyond having it.
 
-    weight  its importance; None: what its groups give it, or else 1
+    weight  how much it counts; None: what its groups give it, or else 1
     target  the wanted accuracy of its cells, a number being a standard error; None: what its groups
             give it, or else none
 
@@ -63,7 +63,7 @@ class GroupSetting:
     """What a curator asks of all tables with these attributes: "all tables with region: 2×".
 
     containing  the attributes; () for all tables
-    weight      their importance, in place of what earlier groups gave
+    weight      how much they count, in place of what earlier groups gave
     factor      or: by how much that is multiplied
     target      the wanted accuracy of their cells, a number being a standard error
 
@@ -77,12 +77,12 @@ class GroupSetting:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "target", target_of(self.target))
-        for name, noun in (("weight", "importance"), ("factor", "factor")):
+        for name in ("weight", "factor"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
-                raise WorkloadError(f"The {noun} must be a positive number, got {value:g}.")
+                raise WorkloadError(f"The {name} must be a positive number, got {value:g}.")
         if self.weight is not None and self.factor is not None:
-            raise WorkloadError("A group of tables has an importance or a factor, not both.")
+            raise WorkloadError("A group of tables has a weight or a factor, not both.")
 
     @property
     def is_plain(self) -> bool:
@@ -91,13 +91,13 @@ class GroupSetting:
 
     @property
     def text(self) -> str:
-        """What it asks for: "All tables with region: importance × 2, target ±50 at 95 %"."""
+        """What it asks for: "All tables with region: weight × 2, target ±50 at 95 %"."""
         whose = f"All tables with {' and '.join(self.containing)}".removesuffix(" with ")
         asked = [
-            f"importance {rounded(self.weight, 6)}" if self.weight is not None else "",
-            f"importance × {rounded(self.factor, 6)}" if self.factor is not None else "",
+            f"weight {rounded(self.weight, 6)}" if self.weight is not None else "",
+            f"weight × {rounded(self.factor, 6)}" if self.factor is not None else "",
             f"target {self.target.description}" if self.target is not None else "",
-            "which is a must" if self.target is not None and self.target.required else "",
+            "required" if self.target is not None and self.target.required else "",
         ]
         return f"{whose}: {', '.join(filter(None, asked))}"
 
@@ -158,7 +158,7 @@ def with_group(
 
 
 def settings_of(workload: Workload) -> tuple[tuple[GroupSetting, ...], tuple[TableSetting, ...]]:
-    """A workload's importance and targets; those of most tables as a group."""
+    """A workload's weights and targets; those of most tables as a group."""
     weights, targets, required = workload.weights, workload.targets, workload.required
     weight = float(_commonest(weights)) if np.count_nonzero(weights != 1) > _MANY else 1.0
     # A single table could not be without a target that its group has.
@@ -188,7 +188,7 @@ def _commonest(values: np.ndarray) -> np.ndarray:
 
 
 def given(groups: Sequence[GroupSetting], table: Table) -> tuple[float, Target | None]:
-    """The importance and the target that the groups give a table."""
+    """The weight and the target that the groups give a table."""
     weight, target = 1.0, None
     for group in groups:
         if set(group.containing) <= set(table):

@@ -17,7 +17,7 @@ from rpexplore.workload.workload import Workload
 
 LEAVE_OUT, BOOST, ADD = "leave_out", "boost", "add"
 PAST = {LEAVE_OUT: "left out", BOOST: "counted differently", ADD: "added"}
-MOST_LISTED = 2000  # tables that a list names, or that get an importance one by one
+MOST_LISTED = 2000  # tables that a list names, or that get a weight one by one
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def rows_of(workload: Workload, wish: WorkloadChange) -> np.ndarray:
 
 
 def changed_workload(scenario: Scenario, wish: WorkloadChange) -> Workload:
-    """The tables as wished, with their importance and targets.
+    """The tables as wished, with their weights and targets.
 
     Raises `WorkloadError` where there is nothing to change, or nothing would be left.
     """
@@ -55,7 +55,7 @@ def changed_workload(scenario: Scenario, wish: WorkloadChange) -> Workload:
     if wish.action == BOOST:
         if scenario.loss.compares_with_targets:
             raise WorkloadError(
-                "The plan compares each table with its target, and importance has no effect; "
+                "The plan compares each table with its target, and weight has no effect; "
                 "choose smaller targets on the Tables page instead."
             )
         weights = workload.weights.copy()

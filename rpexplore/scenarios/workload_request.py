@@ -63,7 +63,7 @@ class WorkloadRequest:
 
     What is asked of the tables beyond having them:
 
-    groups      importance and targets of all tables with certain attributes, the later ones on top
+    groups      weights and targets of all tables with certain attributes, the later ones on top
     settings    those of single tables, on top of the groups; one whose table is not asked for is
                 kept aside and has no effect
     basis_choices  attributes that are asked other than by their single values, in all tables or, on
@@ -88,9 +88,9 @@ class WorkloadRequest:
             )
         # Also of tables that are not asked for now: they may be later.
         for setting in self.settings:
-            _check_positive("importance", setting.weight, setting.attributes)
+            _check_positive("weight", setting.weight, setting.attributes)
         for group in self.groups:
-            _check_positive("importance", group.weight, group.containing)
+            _check_positive("weight", group.weight, group.containing)
             _check_positive("factor", group.factor, group.containing)
         check_basis_choices(self.basis_choices)
 
@@ -142,7 +142,7 @@ class WorkloadRequest:
         return words
 
     def workload(self, domain: Domain) -> Workload:
-        """The tables asked for, with the ways they are asked in, their importance and targets.
+        """The tables asked for, with the ways they are asked in, their weights and targets.
 
         Raises `WorkloadError` or `DomainError` where the request does not fit the domain.
         """
@@ -156,7 +156,7 @@ class WorkloadRequest:
         return with_basis_choices(workload, self.basis_choices)
 
     def settled(self, workload: Workload) -> Workload:
-        """These tables with the importance and the targets that are asked for here, no others.
+        """These tables with the weights and the targets that are asked for here, no others.
 
         How their attributes are asked stays as it is.
         """

@@ -1,4 +1,4 @@
-"""Workload: the tables a curator asks for, each with an importance weight and maybe a target."""
+"""Workload: the tables a curator asks for, each with a weight and maybe a target."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -30,7 +30,7 @@ class Workload:
 
     members  int32[n_tables, max_order]: places of a table's attributes in the domain, ascending,
              padded at the end with −1
-    weights  float64[n_tables]: importance, positive
+    weights  float64[n_tables], positive
     targets  float64[n_tables]: wanted standard error of a cell, positive; NaN where there is none
     bases    for each attribute of the domain, the ways in which tables ask it; () if none does
     basis_index int32[n_tables, max_order]: which of its attribute's bases a table asks, from 0; −1
@@ -40,7 +40,7 @@ class Workload:
 
     Use the builders (`all_of_order`, `all_up_to`, `all_with_at_most`, `of`, `|`); the constructor
     sorts, and raises `WorkloadError` for a set twice (naming it), no tables, rows that are not
-    ascending attribute places, a bad weight or target, or a must without a target.
+    ascending attribute places, a bad weight or target, or a required target that is missing.
     """
 
     domain: Domain
@@ -133,7 +133,7 @@ class Workload:
         [("age", "sex")] one two-way table.
 
         `weights`, `targets` and `required`, where given, go along with `tables` one by one. A
-        target that is a number is a standard error; whether one is a must it says itself, unless
+        target that is a number is a standard error; whether one is required it says itself, unless
         `required` does.
         """
         sets = [domain.positions(table) for table in tables]
@@ -143,7 +143,7 @@ class Workload:
         )
 
     def __or__(self, other: "Workload") -> "Workload":
-        """The union; a table in both is refused, since its importance would be ambiguous."""
+        """The union; a table in both is refused, since its weight would be ambiguous."""
         if self.domain != other.domain:
             raise WorkloadError("Only workloads over one domain can be united; these have two.")
         return Workload(self.domain, **arrays.united_arrays(self, other))
@@ -165,7 +165,7 @@ class Workload:
         return replace(self, bases=changed, basis_index=basis_index)
 
     def with_weights(self, weights: Mapping[AttributeSet, float]) -> "Workload":
-        """A copy in which the named tables have these importance weights."""
+        """A copy in which the named tables have these weights."""
         rows, values = self._changes(weights, "weights")
         return replace(
             self, weights=arrays.with_rows(self.weights, rows, arrays.numbers(values, "weights"))
@@ -174,8 +174,8 @@ class Workload:
     def with_targets(self, targets: Mapping[AttributeSet, Target | float | None]) -> "Workload":
         """A copy in which the named tables have these targets.
 
-        A number is a standard error, and leaves it as it was whether the target is a must. None is
-        no target, so no must either.
+        A number is a standard error; a required target stays required. None is no target, so
+        not required either.
         """
         rows, values = self._changes(targets, "targets")
         required = [

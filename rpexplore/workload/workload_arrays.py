@@ -68,12 +68,12 @@ def canonical_arrays(
     }
     _refuse_repeated(domain, members)
     bases, arrays["basis_index"] = canonical_bases(domain, members, bases, basis_index)
-    _refuse_unusable(domain, members, arrays["weights"], "importance weight", allow_nan=False)
+    _refuse_unusable(domain, members, arrays["weights"], "weight", allow_nan=False)
     _refuse_unusable(domain, members, arrays["targets"], "target standard error", allow_nan=True)
     if np.any(aimless := arrays["required"] & np.isnan(arrays["targets"])):
         raise WorkloadError(
             f"The table {describe_row(domain, members, int(np.argmax(aimless)))} must meet its "
-            "target but has none; give it one, or do not make it a must."
+            "target but has none; give it one, or do not require it."
         )
     for array in arrays.values():
         array.setflags(write=False)

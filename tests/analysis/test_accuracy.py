@@ -114,7 +114,7 @@ def test_tables_of_an_order_differ_or_not(plan, level_plan):
     assert not se.differ_within_orders(se.by_order(level_plan))
 
 
-def test_the_csv_of_tables_has_musts_where_there_are_any():
+def test_the_csv_of_tables_has_required_where_there_are_any():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 2, "b": 3}), 1)
     made = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho=1))
     assert "required" not in se.csv_of_tables(made).splitlines()[0].split(",")

@@ -38,7 +38,9 @@ def test_a_single_must(workload):
         "of this kind can do with noticeably less. Were it 10 % wider, that would save about 17 % "
         "of the budget."
     )
-    assert "nothing is left for tables without a must" in binding_targets.describe_advice(found)
+    assert "nothing is left for tables without a required target" in (
+        binding_targets.describe_advice(found)
+    )
     assert float(found.advised.budget.rho) == pytest.approx(
         1.1 * minimum_budget.record_privacy_cost / 2, rel=1e-4
     )
@@ -47,7 +49,7 @@ def test_a_single_must(workload):
 def test_of_all_targets_only_some_hold_the_budget_up(workload):
     minimum_budget, found = told(workload, False)
     assert (found.targets, found.binding_tables) == (2, 1)
-    assert "One table holds that up: age × sex; the other targets are met along the way." in (
+    assert "One target is binding: age × sex; the other targets are met along the way." in (
         binding_targets.describe(found)
     )
     request = WorkloadRequest(
@@ -69,7 +71,7 @@ def test_where_every_table_has_a_target_the_smallest_budget_is_advised(workload)
     assert binding_targets.describe_advice(found) == ""
     plan = rp.plan(everywhere, loss=rp.MaxVariance("target"), budget=found.enough.budget)
     assert np.all(plan.worst_standard_errors <= 5 * (1 + 1e-9))
-    assert "All of them hold that up: " in binding_targets.describe(found)
+    assert "All targets are binding: " in binding_targets.describe(found)
 
 
 def test_for_persons_the_budget_is_theirs(workload):

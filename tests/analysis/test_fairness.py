@@ -183,7 +183,7 @@ def test_schemes_that_favour_cells_leave_small_tables_behind(published):
     assert np.argmax(variances[CELLS]) == np.argmin(workload.cells)
 
 
-def test_own_importance_moves_accuracy_to_where_it_is_wanted():
+def test_own_weight_moves_accuracy_to_where_it_is_wanted():
     plain = rp.Workload.all_up_to(DOMAIN, 2)
     wanted = plain.with_weights({("sex",): 10.0})
     place = plain.position(("sex",))

@@ -18,7 +18,7 @@ GROUP, SINGLE = GroupSetting((), weight=4.0, target=3.0), TableSetting(("age",),
 @pytest.mark.parametrize(
     "request_", [WorkloadRequest(groups=(GROUP,)), WorkloadRequest(settings=(SINGLE,))]
 )
-def test_plain_tables_have_no_importance_however_it_was_given(request_):
+def test_plain_tables_have_no_weight_however_it_was_given(request_):
     weighted = request_.workload(TABLES.domain)
     assert np.any(weighted.weights != 1)
     bare = unweighted(weighted)

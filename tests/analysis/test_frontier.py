@@ -193,7 +193,7 @@ def test_it_tells_how_far_it_is_and_can_be_stopped(ends):
 
 def test_what_the_worst_case_is_called():
     assert trade.worst_measure(rp.MaxVariance(), np.ones(3)) == "largest standard error"
-    assert "importance" in trade.worst_measure(rp.MaxVariance(), np.array([1.0, 2.0]))
+    assert "weight" in trade.worst_measure(rp.MaxVariance(), np.array([1.0, 2.0]))
     assert "target" in trade.worst_measure(rp.MaxVariance("target"), np.ones(3))
 
 

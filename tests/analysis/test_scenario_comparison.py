@@ -27,7 +27,7 @@ def test_what_differs_is_marked_and_nothing_else():
     ("scenario", "rows"),
     [
         (PLAIN.replaced(request=WorkloadRequest(order=1)), {"Tables asked for", "Tables"}),
-        (PLAIN.with_settings([TableSetting(("age",), weight=3)]), {"Importance"}),
+        (PLAIN.with_settings([TableSetting(("age",), weight=3)]), {"Weight"}),
         (PLAIN.with_settings([TableSetting(("age",), target=5)]), {"Targets"}),
         (PLAIN.replaced(budget=rp.Budget(rho="0.1", max_records_per_person=2)), {"Protects"}),
         (PLAIN.replaced(loss=rp.SumOfVariances("cells")), {"Objective"}),
@@ -97,8 +97,8 @@ def test_what_the_words_do_not_tell_apart_is_marked_all_the_same():
         for name in ("age", "sex")
     ]
     found = comparison.inputs(weighted)
-    assert found.texts.loc["Importance"].nunique() == 1
-    assert differing(found) == {"Importance"}
+    assert found.texts.loc["Weight"].nunique() == 1
+    assert differing(found) == {"Weight"}
     aimed = [
         PLAIN.with_settings([TableSetting((name,), target=3)]).replaced(name=name)
         for name in ("age", "sex")
@@ -121,14 +121,14 @@ def test_the_noun_is_common_or_neutral():
     assert comparison.common_noun([PLAIN, PLAIN.replaced(record_noun="households")]) == "records"
 
 
-def test_targets_differ_by_what_was_typed_and_by_musts():
+def test_targets_differ_by_what_was_typed_and_by_required():
     def asked(target):
         return PLAIN.with_settings([TableSetting(("age",), target=target)])
 
     side = comparison.inputs([asked("20"), asked("20 required"), asked("±20")])
     assert differing(side) == {"Targets"}
     words = side.texts.loc["Targets"].tolist()
-    assert words[:2] == ["1 table, σ = 20", "1 table, σ = 20, 1 of them a must"]
+    assert words[:2] == ["1 table, σ = 20", "1 table, σ = 20, 1 of them required"]
     assert differing(comparison.inputs([asked("20"), asked(20.0)])) == set()
 
 

@@ -57,8 +57,8 @@ def test_by_table_by_order_and_by_attribute():
 
 
 @pytest.mark.parametrize("loss", [rp.SumOfVariances("sqrt"), rp.MaxVariance()])
-def test_a_little_less_importance_lowers_the_loss_by_the_share(loss):
-    """What the words promise: 10 % less importance, about a tenth of the share less loss."""
+def test_a_little_less_weight_lowers_the_loss_by_the_share(loss):
+    """What the words promise: 10 % less weight, about a tenth of the share less loss."""
     workload = rp.Workload.all_up_to(DOMAIN, 2).with_weights({("age",): 5.0, ("sex",): 2.0})
     before = optimum(workload, loss=loss, tolerance=1e-9)
     place = int(np.argmax(before.solution.shadow_prices))
@@ -100,17 +100,17 @@ def test_words_for_a_few_tables():
     words = words_of(0.5, 0.1, 0.3, 0.1)
     assert words == (
         "These 2 of 4 tables hold 80 % of the largest variance up: a0; a2. Asking a little less "
-        "of the first helps most: were its importance 10 % less, the largest variance would fall "
+        "of the first helps most: were its weight 10 % less, the largest variance would fall "
         "by about 5 %."
     )
 
 
-def test_the_largest_variance_is_one_by_importance_where_there_is_importance():
+def test_the_largest_variance_is_one_by_weight_where_there_is_weight():
     tables = rp.Workload.all_up_to(DOMAIN, 1)
     weighted = tables.with_weights({("age",): 4.0})
     assert shadow_prices.what_is_held(rp.MaxVariance(), tables) == "the largest variance"
     assert "weighted" in shadow_prices.what_is_held(rp.MaxVariance(), weighted)
-    aimed = rp.MaxVariance(relative_to="target")  # importance has no say
+    aimed = rp.MaxVariance(relative_to="target")  # weight has no say
     for workload in (tables, weighted):
         assert shadow_prices.what_is_held(aimed, workload) == aimed.description
 

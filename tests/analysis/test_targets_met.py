@@ -130,7 +130,7 @@ def test_the_least_accurate_cell_is_what_counts():
         ({("age",): 1e4}, "The one target is met."),
         (
             {("age",): 0.1, (): rp.Target(1e4, required=True)},
-            "1 of 2 targets is met; musts: 1 of 1.",
+            "1 of 2 targets is met; required: 1 of 1.",
         ),
         (
             {
@@ -138,8 +138,8 @@ def test_the_least_accurate_cell_is_what_counts():
                 (): rp.Target(1e4, required=True),
                 ("sex",): 1e4,
             },
-            "2 of 3 targets are met; musts: 1 of 2. An aim that meets musts first sees to them; "
-            "this one does not.",
+            "2 of 3 targets are met; required: 1 of 2. This objective does not put "
+            "required targets first.",
         ),
     ],
 )

@@ -45,7 +45,7 @@ def test_workload_grid_is_cut_and_says_how_many_there_are():
     assert grid["standard_error"].tolist() == plan.standard_errors[grid.index].tolist()
 
 
-def test_typed_importance_and_targets_become_settings():
+def test_typed_weight_and_targets_become_settings():
     scenario = Scenario(DOMAIN).with_settings([TableSetting(("age",), 3.0, 9.0)])
     tables = [("age",), ("sex",)]
     changes = {0: {"target": None}, 1: {"weight": 2.0, "target": "5"}}
@@ -63,7 +63,7 @@ def test_a_grid_without_a_plan_has_no_standard_errors():
     assert grid["standard_error"].isna().all()
 
 
-def test_one_unusable_importance_does_not_hold_up_the_others():
+def test_one_unusable_weight_does_not_hold_up_the_others():
     scenario = Scenario(DOMAIN)
     changes = {0: {"weight": 0.0, "target": "4"}, 1: {"weight": 2.0}}
     result = workload_grid.scenario_from_grid(scenario, [("age",), ("sex",)], changes)
@@ -176,7 +176,7 @@ def test_a_must_is_marked_and_unmarked():
     assert target_of(edited(scenario, {"target": "! 30"})) == rp.parse_target("30 required")
 
 
-def test_a_group_of_musts_lets_one_table_off():
+def test_a_group_of_required_lets_one_table_off():
     scenario = Scenario(DOMAIN).with_group(GroupSetting((), target="30 required"))
     off = edited(scenario, {"required": False}).scenario
     assert off.workload.required.tolist() == [True, False, *[True] * 5]

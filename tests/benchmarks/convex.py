@@ -82,11 +82,11 @@ def a_hundred_of_ten_sizes() -> list[Row]:
     return solved(name, a_hundred(), _NORMS, 10)
 
 
-def a_hundred_of_random_importance() -> list[Row]:
+def a_hundred_of_random_weight() -> list[Row]:
     plain = a_hundred()
     weights = np.random.default_rng(0).uniform(1, 100, len(plain))
     workload = with_targets(plain, weights)
-    name = "166,751 tables, importance 1 to 100"
+    name = "166,751 tables, weight 1 to 100"
     return solved(name, workload, _NORMS, 10)
 
 
@@ -113,5 +113,5 @@ CASES = (
     thirty_one_alike,
     thirty_one_unlike,
     a_hundred_of_ten_sizes,
-    a_hundred_of_random_importance,
+    a_hundred_of_random_weight,
 )

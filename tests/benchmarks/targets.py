@@ -21,7 +21,7 @@ SHARES, SLACKS = (0.01, 0.1, 0.5, 0.9), (1.01, 1.1, 2.0)
 
 
 def problem(count: int, share: float, slack: float) -> tuple[rp.Workload, Closure, rp.Budget]:
-    """All tables of up to three of so many attributes, with this share of musts."""
+    """All tables of up to three of so many attributes, with this share of required targets."""
     workload, closure = _tables(count)
     rng = np.random.default_rng(0)
     average = optimum(workload, loss=rp.SumOfVariances(), closure=closure)
@@ -42,7 +42,8 @@ def _tables(count: int) -> tuple[rp.Workload, Closure]:
 
 
 def with_required(count: int, tolerance: float, gap: float, limit: float) -> list[Row]:
-    """Both aims with musts at every share and slack: the slowest of each, and the largest gap."""
+    """Both losses with required targets at every share and slack: the slowest of each, and the
+    largest gap."""
     rows: list[Row] = []
     for loss in (rp.MaxWithinTargets(), rp.SumWithinTargets()):
         seconds, gaps, worst = 0.0, [], ""
@@ -56,14 +57,14 @@ def with_required(count: int, tolerance: float, gap: float, limit: float) -> lis
                 )
                 gaps.append(found.at(budget).certificate.gap)
                 if took > seconds:
-                    seconds, worst = took, f"{share:.0%} musts, slack {slack:g}"
+                    seconds, worst = took, f"{share:.0%} required, slack {slack:g}"
         name = "best common factor" if isinstance(loss, rp.MaxWithinTargets) else "average"
-        what = f"{len(_tables(count)[0]):,} tables, musts then {name}: {worst}, s"
+        what = f"{len(_tables(count)[0]):,} tables, required then {name}: {worst}, s"
         rows += [(what, seconds, "<=", limit), ("  largest gap of 12", max(gaps), "<=", gap)]
     return rows
 
 
-def without_musts(count: int, tolerance: float, gap: float, limit: float) -> list[Row]:
+def without_required(count: int, tolerance: float, gap: float, limit: float) -> list[Row]:
     """The smallest budget for all targets, and bounded averages."""
     workload, closure, budget = problem(count, 1.0, 1.0)
     rows: list[Row] = []
@@ -87,11 +88,11 @@ def _found(workload: rp.Workload, loss: Loss, closure: Closure, budget: rp.Budge
 
 
 def targets_of_five_thousand() -> list[Row]:
-    return with_required(31, 5e-7, 1e-6, 1) + without_musts(31, 5e-7, 1e-6, 1)
+    return with_required(31, 5e-7, 1e-6, 1) + without_required(31, 5e-7, 1e-6, 1)
 
 
 def targets_of_a_hundred_attributes() -> list[Row]:
-    return with_required(100, 1e-4, 1e-4, 10) + without_musts(100, 1e-4, 1e-4, 10)
+    return with_required(100, 1e-4, 1e-4, 10) + without_required(100, 1e-4, 1e-4, 10)
 
 
 def targets_of_least_accurate_cells() -> list[Row]:

@@ -162,7 +162,7 @@ def test_plan_takes_targets_in_any_unit(run):
     assert wanted[-1] == 50
 
 
-def test_targets_may_be_musts(run):
+def test_targets_may_be_required(run):
     Path("list.csv").write_text("attributes,target,required\ntotal,+-60,yes\nage,5,\n", "utf-8")
     workload = plan_inputs.workload_from_options(
         Domain.load("codebook.csv"),

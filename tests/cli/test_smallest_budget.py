@@ -62,7 +62,7 @@ def test_tables_without_a_target_get_a_tenth_more(run):
     assert np.all(np.isfinite(plan.variances))
 
 
-def test_for_musts_the_other_targets_are_met_in_proportion(run):
+def test_for_required_the_other_targets_are_met_in_proportion(run):
     targets = ["--target", "age=±20 required", "--target", "sex,region=0.01"]
     plan = planned(run, *EACH, *targets, "--minimum-budget", "required", "--weighting", "cells")
     assert plan.loss == rp.SumWithinTargets("cells")
@@ -75,7 +75,7 @@ def test_for_musts_the_other_targets_are_met_in_proportion(run):
 
 @pytest.mark.parametrize("loss", ["required", "required-then-targets"])
 @pytest.mark.parametrize("asked", [[], ["--basis", "region=ranges"]])
-def test_losses_that_put_musts_first_can_be_asked_for(run, loss, asked):
+def test_losses_that_put_required_first_can_be_asked_for(run, loss, asked):
     targets = ["--target", "age=±20 required", "--target", "sex,region=50"]
     plan = planned(run, *EACH, *targets, *asked, "--minimum-budget", "required", "--loss", loss)
     assert worst_ratio(plan, required=True) <= 1 + 1e-9
@@ -96,7 +96,7 @@ def test_why_it_is_that_budget_is_told(run):
     rho = Plan.load("plan.json").budget.rho
     assert text.startswith("The 2 targets take ρ = ")
     assert f"{float(rho):.4g}"[:6] in text.partition(".\n")[0]
-    assert "hold that up" in text
+    assert "binding: " in text
     assert "they get something" not in text
     facts = run.json(*asked, "--force")
     assert facts["why"] == text.partition("\n")[0]
@@ -135,7 +135,7 @@ def test_without_targets_there_is_no_smallest_budget(run):
     assert "No table has a target" in run.refused(*asked)
 
 
-def test_musts_out_of_reach_tell_what_would_do(run):
+def test_required_out_of_reach_tell_what_would_do(run):
     targets = ["--target", "age=±20 required", "--loss", "required", "--rho", "0.0001"]
     told = run.refused("plan", "codebook.csv", *EACH, *targets, "--out", "plan.json")
     assert "cannot all be met at this budget" in told

@@ -103,7 +103,7 @@ def test_targets_and_musts_are_told_as_typed(app, small):
     ]
     session = app("plan", small.with_settings(settings))
     told = told_of_targets(session).replace("\\", "")
-    assert told.startswith("1 of 2 targets is met; musts: 1 of 1. Furthest off is age: ±")
+    assert told.startswith("1 of 2 targets is met; required: 1 of 1. Furthest off is age: ±")
     assert told.endswith(" for a target of ±0.1 at 95 %.")
     rows = session.dataframe[-1].value.set_index("table")
     assert rows.loc["age", ["wanted", "required"]].tolist() == ["±0.1 at 95 %", "in proportion"]

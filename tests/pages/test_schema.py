@@ -92,7 +92,7 @@ def test_settings_of_unchanged_attributes_are_kept_and_named(app, small):
     session.text_area(key="typed").set_value("age 0..99\nsex 2").run()
     session.press("Use this codebook")
     assert session.scenario.request.settings == (TableSetting(("sex",), target=3.0),)
-    assert "Kept: importance or target of sex" in session.success[0].value.replace("\\", "")
+    assert "Kept: weight or target of sex" in session.success[0].value.replace("\\", "")
     assert "table age." in session.warning[0].value.replace("\\", "")
 
 

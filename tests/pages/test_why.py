@@ -65,7 +65,7 @@ def test_by_an_aim_that_passes_targets_over_the_panel_is_about_one_that_does_not
     assert "The present objective ignores targets" in plain(session.texts("markdown"))
     session.button(key="use advised budget").click().run()
     assert session.scenario.loss == rp.SumWithinTargets()
-    assert "musts: 1 of 1" in plain(session.texts("markdown"))
+    assert "required: 1 of 1" in plain(session.texts("markdown"))
 
 
 def test_targets_of_some_tables_that_are_no_musts(app, small):

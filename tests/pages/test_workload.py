@@ -250,7 +250,7 @@ def test_targets_of_many_tables_are_in_any_unit(app, small, unit, key, value, te
     assert not session.error
     (group,) = session.scenario.request.groups
     assert str(group.target) == text
-    assert "which is a must" in plain(session.texts("markdown"))
+    assert ", required" in plain(session.texts("markdown"))
     assert session.scenario.workload.required.all()
     # Ready for the next ones, and nothing is set twice.
     assert not session.checkbox(key="must of many").value
@@ -357,7 +357,7 @@ def test_many_tables_are_set_at_once_and_forgotten(app, small):
     session.number_input(key="weight of many").set_value(2.0).run()
     session.press("Set for all 3 tables with sex")
     assert session.scenario.workload.weights.tolist() == [1, 1, 2, 1, 2, 1, 2]
-    assert "All tables with sex: importance × 2" in plain(session.texts("markdown"))
+    assert "All tables with sex: weight × 2" in plain(session.texts("markdown"))
     # A second click does not multiply once more, but another factor does.
     assert session.number_input(key="weight of many").value is None
     session.number_input(key="weight of many").set_value(1.5).run()

@@ -102,7 +102,7 @@ def test_any_dual_weights_prove_no_more_than_is_true(plan, factor):
 
 @pytest.mark.parametrize("kind", ["SumWithinTargets", "MaxWithinTargets"])
 @pytest.mark.parametrize("asked", ["", " asked"])
-def test_musts_that_are_added_or_taken_away_are_found(kind, asked):
+def test_required_that_are_added_or_taken_away_are_found(kind, asked):
     plan = PLANS[kind + asked]
     for place, must in enumerate(plan.workload.required.tolist()):
         content = json.loads(plan.text)
@@ -111,7 +111,7 @@ def test_musts_that_are_added_or_taken_away_are_found(kind, asked):
 
 
 @pytest.mark.parametrize("asked", ["", " asked"])
-def test_musts_that_are_not_met_are_found(asked):
+def test_required_that_are_not_met_are_found(asked):
     plan = PLANS["SumWithinTargets" + asked]
     content = json.loads(plan.text)
     place = int(np.argmax(np.where(plan.workload.required, plan.certificate.shadow_prices, 0)))

@@ -16,7 +16,7 @@ from tests.support.strategies import workloads
 
 
 def with_targets(workload, seed, share):
-    """The workload with targets on some tables, of which about half are musts."""
+    """The workload with targets on some tables, of which about half are required."""
     rng = np.random.default_rng(seed)
     count = len(workload)
     targets = np.where(rng.random(count) < share, np.exp(rng.normal(1, 0.7, count)), np.nan)

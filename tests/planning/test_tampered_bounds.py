@@ -39,7 +39,7 @@ def test_weights_that_cannot_be_computed_with_prove_nothing(loss, weight):
 
 
 @pytest.mark.parametrize("loss", [rp.SumOfVariances(), rp.MaxVariance()])
-def test_importance_beyond_numbers_proves_nothing(loss):
+def test_weight_beyond_numbers_proves_nothing(loss):
     def change(content):
         for table in content["tables"]:
             table["weight"] = 1.7e308
@@ -48,7 +48,7 @@ def test_importance_beyond_numbers_proves_nothing(loss):
     assert not rp.verify(plan).holds
 
 
-def test_musts_without_weight_on_the_others_are_refused_without_a_crash():
+def test_required_targets_without_weight_on_the_others_are_refused_without_a_crash():
     asked = TABLES.with_targets(dict.fromkeys([("a",), ("b", "c"), ("a", "b")], 9.0))
     asked = asked.with_targets({(): rp.Target("5", required=True)})
     plan = rp.plan(asked, loss=rp.MaxWithinTargets(), budget=COST_1)

@@ -55,7 +55,7 @@ def test_plan_follows_from_the_scenario():
     assert scenario.plan().text == expected.text
 
 
-# ---- importance and targets
+# ---- weight and targets
 
 
 def test_settings_reach_the_workload_in_any_order_of_names():
@@ -155,7 +155,7 @@ def test_a_loaded_schema_keeps_settings_of_unchanged_attributes_only():
     other = rp.Domain.from_sizes({"b": 9, "a": 2})
     changed, notes = scenario.with_domain(other, from_elsewhere=True)
     assert changed.request.settings == (TableSetting(("a",), 2.0),)
-    assert any("importance or target of table a × b" in note for note in notes)
+    assert any("weight or target of table a × b" in note for note in notes)
     assert len(scenario.with_domain(other)[0].request.settings) == 2
 
 

@@ -30,7 +30,7 @@ def test_what_is_gone_is_dropped_and_named():
     assert (changed.request.only, changed.request.containing) == (("region",), ())
     assert changed.request.groups == ASKED.groups[:1]
     told = " ".join(notes)
-    assert "importance or target of all tables with age × region" in told
+    assert "weight or target of all tables with age × region" in told
     assert "attribute that the tables were narrowed to age" in told
 
 

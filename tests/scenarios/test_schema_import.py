@@ -94,11 +94,11 @@ def test_loaded_in_words():
 def test_what_stays_of_the_workload_is_named():
     scenario = Scenario(DOMAIN).with_settings([TableSetting(("age", "sex"), 2.0)])
     assert schema_sources.describe_loaded(scenario, "my.csv").endswith(
-        "Kept: importance or target of age × sex."
+        "Kept: weight or target of age × sex."
     )
     asked = scenario.with_basis("age", rp.Prefix()).with_basis("age", rp.Ranges(), [("age",)])
     assert schema_sources.describe_loaded(asked, "my.csv").endswith(
-        "Kept: importance or target of age × sex. Kept: how these are asked: age."
+        "Kept: weight or target of age × sex. Kept: how these are asked: age."
     )
 
 

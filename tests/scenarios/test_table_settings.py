@@ -27,7 +27,7 @@ CHANGES = st.one_of(
 
 
 def values(scenario):
-    """The importance of each table and its target: standard error and whether it is required."""
+    """The weight of each table and its target: standard error and whether it is required."""
     workload = scenario.workload
     pairs = zip(workload.targets.tolist(), workload.required.tolist(), strict=True)
     targets = [None if error != error else (error, must) for error, must in pairs]
@@ -106,19 +106,19 @@ def test_numbers_that_are_not_positive_are_refused(field, value):
         GroupSetting((), **{field: value})
 
 
-def test_importance_is_set_or_multiplied_not_both():
+def test_weight_is_set_or_multiplied_not_both():
     with pytest.raises(WorkloadError, match="not both"):
         GroupSetting((), weight=1.0, factor=2.0)
 
 
 def test_words():
-    assert GroupSetting(("region",), factor=2.0).text == "All tables with region: importance × 2"
+    assert GroupSetting(("region",), factor=2.0).text == "All tables with region: weight × 2"
     assert GroupSetting((), weight=0.5, target=1234.5).text == (
-        "All tables: importance 0.5, target σ = 1,234.5"
+        "All tables: weight 0.5, target σ = 1,234.5"
     )
     assert GroupSetting(("a", "b"), target=3).text == "All tables with a and b: target σ = 3"
     assert GroupSetting((), target="±1 000 required").text == (
-        "All tables: target ±1,000 at 95 %, which is a must"
+        "All tables: target ±1,000 at 95 %, required"
     )
 
 
@@ -131,7 +131,7 @@ def test_a_target_that_is_none_is_refused_with_the_name_of_its_table():
         TableSetting((), target=0)
 
 
-def test_musts_of_a_plan_come_back_as_settings():
+def test_required_of_a_plan_come_back_as_settings():
     domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(8)})
     # Most tables must; one of the same standard error need not, and one is left a number.
     scenario = Scenario(domain).with_group(GroupSetting((), target="7 required"))

@@ -31,7 +31,7 @@ SCENARIO = Scenario(DOMAIN, REQUEST)
 
 
 def tables(workload):
-    """{attributes: (importance, target)}"""
+    """{attributes: (weight, target)}"""
     values = zip(workload.weights.tolist(), np.nan_to_num(workload.targets).tolist(), strict=True)
     return dict(zip(workload.tables, values, strict=True))
 
@@ -136,9 +136,9 @@ def test_wishes_that_mean_nothing_are_refused(wish, told):
         changed_workload(SCENARIO, wish)
 
 
-def test_importance_means_nothing_where_targets_are_aimed_at():
+def test_weight_means_nothing_where_targets_are_aimed_at():
     scenario = SCENARIO.replaced(loss=rp.MaxVariance("target"))
-    with pytest.raises(WorkloadError, match="importance has no effect"):
+    with pytest.raises(WorkloadError, match="weight has no effect"):
         changed_workload(scenario, WorkloadChange(BOOST, ("age",)))
 
 

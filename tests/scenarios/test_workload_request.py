@@ -49,7 +49,7 @@ def test_narrowing_that_leaves_nothing_is_refused():
 
 
 @pytest.mark.parametrize(("weight", "target"), [(0.0, None), (None, -1.0), (float("inf"), None)])
-def test_what_is_no_importance_is_refused_of_tables_kept_aside_too(weight, target):
+def test_what_is_no_weight_is_refused_of_tables_kept_aside_too(weight, target):
     """They would be asked for later, and a file with them could not be read."""
     with pytest.raises(WorkloadError, match=r"\(age, sex\) must be a positive number"):
         Scenario(DOMAIN, WorkloadRequest(order=1)).with_settings(
@@ -161,7 +161,7 @@ def test_settings_aside_are_counted():
 # ---- targets in the units people use
 
 
-def test_targets_reach_the_workload_as_standard_errors_and_musts():
+def test_targets_reach_the_workload_as_standard_errors_and_required():
     scenario = (
         Scenario(DOMAIN, WorkloadRequest(order=1))
         .with_group(GroupSetting((), target="±50 required"))
@@ -177,7 +177,7 @@ def test_targets_reach_the_workload_as_standard_errors_and_musts():
     assert Scenario.parse(scenario.text()) == scenario
 
 
-def test_a_request_read_off_a_plan_has_its_musts():
+def test_a_request_read_off_a_plan_has_its_required():
     scenario = Scenario(DOMAIN).with_group(GroupSetting(("age",), target="±50 required"))
     request = WorkloadRequest.of(scenario.workload)
     again = request.workload(DOMAIN)

@@ -119,6 +119,6 @@ def workloads_with_required(
 
 
 def least_record_cost(workload: rp.Workload) -> float:
-    """The smallest privacy cost at which the musts can be met, by CVXPY."""
+    """The smallest privacy cost at which the required targets can be met, by CVXPY."""
     b, p = variance_matrix(workload)
     return smallest_ratio(b, p, np.where(workload.required, workload.targets**2, np.inf))

@@ -91,7 +91,7 @@ def variance_matrix(workload) -> tuple[np.ndarray, np.ndarray]:
 
 
 def random_workload(seed: int) -> rp.Workload:
-    """3 to 5 attributes, up to 10 tables, importance and targets over two orders of magnitude."""
+    """3 to 5 attributes, up to 10 tables, weight and targets over two orders of magnitude."""
     pick = np.random.default_rng(seed)
     sizes = pick.integers(1, 12, pick.integers(3, 6))
     domain = rp.Domain.from_sizes({f"a{i}": int(n) for i, n in enumerate(sizes)})

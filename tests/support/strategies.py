@@ -35,7 +35,7 @@ def workloads(
     max_tables: int = 6,
     with_targets: bool = False,
 ):
-    """Any tables of a small domain, with any importance weights and maybe targets."""
+    """Any tables of a small domain, with any weights and maybe targets."""
     domain = draw(domains() if in_domains is None else in_domains)
     tables = draw(
         st.lists(

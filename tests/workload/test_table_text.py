@@ -188,7 +188,7 @@ def test_csv_that_cannot_be_used_is_refused(text, told):
         workload_from_csv(DOMAIN, text, "tables.csv")
 
 
-def test_csv_targets_are_in_any_unit_and_may_be_musts():
+def test_csv_targets_are_in_any_unit_and_may_be_required():
     text = (
         "attributes,target,required\nage,±50,\nsex,5 % of 1000 required,\nregion,1 000,YES\n"
         '"age,sex","1,000 required",no\n"age,region",,no\n'

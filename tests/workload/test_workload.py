@@ -177,7 +177,7 @@ def test_constructor_refuses_what_is_no_workload(domain, members, weights):
 @pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), -float("inf")])
 def test_unusable_weight_or_target_is_named(domain, value):
     tables = [("age", "sex"), "age"]
-    with pytest.raises(WorkloadError, match=rf"importance weight of table \(age, sex\).* {value}"):
+    with pytest.raises(WorkloadError, match=rf"weight of table \(age, sex\).* {value}"):
         Workload.of(domain, tables, weights=[value, 1])
     if value == value:  # NaN says that there is no target
         with pytest.raises(WorkloadError, match=rf"target .* \(age, sex\).* {value}"):
@@ -430,10 +430,10 @@ def test_ways_that_are_not_listed_are_refused(domain):
         Workload(domain, members, *numbers, bases[:2], np.array([[0], [0]]))
 
 
-# ---- musts
+# ---- required
 
 
-def test_musts_are_sorted_along_and_united(domain):
+def test_required_are_sorted_along_and_united(domain):
     workload = Workload.of(
         domain, [("age", "sex"), ("sex",)], targets=[5, 6], required=[True, False]
     )
@@ -447,7 +447,7 @@ def test_musts_are_sorted_along_and_united(domain):
         united.required[0] = False
 
 
-def test_targets_and_musts_are_changed(domain):
+def test_targets_and_required_are_changed(domain):
     workload = Workload.of(domain, [(), ("age",)], targets=[Target(3, required=True), None])
     assert workload.with_targets({(): 4}).required.tolist() == [True, False]
     assert workload.with_targets({(): Target(4)}).required.tolist() == [False, False]
@@ -480,7 +480,7 @@ def test_targets_and_musts_are_changed(domain):
         ),
     ],
 )
-def test_musts_that_cannot_be_are_refused(domain, change, told):
+def test_required_that_cannot_be_are_refused(domain, change, told):
     workload = Workload.of(domain, [(), ("age",)], targets=[3, None])
     with pytest.raises(WorkloadError, match=told):
         change(workload)

@@ -6,7 +6,7 @@ from pages.components.shared.charts import number, numbers
 from pages.components.shared.session import change, current, escaped, show_messages
 from pages.components.shared.solutions import targets_minimum
 from rpexplore.analysis import binding_targets
-from rpexplore.analysis.binding_targets import aim_for_targets
+from rpexplore.analysis.binding_targets import objective_for_targets
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.minimum_budget import MinimumBudget
@@ -43,7 +43,7 @@ def why_this_budget() -> None:
 
     Where the present objective ignores them, it is that of an objective which meets them.
     """
-    objective = aim_for_targets(current())
+    objective = objective_for_targets(current())
     with st.expander("Why this budget"):
         if objective is None:
             st.markdown(

@@ -69,7 +69,7 @@ def _sizes(plan: Plan) -> Numbers:
 
 
 def _weights(plan: Plan) -> list[Numbers]:
-    """Which importance how many tables have, the greatest first, if they differ."""
+    """Which weight how many tables have, the greatest first, if they differ."""
     weights = plan.workload.weights
     values, first, counts = np.unique(weights, return_index=True, return_counts=True)
     if len(values) == 1 or plan.loss.compares_with_targets:
@@ -83,11 +83,11 @@ def _weights(plan: Plan) -> list[Numbers]:
         }
     )
     left = len(values) - len(shown)
-    note = "Importance multiplies a table's variance in what the plan makes small."
+    note = "Weight multiplies a table's variance in what the plan makes small."
     if left:
-        note += f" {_are(left, 'smaller importance')} not shown; tables.csv has all."
-    columns = {"weight": "importance", "tables": "tables", "example": "such as"}
-    return [Numbers(frame, columns, "Importance", note)]
+        note += f" {_are(left, 'smaller weight')} not shown; tables.csv has all."
+    columns = {"weight": "weight", "tables": "tables", "example": "such as"}
+    return [Numbers(frame, columns, "Weight", note)]
 
 
 def accuracy(plan: Plan, record_noun: str) -> Section:
@@ -136,7 +136,7 @@ def _worst(plan: Plan) -> Numbers:
         names += ["best_standard_error", "worst_standard_error"]
     columns = headings(names)
     if np.any(plan.workload.weights != 1):
-        columns["weight"] = "importance"
+        columns["weight"] = "weight"
     if not np.all(np.isnan(plan.workload.targets)):
         columns |= {"target": "target σ", "met": "met"}
     shown, total = len(frame), len(plan.workload)
@@ -150,8 +150,7 @@ def list_of_tables(plan: Plan) -> Attachment:
     if count <= MOST_ATTACHED:
         return Attachment(
             "tables.csv",
-            f"{_all(count, 'table')} with cells, standard error, importance, target and shadow "
-            "price",
+            f"{_all(count, 'table')} with cells, standard error, weight, target and shadow price",
             csv_of_tables(plan),
         )
     return Attachment(

@@ -144,7 +144,7 @@ def _algorithm(plan: Plan) -> Rows:
             f"read{except_found(plan.workload.domain)}. A value that is not in the schema is "
             "refused, or counted where you say.",
             f"{replace if names else ''}Confirm that {'all else in ' if names else ''}the schema, "
-            "the tables, the importances and the targets come from public knowledge or needs, and "
+            "the tables, the weights and the targets come from public knowledge or needs, and "
             "not from the records.",
         ),
     ]
@@ -194,7 +194,7 @@ def _use(plan: Plan, record_noun: str) -> Rows:
             "Systemic bias",
             f"{_describe_noise(top)} small groups have the larger relative error.",
             "Look at the tables of small groups and at the least accurate tables; give them more "
-            "importance or a target, or coarser categories.",
+            "weight or a target, or coarser categories.",
         ),
         (
             "Human bias",

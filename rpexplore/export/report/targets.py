@@ -16,7 +16,7 @@ from rpexplore.scenarios.workload_request import WorkloadRequest
 
 MOST_SHOWN, MOST_HOLDERS = 20, 10
 _OF_WORST_CELLS = "A target is met when the least accurate cell of its table meets it."
-_MUSTS = "A must has to be met; the others are there to be met in proportion, as well as can be."
+_REQUIRED_TARGETS = "Required targets are met first; the others in proportion, as well as can be."
 
 
 def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
@@ -32,9 +32,10 @@ def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
     explanation, binding_tables = _smallest_budget(plan, request)
     sentences = [
         counts.text,
-        *([_MUSTS] if counts.required else []),
+        *([_REQUIRED_TARGETS] if counts.required else []),
         *([_OF_WORST_CELLS] if differ else []),
-        # The plan with another aim is scaled to other budgets; with one of these it is another.
+        # The plan with another objective is scaled to other budgets; with one of these it is
+        # another.
         *(
             _sufficient_budget(plan, float(np.nanmax(ratios)) ** 2, counts.targets)
             if plan.loss.is_homogeneous
@@ -61,7 +62,7 @@ def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
 
 
 def _smallest_budget(plan: Plan, request: WorkloadRequest | None) -> tuple[str, list[Numbers]]:
-    """The smallest budget for the targets, and the tables that hold it up.
+    """The smallest budget for the targets, and the binding targets.
 
     For those that must be met, where the plan meets these first, else for all.
     """
@@ -87,7 +88,7 @@ def _smallest_budget(plan: Plan, request: WorkloadRequest | None) -> tuple[str, 
     note = "What would be saved follows from the shares, so it is approximate."
     if len(frame) < budget_explanation.binding_tables:
         note += f" And {budget_explanation.binding_tables - len(frame):,} more."
-    title = "Tables that hold the smallest budget up"
+    title = "Binding targets of the smallest budget"
     return binding_targets.describe(budget_explanation), [Numbers(frame, columns, title, note)]
 
 
@@ -101,12 +102,12 @@ def _sufficient_budget(plan: Plan, factor: float, targets: int) -> list[str]:
     except BudgetError:
         return [f"No budget that can be planned with would meet {them}."]
     if factor < 1:
-        return [f"With the same aim, {enough.text} would be enough for {them}."]
+        return [f"With the same objective, {enough.text} would be enough for {them}."]
     sentences = [
-        f"To meet {them} with the same aim takes {enough.text}: {enough.compared}, because "
+        f"To meet {them} with the same objective takes {enough.text}: {enough.compared}, because "
         "standard errors fall with the square root of ρ."
     ]
     if not (isinstance(plan.loss, MaxVariance) and plan.loss.relative_to == "target"):
         which = "target itself" if targets == 1 else "targets themselves"
-        sentences.append(f"A plan that aims at the {which} may need less.")
+        sentences.append(f"A plan whose objective is the {which} may need less.")
     return sentences

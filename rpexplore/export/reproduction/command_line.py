@@ -13,7 +13,7 @@ from rpexplore.scenarios.basis_choice_text import text_of_basis_choice
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import texts_of_tables
 
-# More tables, or importances and targets, than this are read from tables.csv.
+# More tables, or weights and targets, than this are read from tables.csv.
 MOST_OPTIONS = 10
 _RECORD_NOUN = "records"
 
@@ -81,7 +81,7 @@ def _options(recipe: Recipe) -> list[list[str]]:
 
 
 def _tables(recipe: Recipe) -> list[list[str]]:
-    """Options that say the tables, their importance and their targets; or the file with all."""
+    """Options that say the tables, their weights and their targets; or the file with all."""
     workload, request = recipe.plan.workload, recipe.request
     weighted = np.flatnonzero(workload.weights != 1).tolist()
     targeted = np.flatnonzero(~np.isnan(workload.targets)).tolist()

@@ -48,7 +48,7 @@ def plan() -> rp.Plan:
 
 
 def workload(domain: rp.Domain) -> rp.Workload:
-    """The tables, {asked}their importance and their targets."""
+    """The tables, {asked}their weights and their targets."""
 {workload}
 
 

@@ -10,7 +10,7 @@ from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import Table
 from rpexplore.workload.targets import Target
 
-# A list of more tables, or of more importances and targets, is read from tables.csv.
+# A list of more tables, or of more weights and targets, is read from tables.csv.
 MOST_LINES = 200
 
 
@@ -52,7 +52,7 @@ def _tables(recipe: Recipe) -> list[str]:
 
 
 def _groups(request: WorkloadRequest) -> list[str]:
-    """Importances and targets of all tables that have certain attributes."""
+    """Weights and targets of all tables that have certain attributes."""
     lines, with_required = [], _has_required(request)
     for group in request.groups:
         rows = f"workload.containing({literal(group.containing)}).tolist()"
@@ -71,7 +71,7 @@ def _groups(request: WorkloadRequest) -> list[str]:
 
 
 def _singles(recipe: Recipe) -> list[str]:
-    """Importances and targets of single tables."""
+    """Weights and targets of single tables."""
     weights, targets, with_required = {}, {}, _has_required(recipe.request)
     for setting in recipe.settings:
         if setting.weight is not None:
@@ -82,7 +82,7 @@ def _singles(recipe: Recipe) -> list[str]:
 
 
 def _has_required(request: WorkloadRequest) -> bool:
-    """Whether some target is a must."""
+    """Whether some target is required."""
     targets = [setting.target for setting in (*request.groups, *request.settings)]
     return any(target is not None and target.required for target in targets)
 
@@ -90,7 +90,7 @@ def _has_required(request: WorkloadRequest) -> bool:
 def _target(target: Target, with_required: bool) -> str:
     """The source of a target: a number for a standard error, or what was typed."""
     number = target.to_json()
-    # A number leaves it as it was whether the target is a must.
+    # A number leaves it as it was whether the target is required.
     if with_required or isinstance(number, str):
         return f"rp.parse_target({literal(str(target))})"
     return repr(number)

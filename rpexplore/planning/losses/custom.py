@@ -39,7 +39,7 @@ class CustomLoss(Loss):
     """A convex, nondecreasing loss L(Var), from a CVXPY expression.
 
     expression: takes the mean cell variances of the tables as a CVXPY expression [n_tables] in the
-    workload's order, and returns the loss, a scalar: `lambda V: cvxpy.norm(V, 3)`. Importance and
+    workload's order, and returns the loss, a scalar: `lambda V: cvxpy.norm(V, 3)`. Weights and
     targets count only as far as the expression uses them.
     name: what it is called in reports.
 

@@ -86,7 +86,7 @@ def minimise_conic(
     if best is None or best_gap > _WORST_GAP:
         raise PlanError(
             f"No plan could be proven good for {loss.description}: the solver came no nearer than "
-            f"{best_gap:.2g} (relative) to the smallest loss. Use importance or targets that "
+            f"{best_gap:.2g} (relative) to the smallest loss. Use weights or targets that "
             "differ less between tables, or a plainer loss."
         )
     return best

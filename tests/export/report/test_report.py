@@ -83,12 +83,12 @@ def test_targets_that_are_missed_are_told_with_what_they_would_take():
     text = page_of("targets").text
     met = int(np.sum(plan.standard_errors <= plan.workload.targets))
     assert f"{met} of {len(plan.workload)} targets are met." in text
-    (rho,) = re.findall(r"with the same aim takes ρ = ([0-9.]+)", text)
+    (rho,) = re.findall(r"with the same objective takes ρ = ([0-9.]+)", text)
     enough = replace(scenario, budget=rp.Budget(rho=rho)).plan()
     assert np.all(enough.standard_errors <= plan.workload.targets * (1 + 1e-9))
     little = replace(scenario, budget=rp.Budget(rho=float(rho) * 0.999)).plan()
     assert not np.all(little.standard_errors <= plan.workload.targets)
-    assert "A plan that aims at the targets themselves" not in text
+    assert "A plan whose objective is the targets themselves" not in text
 
 
 def test_without_targets_it_says_so():

@@ -43,10 +43,12 @@ ASKED = Scenario(DOMAIN).with_settings(
 )
 
 
-def test_targets_are_told_as_typed_with_their_musts():
+def test_targets_are_told_as_typed_with_their_required():
     section = targets(ASKED.plan(), ASKED.request)
-    assert section.sentences[0].startswith("2 of 3 targets are met; musts: 1 of 2. An aim that")
-    assert "A must has to be met" in section.sentences[1]
+    assert section.sentences[0].startswith(
+        "2 of 3 targets are met; required: 1 of 2. This objective does"
+    )
+    assert "Required targets are met first" in section.sentences[1]
     listed, *_ = section.parts
     assert [heading for heading, _ in listed.header] == [
         "table",
@@ -98,11 +100,11 @@ def test_why_the_budget_is_as_large_as_it_is():
     section = targets(plan)
     told = " ".join(section.sentences)
     assert "The target that must be met takes ρ = 0.055556" in told
-    assert "With the same aim" not in told  # another budget would have another plan
+    assert "With the same objective" not in told  # another budget would have another plan
     _, binding_tables = section.parts
     assert binding_tables.frame["table"].tolist() == ["age × sex"]
     assert binding_tables.frame["share"].tolist() == ["100 %"]
     plan = rp.plan(wanted, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
     told = " ".join(targets(plan).sentences)
     assert "The 2 targets take ρ =" in told
-    assert "the same aim" in told
+    assert "the same objective" in told

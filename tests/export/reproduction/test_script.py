@@ -55,7 +55,7 @@ def test_every_script_makes_its_plan_to_the_byte(name, tmp_path):
     assert made_by(path).text == plan.text
 
 
-def test_a_script_has_targets_as_typed_and_the_same_musts(tmp_path):
+def test_a_script_has_targets_as_typed_and_the_same_required(tmp_path):
     plan, path = exported(tmp_path, "units")
     assert plan.workload.required.any()
     assert made_by(path).workload.required.tolist() == plan.workload.required.tolist()

@@ -71,7 +71,7 @@ def test_what_is_allowed(workload):
     np.testing.assert_allclose(loss.caps(workload, 18.0), [18, 9, 6])
 
 
-def test_there_must_be_musts(workload):
+def test_there_must_be_required(workload):
     none = replace(workload, required=np.zeros(3, dtype=bool))
     for loss in (rp.SumWithinTargets(), rp.MaxWithinTargets()):
         with pytest.raises(WorkloadError, match=r"No target is marked required; mark those"):

@@ -25,13 +25,13 @@ SLACKS = st.sampled_from([1.001, 1.01, 1.1, 2.0, 10.0, 1000.0])
 
 
 def problem(workload):
-    """(the musts' caps, 1/target² of the others)."""
+    """(the caps of required targets, 1/target² of the others)."""
     caps = np.where(workload.required, workload.targets**2, np.inf)
     return caps, np.where(workload.required, 0.0, workload.targets**-2)
 
 
 def solved(workload, slack, **options):
-    """(solution, privacy cost): a budget that leaves this slack to the musts."""
+    """(solution, privacy cost): a budget that leaves this slack to the required targets."""
     cells = CellVariances(workload, Closure.of(workload))
     caps, weights = problem(workload)
     cost = find_feasible(cells, caps, 1.0, 1e-12).largest * slack

@@ -27,7 +27,8 @@ SLACKS = st.sampled_from([1.001, 1.01, 1.1, 2.0, 10.0, 1000.0])
 
 
 def solved(workload, slack, weights=None, **options):
-    """(solution, caps, weights, privacy cost): a budget that leaves this slack to the musts."""
+    """(solution, caps, weights, privacy cost): a budget that leaves this slack to the required
+    targets."""
     found, _, caps, weights, cost = solved_from(workload, slack, weights, **options)
     return found, caps, weights, cost
 
