@@ -1,4 +1,4 @@
-"""Fairness: who gets which accuracy, and who is short-changed."""
+"""Fairness: how accurate each table is, and which tables are least accurate."""
 
 import streamlit as st
 
@@ -6,7 +6,7 @@ from pages.components.fairness.cells import CELLS_VIEW, cells_of_table
 from pages.components.fairness.distributions import by_attribute, by_size, distributions
 from pages.components.fairness.forecasts import choose, forecasts, headline, looked_at
 from pages.components.fairness.relative_errors import relative_errors
-from pages.components.fairness.tables import all_tables, tables_that_decide
+from pages.components.fairness.tables import all_tables, binding_tables
 from pages.components.shared.session import current
 
 st.title("Fairness")
@@ -19,7 +19,7 @@ if compared:
         "Distribution": lambda: distributions(compared, chosen),
         "Tables": lambda: all_tables(chosen),
         "Attributes": lambda: by_attribute(chosen),
-        "What decides": lambda: tables_that_decide(chosen),
+        "Binding targets": lambda: binding_tables(chosen),
         "Relative errors": lambda: relative_errors(compared, chosen),
     }
     if chosen.cells_differ:

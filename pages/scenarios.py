@@ -20,7 +20,7 @@ HERE = "scenarios"
 
 
 def describe(key: int) -> None:
-    """Take over name and note of the scenario that they were drawn for, still open or not."""
+    """Apply name and note of the scenario that they were drawn for, still open or not."""
     now = project()
     if key not in now.keys:
         return
@@ -87,8 +87,8 @@ def scenario_line(place: int) -> None:
 st.title("Scenarios")
 st.markdown(
     "Which of several plans to choose. A scenario is everything a plan is made from: codebook, "
-    "tables, aim and budget, under a name. Duplicate one, change the copy on the other pages, and "
-    "compare."
+    "tables, objective and budget, under a name. Duplicate one, change the copy on the other "
+    "pages, and compare."
 )
 show_messages(HERE)
 for place in range(len(project().scenarios)):

@@ -15,8 +15,8 @@ from rpexplore.scenarios.scenario import Scenario
 VIEWS = {  # what each is called, the question it answers, and what answers it
     "Smaller errors": ("What would smaller errors cost in privacy?", errors_against_budget),
     "Targets": ("Which budget would meet the targets?", targets_against_budget),
-    "A better worst case": (
-        "What would a better worst case cost on average?",
+    "Average vs worst case": (
+        "What would a smaller largest error cost on average?",
         average_against_worst,
     ),
     "What if": ("What do some tables cost all the others?", changed_tables),
@@ -28,12 +28,14 @@ def solved(scenario: Scenario) -> Optimum | None:
     if scenario.misses_target:
         st.error(
             f"There is no plan yet: table {escaped(scenario.misses_target)} has no target. Set one "
-            "for every table, or choose another aim, on the Plan page."
+            "for every table, or choose another objective, on the Plan page."
         )
         st.page_link("pages/plan.py", label="To the plan")
         return None
     if scenario.misses_required:
-        st.error("There is no plan yet: the aim is to meet the musts first, and there is none.")
+        st.error(
+            "There is no plan yet: the objective meets required targets, and no target is required."
+        )
         st.page_link("pages/plan.py", label="To the plan")
         return None
     solution = optimum()
@@ -52,7 +54,7 @@ solution = solved(current())
 if solution is not None:
     if solution.budget is not None:
         st.info(
-            "By the aim chosen, the best plan differs from budget to budget. What is shown for "
+            "With this objective, the best plan differs from budget to budget. What is shown for "
             "other budgets keeps the proportions of the present plan; the plan that is made for "
             "one can only be better."
         )

@@ -19,7 +19,7 @@ def planned() -> Plan | None:
     if scenario.misses_target:
         st.error(
             f"There is no plan yet: table {escaped(scenario.misses_target)} has no target. Set one "
-            "for every table below, or choose another aim on the Plan page."
+            "for every table below, or choose another objective on the Plan page."
         )
         return None
     return plan()
@@ -33,7 +33,7 @@ builders()
 show_messages(HERE)
 basis_choices()
 scenario, fit = current(), _fit.fit()
-st.subheader("What comes of it")
+st.subheader("Size and accuracy")
 st.markdown(f"**{escaped(scenario.request.text)}**")
 outcome = planned() if fit.can_be_planned else None
 _fit.sizes(outcome)

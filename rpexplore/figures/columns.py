@@ -29,7 +29,7 @@ COLUMNS = {
     "tables": Column("tables", "count"),
     "variance": Column("variance"),
     "standard_error": Column("standard error σ"),
-    "margin_95": Column("± 95 % of the time"),
+    "margin_95": Column("95 % margin of error"),
     "best_standard_error": Column("most accurate cell σ"),
     "worst_standard_error": Column("least accurate cell σ"),
     "cell": Column("cell looked at", "text"),

@@ -1,4 +1,4 @@
-"""Age asked in running totals and region in groups, from the question to the release."""
+"""Age cumulative and region in a hierarchy, from the Tables page to the release."""
 
 import re
 import shutil
@@ -25,7 +25,7 @@ def pick(page: Page, label: str, option: str) -> None:
 
 
 def ask(page: Page, attribute: str, way: str) -> None:
-    pick(page, "Ask an attribute differently", attribute)
+    pick(page, "Change the aggregation of", attribute)
     pick(page, f"Aggregation of {attribute}", way)
 
 

@@ -179,7 +179,7 @@ def test_another_way_in_some_tables(app, small):
     session.multiselect(key="tables other age").set_value([("age", "sex")]).run()
     session.selectbox(key="basis of other age").set_value("ranges").run()
     assert session.scenario.request.basis_choices == (BasisChoice("age", Prefix()),)
-    session.press("Ask it so")
+    session.press("Apply to these")
     assert session.scenario.request.basis_choices == (
         BasisChoice("age", Prefix()),
         BasisChoice("age", Ranges(), (("age", "sex"),)),
@@ -194,7 +194,7 @@ def test_another_way_in_some_tables(app, small):
 def test_the_same_way_as_elsewhere_is_no_other_way(app, small):
     session = begin(app("workload", small), "age").unfold("some age")
     session.multiselect(key="tables other age").set_value([("age", "sex")]).run()
-    button = next(each for each in session.button if each.label.startswith("Ask it so"))
+    button = next(each for each in session.button if each.label.startswith("Apply to these"))
     assert button.disabled
 
 

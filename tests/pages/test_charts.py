@@ -9,7 +9,7 @@ import rpexplore as rp
 from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.table_settings import TableSetting
 
-VIEWS = ["Smaller errors", "Targets", "A better worst case", "What if"]
+VIEWS = ["Smaller errors", "Targets", "Average vs worst case", "What if"]
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_scenarios_are_drawn_over_each_other(app, two):
 
 
 def test_what_was_worked_out_survives_a_change_of_page(app, two, monkeypatch):
-    session = drawn(app, two, "tradeoffs", "A better worst case")
+    session = drawn(app, two, "tradeoffs", "Average vs worst case")
     assert session.get("plotly_chart")
 
     def refuse(*_, **__):
@@ -68,7 +68,7 @@ def test_what_was_worked_out_survives_a_change_of_page(app, two, monkeypatch):
     monkeypatch.setattr(sys.modules["rpexplore.analysis.frontier"], "frontier", refuse)
     monkeypatch.setattr(sys.modules["pages.components.shared.solutions"], "solved", refuse)
     session.open("plan")
-    session.test.session_state["tradeoffs"] = "A better worst case"
+    session.test.session_state["tradeoffs"] = "Average vs worst case"
     session.open("tradeoffs")
     assert not session.error
     assert session.get("plotly_chart")

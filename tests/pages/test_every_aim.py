@@ -34,7 +34,7 @@ def test_every_page_stands(app, with_required, loss):
 
 def test_trade_offs_of_an_aim_that_depends_on_the_budget(app, with_required):
     session = app("tradeoffs", with_required.replaced(loss=rp.SumWithinTargets()))
-    for view in ("Targets", "A better worst case", "What if"):
+    for view in ("Targets", "Average vs worst case", "What if"):
         session.test.session_state["tradeoffs"] = view
         session.run()
         assert not session.exception, view

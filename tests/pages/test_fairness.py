@@ -15,7 +15,7 @@ from rpexplore.planning.planner import optimum
 from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
 from rpexplore.scenarios.table_settings import GroupSetting
 
-VIEWS = ["By size", "Distribution", "Tables", "Attributes", "What decides", "Relative errors"]
+VIEWS = ["By size", "Distribution", "Tables", "Attributes", "Binding targets", "Relative errors"]
 EQUAL, SQRT, CELLS, LARGEST = SCHEMES
 MEGABYTE = 10**6
 
@@ -52,9 +52,9 @@ def test_the_first_screen_says_who_is_worst_off_and_how_uneven_it_is(app, small)
     session = app("fairness", small)
     errors = errors_of(small, small.loss)
     metrics = session.metrics()
-    assert metrics["Worst-off table"] == f"σ = {errors.max():.3g} people"
-    assert metrics["Best-off table"] == f"σ = {errors.min():.3g} people"
-    assert metrics["Worst compared with best"] == f"{errors.max() / errors.min():.2f} times"
+    assert metrics["Least accurate table"] == f"σ = {errors.max():.3g} people"
+    assert metrics["Most accurate table"] == f"σ = {errors.min():.3g} people"
+    assert metrics["Least vs most accurate"] == f"{errors.max() / errors.min():.2f} times"
     assert session.texts("caption")[:2] == ["\\(total\\)", "sex × region"]
     assert panels(session) == [f"{EQUAL} (yours)", SQRT, CELLS, LARGEST]
 
@@ -69,7 +69,7 @@ def test_another_plan_can_be_looked_at(app, small):
     session = app("fairness", small)
     session.segmented_control(key="plan_shown").set_value(CELLS).run()
     worst = errors_of(small, rp.SumOfVariances("cells")).max()
-    assert session.metrics()["Worst-off table"] == f"σ = {worst:.3g} people"
+    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g} people"
     assert session.scenario == small  # looking changes nothing
 
 
@@ -94,10 +94,10 @@ def test_own_importance_makes_an_own_plan_beside_plain_schemes(app, small):
     session = app("fairness", scenario)
     assert panels(session) == [OWN, EQUAL, SQRT, CELLS, LARGEST]
     own = errors_of(scenario, scenario.loss)
-    assert session.metrics()["Worst-off table"] == f"σ = {own.max():.3g} people"
+    assert session.metrics()["Least accurate table"] == f"σ = {own.max():.3g} people"
     session.segmented_control(key="plan_shown").set_value(EQUAL).run()
     worst = errors_of(small, small.loss).max()  # without the importance
-    assert session.metrics()["Worst-off table"] == f"σ = {worst:.3g} people"
+    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g} people"
 
 
 @pytest.mark.parametrize("containing", [(), ("age",)])
@@ -108,7 +108,7 @@ def test_importance_of_a_group_does_not_reach_the_schemes(app, small, containing
     for name in (EQUAL, CELLS):
         session.segmented_control(key="plan_shown").set_value(name).run()
         worst = errors_of(small, SCHEMES[name]).max()
-        assert session.metrics()["Worst-off table"] == f"σ = {worst:.3g} people"
+        assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g} people"
 
 
 def test_own_targets_make_an_own_plan(app, small):
@@ -123,7 +123,7 @@ def test_own_targets_make_an_own_plan(app, small):
     session = app("fairness", scenario)
     assert not session.info
     assert panels(session)[0] == OWN
-    assert "relative to its target" in plain(view(session, "What decides").texts("markdown"))
+    assert "relative to its target" in plain(view(session, "Binding targets").texts("markdown"))
 
 
 def test_a_changed_budget_moves_everything_at_once(app, small):
@@ -132,7 +132,7 @@ def test_a_changed_budget_moves_everything_at_once(app, small):
     session.scenario = small.replaced(budget=rp.Budget(rho="0.4"))
     session.run()
     worst = errors_of(small, small.loss).max() / 2
-    assert session.metrics()["Worst-off table"] == f"σ = {worst:.3g} people"
+    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g} people"
     assert session.metrics()["Gini index of σ"] == before["Gini index of σ"]
 
 
@@ -140,7 +140,7 @@ def test_a_changed_budget_moves_everything_at_once(app, small):
 
 
 def test_only_the_open_view_is_drawn(app, small):
-    charts = {"By size": 1, "Distribution": 2, "Attributes": 1, "What decides": 3}
+    charts = {"By size": 1, "Distribution": 2, "Attributes": 1, "Binding targets": 3}
     session = app("fairness", small)
     for name in VIEWS:
         view(session, name)
@@ -177,7 +177,7 @@ def test_the_worst_the_best_and_all_tables(app, small):
 def test_what_decides_names_few_tables(app):
     domain = rp.Domain.from_sizes({"age": 100, "sex": 2})
     scenario = Scenario(domain, WorkloadRequest(order=1), loss=rp.SumOfVariances("cells"))
-    session = view(app("fairness", scenario), "What decides")
+    session = view(app("fairness", scenario), "Binding targets")
     words = plain(session.texts("markdown"))
     assert "up: age. BasisChoice a little less of it helps most" in words
     assert any("What if" in link.proto.label for link in session.get("page_link"))
@@ -354,7 +354,7 @@ def test_the_choice_survives_a_change_of_what_is_compared(app, small):
     session.run()
     assert not session.exception
     worst = errors_of(small, small.loss).max()
-    assert session.metrics()["Worst-off table"] == f"σ = {worst:.3g} people"
+    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g} people"
     assert session.segmented_control(key="plan_shown").value == EQUAL
 
 

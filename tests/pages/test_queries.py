@@ -205,7 +205,7 @@ def test_every_preset_is_offered_with_its_sentence(app, small):
 RANGES = [[first <= age <= last for age in range(10)] for last in range(10) for first in range(10)]
 MANY = {
     "tables": marginals([10, 2], 2),
-    "running": np.kron(prefix(10), np.ones((1, 2))),
+    "cumulative": np.kron(prefix(10), np.ones((1, 2))),
     "ranges": np.kron(np.array(RANGES, dtype=float), np.eye(2)),
 }
 
@@ -214,7 +214,7 @@ MANY = {
     ("kind", "choices"),
     [
         ("tables", {"queries up to 2": 2}),
-        ("running", {"queries along": "age"}),
+        ("cumulative", {"queries along": "age"}),
         ("ranges", {"queries along": "age", "queries by other than age": ["sex"]}),
     ],
 )

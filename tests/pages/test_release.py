@@ -67,7 +67,7 @@ def test_cost_is_shown_before_the_run(app):
     assert session.metrics() == {
         "Spent on these records": "ρ = 0",
         "After this run": "ρ = 0.1",
-        "Cap": "none",
+        "Budget limit": "none",
     }
     assert session.button[-1].label == "Run the release: spend ρ = 0.1"
 
@@ -158,7 +158,7 @@ def test_a_run_beyond_the_cap_is_refused(app, records, tmp_path):
     session = set_up(app("release"), records, tmp_path / "out")
     session.text_input(key="cap").set_value("0.15").run()
     finish(session.press("Run the release")).press("Prepare another")
-    assert session.metrics()["Cap"] == "ρ = 0.15"
+    assert session.metrics()["Budget limit"] == "ρ = 0.15"
     assert "left of its cap" in session.error[0].value
     assert run_button(session).disabled
 
@@ -302,7 +302,7 @@ def test_a_cap_that_cannot_be(app, records, tmp_path, text):
     assert len(session.error) == 1
     assert run_button(session).disabled
     session.text_input(key="cap").set_value("0.1").run()
-    assert session.metrics()["Cap"] == "ρ = 0.1"
+    assert session.metrics()["Budget limit"] == "ρ = 0.1"
     assert not run_button(session).disabled
 
 
@@ -473,7 +473,7 @@ def test_a_list_of_queries_is_checked_run_shown_and_shares_the_ledger(app, small
     session.radio(key="plan to release").set_value("The list of queries").run()
     set_up(session, records, output)
     assert any("The plan: 2 noisy answers, ρ = " in text for text in session.texts("markdown"))
-    session.press("Check everything without running")
+    session.press("Dry run")
     assert any("All is in order" in text for text in session.texts("success"))
     assert not output.exists()
     finish(session.press("Run the release"))

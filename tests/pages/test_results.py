@@ -252,8 +252,8 @@ def test_processed_tables_carry_their_label_on_top(app, released):
     look(session, ["age", "sex"])
     shown = session.dataframe[0].value
     assert {"value", "unbiased_value", "lower_95", "value_is"} <= set(shown.columns)
-    assert "After the noise" not in session.texts("subheader")
-    assert "Any range" not in session.texts("subheader")
+    assert "Post-processing" not in session.texts("subheader")
+    assert "Subtotals" not in session.texts("subheader")
     look(session, ["age"], "Bars")
     bars, marks = spec(session)["data"]
     stored = ProcessedTables.load(released["whole"]).table(["age"])

@@ -13,7 +13,7 @@ from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 
-BUDGETS, TARGETS, WORST, OTHERS = "Smaller errors", "Targets", "A better worst case", "What if"
+BUDGETS, TARGETS, WORST, OTHERS = "Smaller errors", "Targets", "Average vs worst case", "What if"
 VIEWS = [BUDGETS, TARGETS, WORST, OTHERS]
 
 
@@ -211,7 +211,7 @@ def test_a_wanted_error_is_priced_and_comes_true(tradeoffs, small, budget):
     assert session.scenario.budget.unit == budget.unit
     errors = session.scenario.plan().standard_errors
     assert 3 * (1 - 1e-3) < errors.max() <= 3
-    assert "Taken over" in session.success[0].value
+    assert "Applied" in session.success[0].value
 
 
 def test_a_wanted_error_of_nothing_is_refused(tradeoffs, small):
@@ -258,7 +258,7 @@ def test_aiming_at_the_targets_takes_the_least(tradeoffs, small):
     assert "No plan of this kind can do it with a noticeably smaller budget" in plain(
         session.texts("caption")
     )
-    session.press("Aim at the targets")
+    session.press("Apply this budget and objective")
     assert session.scenario.loss == AIM
     assert (session.scenario.plan().standard_errors <= 4).all()
     assert [button.label for button in session.button].count("Use this budget") == 1
@@ -304,7 +304,7 @@ def test_a_plan_of_the_frontier_is_kept_as_a_scenario(tradeoffs, small):
     session = without_wait(tradeoffs(small, WORST))
     frame = session.dataframe[-1].value
     place = session.selectbox(key="point of frontier").value
-    session.press("Keep it as a new scenario")
+    session.press("Save as scenario")
     assert session.project.names == ("Scenario 1", "Scenario 1 (2)")
     assert session.scenario.name == "Scenario 1 (2)"
     assert "is open now" in session.success[0].value
@@ -332,9 +332,9 @@ def test_what_if_tables_are_left_out(tradeoffs, small):
     frame = session.dataframe[-1].value.set_index("table")
     kept = dict(zip(smaller.workload.tables, smaller.plan().standard_errors, strict=True))
     assert frame.loc["age × sex", "after"] == pytest.approx(kept["age", "sex"], rel=1e-9)
-    session.press("Take this over")
+    session.press("Apply")
     assert session.scenario.workload.tables == smaller.workload.tables
-    assert "Taken over" in session.success[0].value
+    assert "Applied" in session.success[0].value
     assert "no such table" in plain(session.texts("info"))
 
 
@@ -345,7 +345,7 @@ def test_what_if_tables_count_more(tradeoffs, small):
     session.number_input(key="what if factor").set_value(9.0).run()
     assert "Counting the 3 tables with age 9 times as much" in plain(session.texts("caption"))
     then = session.dataframe[-1].value.set_index("table")["after"]
-    session.press("Keep as a new scenario")
+    session.press("Save as scenario")
     assert session.project.names == ("Scenario 1", "Scenario 1 (2)")
     assert session.scenario.note.startswith("Counting the 3 tables with age")
     plan = session.scenario.plan()
@@ -359,7 +359,7 @@ def test_what_if_tables_are_added(tradeoffs, small):
     session.segmented_control(key="what_if").set_value("add").run()
     assert session.selectbox(key="what if order add").value == 3
     assert "Adding the table age × sex × region makes" in plain(session.texts("caption"))
-    session.press("Take this over")
+    session.press("Apply")
     assert session.scenario.request.order == 3
     assert not session.exception
 
@@ -412,7 +412,7 @@ def test_tables_of_a_large_workload_are_typed(tradeoffs, wide):
 def test_a_change_that_only_a_long_list_could_ask_for_is_refused(tradeoffs, wide):
     session = tradeoffs(wide, OTHERS)
     session.selectbox(key="what if order leave_out").set_value(1).run()
-    without_wait(session).press("Take this over")
+    without_wait(session).press("Apply")
     assert "one by one" in plain(session.texts("error"))
     assert session.scenario == wide
 

@@ -54,8 +54,8 @@ def test_one_control_says_which_cell_all_views_are_about(app, solved, cell):
     session.segmented_control(key="cell_shown").set_value(cell).run()
     assert not session.exception
     worst = solved.standard_errors(SCENARIO.budget, cell).max()
-    assert session.metrics()["Worst-off table"] == f"σ = {worst:.3g} people"
-    for name in ("By size", "Distribution", "Attributes", "What decides"):
+    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g} people"
+    for name in ("By size", "Distribution", "Attributes", "Binding targets"):
         view(session, "fairness", name)
         for chart in session.get("plotly_chart"):
             assert SEEN[cell] in chart.proto.alt
@@ -95,7 +95,7 @@ def test_other_rules_are_planned_on_their_own_and_once(app, monkeypatch, even):
         session.segmented_control(key="plan_shown").set_value(name).run()
         assert not session.exception
         assert not session.error
-        assert session.metrics()["Worst-off table"] == f"σ = {rounded(error, 3)} people"
+        assert session.metrics()["Least accurate table"] == f"σ = {rounded(error, 3)} people"
 
 
 def test_the_cells_of_a_table(app, solved):
@@ -152,7 +152,7 @@ def test_the_plan_page_tells_typical_and_least_accurate_cells(app, solved):
     assert "Which cells of a table" in plain(each.proto.label for each in session.get("page_link"))
 
 
-@pytest.mark.parametrize("name", ["Smaller errors", "Targets", "A better worst case", "What if"])
+@pytest.mark.parametrize("name", ["Smaller errors", "Targets", "Average vs worst case", "What if"])
 def test_trade_offs_of_unequal_cells(app, name):
     asked = SCENARIO.with_settings([TableSetting(("age", "sex"), target=4.0)])
     session = view(app("tradeoffs", asked), "tradeoffs", name)
@@ -161,11 +161,11 @@ def test_trade_offs_of_unequal_cells(app, name):
         assert "How attributes are measured stays as in your plan" in plain(
             session.texts("caption")
         )
-    if name == "A better worst case":
+    if name == "Average vs worst case":
         said = plain(session.texts("caption"))
         assert "The best average of the plans that measure attributes as yours does, " in said
         assert "among plans that measure attributes as yours does, none is better at both" in said
-        session.press("Keep it as a new scenario")
+        session.press("Save as scenario")
         assert session.scenario.note.startswith("On the curve: average ")
         assert session.scenario.note.endswith("planned on its own this scenario can differ.")
     if name == "Smaller errors":

@@ -243,7 +243,7 @@ def test_targets_of_many_tables_are_in_any_unit(app, small, unit, key, value, te
     session = app("workload", small)
     session.number_input(key="target of many").set_value(50.0).run()
     session.selectbox(key="unit of many").set_value(unit).run()
-    session.checkbox(key="must of many").check().run()
+    session.checkbox(key="required of many").check().run()
     if key:
         session.number_input(key=key).set_value(value).run()
     session.press("Set for all 7 tables")
@@ -253,18 +253,18 @@ def test_targets_of_many_tables_are_in_any_unit(app, small, unit, key, value, te
     assert ", required" in plain(session.texts("markdown"))
     assert session.scenario.workload.required.all()
     # Ready for the next ones, and nothing is set twice.
-    assert not session.checkbox(key="must of many").value
+    assert not session.checkbox(key="required of many").value
     assert session.number_input(key="target of many").value is None
 
 
 def test_a_target_of_many_tables_that_lacks_something_is_refused(app, small):
     session = app("workload", small)
-    session.checkbox(key="must of many").check().run()
+    session.checkbox(key="required of many").check().run()
     session.press("Set for all 7 tables")
-    assert "Type a target that is a must" in session.info[0].value
+    assert "Type a required target" in session.info[0].value
     session.number_input(key="weight of many").set_value(2.0).run()
     session.press("Set for all 7 tables")
-    assert "Type a target that is a must" in session.info[0].value
+    assert "Type a required target" in session.info[0].value
     assert session.scenario == small
     session.selectbox(key="unit of many").set_value("cv").run()
     session.number_input(key="target of many").set_value(5.0).run()
@@ -353,7 +353,7 @@ def test_many_tables_are_set_at_once_and_forgotten(app, small):
     session.multiselect(key="tables with").set_value(["sex"]).run()
     assert len(session.data_editor[0].value) == 3
     session.press("Set for")
-    assert "Type an importance" in session.info[0].value
+    assert "Type a weight" in session.info[0].value
     session.number_input(key="weight of many").set_value(2.0).run()
     session.press("Set for all 3 tables with sex")
     assert session.scenario.workload.weights.tolist() == [1, 1, 2, 1, 2, 1, 2]

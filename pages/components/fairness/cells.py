@@ -46,7 +46,7 @@ def cells_of_table(chosen: Forecast) -> None:
             columns = {
                 name: number("Standard error σ", frame[name])
                 if name == "standard_error"
-                else number("± 95 % of the time", frame[name])
+                else number("95 % margin of error", frame[name])
                 if name == "margin_95"
                 else name
                 for name in frame
@@ -95,7 +95,7 @@ def _axes(chosen: Forecast, table: int, asked: list[QueryMatrix]) -> tuple[int, 
         format_func=names.__getitem__,
         max_selections=2,
         key=f"cells spread out {names}",
-        help="One attribute along a line (or in a triangle, where it is asked in all ranges), or "
+        help="One attribute along a line (or in a triangle, where the aggregation is ranges), or "
         "two against each other.",
     )
     return tuple(sorted(picked)) or usual

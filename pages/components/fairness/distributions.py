@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.components.fairness.charts import chart_with_cell, with_cell
+from pages.components.fairness.cell_note import chart_with_cell, with_cell
 from pages.components.fairness.forecasts import own_scheme
 from pages.components.shared.charts import chart_with_numbers, download
 from pages.components.shared.session import current, escaped, kept

@@ -77,7 +77,7 @@ def choose(compared: list[Forecast]) -> Forecast:
     own = own_scheme()
     named = {forecast.name: forecast for forecast in compared}
     chosen = st.segmented_control(
-        "Who is short-changed? The budget is the same for all; how tables are weighed decides. "
+        "Which tables are least accurate? The plans have the same budget and different weights. "
         "Look closely at",
         list(named),
         default=own or compared[0].name,
@@ -105,8 +105,8 @@ def looked_at(compared: list[Forecast], chosen: Forecast) -> tuple[list[Forecast
         required=True,
         key="cell_shown",
         bind="query-params",
-        help="Of each table; everything below is about that cell. A typical cell stands for the "
-        "mean of the variances of all.",
+        help="Of each table; everything below is about that cell. A typical cell has the root "
+        "mean square of the standard errors.",
     )
     seen = kept(
         "fairness seen",
@@ -117,18 +117,18 @@ def looked_at(compared: list[Forecast], chosen: Forecast) -> tuple[list[Forecast
 
 
 def headline(chosen: Forecast) -> None:
-    """Who is worst off, who best, and how uneven that is."""
+    """The least and the most accurate table, and how uneven that is."""
     found = fairness.unevenness(chosen)
     record_noun = escaped(current().record_noun)
     if found.is_even:
         st.markdown(escaped(fairness.describe_unevenness(found, current().record_noun)))
         return
     worst, best, ratio, gini = (column.container(gap="xxsmall") for column in st.columns(4))
-    worst.metric("Worst-off table", f"σ = {rounded(found.worst, 3)} {record_noun}")
+    worst.metric("Least accurate table", f"σ = {rounded(found.worst, 3)} {record_noun}")
     worst.caption(escaped(found.worst_table))
-    best.metric("Best-off table", f"σ = {rounded(found.best, 3)} {record_noun}")
+    best.metric("Most accurate table", f"σ = {rounded(found.best, 3)} {record_noun}")
     best.caption(escaped(found.best_table))
-    ratio.metric("Worst compared with best", f"{rounded(found.ratio, 3, zeros=True)} times")
+    ratio.metric("Least vs most accurate", f"{rounded(found.ratio, 3, zeros=True)} times")
     ratio.caption(f"{describe_share(found.within_twice)} of the tables within twice the best")
     gini.metric("Gini index of σ", rounded(found.gini, 2, zeros=True))
     gini.caption("0: all tables equally accurate")

@@ -1,11 +1,11 @@
-"""Views of the Fairness page table by table: who is worst and best off, and who decides."""
+"""Views of the Fairness page table by table: the least and most accurate, and those that bind."""
 
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
-from pages.components.fairness.charts import chart_with_cell, with_cell
+from pages.components.fairness.cell_note import chart_with_cell, with_cell
 from pages.components.shared.charts import chart_with_numbers, column_config, listing, numbers
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import fairness, rankings, shadow_prices
@@ -15,13 +15,13 @@ from rpexplore.figures.columns import columns_of
 
 
 def all_tables(chosen: Forecast) -> None:
-    """The ten worst off, the ten best off, and all of them."""
+    """The ten least accurate, the ten most accurate, and all tables."""
     found = fairness.unevenness(chosen)
     if not found.is_even:  # else the headline says so
         st.markdown(escaped(fairness.describe_unevenness(found, current().record_noun)))
     worst, best = rankings.worst_and_best(chosen)
     left, right = st.columns(2)
-    for column, title, frame in ((left, "Worst off", worst), (right, "Best off", best)):
+    for column, title, frame in ((left, "Least accurate", worst), (right, "Most accurate", best)):
         if frame.empty:  # of a single table
             continue
         with column:
@@ -32,14 +32,14 @@ def all_tables(chosen: Forecast) -> None:
                 column_config(shown, columns_of(shown)),
                 f"The tables that are {title.lower()}",
             )
-    st.subheader("All tables, the worst off first")
+    st.subheader("All tables, the least accurate first")
     frame = kept("fairness ranking", (chosen,), lambda: rankings.ranking(chosen, names_of(chosen)))
     frame = with_cell(frame, chosen)
     numbers(
         frame,
         column_config(frame, columns_of(frame)),
         "tables_by_standard_error.csv",
-        "All tables, the worst off first",
+        "All tables, the least accurate first",
     )
 
 
@@ -49,7 +49,7 @@ def names_of(chosen: Forecast) -> Any:
     return kept("fairness names", (workload,), lambda: rankings.all_titles(workload))
 
 
-def tables_that_decide(chosen: Forecast) -> None:
+def binding_tables(chosen: Forecast) -> None:
     """Which tables hold the largest variance, or the sum of variances, up."""
     loss = SCHEMES.get(chosen.name, current().loss)
     found = kept("fairness binding_tables", (chosen,), lambda: shadow_prices.binding_tables(chosen))

@@ -1,4 +1,4 @@
-"""What plainer ways of asking the same queries would cost, on the Queries page."""
+"""What the baselines, plainer methods for the same queries, would cost, on the Queries page."""
 
 import streamlit as st
 
@@ -18,10 +18,10 @@ WAYS = (
 
 def compared(solution: QueryOptimum) -> None:
     """The budget that each way needs for the same targets, drawn and in numbers."""
-    st.subheader("Against plainer ways")
+    st.subheader("Baselines")
 
     def work(note: Note):
-        doing = "Working out what plainer ways would need"
+        doing = "Working out what the baselines would need"
         note(0.0, doing)
         return query_baselines(solution, note=lambda share: note(share, doing))
 
@@ -33,12 +33,12 @@ def compared(solution: QueryOptimum) -> None:
     exhibit(
         budgets_of_ways(frame, budget.unit),
         describe_budgets(frame),
-        "Budget that each way of asking the queries needs to meet all targets",
+        "Budget that each method needs to meet all targets",
         WAYS,
     )
     with st.expander("The numbers of this chart"):
         columns = {
-            "title": "Way",
+            "title": "Method",
             "measured": st.column_config.NumberColumn("Numbers measured", format="localized"),
             "rho": number("ρ that meets all targets", frame["rho"]),
             "largest_ratio": number(
@@ -47,4 +47,4 @@ def compared(solution: QueryOptimum) -> None:
             "mean_ratio": number("The same on average", frame["mean_ratio"]),
             "saved": st.column_config.NumberColumn("Saved by this plan", format="percent"),
         }
-        numbers(frame, columns, "query_budgets.csv", "Budget needed by each way")
+        numbers(frame, columns, "query_budgets.csv", "Budget needed by each method")

@@ -1,4 +1,4 @@
-"""Many queries at once on the Queries page: all small tables, running totals, every range."""
+"""Many queries at once on the Queries page: all small tables, cumulative counts, every range."""
 
 import streamlit as st
 
@@ -11,10 +11,10 @@ from rpexplore.queries.builders import cumulative_queries, marginal_queries, ran
 from rpexplore.queries.edits import with_queries
 from rpexplore.queries.query_list import QueryList
 
-TABLES, RUNNING, RANGES = "tables", "running", "ranges"
+TABLES, CUMULATIVE, RANGES = "tables", "cumulative", "ranges"
 NAMES = {
     TABLES: "Every cell of small tables",
-    RUNNING: "Running totals",
+    CUMULATIVE: "Cumulative counts",
     RANGES: "Every range of values",
 }
 
@@ -65,7 +65,7 @@ def _add(about: Domain, kind: str) -> None:
             return marginal_queries(about, int(st.session_state[f"queries up to {len(about)}"]))
         name = st.session_state["queries along"]
         by = st.session_state[f"queries by other than {name}"]
-        return (cumulative_queries if kind == RUNNING else range_queries)(about, name, by)
+        return (cumulative_queries if kind == CUMULATIVE else range_queries)(about, name, by)
 
     def longer():
         target = default_target()

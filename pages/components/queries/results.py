@@ -45,7 +45,7 @@ def outcomes(planned: QueryPlan) -> None:
         "condition": st.column_config.TextColumn("Condition", width="medium"),
         "wanted": "Target",
         "standard_error": number("Standard error σ", frame["standard_error"]),
-        "margin_95": number("± 95 % of the time", frame["margin_95"]),
+        "margin_95": number("95 % margin of error", frame["margin_95"]),
         "outcome": "Met or short by",
         "share": st.column_config.NumberColumn("Share of the budget", format="percent"),
     }

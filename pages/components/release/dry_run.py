@@ -19,9 +19,9 @@ def job_after_dry_run(job: Job) -> Job:
     Draws the button, how far the dry run is, and what it has found.
     """
     st.button(
-        "Check everything without running",
+        "Dry run",
         key="dry run button",
-        help="A dry run: the plan, the folder, the ledger and every record are checked as for a "
+        help="The plan, the folder, the ledger and every record are checked as for a "
         "run. Nothing is spent and nothing written.",
         on_click=_begin,
         args=(job,),

@@ -44,8 +44,8 @@ def export_section(planned: Plan) -> None:
         _piece(
             "report.html",
             "The report for whoever has to approve the plan: what it promises and to whom, how "
-            "accurate each table is, who is worst off, what is proven, and what is left to do. One "
-            "file for a browser; it needs no network.",
+            "accurate each table is, which tables are least accurate, what is proven, and what is "
+            "left to do. One file for a browser; it needs no network.",
             lambda: bundle.report_of(planned, scenario),
             "text/html",
             slow=(planned, scenario) if many else None,
@@ -68,7 +68,7 @@ def export_section(planned: Plan) -> None:
         )
         _piece(
             "tables.csv",
-            "Every table with its cells, standard error, importance and target.",
+            "Every table with its cells, standard error, weight and target.",
             lambda: csv_of_tables(planned),
             "text/csv",
         )

@@ -42,6 +42,6 @@ def ledger_view(planned: ReleasePlan, ledger: Ledger, account: Account) -> None:
             st.markdown("Other records in this ledger")
             listing(
                 others,
-                {"dataset": "Records", "runs": "Runs", "rho": "Spent ρ", "cap": "Cap"},
+                {"dataset": "Records", "runs": "Runs", "rho": "Spent ρ", "cap": "Budget limit"},
                 "Other records in this ledger",
             )

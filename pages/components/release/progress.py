@@ -22,7 +22,7 @@ from rpexplore.releases.table_folder import Release
 
 
 def account_line(planned: ReleasePlan, account: Account, typed_cap: Fraction | None) -> None:
-    """What the dataset has cost so far, what it would have after the run, and its cap."""
+    """What the dataset has cost so far, what it would have after the run, and its budget limit."""
     factor = planned.budget.records_factor
     before = account.spent_record_rho * factor
     noted = account.cap_record_rho
@@ -31,7 +31,7 @@ def account_line(planned: ReleasePlan, account: Account, typed_cap: Fraction | N
     columns[0].metric("Spent on these records", f"ρ = {rounded(before, 4, 'up')}")
     columns[0].caption(f"{plural(len(account.runs), 'run')} in the ledger")
     columns[1].metric("After this run", f"ρ = {rounded(before + planned.rho, 4, 'up')}")
-    columns[2].metric("Cap", "none" if cap is None else f"ρ = {rounded(cap, 4, 'down')}")
+    columns[2].metric("Budget limit", "none" if cap is None else f"ρ = {rounded(cap, 4, 'down')}")
 
 
 def unfinished_runs(account: Account, ledger: Ledger) -> None:

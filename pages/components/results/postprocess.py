@@ -1,4 +1,4 @@
-"""After the noise: processed tables and combined ones, each an explicit choice with its label."""
+"""Post-processing: processed tables and combined ones, each an explicit choice with its label."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from rpexplore.releases.table_folder import Release
 
 def after_the_noise(source: Release | Estimates, folder: Path) -> None:
     """What can be made of unbiased tables; folder: where they are."""
-    st.subheader("After the noise")
+    st.subheader("Post-processing")
     st.markdown(
         "What was released can be made into other tables without looking at any records: it costs "
         "no privacy. The released tables stay as they are; new ones go to a folder of their own, "

@@ -1,4 +1,4 @@
-"""Any range or subtotal of a released table, with its exact standard error."""
+"""Subtotals of a released table, with its exact standard error."""
 
 from collections.abc import Sequence
 
@@ -22,7 +22,7 @@ def any_range(found: Results, table: Table, record_noun: str) -> None:
     ordered = [name for name in domain.names if name in table and domain[name].size > 1]
     if not ordered or any(domain[name].size > MOST_VALUES for name in ordered):
         return
-    st.subheader("Any range")
+    st.subheader("Subtotals")
     st.markdown(
         "Other sums of this table, such as a range of ages: what was measured gives each with its "
         "exact standard error, which counts in how the noise of its parts goes together."

@@ -123,4 +123,6 @@ def _editor(attribute: Attribute, frame: pd.DataFrame) -> None:
         },
     )
     show_messages(HERE)
-    st.caption(f"{GROUP_HELP} On the Tables page the attribute can then be asked by its groups.")
+    st.caption(
+        f"{GROUP_HELP} On the Tables page the groups can then be the aggregation of the attribute."
+    )

@@ -109,21 +109,21 @@ def _usual_ledger(data: Source, sample: bool) -> str:
 
 
 def cap_input(planned: ReleasePlan) -> tuple[bool, Fraction | None]:
-    """Whether what was typed as a cap can be one, and the cap (ρ of the plan's unit) if any."""
+    """Whether the budget limit that was typed is valid, and the limit (ρ of the plan's unit)."""
     typed = st.text_input(
-        "Cap: the total ρ that all releases of these records may cost",
+        "Budget limit: the total ρ that all releases of these records may cost",
         key="cap",
         persist_state="session",
-        placeholder="no cap",
+        placeholder="no limit",
         help="Noted in the ledger at the first run; runs beyond it are refused.",
     ).strip()
     try:
-        cap = exact_fraction(typed, "The cap") if typed else None
+        cap = exact_fraction(typed, "The budget limit") if typed else None
     except RpexploreError as error:
         st.error(escaped(str(error)))
         return False, None
     if cap is not None and cap <= 0:
-        st.error(escaped(f"The cap must be a positive ρ, got {typed}."))
+        st.error(escaped(f"The budget limit must be a positive ρ, got {typed}."))
         return False, None
     return True, cap
 

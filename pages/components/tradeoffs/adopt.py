@@ -1,4 +1,4 @@
-"""How the Trade-offs page takes over what it found."""
+"""How the Trade-offs page applies what it found."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,12 +10,12 @@ from rpexplore.scenarios.scenario import NOTE_LENGTH, Scenario
 
 
 def use_budget(place: str, budget: Budget, **more: Any) -> None:
-    """Take a budget over into the open scenario, maybe with other changes."""
+    """Apply a budget to the open scenario, maybe with other changes."""
     if change(place, lambda: current().replaced(budget=budget, **more)):
-        say(place, "success", f"Taken over: the budget is now ρ = {rounded(budget.rho, 6)}.")
+        say(place, "success", f"Applied: the budget is now ρ = {rounded(budget.rho, 6)}.")
 
 
 def keep_scenario(place: str, make: Callable[[], Scenario], note: str) -> None:
-    """Keep what came out as a further scenario, with a note of what it is, and open it."""
+    """Save the result as a further scenario, with a note of what it is, and open it."""
     if add_scenario(place, lambda: make().replaced(note=note[:NOTE_LENGTH])):
-        say(place, "success", f"Kept as “{current().name}”, which is open now.")
+        say(place, "success", f"Saved as “{current().name}”, which is open now.")

@@ -16,11 +16,11 @@ from rpexplore.workload.table_text import readable_title, table_from_text, texts
 HERE = "budget curves"
 MOST_OPTIONS = 1000  # tables to choose from; of more, their attributes are typed
 MOST_CURVES = 6  # as many as there are styles to tell apart
-QUANTILES, TYPICAL, WORST = "quantiles", "typical", "worst"
+QUANTILES, MEDIAN, WORST = "quantiles", "median", "worst"
 SHOWN = {
-    QUANTILES: "Worst, median and best",
-    TYPICAL: "Median by number of attributes",
-    WORST: "Worst by number of attributes",
+    QUANTILES: "Least accurate, median and most accurate",
+    MEDIAN: "Median by number of attributes",
+    WORST: "Least accurate by number of attributes",
 }
 
 

@@ -67,7 +67,7 @@ def wish_inputs() -> WorkloadChange | None:
     return WorkloadChange(action, tuple(names[place] for place in places), wanted, factor)
 
 
-def take_over(wish: WorkloadChange, workload: Workload, words: str) -> None:
+def apply_or_save(wish: WorkloadChange, workload: Workload, words: str) -> None:
     """Buttons that make the change, in the open scenario or in a new one. words: what it does"""
 
     def scenario() -> Scenario:
@@ -75,8 +75,8 @@ def take_over(wish: WorkloadChange, workload: Workload, words: str) -> None:
 
     def make_it_so() -> None:
         if change(HERE, scenario):
-            say(HERE, "success", "Taken over. What you see next starts from there.")
+            say(HERE, "success", "Applied. What you see next starts from there.")
 
     line = st.container(horizontal=True)
-    line.button("Take this over", on_click=make_it_so)
-    line.button("Keep as a new scenario", on_click=keep_scenario, args=(HERE, scenario, words))
+    line.button("Apply", on_click=make_it_so)
+    line.button("Save as scenario", on_click=keep_scenario, args=(HERE, scenario, words))

@@ -132,7 +132,7 @@ def _keep(found: trade.Frontier) -> None:
         index=trade.bend(frame),
         format_func=words.__getitem__,
         key="point of frontier",
-        help="Between the ends, the importance of each table is set so that the plan comes out"
+        help="Between the ends, the weight of each table is set so that the plan comes out"
         + (", if attributes are measured as in yours." if found.is_measured_alike else "."),
     )
     point = found.points[place or 0]
@@ -141,5 +141,5 @@ def _keep(found: trade.Frontier) -> None:
         return trade.scenario_between(current(), found, point.share)
 
     note = trade.describe_note(found, rows[place or 0])
-    st.button("Keep it as a new scenario", on_click=keep_scenario, args=(HERE, scenario, note))
+    st.button("Save as scenario", on_click=keep_scenario, args=(HERE, scenario, note))
     show_messages(HERE)

@@ -50,7 +50,7 @@ def targets_against_budget(solution: Optimum) -> None:
         (*aims.values(), budget),
         lambda: targets.met_by_budget(aims, budget),
     )
-    marks = [figures.Mark(found.enough.needed, 1.0, f"present aim: ρ = {found.enough.rho}")]
+    marks = [figures.Mark(found.enough.needed, 1.0, f"present objective: ρ = {found.enough.rho}")]
     if found.aimed is not None:
         words = f"aimed at the targets: ρ = {found.aimed.rho}"
         marks.append(figures.Mark(found.aimed.needed, 1.0, words, 1))
@@ -63,7 +63,7 @@ def targets_against_budget(solution: Optimum) -> None:
         )
         with st.expander("The numbers of this chart"):
             columns = {
-                "aim": "Aim",
+                "aim": "Objective",
                 "rho": number("ρ", frame["rho"], 5),
                 "epsilon": number(f"ε at δ = {delta}", frame["epsilon"]),
                 "met": st.column_config.NumberColumn("Targets met", format="localized"),
@@ -74,17 +74,17 @@ def targets_against_budget(solution: Optimum) -> None:
 
 
 def _headline(found: targets.Outlook, every: bool) -> None:
-    """How many are met, what all would take, and buttons to take that over."""
+    """How many are met, what all would take, and buttons to apply that."""
     met, enough, aimed = (st.container(gap="xxsmall") for _ in range(3))
     met.metric("Targets met now", f"{found.met:,} of {found.targets:,}")
-    enough.metric("All met, with the present aim, from", f"ρ = {found.enough.rho}")
+    enough.metric("All met, with the present objective, from", f"ρ = {found.enough.rho}")
     enough.caption(found.enough.compared)
     enough.button("Use this budget", on_click=use_budget, args=(HERE, found.enough.budget))
     if found.aimed is not None:
         aimed.metric("All met, aimed at the targets, from", f"ρ = {found.aimed.rho}")
         aimed.caption(found.aimed.compared)
         aimed.button(
-            "Aim at the targets with this budget",
+            "Apply this budget and objective",
             on_click=use_budget,
             args=(HERE, found.aimed.budget),
             kwargs={"loss": targets.AIM},

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.components.shared.background import Note, worked_out
 from pages.components.shared.charts import exhibit, number, numbers
 from pages.components.shared.session import current, escaped, kept
-from pages.components.tradeoffs.change_input import take_over, wish_inputs
+from pages.components.tradeoffs.change_input import apply_or_save, wish_inputs
 from rpexplore.analysis import what_if
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.what_if import before_and_after
@@ -34,7 +34,7 @@ def changed_tables(solution: Optimum) -> None:
             (scenario.domain, scenario.request, scenario.loss, wish),
             lambda: changed_workload(scenario, wish),
         )
-    except RpexploreError as error:  # the wish means nothing, as after it was taken over
+    except RpexploreError as error:  # the wish means nothing, as after it was applied
         right.info(escaped(str(error)))
         return
 
@@ -51,8 +51,8 @@ def changed_tables(solution: Optimum) -> None:
     with right:
         if not workload.is_marginals:
             st.caption(
-                "How attributes are measured stays as in your plan; standard errors are those of "
-                "typical cells. Taken over, the tables are planned anew, which may do a little "
+                "How attributes are measured stays as in your plan; standard errors are root mean "
+                "squares over cells. Applied, the tables are planned anew, which may do a little "
                 "better."
             )
         found = worked_out("what if", (solution, workload), work)
@@ -60,7 +60,7 @@ def changed_tables(solution: Optimum) -> None:
             _show(found)
     if found is not None:
         with left:
-            take_over(
+            apply_or_save(
                 wish,
                 workload,
                 what_if.describe_changes(found, scenario.budget, scenario.record_noun),

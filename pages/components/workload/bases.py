@@ -1,6 +1,6 @@
-"""How each attribute is asked, on the Tables page: by its values, cumulatively, in groups, …
+"""Aggregation of each attribute, on the Tables page: single values, cumulative, hierarchy, …
 
-Only attributes that are asked specially are listed, so that a hundred others do not stand between.
+Only attributes with another aggregation than single values are listed, not a hundred others.
 """
 
 import streamlit as st
@@ -13,16 +13,16 @@ from rpexplore.domain.attribute import Attribute
 from rpexplore.scenarios import basis_options as basis_options
 from rpexplore.workload.bases import Basis, Identity
 
-_BEGUN = "bases begun"  # attributes that are listed, although they are asked as usual so far
+_BEGUN = "bases begun"  # attributes that are listed, although they have single values so far
 
 
 def basis_choices() -> None:
-    """What is asked of each attribute, and widgets to ask it differently."""
-    st.subheader("How each attribute is asked")
+    """The aggregation of each attribute, and widgets to change it."""
+    st.subheader("Aggregation of each attribute")
     st.markdown(
-        "Usually a table counts **each value**. A number can also be asked **cumulatively** "
-        "or in **ranges**, a place in a **hierarchy** such as regions. What you ask for is what "
-        "becomes accurate."
+        "Usually a table counts **single values**. Counts of a number can also be **cumulative** "
+        "or over **ranges**, those of a place follow a **hierarchy** such as regions. The plan "
+        "makes accurate what the tables count."
     )
     names = _listed()
     for name in names:
@@ -30,7 +30,7 @@ def basis_choices() -> None:
     show_messages("bases")
     others = [name for name in current().domain.names if name not in names]
     st.selectbox(
-        "Ask an attribute differently",
+        "Change the aggregation of",
         others,
         index=None,
         key=bind("ask differently", None),
@@ -41,7 +41,7 @@ def basis_choices() -> None:
 
 
 def _general(name: str) -> Basis:
-    """How an attribute is asked in all tables that are not named one by one."""
+    """The aggregation of an attribute in all tables that are not named one by one."""
     of_all = {
         each.attribute: each.basis for each in current().request.basis_choices if not each.tables
     }

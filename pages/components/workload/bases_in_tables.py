@@ -1,4 +1,4 @@
-"""Another way to ask an attribute in some of its tables, on top of the general way."""
+"""Another aggregation of an attribute in some of its tables, besides the general one."""
 
 import streamlit as st
 
@@ -15,9 +15,9 @@ MOST_OFFERED = 2000
 
 
 def some_tables(attribute: Attribute, general: Basis) -> None:
-    """The ways in single tables, and widgets for another one, drawn when they are unfolded.
+    """The aggregations in single tables, and widgets for another one, drawn when they are unfolded.
 
-    general: how it is asked in all other tables
+    general: the aggregation in all other tables
     """
     name = attribute.name
     for number, each in enumerate(current().request.basis_choices):
@@ -37,7 +37,7 @@ def some_tables(attribute: Attribute, general: Basis) -> None:
                 type="tertiary",
             )
     shown = st.expander(
-        "Another way in some tables", key=f"some {name}", type="compact", on_change="rerun"
+        "Another aggregation in some tables", key=f"some {name}", type="compact", on_change="rerun"
     )
     if shown.open:
         with shown:
@@ -60,11 +60,11 @@ def _another_way(attribute: Attribute, general: Basis) -> None:
         format_func=lambda table: called.get(table, title(table)),
         key=f"tables {key}",
         placeholder="Choose tables",
-        help="Elsewhere it is asked as above.",
+        help="Other tables have the aggregation above.",
     )
     if len(rows) > len(offered):
         st.caption(
-            f"The first {len(offered):,} of {len(rows):,} tables; for others, narrow the workload "
+            f"The first {len(offered):,} of {len(rows):,} tables; for others, narrow the list "
             "above for the time being."
         )
     present: Basis = st.session_state.get(f"basis {key}", Identity())
@@ -90,7 +90,7 @@ def _another_way(attribute: Attribute, general: Basis) -> None:
         label_end=" there",
     )
     last.button(
-        "Ask it so in these tables",
+        "Apply to these tables",
         key=f"ask {key}",
         on_click=_ask,
         args=(place, name, present, tuple(picked), key),

@@ -1,4 +1,4 @@
-"""Importance and targets of many tables at once, on the Tables page."""
+"""Weight and targets of many tables at once, on the Tables page."""
 
 import streamlit as st
 
@@ -14,9 +14,11 @@ TIMES, SET = "multiplied by", "set to"
 
 def set_group(containing: list[str]) -> None:
     state = st.session_state
-    weight, value, must = (state[f"{name} of many"] for name in ("weight", "target", "must"))
-    if value is None and (must or weight is None):
-        words = "Type a target that is a must" if must else "Type an importance or a target"
+    weight, value, required = (
+        state[f"{name} of many"] for name in ("weight", "target", "required")
+    )
+    if value is None and (required or weight is None):
+        words = "Type a required target" if required else "Type a weight or a target"
         say(HERE, "info", f"{words} for these tables first.")
         return
     how = "factor" if state["how to weight"] == TIMES else "weight"
@@ -25,7 +27,7 @@ def set_group(containing: list[str]) -> None:
         unit, more = state["unit of many"], {}
         if name := {MARGIN: "confidence", CV: "count"}.get(unit):
             more[name] = state[f"{name} of many"]
-        return None if value is None else Target(value, unit, **more, required=must)
+        return None if value is None else Target(value, unit, **more, required=required)
 
     done = change(
         HERE,
@@ -36,7 +38,7 @@ def set_group(containing: list[str]) -> None:
     if done:
         revision(GRID, step=True)
         # A second click should not multiply once more.
-        state.update({"weight of many": None, "target of many": None, "must of many": False})
+        state.update({"weight of many": None, "target of many": None, "required of many": False})
 
 
 def drop_group(place: int) -> None:
@@ -50,13 +52,13 @@ def forget() -> None:
 
 
 def many_at_once(containing: list[str], found: int) -> None:
-    """Importance and target of all tables that the filter leaves."""
+    """Weight and target of all tables that the filter leaves."""
     line = st.container(horizontal=True, vertical_alignment="bottom")
     line.segmented_control(
-        "Importance is", [TIMES, SET], required=True, key="how to weight", default=TIMES
+        "Weight is", [TIMES, SET], required=True, key="how to weight", default=TIMES
     )
     line.number_input(
-        "Importance for these",
+        "Weight for these",
         min_value=0.0,
         value=None,
         key="weight of many",
@@ -90,7 +92,7 @@ def many_at_once(containing: list[str], found: int) -> None:
             format="%g",
             width=200,
         )
-    line.checkbox("Must be met", key="must of many")
+    line.checkbox("Required", key="required of many")
     which = "the table below" if found == 1 else f"all {found:,} tables"
     if containing and found > 1:
         which += f" with {escaped(' and '.join(containing))}"
@@ -112,4 +114,4 @@ def groups_in_effect() -> None:
             args=(place,),
             type="tertiary",
         )
-    st.button("Forget all importances and targets", on_click=forget)
+    st.button("Forget all weights and targets", on_click=forget)

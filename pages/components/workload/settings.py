@@ -1,4 +1,4 @@
-"""The lower part of the Tables page: importance and target of each table, or of many."""
+"""The lower part of the Tables page: weight and target of each table, or of many."""
 
 import streamlit as st
 
@@ -22,7 +22,7 @@ MOST_ROWS = 2000
 
 
 def apply_typed() -> None:
-    """Take over what was typed into the grid; call it before anything is drawn."""
+    """Apply what was typed into the grid; call it before anything is drawn."""
     changes, refused = typed(GRID), ()
     if changes:
         edited = workload_grid.scenario_from_grid(
@@ -50,12 +50,12 @@ def settings(planned: Plan | None) -> None:
     Without a plan there are no standard errors yet, but targets may be what it waits for.
     """
     workload = current().workload
-    st.subheader("Importance and targets")
+    st.subheader("Weight and targets")
     st.markdown(
-        "**Importance**: a table with 2 counts as if it were there twice; it becomes more "
+        "**Weight**: a table with 2 counts as if it were there twice; it becomes more "
         "accurate, at the others' expense. **Target**: how accurate you want its cells, which "
-        f"the plan is compared with; type {NOTATIONS}. **Must**: a target that has to be met, not "
-        "only as well as the others."
+        f"the plan is compared with; type {NOTATIONS}. **Required**: a target that "
+        "has to be met, whatever the other tables lose."
     )
     groups_in_effect()
     containing = st.multiselect(
@@ -78,19 +78,19 @@ def settings(planned: Plan | None) -> None:
     digits = column_format(grid["standard_error"]) if planned is not None else None
     whose = "Standard error in the plan"
     if not workload.is_marginals:
-        whose = "Standard error of a typical cell"
+        whose = "Standard error (root mean square of the cells)"
     st.data_editor(
         grid,
         key=revision(GRID),
         hide_index=True,
         placeholder="",
-        alt="Importance and target of each table, editable",
+        alt="Weight and target of each table, editable",
         column_config={
             "table": st.column_config.TextColumn("Table", disabled=True, width="medium"),
             "cells": st.column_config.NumberColumn("Cells", disabled=True, format="localized"),
-            "weight": st.column_config.NumberColumn("Importance", min_value=0.0),
+            "weight": st.column_config.NumberColumn("Weight", min_value=0.0),
             "target": st.column_config.TextColumn("Target", help=NOTATIONS),
-            "required": st.column_config.CheckboxColumn("Must"),
+            "required": st.column_config.CheckboxColumn("Required"),
             "outcome": st.column_config.TextColumn(
                 "Met or short by", disabled=True, help="By the least accurate cell of the table."
             ),
