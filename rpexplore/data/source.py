@@ -43,6 +43,10 @@ class PersonRule:
 
     What is kept of one person depends on that person's records alone, so that a person changes
     counts by at most m records, which is what the plan protects.
+
+    Example:
+        >>> PersonRule("person", most=2, excess="keep first", order="date").most
+        2
     """
 
     column: str

@@ -30,7 +30,12 @@ LEVELS = " > "
 
 @dataclass(frozen=True)
 class Categories:
-    """An ordered list of values as they stand in the records, and what to call them."""
+    """An ordered list of values as they stand in the records, and what to call them.
+
+    Example:
+        >>> Categories(("m", "f"), ("male", "female")).label(1)
+        'female'
+    """
 
     values: tuple[str, ...]
     labels: tuple[str, ...] = ()
@@ -97,6 +102,10 @@ class Integers:
     """Whole numbers `minimum … maximum` (both included) in groups of `step`.
 
     Group j holds minimum + j·step … minimum + (j+1)·step − 1; the last one ends at the maximum.
+
+    Example:
+        >>> Integers(0, 99, step=10).size
+        10
     """
 
     minimum: int
@@ -143,7 +152,12 @@ class Integers:
 
 @dataclass(frozen=True)
 class Bins:
-    """Intervals edge[i] ≤ x < edge[i+1]; the last one includes its right edge."""
+    """Intervals edge[i] ≤ x < edge[i+1]; the last one includes its right edge.
+
+    Example:
+        >>> Bins((0, 10.5, 20)).size
+        2
+    """
 
     edges: tuple[float, ...]
 
@@ -191,6 +205,10 @@ class Attribute:
 
     Raises `DomainError` when the name is empty, the number of values is not 1 … 10^6, or there is
     not one path for each value.
+
+    Example:
+        >>> Attribute("age", Integers(0, 99)).size
+        100
     """
 
     name: str

@@ -26,6 +26,10 @@ class Domain:
     """Ordered attributes with distinct names. There may be none yet; then nothing can be planned.
 
     Raises `DomainError` for a name used twice.
+
+    Example:
+        >>> Domain.from_sizes({"age": 100, "sex": 2}).names
+        ('age', 'sex')
     """
 
     attributes: tuple[Attribute, ...]

@@ -45,6 +45,13 @@ def plan(
 
     Raises `PlanError` if the workload is too large to plan, `OutOfReachError` if targets that must
     be met cannot be, `WorkloadError` if the loss needs targets that are missing.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 100, "sex": 2}), 2)
+        >>> best = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
+        >>> rp.verify(best).holds
+        True
     """
     _refuse_other(budget, {Budget}, "budget")
     found = optimum(
@@ -75,6 +82,13 @@ def optimum(
     note_strategies: called with the share that is done of the search for strategies, before that
 
     Raises what `plan` does.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 100, "sex": 2}), 2)
+        >>> best = rp.optimum(tables, loss=rp.MaxVariance())
+        >>> rp.verify(best.at(rp.Budget(rho="0.5"))).holds
+        True
     """
     _refuse_other(workload, {Workload}, "workload")
     _refuse_other(loss, {*SOLVERS, UnavailableLoss}, "loss")  # the latter tells what is missing

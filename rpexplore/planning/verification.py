@@ -62,6 +62,12 @@ def verify(plan: ReleasePlan, *, strategies: bool = True) -> Verification:
         strategies: Bound what other matrices could gain as well, where attributes of tables are
             measured through matrices. It takes as long as the plan did, and nothing of the
             guarantee depends on it.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> tables = rp.Workload.all_of_order(rp.Domain.from_sizes({"age": 100, "sex": 2}), 1)
+        >>> verify(rp.plan(tables, loss=rp.PNorm(p=2), budget=rp.Budget(rho="0.5"))).holds
+        True
     """
     return Verification(plan.checks(strategies=strategies), plan.guarantee)
 

@@ -20,6 +20,10 @@ class Budget:
 
     The privacy unit is one record, or, with max_records_per_person = m, one person who has at
     most m records; a release then runs at privacy cost / m² for records.
+
+    Example:
+        >>> Budget(rho="0.5", max_records_per_person=2).record_privacy_cost
+        Fraction(1, 4)
     """
 
     privacy_cost: Fraction

@@ -32,6 +32,13 @@ def query_plan(queries: QueryList, *, budget: Budget, tolerance: float = TOLERAN
 
     Raises `PlanError` for queries that integers cannot measure, and for a budget so small that its
     noise cannot be drawn.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> domain = rp.Domain.from_sizes({"sex": 2})
+        >>> queries = rp.QueryList(domain, [[1, 1], [0, 1]], ("everybody", "women"), [5, 3])
+        >>> rp.verify(query_plan(queries, budget=rp.Budget(rho="0.5"))).holds
+        True
     """
     if type(budget) is not Budget:
         raise PlanError(

@@ -41,6 +41,11 @@ class QueryList:
 
     Raises `WorkloadError` for a domain of more than `MAX_CELLS` cells, for no query or too many,
     for a query that asks for nothing, and for coefficients, names or targets that are not usable.
+
+    Example:
+        >>> domain = Domain.from_sizes({"sex": 2})
+        >>> QueryList(domain, [[1, 1], [0, 1]], ("everybody", "women"), [5, 3]).n_cells
+        2
     """
 
     domain: Domain

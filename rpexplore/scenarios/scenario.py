@@ -72,6 +72,11 @@ class Scenario:
                  distribution that gives the most accurate tables
     query_list   queries that are asked beside the tables, if there are any: about attributes of
                  their own, so that a change of the schema leaves them as they are
+
+    Example:
+        >>> scenario = Scenario(Domain.from_sizes({"age": 100}), name="Ages")
+        >>> Scenario.parse(scenario.text()).name
+        'Ages'
     """
 
     domain: Domain

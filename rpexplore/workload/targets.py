@@ -64,6 +64,10 @@ class Target:
 
     Raises `WorkloadError` for numbers that are not positive, a confidence that is not between 0 and
     100 %, and for a confidence or a count that is missing or belongs to another unit.
+
+    Example:
+        >>> Target(20).standard_error
+        20.0
     """
 
     value: Decimal
@@ -199,6 +203,10 @@ def parse_target(text: str) -> Target:
     "1,000", "1 000". With "required" or "!" before or behind, the target is required.
 
     Raises `WorkloadError` for anything else, with examples.
+
+    Example:
+        >>> round(parse_target("5 % of 1000").standard_error, 6)
+        50.0
     """
     parts = _MUST.fullmatch(text.strip())
     body = parts["body"] if parts else ""  # it matches any text

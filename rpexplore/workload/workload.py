@@ -41,6 +41,11 @@ class Workload:
     Use the builders (`all_of_order`, `all_up_to`, `all_with_at_most`, `of`, `|`); the constructor
     sorts, and raises `WorkloadError` for a set twice (naming it), no tables, rows that are not
     ascending attribute places, a bad weight or target, or a required target that is missing.
+
+    Example:
+        >>> domain = Domain.from_sizes({"age": 100, "sex": 2})
+        >>> (Workload.all_of_order(domain, 1) | Workload.of(domain, [("age", "sex")])).tables
+        [('age',), ('sex',), ('age', 'sex')]
     """
 
     domain: Domain
@@ -89,10 +94,7 @@ class Workload:
         containing: AttributeSet = (),
         cells: int | None = None,
     ) -> "Workload":
-        """The total and all tables of at most `order` attributes ("≤k-way").
-
-        Narrowed as by `all_of_order`.
-        """
+        """The total and all tables of at most `order` attributes, narrowed as by `all_of_order`."""
         check_order(domain, order)
         sets = attribute_sets(
             domain, range(order + 1), only=only, containing=containing, cells=cells
@@ -108,10 +110,7 @@ class Workload:
         only: AttributeSet | None = None,
         containing: AttributeSet = (),
     ) -> "Workload":
-        """All tables, of any order, with at most `cells` cells (the total among them).
-
-        Narrowed as by `all_of_order`.
-        """
+        """All tables of at most `cells` cells, the total among them; narrowed as `all_of_order`."""
         sets = attribute_sets(
             domain, range(len(domain) + 1), only=only, containing=containing, cells=cells
         )

@@ -79,6 +79,13 @@ def report(
 
     Raises:
         PlanError: If the plan does not hold what it claims: there is nothing to report.
+
+    Example:
+        >>> import rpexplore as rp
+        >>> tables = rp.Workload.all_of_order(rp.Domain.from_sizes({"age": 100, "sex": 2}), 1)
+        >>> best = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
+        >>> "Ages" in str(report(best, name="Ages"))
+        True
     """
     verified = verify(plan)
     if not verified.holds:

@@ -165,6 +165,10 @@ class SumOfVariances(Loss):
 
     Var_A is the mean cell variance of table A, weight_A the workload's weight, and scheme_A is 1
     ("equal"), cells(A) ("cells", the classical sum of all cell variances) or √cells(A) ("sqrt").
+
+    Example:
+        >>> SumOfVariances(weighting="cells").weighting
+        'cells'
     """
 
     weighting: str = "equal"
@@ -213,6 +217,10 @@ class MaxVariance(Loss):
     weight. relative_to="target": t_A = the square of the table's target standard error, so the loss
     is at most 1 exactly when every target is met; every table must then have a target, and weights
     are not used.
+
+    Example:
+        >>> MaxVariance(relative_to="target").looks_at_worst_cells
+        True
     """
 
     relative_to: str = "weight"

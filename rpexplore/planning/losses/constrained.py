@@ -53,6 +53,10 @@ class SumWithinTargets(WithinTargets):
     """The required targets are met, and the other tables' weighted sum of variances is smallest.
 
     weighting: of the sum; as for `SumOfVariances`
+
+    Example:
+        >>> SumWithinTargets().meets_required_targets
+        True
     """
 
     weighting: str = "equal"
@@ -101,6 +105,10 @@ class MaxWithinTargets(WithinTargets):
 
     Each of the other tables needs a target, which is met in proportion: as in
     `MaxVariance(relative_to="target")`.
+
+    Example:
+        >>> MaxWithinTargets().meets_required_targets
+        True
     """
 
     kind: ClassVar[str] = "max_within_targets"
@@ -158,6 +166,10 @@ class SumWithBoundedMax(Loss):
 
     The plan holds the bound that follows as its certificate's `limit`, on a table's weight times
     the variance of its least accurate cell.
+
+    Example:
+        >>> SumWithBoundedMax(slack=0.2).slack
+        0.2
     """
 
     weighting: str = "equal"

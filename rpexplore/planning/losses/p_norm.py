@@ -26,6 +26,10 @@ class PNorm(Loss):
 
     p = 1 is their sum, and the larger p, the nearer to the largest one (at most a factor
     n_tables^(1/p) above it). relative_to: "weight" or "target", as for `MaxVariance`.
+
+    Example:
+        >>> PNorm(p=3).p
+        3
     """
 
     p: float = 2.0

@@ -1,0 +1,33 @@
+"""The examples in docstrings of public names run, and every public name has a docstring."""
+
+import ast
+import doctest
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import rpexplore as rp
+
+MODULES = sorted({f"rpexplore.{module}" for module in rp._MODULES.values()})
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_of_a_module_give_what_they_say(name: str):
+    module = import_module(name)
+    assert module.__file__ is not None
+    tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
+    definitions = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    texts = [ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, definitions)]
+    results = doctest.testmod(module)
+    assert results.failed == 0
+    assert (results.attempted > 0) == any(">>>" in (text or "") for text in texts)
+
+
+@pytest.mark.parametrize("name", [name for name in rp.__all__ if name != "__version__"])
+def test_every_public_name_has_a_docstring_of_its_own(name: str):
+    text = getattr(rp, name).__doc__
+    assert text is not None
+    # What a dataclass without a docstring is given is its signature.
+    assert not text.startswith(f"{name}(")
+    assert text.strip().split("\n")[0]
