@@ -1,7 +1,7 @@
 """The only source of noise: exact samples of the discrete Gaussian distribution.
 
 Write f(x) = exp(-x^2/(2 gamma^2)). Candidates are drawn under the stepped envelope of
-`rpexplore.envelope`: a slot, one of 2^16 that are all alike, and an offset, one of the w in its
+`releases.envelope`: a slot, one of 2^16 that are all alike, and an offset, one of the w in its
 block. The slot has a height j, and slot and offset name an integer x, which is kept if
 
     j + U < c f(x),    U uniform on [0, 1).

@@ -8,7 +8,7 @@ covering heights j/c to (j + 1)/c, where
     j + 1 <= c f(x)       for every x of the block, if the slot is called sure.
 
 All columns, -K <= b < K, with two slots for the tails beyond them and some for nothing, are
-2^16 slots. `sampling` draws one of them, all alike, and an offset in its block.
+2^16 slots. `discrete_gaussian` draws one of them, all alike, and an offset in its block.
 
 So that few tables serve every gamma, gamma is known by a grid: steps <= gamma / 2^exponent <
 steps + 1, with 64 <= steps < 128 (fewer where gamma is below 1/4). H_b is computed for the upper
@@ -69,7 +69,7 @@ def envelope(steps: int, exponent: int) -> Envelope:
 
     The tails: a candidate beyond K blocks is in part v = 0, 1, ... with probability 2^-(v + 1),
     uniformly on T blocks (T the tail width) from K + T v on, and is kept with probability
-    2^8 c T 2^(v + 1) f(x), where the 2^8 makes up for another 2^-8 (see `sampling`). That is at
+    2^8 c T 2^(v + 1) f(x), where the 2^8 makes up for another 2^-8 (see that module). That is at
     most 1: c < 2^16, T <= 32, and f < exp(-6.5^2/2) < 2^-30 for v = 0; a further v doubles the
     bound and multiplies it by exp(-K T w^2/gamma^2) < exp(-6.5/2) at most, as T w >= gamma/2.
     """
