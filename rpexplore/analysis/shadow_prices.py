@@ -154,7 +154,7 @@ def describe(found: Holders, what: str) -> str:
     )
     if found.count == 1:
         return (
-            f"One table holds {share} of {what} up: {found.tables[0]}. BasisChoice a little "
+            f"One table holds {share} of {what} up: {found.tables[0]}. Asking a little "
             f"less of it helps most: {effect}"
         )
     return (

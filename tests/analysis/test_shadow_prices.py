@@ -121,7 +121,10 @@ def test_nearly_all_of_it_is_not_all():
 
 def test_words_for_one_table():
     words = words_of(0.9, 0.1, loss=rp.SumOfVariances())
-    assert words.startswith("One table holds 90 % of the weighted sum of variances up: a0.")
+    assert words.startswith(
+        "One table holds 90 % of the weighted sum of variances up: a0. Asking a little less of it "
+        "helps most: were its"
+    )
     assert "would fall by about 9 %" in words
 
 
