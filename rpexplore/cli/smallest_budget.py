@@ -1,4 +1,4 @@
-"""Enough for targets: the smallest budget that meets them, and the best noise with it."""
+"""The smallest budget that meets the targets, and the best noise with it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

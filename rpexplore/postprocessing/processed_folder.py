@@ -103,8 +103,8 @@ def postprocess(
     """Write the folder `output`, which must not exist yet, and return its tables.
 
     nonnegative  no cell is below 0, all tables still agree, and the total is kept
-                 (`rpexplore.postprocess.nonnegative`, up to `gap`)
-    rounded      cells are whole numbers (`rpexplore.postprocess.rounding`); with attributes that
+                 (`nonnegative`, up to `gap`)
+    rounded      cells are whole numbers (`rounding`); with attributes that
                  are asked in sums, the counts of their single values are, before they are summed
 
     Raises `ReleaseError` if neither is wanted, for a gap that cannot be, or for what cannot be

@@ -2,7 +2,7 @@
 
 Of a family of attribute sets, closed downwards, contributions c_A (one axis an attribute, sums
 along each axis 0) give every maximal table, M_T c = Σ_{A⊆T} c_A spread over the axes of T∖A; by
-1/n_j, or by the reference z_j of an attribute with a strategy (`rpexplore.reconstruct`).
+1/n_j, or by the reference z_j of an attribute with a strategy (`mechanism.reconstruction`).
 
 Distances are measured as the noise is: ‖c‖² = Σ_A c_Aᵀ K_A⁺ c_A with K_A = ⊗_{i∈A} K_i, where K_i
 is I − 11ᵀ/n_i, or D Dᵀ of a strategy (docs/mathematics.md §11). Without strategies it is the sum of

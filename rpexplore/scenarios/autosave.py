@@ -1,4 +1,4 @@
-"""Drafts: projects that the app saves by itself, one file each, under a key that nobody can guess.
+"""Projects that the app saves by itself, one file each, under a key that nobody can guess.
 
 A browser knows its own keys and no others, so that two browsers do not see each other's projects.
 """

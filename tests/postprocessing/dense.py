@@ -3,7 +3,7 @@
 Everything that was measured is stacked as y = B x + noise of covariance Σ; the best linear unbiased
 answers to queries Q that B determines are Q (Bᵀ Σ⁻¹ B)⁺ Bᵀ Σ⁻¹ y. Residuals are measured by Sub
 matrices (or a strategy's own), as docs/mathematics.md §3 and §4 define them, and turned into
-contributions by their dense inverses; nothing of `rpexplore.reconstruct` or `rpexplore.postprocess`
+contributions by their dense inverses; nothing of `reconstruction` or `postprocessing`
 is used for it.
 """
 

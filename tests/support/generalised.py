@@ -1,7 +1,7 @@
 """Tables asked in ranges, running totals, groups and the like: small ones, and dense matrices.
 
 The matrices are written from the definitions of docs/mathematics.md §4, one loop a basis; nothing
-of `rpexplore.questions`, `strategy` or `closure` is used for them.
+of `query_matrix`, `strategy` or `closure` is used for them.
 """
 
 import numpy as np
