@@ -1,4 +1,4 @@
-"""Trade-offs: what each wish costs."""
+"""Trade-offs: what each change of the plan costs."""
 
 import streamlit as st
 

@@ -29,7 +29,7 @@ from rpexplore.privacy.budget import Budget
 # The round budgets of each decade: ten steps, about equally far apart.
 _STEPS = tuple(map(Fraction, ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")))
 _AROUND = 10  # curves reach from a tenth of the present budget to ten times as much,
-_BEYOND = 3  # and to three times the budget of a wish, or a third of it,
+_BEYOND = 3  # and to three times the budget of a change, or a third of it,
 _FAR = 10**6  # if that is no more than so many times the present one
 _MOST_RHO = 4.9e99  # larger ones are no budgets
 _MOST_NAMED = 6  # curves in a sentence
@@ -142,7 +142,7 @@ def describe_curves(curves: Sequence[Curve], budget: Budget, record_noun: str) -
     )
 
 
-def describe_wish(
+def describe_workload_change(
     curve: Curve, wanted: float, enough: SufficientBudget, budget: Budget, record_noun: str
 ) -> str:
     """What a wanted standard error would cost."""

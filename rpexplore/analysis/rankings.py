@@ -1,4 +1,4 @@
-"""Tables from the worst off to the best off."""
+"""Tables from the least to the most accurate."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What a wish would cost: the smallest budget at which tables become as accurate as wanted.
+"""What an accuracy would cost: the smallest budget at which tables are as accurate as wanted.
 
 Variances fall as 1/budget (docs/mathematics.md §6.2), so each answer is one division. Answers are
 rounded up to numbers a person can type, and the plan made with such a number keeps the promise.
@@ -27,7 +27,7 @@ _LEAST_EPSILON = 1e-90  # of a budget that is stated in ε
 class SufficientBudget:
     """A budget that is enough, for the privacy unit of the present one.
 
-    needed  ρ at which the wish is just met, as computed
+    needed  ρ at which the workload_change is just met, as computed
     rho     the same rounded up to a few digits, as people type it: enough, provably
     budget  enough as well, stated in the unit that the present budget is stated in
     times   needed ρ over the present one

@@ -37,33 +37,35 @@ class AccuracyChanges:
     Those of a typical cell, where the cells of a table differ.
 
     workload   the tables there were, with those that were added
-    concerned  bool[n_tables]: the tables that the wish is about
+    concerned  bool[n_tables]: the tables that the change is about
     before     float64[n_tables]; infinite where it was not to be had
     after      float64[n_tables]; infinite where it is not to be had any more
     """
 
-    wish: WorkloadChange
+    workload_change: WorkloadChange
     workload: Workload
     concerned: np.ndarray
     before: np.ndarray
     after: np.ndarray
 
 
-def accuracy_changes(before: Optimum, after: Optimum, wish: WorkloadChange) -> AccuracyChanges:
+def accuracy_changes(
+    before: Optimum, after: Optimum, workload_change: WorkloadChange
+) -> AccuracyChanges:
     """How the tables move from one optimum to that of the workload changed as wished.
 
     A table that was left out, or is yet to be added, has a standard error as well if it can be
     computed from what is measured (docs/mathematics.md §3.2): a table within a larger one.
     """
-    larger = after if wish.action == ADD else before
+    larger = after if workload_change.action == ADD else before
     workload = larger.workload
-    if wish.action == ADD:
+    if workload_change.action == ADD:
         concerned = places_of(workload.members, before.workload.members) < 0
     else:
         concerned = np.zeros(len(workload), dtype=bool)
-        concerned[rows_of(workload, wish)] = True
+        concerned[rows_of(workload, workload_change)] = True
     errors = (np.sqrt(_variances(each, larger)) for each in (before, after))
-    return AccuracyChanges(wish, workload, concerned, *errors)
+    return AccuracyChanges(workload_change, workload, concerned, *errors)
 
 
 def by_order(found: AccuracyChanges, budget: Budget) -> pd.DataFrame:
@@ -84,7 +86,7 @@ def by_order(found: AccuracyChanges, budget: Budget) -> pd.DataFrame:
             name = group_name(group, found.workload)
             rows.append(
                 {
-                    "name": f"{name}, {PAST[found.wish.action]}" if concerned else name,
+                    "name": f"{name}, {PAST[found.workload_change.action]}" if concerned else name,
                     "concerned": concerned,
                     "tables": len(places),
                     "lost": int(np.count_nonzero(np.isinf(after))),
@@ -147,15 +149,17 @@ def _tables(found: AccuracyChanges, budget: Budget, rows: np.ndarray) -> pd.Data
 
 def describe_changes(found: AccuracyChanges, budget: Budget, record_noun: str) -> str:
     """What the change does to all other tables, and to those that it is about."""
-    wish, concerned = found.wish, found.concerned
-    which = describe_tables(found.workload, wish)
-    if wish.action == ADD and np.count_nonzero(concerned) < len(rows_of(found.workload, wish)):
+    workload_change, concerned = found.workload_change, found.concerned
+    which = describe_tables(found.workload, workload_change)
+    if workload_change.action == ADD and np.count_nonzero(concerned) < len(
+        rows_of(found.workload, workload_change)
+    ):
         which = f"{np.count_nonzero(concerned):,} of {which}"
     subject = {
         LEAVE_OUT: f"Leaving out {which}",
-        BOOST: f"Counting {which} {rounded(wish.factor, 4)} times as much",
+        BOOST: f"Counting {which} {rounded(workload_change.factor, 4)} times as much",
         ADD: f"Adding {which}",
-    }[wish.action]
+    }[workload_change.action]
     others = _changes(found.before[~concerned], found.after[~concerned])
     if len(others) == 0:
         return f"{subject} changes nothing: there are no other tables."
@@ -184,15 +188,15 @@ def describe_extremes(frame: pd.DataFrame, record_noun: str) -> str:
 
 
 def _of_concerned(found: AccuracyChanges, budget: Budget, record_noun: str) -> str:
-    """A sentence about the tables that the wish is about."""
+    """A sentence about the tables that the change is about."""
     before, after = found.before[found.concerned], found.after[found.concerned]
     changes, count = _changes(before, after), len(before)
     they = "It" if count == 1 else "They"
-    if found.wish.action == ADD:
+    if found.workload_change.action == ADD:
         error = rounded(_median(after) * _scale(budget), 3)
         of_several = " (median)" if count > 1 else ""
         return f"{they} will have a standard error of {error} {record_noun}{of_several}."
-    if found.wish.action == BOOST:
+    if found.workload_change.action == BOOST:
         own = "Its own standard error becomes" if count == 1 else "Their own become"
         return f"{own} {_spread(changes)}."
     if len(changes) == 0:

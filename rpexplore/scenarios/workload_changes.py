@@ -1,4 +1,4 @@
-"""Wishes: a change of the workload by a group of its tables, tried before it is made."""
+"""A change of the workload by a group of its tables, tried before it is made."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -35,31 +35,35 @@ class WorkloadChange:
     factor: float = 2.0
 
 
-def rows_of(workload: Workload, wish: WorkloadChange) -> np.ndarray:
-    """Rows of the tables that a wish is about, ascending, int64[n]."""
-    rows = workload.containing(wish.containing)
-    return rows if wish.order is None else rows[workload.orders[rows] == wish.order]
+def rows_of(workload: Workload, workload_change: WorkloadChange) -> np.ndarray:
+    """Rows of the tables that a change is about, ascending, int64[n]."""
+    rows = workload.containing(workload_change.containing)
+    return (
+        rows
+        if workload_change.order is None
+        else rows[workload.orders[rows] == workload_change.order]
+    )
 
 
-def changed_workload(scenario: Scenario, wish: WorkloadChange) -> Workload:
+def changed_workload(scenario: Scenario, workload_change: WorkloadChange) -> Workload:
     """The tables as wished, with their weights and targets.
 
     Raises `WorkloadError` where there is nothing to change, or nothing would be left.
     """
     workload = scenario.workload
-    if wish.action == ADD:
-        return workload | _added(scenario, wish)
-    rows = rows_of(workload, wish)
+    if workload_change.action == ADD:
+        return workload | _added(scenario, workload_change)
+    rows = rows_of(workload, workload_change)
     if len(rows) == 0:
         raise WorkloadError("The workload has no such table; choose others.")
-    if wish.action == BOOST:
+    if workload_change.action == BOOST:
         if scenario.loss.compares_with_targets:
             raise WorkloadError(
                 "The plan compares each table with its target, and weight has no effect; "
                 "choose smaller targets on the Tables page instead."
             )
         weights = workload.weights.copy()
-        weights[rows] *= wish.factor
+        weights[rows] *= workload_change.factor
         return replace(workload, weights=weights)
     if len(rows) == len(workload):
         raise WorkloadError("That would leave no table; leave out fewer.")
@@ -76,14 +80,16 @@ def changed_workload(scenario: Scenario, wish: WorkloadChange) -> Workload:
     )
 
 
-def changed_scenario(scenario: Scenario, wish: WorkloadChange, workload: Workload) -> Scenario:
+def changed_scenario(
+    scenario: Scenario, workload_change: WorkloadChange, workload: Workload
+) -> Scenario:
     """The scenario that asks for the changed workload, as simply as it can be asked for.
 
     Raises `WorkloadError` where only a list can, and it would be too long to work with.
     """
-    if wish.action == BOOST:
-        return _boosted(scenario, wish, workload)
-    for request in _short_requests(scenario.request, wish, scenario.domain.names):
+    if workload_change.action == BOOST:
+        return _boosted(scenario, workload_change, workload)
+    for request in _short_requests(scenario.request, workload_change, scenario.domain.names):
         try:
             asked_for = request.workload(scenario.domain)
         except WorkloadError:
@@ -95,14 +101,18 @@ def changed_scenario(scenario: Scenario, wish: WorkloadChange, workload: Workloa
     return scenario.with_request(kind="listed", listed=listed)
 
 
-def describe_tables(workload: Workload, wish: WorkloadChange) -> str:
-    """The tables that a wish is about: "the 45 tables with region", "the table age × sex"."""
-    rows = rows_of(workload, wish)
+def describe_tables(workload: Workload, workload_change: WorkloadChange) -> str:
+    """The tables that a change is about: "the 45 tables with region", "the table age × sex"."""
+    rows = rows_of(workload, workload_change)
     if len(rows) == 1:
         (name,) = titles(workload, rows)
         return f"the table {name}" if workload.orders[rows[0]] else "the total"
-    which = f" with {' and '.join(wish.containing)}" if wish.containing else ""
-    size = "" if wish.order is None else f" of {plural(wish.order, 'attribute')}"
+    which = (
+        f" with {' and '.join(workload_change.containing)}" if workload_change.containing else ""
+    )
+    size = (
+        "" if workload_change.order is None else f" of {plural(workload_change.order, 'attribute')}"
+    )
     return f"the {len(rows):,} tables{size}{which}"
 
 
@@ -132,13 +142,13 @@ def refuse_long(count: int) -> None:
         )
 
 
-def _added(scenario: Scenario, wish: WorkloadChange) -> Workload:
+def _added(scenario: Scenario, workload_change: WorkloadChange) -> Workload:
     """The tables of that kind that are not there yet."""
-    if wish.order is None:
+    if workload_change.order is None:
         raise WorkloadError("Say how many attributes the added tables have.")
     domain, there = scenario.domain, scenario.workload.members
-    orders = range(wish.order, wish.order + 1)
-    members = attribute_sets(domain, orders, containing=wish.containing)
+    orders = range(workload_change.order, workload_change.order + 1)
+    members = attribute_sets(domain, orders, containing=workload_change.containing)
     members = members[places_of(members, there) < 0]
     if len(members) == 0:
         raise WorkloadError("The workload has all of these tables already.")
@@ -146,10 +156,12 @@ def _added(scenario: Scenario, wish: WorkloadChange) -> Workload:
     return scenario.request.settled(scenario.request.with_bases(bare))
 
 
-def _boosted(scenario: Scenario, wish: WorkloadChange, workload: Workload) -> Scenario:
-    if wish.order is None:
-        return scenario.with_group(GroupSetting(wish.containing, factor=wish.factor))
-    rows = rows_of(workload, wish)
+def _boosted(scenario: Scenario, workload_change: WorkloadChange, workload: Workload) -> Scenario:
+    if workload_change.order is None:
+        return scenario.with_group(
+            GroupSetting(workload_change.containing, factor=workload_change.factor)
+        )
+    rows = rows_of(workload, workload_change)
     refuse_long(len(rows))
     return scenario.with_settings(
         TableSetting(_names(workload, row), weight=float(workload.weights[row]))
@@ -158,15 +170,17 @@ def _boosted(scenario: Scenario, wish: WorkloadChange, workload: Workload) -> Sc
 
 
 def _short_requests(
-    request: WorkloadRequest, wish: WorkloadChange, names: Sequence[str]
+    request: WorkloadRequest, workload_change: WorkloadChange, names: Sequence[str]
 ) -> Iterator[WorkloadRequest]:
     """What may ask for the changed workload without naming each table."""
     if request.kind in ("up_to", "of_order"):
-        step = 1 if wish.action == ADD else -1
+        step = 1 if workload_change.action == ADD else -1
         yield replace(request, order=max(request.order + step, 0))
-        yield replace(request, kind="up_to", order=wish.order or 0)
-    if wish.action == LEAVE_OUT and len(wish.containing) == 1:
-        only = tuple(name for name in request.only or names if name not in wish.containing)
+        yield replace(request, kind="up_to", order=workload_change.order or 0)
+    if workload_change.action == LEAVE_OUT and len(workload_change.containing) == 1:
+        only = tuple(
+            name for name in request.only or names if name not in workload_change.containing
+        )
         yield replace(request, only=only)
 
 

@@ -116,7 +116,7 @@ def test_in_words():
     assert "worst table 15; median table 10." in words
     assert "ρ = 0.4 (ε = 4.61 at δ = 1e-6)" in words
     enough = budget_for_error(45.0, 7.5, present)
-    words = curves.describe_wish(found[0], 7.5, enough, present, "people")
+    words = curves.describe_workload_change(found[0], 7.5, enough, present, "people")
     assert words.startswith("For a standard error of 7.5 people in “worst table” (now 15)")
     assert "ρ = 0.40001" in words
     assert words.endswith(": 4 times the present budget.")

@@ -32,7 +32,7 @@ DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "one": 1, "inco
 SCENARIO = Scenario(DOMAIN, WorkloadRequest(order=2), budget=BUDGET, record_noun="people")
 
 LOSSES = [rp.SumOfVariances(), rp.SumOfVariances("cells"), rp.MaxVariance()]
-WISHES = [
+CHANGES = [
     WorkloadChange(LEAVE_OUT, ("region",)),
     WorkloadChange(LEAVE_OUT, (), 1),
     WorkloadChange(LEAVE_OUT, (), 2),
@@ -44,10 +44,10 @@ WISHES = [
 ]
 
 
-def moves_of(wish, scenario=SCENARIO):
+def moves_of(workload_change, scenario=SCENARIO):
     before = optimum(scenario.workload, loss=scenario.loss)
-    after = optimum(changed_workload(scenario, wish), loss=scenario.loss)
-    return what_if.accuracy_changes(before, after, wish)
+    after = optimum(changed_workload(scenario, workload_change), loss=scenario.loss)
+    return what_if.accuracy_changes(before, after, workload_change)
 
 
 def standard_error(plan, table):
@@ -59,13 +59,13 @@ def standard_error(plan, table):
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-@pytest.mark.parametrize("wish", WISHES, ids=str)
-def test_moves_are_those_from_plan_to_plan(wish, loss):
+@pytest.mark.parametrize("workload_change", CHANGES, ids=str)
+def test_moves_are_those_from_plan_to_plan(workload_change, loss):
     scenario = SCENARIO.replaced(loss=loss)
-    changed = changed_workload(scenario, wish)
+    changed = changed_workload(scenario, workload_change)
     before = rp.plan(scenario.workload, loss=loss, budget=BUDGET)
     after = rp.plan(changed, loss=loss, budget=BUDGET)
-    frame = what_if.of_tables(moves_of(wish, scenario), BUDGET).set_index("table")
+    frame = what_if.of_tables(moves_of(workload_change, scenario), BUDGET).set_index("table")
     union = {*scenario.workload.tables, *changed.tables}
     assert sorted(frame.index) == sorted(map(title, union))
     for table in union:
@@ -74,8 +74,11 @@ def test_moves_are_those_from_plan_to_plan(wish, loss):
             expected = standard_error(plan, table)
             found = math.inf if math.isnan(row[column]) else row[column]
             assert found == pytest.approx(expected, rel=1e-5)
-        concerned = set(wish.containing) <= set(table) and wish.order in (None, len(table))
-        if wish.action == ADD:
+        concerned = set(workload_change.containing) <= set(table) and workload_change.order in (
+            None,
+            len(table),
+        )
+        if workload_change.action == ADD:
             concerned = table not in scenario.workload.tables
         assert row["concerned"] == concerned
         if not (math.isnan(row["before"]) or math.isnan(row["after"])):
@@ -89,10 +92,12 @@ def test_what_moves_most_stands_first():
 
 
 @pytest.mark.parametrize(
-    "wish", [WorkloadChange(LEAVE_OUT, (), 1), WorkloadChange(ADD, (), 3), WISHES[0]], ids=str
+    "workload_change",
+    [WorkloadChange(LEAVE_OUT, (), 1), WorkloadChange(ADD, (), 3), CHANGES[0]],
+    ids=str,
 )
-def test_the_extremes_are_those_that_gain_and_lose_most(wish):
-    found = moves_of(wish)
+def test_the_extremes_are_those_that_gain_and_lose_most(workload_change):
+    found = moves_of(workload_change)
     others = what_if.of_tables(found, BUDGET).query("not concerned").set_index("table")["change"]
     frame = what_if.extremes(found, BUDGET, 5)
     assert len(frame) == 5
@@ -151,18 +156,18 @@ def test_notes_of_added_tables():
     assert math.isnan(frame["before"].iloc[-1])
 
 
-@pytest.mark.parametrize("wish", WISHES, ids=str)
-def test_the_ratios_hold_at_every_budget(wish):
-    found = moves_of(wish)
+@pytest.mark.parametrize("workload_change", CHANGES, ids=str)
+def test_the_ratios_hold_at_every_budget(workload_change):
+    found = moves_of(workload_change)
     one, other = (what_if.of_tables(found, rp.Budget(rho=rho)) for rho in ("0.01", "5"))
     pd.testing.assert_series_equal(one["change"], other["change"])
     np.testing.assert_allclose(one["before"], other["before"] * math.sqrt(500))
 
 
-@given(st.sampled_from(WISHES), st.sampled_from(["0.01", "3"]))
+@given(st.sampled_from(CHANGES), st.sampled_from(["0.01", "3"]))
 @settings(deadline=None, max_examples=20)
-def test_sentences_have_no_holes(wish, rho):
-    words = what_if.describe_changes(moves_of(wish), rp.Budget(rho=rho), "people")
+def test_sentences_have_no_holes(workload_change, rho):
+    words = what_if.describe_changes(moves_of(workload_change), rp.Budget(rho=rho), "people")
     assert "nan" not in words
     assert "inf" not in words.replace("information", "")
     assert words.endswith(".")
@@ -235,7 +240,7 @@ def test_changes_in_words(change, words):
 
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @pytest.mark.parametrize(
-    "wish",
+    "workload_change",
     [
         WorkloadChange(LEAVE_OUT, ("region",)),
         WorkloadChange(LEAVE_OUT, (), 1),
@@ -245,12 +250,12 @@ def test_changes_in_words(change, words):
     ],
     ids=str,
 )
-def test_moves_of_tables_asked_in_any_way(wish, loss):
+def test_moves_of_tables_asked_in_any_way(workload_change, loss):
     asked = bases.scenario(loss=loss)
-    changed = changed_workload(asked, wish)
+    changed = changed_workload(asked, workload_change)
     solved = optimum(asked.workload, loss=loss)
     after = optimum_with_strategies_of(solved, changed, loss)
-    found = what_if.accuracy_changes(solved, after, wish)
+    found = what_if.accuracy_changes(solved, after, workload_change)
     plans = [each.at(BUDGET) for each in (solved, after)]
     assert after.closure.strategies == solved.closure.strategies  # what is measured stays
     larger = found.workload

@@ -38,7 +38,7 @@ def tables(workload):
 
 BEFORE = tables(SCENARIO.workload)
 
-WISHES = [
+CHANGES = [
     WorkloadChange(LEAVE_OUT, ("region",)),
     WorkloadChange(LEAVE_OUT, ("age", "sex")),
     WorkloadChange(LEAVE_OUT, (), 2),
@@ -54,18 +54,21 @@ WISHES = [
 ]
 
 
-@pytest.mark.parametrize("wish", WISHES, ids=str)
-def test_the_workload_is_changed_as_wished(wish):
-    changed = tables(changed_workload(SCENARIO, wish))
+@pytest.mark.parametrize("workload_change", CHANGES, ids=str)
+def test_the_workload_is_changed_as_wished(workload_change):
+    changed = tables(changed_workload(SCENARIO, workload_change))
 
     def concerned(table):
-        return set(wish.containing) <= set(table) and wish.order in (None, len(table))
+        return set(workload_change.containing) <= set(table) and workload_change.order in (
+            None,
+            len(table),
+        )
 
-    if wish.action == LEAVE_OUT:
+    if workload_change.action == LEAVE_OUT:
         assert changed == {table: v for table, v in BEFORE.items() if not concerned(table)}
-    elif wish.action == BOOST:
+    elif workload_change.action == BOOST:
         expected = {
-            table: (weight * (wish.factor if concerned(table) else 1), target)
+            table: (weight * (workload_change.factor if concerned(table) else 1), target)
             for table, (weight, target) in BEFORE.items()
         }
         assert changed == expected
@@ -74,23 +77,23 @@ def test_the_workload_is_changed_as_wished(wish):
         added = changed.keys() - BEFORE.keys()
         assert added == {
             table
-            for table in rp.Workload.all_of_order(DOMAIN, wish.order).tables
+            for table in rp.Workload.all_of_order(DOMAIN, workload_change.order).tables
             if concerned(table)
         }
         for table in added:  # what groups ask for holds for tables that come later
             assert changed[table] == ((3.0, 8.0) if "region" in table else (1.0, 0.0))
 
 
-@pytest.mark.parametrize("wish", WISHES, ids=str)
-def test_the_scenario_asks_for_the_changed_workload(wish):
-    workload = changed_workload(SCENARIO, wish)
-    made = changed_scenario(SCENARIO, wish, workload)
+@pytest.mark.parametrize("workload_change", CHANGES, ids=str)
+def test_the_scenario_asks_for_the_changed_workload(workload_change):
+    workload = changed_workload(SCENARIO, workload_change)
+    made = changed_scenario(SCENARIO, workload_change, workload)
     assert tables(made.workload) == tables(workload)
     assert made.budget == SCENARIO.budget
 
 
 @pytest.mark.parametrize(
-    ("wish", "kind", "order", "only"),
+    ("workload_change", "kind", "order", "only"),
     [
         (WorkloadChange(LEAVE_OUT, ("region",)), "up_to", 2, ("age", "sex", "income")),
         (WorkloadChange(LEAVE_OUT, (), 2), "up_to", 1, ()),
@@ -100,24 +103,30 @@ def test_the_scenario_asks_for_the_changed_workload(wish):
     ],
     ids=str,
 )
-def test_it_asks_as_simply_as_it_can(wish, kind, order, only):
-    request = changed_scenario(SCENARIO, wish, changed_workload(SCENARIO, wish)).request
+def test_it_asks_as_simply_as_it_can(workload_change, kind, order, only):
+    request = changed_scenario(
+        SCENARIO, workload_change, changed_workload(SCENARIO, workload_change)
+    ).request
     assert (request.kind, request.order, request.only) == (kind, order, only)
 
 
 def test_tables_of_one_order_grow_into_all_up_to_it():
     scenario = Scenario(DOMAIN, WorkloadRequest("of_order", order=2))
-    wish = WorkloadChange(LEAVE_OUT, ("sex",))
-    request = changed_scenario(scenario, wish, changed_workload(scenario, wish)).request
+    workload_change = WorkloadChange(LEAVE_OUT, ("sex",))
+    request = changed_scenario(
+        scenario, workload_change, changed_workload(scenario, workload_change)
+    ).request
     assert (request.kind, request.only) == ("of_order", ("age", "region", "income"))
-    wish = WorkloadChange(ADD, (), 1)  # the total is missing, so that only a list will do
-    made = changed_scenario(scenario, wish, changed_workload(scenario, wish))
+    workload_change = WorkloadChange(
+        ADD, (), 1
+    )  # the total is missing, so that only a list will do
+    made = changed_scenario(scenario, workload_change, changed_workload(scenario, workload_change))
     assert made.request.kind == "listed"
     assert len(made.workload) == 10
 
 
 @pytest.mark.parametrize(
-    ("wish", "told"),
+    ("workload_change", "told"),
     [
         (WorkloadChange(LEAVE_OUT, ("age", "sex", "region")), "no such table"),
         (WorkloadChange(LEAVE_OUT), "leave no table"),
@@ -131,9 +140,9 @@ def test_tables_of_one_order_grow_into_all_up_to_it():
     ],
     ids=str,
 )
-def test_wishes_that_mean_nothing_are_refused(wish, told):
+def test_wishes_that_mean_nothing_are_refused(workload_change, told):
     with pytest.raises(WorkloadError, match=told):
-        changed_workload(SCENARIO, wish)
+        changed_workload(SCENARIO, workload_change)
 
 
 def test_weight_means_nothing_where_targets_are_aimed_at():
@@ -145,25 +154,27 @@ def test_weight_means_nothing_where_targets_are_aimed_at():
 def test_long_lists_are_refused():
     domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(30)})
     scenario = Scenario(domain, WorkloadRequest(order=3))
-    for wish in (
+    for workload_change in (
         WorkloadChange(LEAVE_OUT, (), 1),
         WorkloadChange(BOOST, (), 3),
         WorkloadChange(LEAVE_OUT, ("a1", "a2")),
     ):
-        workload = changed_workload(scenario, wish)
+        workload = changed_workload(scenario, workload_change)
         with pytest.raises(WorkloadError, match="one by one"):
-            changed_scenario(scenario, wish, workload)
-    for wish in (
+            changed_scenario(scenario, workload_change, workload)
+    for workload_change in (
         WorkloadChange(LEAVE_OUT, ("a1",)),
         WorkloadChange(BOOST, ("a1",)),
         WorkloadChange(BOOST, (), 1),
     ):
-        workload = changed_workload(scenario, wish)
-        assert tables(changed_scenario(scenario, wish, workload).workload) == tables(workload)
+        workload = changed_workload(scenario, workload_change)
+        assert tables(changed_scenario(scenario, workload_change, workload).workload) == tables(
+            workload
+        )
 
 
 @pytest.mark.parametrize(
-    ("wish", "words"),
+    ("workload_change", "words"),
     [
         (WorkloadChange(LEAVE_OUT, ("region",)), "the 4 tables with region"),
         (WorkloadChange(LEAVE_OUT, ("age", "sex")), "the table age × sex"),
@@ -176,8 +187,8 @@ def test_long_lists_are_refused():
     ],
     ids=str,
 )
-def test_in_words(wish, words):
-    assert describe_tables(SCENARIO.workload, wish) == words
+def test_in_words(workload_change, words):
+    assert describe_tables(SCENARIO.workload, workload_change) == words
 
 
 sets = st.lists(

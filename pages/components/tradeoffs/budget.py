@@ -30,14 +30,14 @@ def errors_against_budget(solution: Optimum) -> None:
     left, right = st.columns([1, 2], gap="large")
     with left:
         found = _chosen_curves(solution)
-        wish = _wish(found)
+        workload_change = _change(found)
     present, delta = float(budget.rho), stated_delta(budget)
     marks, also = [], []
-    if wish is None:
+    if workload_change is None:
         rho, error = curves.half_error(found[0], budget)
         marks.append(figures.Mark(rho, error, "half the error: 4 × ρ"))
     else:
-        series, wanted, enough = wish
+        series, wanted, enough = workload_change
         also.append(enough.needed)
         marks.append(figures.Mark(enough.needed, wanted, f"wanted: {wanted:g}", series))
     frame = curves.errors_by_budget(found, budget, also)
@@ -90,7 +90,7 @@ def _chosen_curves(solution: Optimum) -> list[curves.Curve]:
     return found
 
 
-def _wish(found: list[curves.Curve]) -> tuple[int, float, SufficientBudget] | None:
+def _change(found: list[curves.Curve]) -> tuple[int, float, SufficientBudget] | None:
     """A wanted standard error, which curve's, and the budget it takes; None without one."""
     budget, record_noun = current().budget, current().record_noun
     st.markdown("**What would a smaller error cost?**")
@@ -114,7 +114,9 @@ def _wish(found: list[curves.Curve]) -> tuple[int, float, SufficientBudget] | No
     except RpexploreError as error:
         st.error(escaped(str(error)))
         return None
-    st.markdown(escaped(curves.describe_wish(found[series], wanted, enough, budget, record_noun)))
+    st.markdown(
+        escaped(curves.describe_workload_change(found[series], wanted, enough, budget, record_noun))
+    )
     st.button(
         "Use this budget",
         on_click=use_budget,

@@ -19,7 +19,7 @@ ACTIONS = {LEAVE_OUT: "are left out", BOOST: "count differently", ADD: "are adde
 ANY = "any number"
 
 
-def wish_inputs() -> WorkloadChange | None:
+def change_inputs() -> WorkloadChange | None:
     """Which tables, and what becomes of them; None while that is not chosen."""
     names, largest = current().domain.names, int(current().workload.orders.max())
     action = st.segmented_control(
@@ -67,11 +67,11 @@ def wish_inputs() -> WorkloadChange | None:
     return WorkloadChange(action, tuple(names[place] for place in places), wanted, factor)
 
 
-def apply_or_save(wish: WorkloadChange, workload: Workload, words: str) -> None:
+def apply_or_save(workload_change: WorkloadChange, workload: Workload, words: str) -> None:
     """Buttons that make the change, in the open scenario or in a new one. words: what it does"""
 
     def scenario() -> Scenario:
-        return changed_scenario(current(), wish, workload)
+        return changed_scenario(current(), workload_change, workload)
 
     def make_it_so() -> None:
         if change(HERE, scenario):

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.components.shared.background import Note, worked_out
 from pages.components.shared.charts import exhibit, number, numbers
 from pages.components.shared.session import current, escaped, kept
-from pages.components.tradeoffs.change_input import apply_or_save, wish_inputs
+from pages.components.tradeoffs.change_input import apply_or_save, change_inputs
 from rpexplore.analysis import what_if
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.what_if import before_and_after
@@ -20,8 +20,8 @@ def changed_tables(solution: Optimum) -> None:
     """Choose tables and what becomes of them; see how every other table moves."""
     left, right = st.columns([1, 2], gap="large")
     with left:
-        wish = wish_inputs()
-    if wish is None:
+        workload_change = change_inputs()
+    if workload_change is None:
         right.info(
             "Choose attributes, or a number of attributes: which tables is it about? All other "
             "tables are then compared with how they are now, at the same budget."
@@ -31,10 +31,10 @@ def changed_tables(solution: Optimum) -> None:
     try:
         workload = kept(
             "what if tables",
-            (scenario.domain, scenario.request, scenario.loss, wish),
-            lambda: changed_workload(scenario, wish),
+            (scenario.domain, scenario.request, scenario.loss, workload_change),
+            lambda: changed_workload(scenario, workload_change),
         )
-    except RpexploreError as error:  # the wish means nothing, as after it was applied
+    except RpexploreError as error:  # the change means nothing, as after it was applied
         right.info(escaped(str(error)))
         return
 
@@ -46,7 +46,7 @@ def changed_tables(solution: Optimum) -> None:
             scenario.loss,
             note=lambda gap: note(0.5, "Planning for the changed tables"),
         )
-        return what_if.accuracy_changes(solution, after, wish)
+        return what_if.accuracy_changes(solution, after, workload_change)
 
     with right:
         if not workload.is_marginals:
@@ -61,7 +61,7 @@ def changed_tables(solution: Optimum) -> None:
     if found is not None:
         with left:
             apply_or_save(
-                wish,
+                workload_change,
                 workload,
                 what_if.describe_changes(found, scenario.budget, scenario.record_noun),
             )
