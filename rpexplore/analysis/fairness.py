@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import titles
+from rpexplore.analysis.accuracy import MARGIN, titles
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import describe_share, rounded
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
+from rpexplore.workload.workload import Workload
 
 # What to call each measure, and what it means.
 MEASURES = {
@@ -116,6 +117,54 @@ def gini(values: np.ndarray) -> float:
 def within_twice(errors: np.ndarray) -> float:
     """Share of tables whose standard error is at most twice the smallest."""
     return float(np.mean(errors <= 2 * np.min(errors)))
+
+
+def worst_and_best(forecast: Forecast, most: int = 10) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The tables with the largest standard errors, largest first, and those with the smallest.
+
+    Columns as those of `ranking`. Where there are few, none is in both.
+    """
+    errors = forecast.standard_errors
+    few = min(most, len(errors) - len(errors) // 2)
+    ascending = np.argsort(errors, kind="stable")
+    worst, best = ascending[::-1][:few], ascending[: min(most, len(errors) - few)]
+    return (
+        _ranked_rows(forecast, worst, titles(forecast.workload, worst)),
+        _ranked_rows(forecast, best, titles(forecast.workload, best)),
+    )
+
+
+def all_titles(workload: Workload) -> np.ndarray:
+    """What to call each table, object[n_tables]: most of the work for a long list, to be kept."""
+    return np.array(titles(workload, np.arange(len(workload))), dtype=object)
+
+
+def ranking(forecast: Forecast, names: np.ndarray) -> pd.DataFrame:
+    """All tables, the least accurate first: table, order, cells, standard_error, margin_95 and
+    times_median, how many times the median standard error that is; where cells differ also
+    best_standard_error and worst_standard_error, of the table's most and least accurate cell.
+
+    names: `all_titles` of the workload
+    """
+    rows = np.argsort(-forecast.standard_errors, kind="stable")
+    return _ranked_rows(forecast, rows, names[rows])
+
+
+def _ranked_rows(
+    forecast: Forecast, rows: np.ndarray, names: Sequence[str] | np.ndarray
+) -> pd.DataFrame:
+    workload, errors = forecast.workload, forecast.standard_errors[rows]
+    return pd.DataFrame(
+        {
+            "table": names,
+            "order": workload.orders[rows],
+            "cells": workload.cells[rows],
+            "standard_error": errors,
+            "margin_95": errors * MARGIN,
+            "times_median": errors / np.median(forecast.standard_errors),
+        }
+        | forecast.extremes(rows)
+    )
 
 
 def describe_unevenness(found: Unevenness, record_noun: str) -> str:

@@ -28,7 +28,7 @@ def of_tables(
 
     Columns: table, order, cells, publishable (cells), share, typical_count (expected, of the
     median cell), typical_relative_error (of that cell) and standard_error.
-    names: `rankings.all_titles` of the workload
+    names: `fairness.all_titles` of the workload
     """
     workload, errors = forecast.workload, forecast.standard_errors
     shares, medians = cells.shares(forecast, coefficient), cells.medians()

@@ -7,7 +7,7 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.analysis import accuracy as se
-from rpexplore.analysis import rankings, shadow_prices
+from rpexplore.analysis import fairness, shadow_prices
 from rpexplore.analysis import variance_by_size as cell_variances
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.workload.table_text import workload_from_csv
@@ -130,9 +130,9 @@ def test_the_csv_of_tables_has_required_where_there_are_any():
 
 def test_lists_have_the_best_and_the_worst_cell(unequal_plan, dense_errors):
     forecast = Forecast.of_plan("this", unequal_plan)
-    names = rankings.all_titles(unequal_plan.workload)
+    names = fairness.all_titles(unequal_plan.workload)
     frames = [
-        rankings.ranking(forecast, names),
+        fairness.ranking(forecast, names),
         shadow_prices.by_table(forecast, None),
         cell_variances.points([forecast]),
         se.of_tables(unequal_plan),
@@ -148,7 +148,7 @@ def test_lists_of_marginals_have_no_such_columns():
     plan = MARGINALS.plan()
     forecast = Forecast.of_plan("this", plan)
     for frame in (
-        rankings.ranking(forecast, rankings.all_titles(plan.workload)),
+        fairness.ranking(forecast, fairness.all_titles(plan.workload)),
         shadow_prices.by_table(forecast),
         cell_variances.points([forecast]),
         se.of_tables(plan),

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.analysis import expected_cells
 from rpexplore.analysis import relative_errors as relative
+from rpexplore.analysis.fairness import all_titles
 from rpexplore.analysis.forecast import Forecast
-from rpexplore.analysis.rankings import all_titles
 from rpexplore.domain.expected_counts import ExpectedCounts, values_of
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.query_matrix import query_matrix

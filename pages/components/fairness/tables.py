@@ -8,7 +8,7 @@ import streamlit as st
 from pages.components.fairness.cell_note import chart_with_cell, with_cell
 from pages.components.shared.charts import chart_with_numbers, column_config, listing, numbers
 from pages.components.shared.session import current, escaped, kept
-from rpexplore.analysis import fairness, rankings, shadow_prices
+from rpexplore.analysis import fairness, shadow_prices
 from rpexplore.analysis.forecast import SCHEMES, Forecast
 from rpexplore.figures import shadow_prices as shares
 from rpexplore.figures.columns import columns_of
@@ -19,7 +19,7 @@ def all_tables(chosen: Forecast) -> None:
     found = fairness.unevenness(chosen)
     if not found.is_even:  # else the headline says so
         st.markdown(escaped(fairness.describe_unevenness(found, current().record_noun)))
-    worst, best = rankings.worst_and_best(chosen)
+    worst, best = fairness.worst_and_best(chosen)
     left, right = st.columns(2)
     for column, title, frame in ((left, "Least accurate", worst), (right, "Most accurate", best)):
         if frame.empty:  # of a single table
@@ -33,7 +33,7 @@ def all_tables(chosen: Forecast) -> None:
                 f"The tables that are {title.lower()}",
             )
     st.subheader("All tables, the least accurate first")
-    frame = kept("fairness ranking", (chosen,), lambda: rankings.ranking(chosen, names_of(chosen)))
+    frame = kept("fairness ranking", (chosen,), lambda: fairness.ranking(chosen, names_of(chosen)))
     frame = with_cell(frame, chosen)
     numbers(
         frame,
@@ -46,7 +46,7 @@ def all_tables(chosen: Forecast) -> None:
 def names_of(chosen: Forecast) -> Any:
     """What the tables are called, kept for as long as they are the same."""
     workload = chosen.workload
-    return kept("fairness names", (workload,), lambda: rankings.all_titles(workload))
+    return kept("fairness names", (workload,), lambda: fairness.all_titles(workload))
 
 
 def binding_tables(chosen: Forecast) -> None:

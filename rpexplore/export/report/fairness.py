@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 
 from rpexplore.analysis import accuracy_by_attribute as attributes
-from rpexplore.analysis import fairness, rankings, shadow_prices
+from rpexplore.analysis import fairness, shadow_prices
 from rpexplore.analysis.forecast import SCHEMES, Forecast, scheme_of, unweighted
 from rpexplore.export.report.section import Numbers, Points, Section, counts
 from rpexplore.figures import accuracy_by_attribute as attribute_figures
@@ -117,7 +117,7 @@ def _binding_tables(plan: Plan, own: Forecast) -> Chart:
 
 
 def _best_off(own: Forecast) -> Numbers:
-    _, best = rankings.worst_and_best(own, BEST)
+    _, best = fairness.worst_and_best(own, BEST)
     frame = pd.DataFrame(best).assign(cells=counts(best["cells"]))
     names = ["table", "cells", "standard_error", "margin_95", "times_median"]
     if own.cells_differ:
