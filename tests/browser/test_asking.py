@@ -97,7 +97,7 @@ def test_no_serious_finding_where_attributes_are_asked_differently(page):
     go_to(page, "Tables")
     ask(page, "age", "cumulative")
     ask(page, "education", "own matrix")
-    page.get_by_text("Another way in some tables").first.click()
+    page.get_by_text("Another aggregation in some tables").first.click()
     expect(
         page.get_by_role("combobox", name=re.compile("Aggregation of age there"))
     ).to_be_visible()
