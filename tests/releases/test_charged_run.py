@@ -6,7 +6,8 @@ import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
 from rpexplore.data.files.source import FileSource
-from rpexplore.errors import LedgerError
+from rpexplore.data.source import PersonRule
+from rpexplore.errors import DataError, LedgerError, ReleaseError
 from rpexplore.planning.planner import plan
 from rpexplore.releases.charged_run import ChargedRun, RunOptions
 from rpexplore.releases.ledger import Ledger
@@ -33,6 +34,24 @@ def test_no_folder_is_finished_unless_its_run_was_booked(charge, tmp_path):
         (folder / "tables.csv").write_text("noisy")
     assert list((tmp_path / "out").iterdir()) == []
     assert runs(tmp_path) == ()
+
+
+def test_records_that_changed_since_the_run_was_checked_are_refused(charge, tmp_path):
+    (tmp_path / "data" / "records.csv").write_text("a\n0\n1\n")
+    with pytest.raises(DataError, match=r"'.*records\.csv' have changed"):
+        charge.count([(0,)], lambda share: None)
+
+
+def test_a_rule_for_persons_that_the_plan_does_not_have_is_refused(tmp_path):
+    (tmp_path / "records.csv").write_text("a,who\n0,x\n")
+    source, options = (
+        FileSource(tmp_path / "records.csv"),
+        RunOptions(person_rule=PersonRule("who", 2)),
+    )
+    with pytest.raises(
+        ReleaseError, match=r"protects one record, and the rule .* make both the same"
+    ):
+        ChargedRun(PLAN, source, tmp_path / "release", options)
 
 
 def test_a_complete_release_is_kept_if_only_the_last_note_fails(charge, tmp_path, monkeypatch):
