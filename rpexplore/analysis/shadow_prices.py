@@ -145,7 +145,7 @@ def describe(found: Holders, what: str) -> str:
             f"No handful of tables decides: it takes {found.count:,} of "
             f"{plural(found.of, 'table')} to hold {share} of {what} up. The first, "
             f"{found.tables[0]}, holds {describe_share(found.first_share)}. What helps is a larger "
-            "budget, or asking less of many tables at once."
+            "budget, or less accuracy for many tables at once."
         )
     # To first order: a target is compared with σ, whose square is the variance.
     asked_less = "its target 5 % larger" if what == _TO_TARGET else "its weight 10 % less"
@@ -154,11 +154,11 @@ def describe(found: Holders, what: str) -> str:
     )
     if found.count == 1:
         return (
-            f"One table holds {share} of {what} up: {found.tables[0]}. Asking a little "
-            f"less of it helps most: {effect}"
+            f"One table holds {share} of {what} up: {found.tables[0]}. A little less "
+            f"accuracy for it helps most: {effect}"
         )
     return (
         f"These {found.count} of {plural(found.of, 'table')} hold {share} of {what} up: "
-        f"{list_titles([(title,) for title in found.tables], FEW)}. Asking a little less of "
-        f"the first helps most: {effect}"
+        f"{list_titles([(title,) for title in found.tables], FEW)}. A little less accuracy "
+        f"for the first helps most: {effect}"
     )

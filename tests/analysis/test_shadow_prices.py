@@ -99,9 +99,9 @@ def words_of(*prices, loss=None):
 def test_words_for_a_few_tables():
     words = words_of(0.5, 0.1, 0.3, 0.1)
     assert words == (
-        "These 2 of 4 tables hold 80 % of the largest variance up: a0; a2. Asking a little less "
-        "of the first helps most: were its weight 10 % less, the largest variance would fall "
-        "by about 5 %."
+        "These 2 of 4 tables hold 80 % of the largest variance up: a0; a2. A little less "
+        "accuracy for the first helps most: were its weight 10 % less, the largest variance would "
+        "fall by about 5 %."
     )
 
 
@@ -122,8 +122,8 @@ def test_nearly_all_of_it_is_not_all():
 def test_words_for_one_table():
     words = words_of(0.9, 0.1, loss=rp.SumOfVariances())
     assert words.startswith(
-        "One table holds 90 % of the weighted sum of variances up: a0. Asking a little less of it "
-        "helps most: were its"
+        "One table holds 90 % of the weighted sum of variances up: a0. A little less accuracy "
+        "for it helps most: were its"
     )
     assert "would fall by about 9 %" in words
 

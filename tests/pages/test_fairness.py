@@ -179,7 +179,7 @@ def test_what_decides_names_few_tables(app):
     scenario = Scenario(domain, WorkloadRequest(order=1), loss=rp.SumOfVariances("cells"))
     session = view(app("fairness", scenario), "Binding targets")
     words = plain(session.texts("markdown"))
-    assert "up: age. Asking a little less of it helps most" in words
+    assert "up: age. A little less accuracy for it helps most" in words
     assert any("What if" in link.proto.label for link in session.get("page_link"))
 
 

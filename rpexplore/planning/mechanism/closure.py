@@ -34,12 +34,12 @@ class Closure:
 
     members    int32[n_residuals, max_order]: attribute places, ascending, padded with −1
     incidence  csr float64[n_tables, n_residuals]: 1 where the residual's set lies in the table's
-               (relative to the first way of asking, where there are several)
+               (relative to the first basis, where there are several)
     sizes      int64[d]: attribute sizes
     cells      float64[n_tables]: cells of the workload's tables
     shrinkage  float64[n_tables]: ∏_{i∈A} 1/η_i, which is again the cells where all attributes are
                asked by single values
-    pairs      float64[n_residuals]: ∏_{i∈A} τ_i/η_i, of the first way of asking each attribute
+    pairs      float64[n_residuals]: ∏_{i∈A} τ_i/η_i, of the first basis of each attribute
     privacy_cost_factor
                float64[n_residuals]: p_A = ∏_{i∈A} β_i, a residual's cost at σ² = 1
     strategies how attributes that are asked other than by single values are measured, by place
