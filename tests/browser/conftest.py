@@ -112,8 +112,12 @@ def switch_scheme(page: Page, scheme: Literal["light", "dark"]) -> None:
         page.wait_for_function(
             f"before => ({COLOURS})().every((colours, i) => colours !== before[i])", arg=before
         )
-    # Colours that fade from one scheme to the other are too faint for both on the way.
-    page.wait_for_function("document.getAnimations().every(a => !(a instanceof CSSTransition))")
+    # Colours that fade from one scheme to the other are too faint for both on the way. A transition
+    # that has finished stays in the list until the page is next painted, which may be never.
+    page.wait_for_function(
+        "document.getAnimations()"
+        ".every(a => !(a instanceof CSSTransition) || a.playState === 'finished')"
+    )
 
 
 def is_narrow(page: Page) -> bool:
