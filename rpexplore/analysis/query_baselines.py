@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.common.formatting import rounded
+from rpexplore.planning.minimum_budget import rho_of_unit
 from rpexplore.planning.solvers.fitness_for_use import decoding
 from rpexplore.planning.solvers.query_sum import least_sum
 from rpexplore.privacy.budget import Budget
@@ -107,7 +108,8 @@ def budgets_needed(baselines: pd.DataFrame, reference_budget: Budget) -> pd.Data
     """
     needed = baselines.copy()
     needed["title"] = [TITLES[way] for way in baselines["way"]]
-    needed["rho"] = baselines["privacy_cost"] * float(reference_budget.records_factor / 2)
+    costs = baselines["privacy_cost"].to_numpy()
+    needed["rho"] = rho_of_unit(costs, reference_budget.max_records_per_person)
     # Stable: a way that happens to be as good as the plan stays behind it.
     return needed.sort_values(by="rho", kind="stable", ignore_index=True)
 

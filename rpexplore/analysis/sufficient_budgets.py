@@ -13,7 +13,7 @@ from rpexplore.analysis.accuracy import titles
 from rpexplore.analysis.budget_units import USUAL_DELTA, plain, stated_delta, stated_unit
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import BudgetError, WorkloadError
-from rpexplore.planning.minimum_budget import ROUNDING_ALLOWANCE, typed_above
+from rpexplore.planning.minimum_budget import rho_of_unit, rho_with_allowance, typed_above
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
@@ -64,7 +64,8 @@ def needed_rho(optimum: Optimum, budget: Budget) -> np.ndarray:
     """
     targets = optimum.workload.targets
     with np.errstate(over="ignore"):
-        return _rho(budget, optimum.table_variances.worst / targets / targets)
+        costs = optimum.table_variances.worst / targets / targets
+        return rho_of_unit(costs, budget.max_records_per_person)
 
 
 def smallest_budget(optimum: Optimum, budget: Budget) -> SufficientBudget:
@@ -86,7 +87,7 @@ def smallest_budget(optimum: Optimum, budget: Budget) -> SufficientBudget:
 
 def rho_below_no_plan_can(optimum: Optimum, budget: Budget) -> float:
     """ρ below which no plan meets all targets; optimum: of MaxVariance(relative_to="target")."""
-    return float(_rho(budget, np.array(optimum.solution.lower_bound)))
+    return rho_of_unit(optimum.solution.lower_bound, budget.max_records_per_person)
 
 
 def budget_for_error(variance: float, wanted: float, budget: Budget) -> SufficientBudget:
@@ -98,7 +99,8 @@ def budget_for_error(variance: float, wanted: float, budget: Budget) -> Sufficie
     """
     if not wanted > 0:
         raise BudgetError(f"The wanted standard error must be above 0, got {wanted:g}.")
-    return sufficient(float(_rho(budget, np.array(variance / wanted / wanted))), budget)
+    needed = rho_of_unit(variance / wanted / wanted, budget.max_records_per_person)
+    return sufficient(needed, budget)
 
 
 def sufficient(needed: float, budget: Budget, what: str = "That") -> SufficientBudget:
@@ -113,7 +115,7 @@ def sufficient(needed: float, budget: Budget, what: str = "That") -> SufficientB
             f"{what} would take ρ = {rounded(needed, 3)}, which cannot be planned with; ask for "
             f"{remedy}."
         )
-    least = Fraction(needed) * (1 + ROUNDING_ALLOWANCE)
+    least = rho_with_allowance(needed)
     unit, delta = stated_unit(budget), stated_delta(budget)
     if unit == "epsilon" and privacy.epsilon_from_rho(least, delta) < _LEAST_EPSILON:
         unit = "rho"
@@ -128,11 +130,6 @@ def sufficient(needed: float, budget: Budget, what: str = "That") -> SufficientB
         stated["epsilon"] = _up(Fraction(value) * (1 + Fraction(1, 10**5)))
         enough = Budget(max_records_per_person=budget.max_records_per_person, **stated)
     return SufficientBudget(needed, _up(least), enough, needed / float(budget.rho))
-
-
-def _rho(budget: Budget, record_cost: np.ndarray) -> np.ndarray:
-    """ρ of the privacy unit for a privacy cost of one record."""
-    return record_cost * (budget.records_factor / 2)
 
 
 def _up(value: float | Fraction) -> str:
@@ -152,9 +149,10 @@ def smallest_query_budget(optimum: QueryOptimum, reference_budget: Budget) -> Su
     most = int(np.argmax(optimum.needed_costs))
     queries = optimum.queries
     what = f"The target {queries.targets[most]:g} of the query {queries.names[most]!r}"
-    return sufficient(optimum.cost * (reference_budget.records_factor / 2), reference_budget, what)
+    needed = rho_of_unit(optimum.cost, reference_budget.max_records_per_person)
+    return sufficient(needed, reference_budget, what)
 
 
 def rho_below_no_queries_are_met(optimum: QueryOptimum, reference_budget: Budget) -> float:
     """ρ of the privacy unit below which no mechanism with Gaussian noise meets all targets."""
-    return optimum.lower_bound * (reference_budget.records_factor / 2)
+    return rho_of_unit(optimum.lower_bound, reference_budget.max_records_per_person)

@@ -7,6 +7,7 @@ bind it, and what each would save if it were wider.
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,9 +24,11 @@ from rpexplore.planning.solving_with_strategies import with_optimal_strategies
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
+Cost = TypeVar("Cost", float, np.ndarray)
+
 # What a plan can be worse than the optimum scaled to its budget, relative: its noise scales are
 # rounded up to 12 digits, its variances are sums of fewer than 2^23 positive floats.
-ROUNDING_ALLOWANCE = Fraction(1, 10**8)
+_ROUNDING_ALLOWANCE = Fraction(1, 10**8)
 
 _BUDGET_DIGITS = 5  # of a budget that people type
 _LEAST_SHARE = 1e-3  # of the budget: below it a target hardly binds
@@ -49,12 +52,13 @@ class MinimumBudget:
     @property
     def budget(self) -> Budget:
         """A budget in ρ that is enough: the smallest one, rounded up to five digits."""
-        return sufficient_rho(self.rho, self.max_records_per_person)
+        rho = typed_above(rho_with_allowance(self.rho))
+        return Budget(rho=rho, max_records_per_person=self.max_records_per_person)
 
     @property
     def rho(self) -> float:
         """ρ of the privacy unit at which all these targets are met, as computed."""
-        return self.record_privacy_cost * ((self.max_records_per_person or 1) ** 2 / 2)
+        return rho_of_unit(self.record_privacy_cost, self.max_records_per_person)
 
     @property
     def record_privacy_cost(self) -> float:
@@ -147,10 +151,14 @@ def minimum_budget(
     return MinimumBudget(workload, closure, np.flatnonzero(capped), point, max_records_per_person)
 
 
-def sufficient_rho(rho: float, max_records_per_person: int | None = None) -> Budget:
-    """A budget of at least this ρ with room for rounding, in five digits."""
-    least = Fraction(rho) * (1 + ROUNDING_ALLOWANCE)
-    return Budget(rho=typed_above(least), max_records_per_person=max_records_per_person)
+def rho_of_unit(record_privacy_cost: Cost, max_records_per_person: int | None) -> Cost:
+    """ρ of the privacy unit where one record costs this: c m² / 2, for a number or an array."""
+    return record_privacy_cost * ((max_records_per_person or 1) ** 2 / 2)
+
+
+def rho_with_allowance(rho: float) -> Fraction:
+    """The ρ at which a plan surely does what the optimum does at this one."""
+    return Fraction(rho) * (1 + _ROUNDING_ALLOWANCE)
 
 
 def typed_above(value: float | Fraction) -> str:
