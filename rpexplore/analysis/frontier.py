@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.frontier_points import Point, next_point
+from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.mechanism.cell_variances import CellVariances
@@ -109,7 +110,7 @@ def frontier(
         count = len(found.points)
         doing = partial(note, count / most_points, f"Plan {count + 1} of up to {most_points}")
         doing()
-        point = _between(found, share, tolerance, lambda gap, doing=doing: doing())
+        point = _between(found, share, tolerance, lambda _, __, doing=doing: doing())
         points = (*found.points[:place], point, *found.points[place:])
         found = Frontier(best_average, worst, points)
     return found
@@ -261,11 +262,9 @@ def _end(share: float, optimum: Optimum, average: Loss, worst: MaxVariance) -> P
     return Point(share, total, largest, max(value / optimum.solution.lower_bound - 1, 0.0))
 
 
-def _between(
-    found: Frontier, share: float, tolerance: float, note: Callable[[float], None]
-) -> Point:
+def _between(found: Frontier, share: float, tolerance: float, on_progress: Progress) -> Point:
     """The point at θ = share."""
-    _, _, solution = _solved(found, share, tolerance, note)
+    _, _, solution = _solved(found, share, tolerance, on_progress)
     workload, unit = found.best_average.workload, found.unit
     closure = found.best_average.closure
     variances = TableVariances.of(workload, closure, solution.sigma_squared)
@@ -278,7 +277,7 @@ def _solved(
     found: Frontier,
     share: float,
     tolerance: float,
-    note: Callable[[float], None] = lambda gap: None,
+    on_progress: Progress = no_progress,
 ) -> tuple[np.ndarray, np.ndarray, Solution]:
     """(weights in the sum, weights in the largest, their solution) at θ = share."""
     workload, closure = found.best_average.workload, found.best_average.closure
@@ -290,6 +289,6 @@ def _solved(
         1.0,
         tolerance,
         fixed_weights=closure.residual_weights(fixed),
-        note=note,
+        on_progress=on_progress,
     )
     return fixed, in_largest, solution

@@ -10,11 +10,12 @@ All of them add independent noise of one size to what they measure; each is scal
 query meets its target.
 """
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
+from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.minimum_budget import rho_of_unit
 from rpexplore.planning.solvers.fitness_for_use import decoding
@@ -32,21 +33,20 @@ TITLES = {
 }
 
 
-def query_baselines(
-    optimum: QueryOptimum, *, note: Callable[[float], object] | None = None
-) -> pd.DataFrame:
+def query_baselines(optimum: QueryOptimum, *, on_progress: Progress = no_progress) -> pd.DataFrame:
     """One row a way to measure the queries, the optimal plan first.
 
     way, measured (how many numbers), privacy_cost (of one record, at which all targets are met),
     largest_ratio and mean_ratio (of variance to squared target, at the optimal plan's cost) and
-    saved (share of the way's privacy cost that the optimal plan does without). note: told the share
-    done of the search for the least sum; it may raise.
+    saved (share of the way's privacy cost that the optimal plan does without). on_progress may
+    raise.
     """
     queries = optimum.queries
+    on_share = partial(on_progress, "Comparing with baselines")
     ways = {
         "input perturbation": _cells(queries),
         "hierarchy": _tree(queries),
-        "sum of variances": least_sum(queries.coefficients, queries.targets, note=note),
+        "sum of variances": least_sum(queries.coefficients, queries.targets, on_share=on_share),
     }
     measured = {OPTIMUM: len(optimum.strategy.integers)} | {
         name: len(matrix) for name, matrix in ways.items()

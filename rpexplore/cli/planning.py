@@ -101,14 +101,9 @@ def plan(
             target=target or [],
             basis=basis or [],
         )
-    doing = f"Planning {len(workload):,} tables"
     why = None
-    with progress(doing) as tell:
-        search = {
-            "uniform_reference": uniform_reference,
-            "note_strategies": lambda share: tell("Looking for what to measure", share),
-            "note": lambda gap: tell(doing, 1.0),
-        }
+    with progress(f"Planning {len(workload):,} tables") as tell:
+        search = {"uniform_reference": uniform_reference, "on_progress": tell}
         if minimum_budget is None:
             objective = loss_from_text(loss or "sum", weighting=weighting, relative_to=relative_to)
             found = planner.optimum(workload, loss=objective, budget=budget, **search)

@@ -82,13 +82,12 @@ def plan(
             target=target,
             preset=preset,
         )
-    doing, comparing = f"Planning {len(listed):,} queries", "Comparing with baselines"
-    with progress(doing) as tell:
-        found = query_optimum(listed, note=lambda gap: tell(doing, 1.0))
+    with progress(f"Planning {len(listed):,} queries") as tell:
+        found = query_optimum(listed, on_progress=tell)
         if minimum_budget:
             budget = smallest_query_budget(found, budget).budget
         made = found.at(budget)
-        baselines = query_baselines(found, note=lambda share: tell(comparing, share))
+        baselines = query_baselines(found, on_progress=tell)
         refuse_existing(out, force)
         made.save(out)
     needed = budgets_needed(baselines, budget)

@@ -1,6 +1,5 @@
 """The smallest budget that meets the targets, and the best noise with it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +10,7 @@ from rpexplore.analysis.binding_targets import (
     describe_advice,
 )
 from rpexplore.analysis.sufficient_budgets import smallest_budget
+from rpexplore.common.concurrency import Progress
 from rpexplore.errors import WorkloadError
 from rpexplore.planning import planner
 from rpexplore.planning.losses.base import Loss, MaxVariance
@@ -66,8 +66,7 @@ def enough_for(
     reference_budget: Budget,
     *,
     uniform_reference: bool,
-    note: Callable[[float], None],
-    note_strategies: Callable[[float], None],
+    on_progress: Progress,
 ) -> Enough:
     """The best noise at the smallest budget for targets, with a little more where tables have none.
 
@@ -80,11 +79,7 @@ def enough_for(
     required_only = which == REQUIRED
     if isinstance(loss, SumWithinTargets) and not required_only:
         workload = replace(workload, required=~np.isnan(workload.targets))
-    options = {
-        "uniform_reference": uniform_reference,
-        "note": note,
-        "note_strategies": note_strategies,
-    }
+    options = {"uniform_reference": uniform_reference, "on_progress": on_progress}
     minimum = minimum_budget(workload, required_only=required_only, **options)
     present = budget_explanation(minimum, reference_budget, required_only=required_only)
     budget = present.advised.budget

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from rpexplore.common.concurrency import one_thread
+from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.base import MaxVariance
@@ -19,8 +19,7 @@ from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.feasibility import FeasiblePoint, find_feasible
 from rpexplore.planning.solvers.solution import TOLERANCE
-from rpexplore.planning.solving import Note
-from rpexplore.planning.solving_with_strategies import with_optimal_strategies
+from rpexplore.planning.solving_with_strategies import phases, with_optimal_strategies
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
@@ -111,8 +110,7 @@ def minimum_budget(
     closure: Closure | None = None,
     uniform_reference: bool = False,
     tolerance: float = TOLERANCE,
-    note: Note = lambda gap: None,
-    note_strategies: Note = lambda share: None,
+    on_progress: Progress = no_progress,
 ) -> MinimumBudget:
     """The smallest budget at which all targets of a workload can be met.
 
@@ -123,7 +121,7 @@ def minimum_budget(
             suit these targets.
         uniform_reference: Whether reference distributions are uniform, as in `optimum`.
         tolerance: Relative gap at which the search may stop.
-        note, note_strategies: Called with the gap, and with the share of strategies done.
+        on_progress: Called with what is being done and the share that is done.
 
     Returns:
         The budget, and the tables whose targets bind it.
@@ -145,9 +143,11 @@ def minimum_budget(
         raise WorkloadError("No table has a target; set targets for the tables that need them.")
     caps = np.where(capped, workload.targets**2, np.inf)
     if closure is None:
-        closure = _with_strategies(workload, caps, uniform_reference, note_strategies)
+        searching, on_progress = phases(workload, on_progress)
+        closure = _with_strategies(workload, caps, uniform_reference, searching)
     with one_thread():
-        point = find_feasible(CellVariances(workload, closure), caps, 1.0, tolerance, note=note)
+        cells = CellVariances(workload, closure)
+        point = find_feasible(cells, caps, 1.0, tolerance, on_progress=on_progress)
     return MinimumBudget(workload, closure, np.flatnonzero(capped), point, max_records_per_person)
 
 
@@ -166,12 +166,14 @@ def typed_above(value: float | Fraction) -> str:
     return rounded(value, _BUDGET_DIGITS, "up").replace(",", "")
 
 
-def _with_strategies(workload: Workload, caps: np.ndarray, even: bool, note: Note) -> Closure:
+def _with_strategies(
+    workload: Workload, caps: np.ndarray, even: bool, on_progress: Progress
+) -> Closure:
     closure = Closure.of(workload)
     if workload.is_marginals:
         return closure
     # Tables without a cap count a little, so that all attributes are measured.
     inverse = np.where(np.isfinite(caps), 1 / caps, np.min(1 / caps[np.isfinite(caps)]) * 1e-3)
     return with_optimal_strategies(
-        workload, closure, MaxVariance(), even=even, note=note, table_weights=inverse
+        workload, closure, MaxVariance(), even=even, on_progress=on_progress, table_weights=inverse
     )

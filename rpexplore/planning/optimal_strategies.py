@@ -9,17 +9,18 @@ mean get more. For tables of one attribute that is every weighting there is.
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
-from rpexplore.common.concurrency import in_one_thread
+from rpexplore.common.concurrency import Progress, in_one_thread, no_progress
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_places
 from rpexplore.planning.solvers.strategy_rounding import bits_for, integer_matrix
 from rpexplore.planning.strategy_cache import user_cache
-from rpexplore.planning.strategy_search import Note, StrategySearch
+from rpexplore.planning.strategy_search import StrategySearch
 from rpexplore.workload.bases import to_json
 from rpexplore.workload.workload import Workload
 
@@ -38,14 +39,14 @@ def best_strategies(
     *,
     largest: bool = False,
     even: bool = False,
-    note: Note = lambda share: None,
+    on_progress: Progress = no_progress,
 ) -> dict[int, Strategy]:
     """The strategies with which a weighted sum, or maximum, of variances can be smallest.
 
     table_weights  float64[n_tables]: on the mean variance of a table's cells, or with `largest` on
                    that of its worst cell
     even           spread totals evenly, as ResidualPlanner+ does (z = 1/n)
-    note           told the share that is done; what it raises ends the search
+    on_progress    what it raises ends the search
 
     By place of the attribute, for each that needs one. What was found before, in this process or by
     another one of the same user, is not searched for again.
@@ -58,10 +59,11 @@ def best_strategies(
         with np.errstate(divide="ignore", invalid="ignore"):  # it shows in what comes of it
             search = StrategySearch(workload, closure, table_weights, keep_references=even)
             search.start({})
+            on_share = partial(on_progress, "Looking for what to measure")
             if largest:
-                _find_for_largest(search, note)
+                _find_for_largest(search, on_share)
             else:
-                _find(search, note)
+                _find(search, on_share)
             strategies = _rounded(search)
     except (np.linalg.LinAlgError, ValueError, FloatingPointError):
         raise PlanError(
@@ -150,25 +152,25 @@ def _strategies_of(
     return strategies
 
 
-def _find(search: StrategySearch, note: Note) -> None:
+def _find(search: StrategySearch, on_share: Callable[[float], None]) -> None:
     """Improve all attributes in turn until nothing is gained."""
     before = search.value()
     for sweep in range(_MOST_SWEEPS):
-        search.sweep(lambda share, sweep=sweep: note((sweep + share) / (sweep + 2)))
+        search.sweep(lambda share, sweep=sweep: on_share((sweep + share) / (sweep + 2)))
         now = search.value()
         if now >= before * (1 - _STILL):
             return
         before = now
 
 
-def _find_for_largest(search: StrategySearch, note: Note) -> None:
+def _find_for_largest(search: StrategySearch, on_share: Callable[[float], None]) -> None:
     """Look for the weights as well: y on the tables, of sum 1, and those on the rows."""
     weights, before = search.table_weights, 0.0
     search.table_weights = weights / len(search.workload)
     for round_ in range(_ROUNDS):
         search.sweep(lambda share: None)
         now = search.value()
-        note(round_ / _ROUNDS)
+        on_share(round_ / _ROUNDS)
         if round_ > 5 and now <= before * (1 + _STEADY):
             return
         before = now

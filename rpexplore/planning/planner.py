@@ -1,10 +1,11 @@
 """Planner: (workload, loss, budget) → plan. Never sees a record."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.losses.custom import UnavailableLoss
@@ -69,17 +70,15 @@ def optimum(
     uniform_reference: bool = False,
     closure: Closure | None = None,
     strategies: Mapping[int, Strategy] | None = None,
-    note: Callable[[float], None] = lambda gap: None,
-    note_strategies: Callable[[float], None] = lambda share: None,
+    on_progress: Progress = no_progress,
 ) -> Optimum:
     """The best noise for a workload and a loss; `.at(budget)` makes the plan of a budget.
 
     budget: for losses that are not homogeneous, whose best noise differs from budget to budget
     closure: of this workload or of one with the same tables, where there is one already
     strategies: to measure attributes by (place -> strategy), instead of looking for the best
-    note: called with the gap that is left whenever the solver has come closer; what it raises
-    ends the search
-    note_strategies: called with the share that is done of the search for strategies, before that
+    on_progress: called with what is being done and the share that is done; what it raises ends
+    the search
 
     Raises what `plan` does.
 
@@ -117,12 +116,10 @@ def optimum(
         closure = Closure.of(workload)
     if strategies is not None:
         closure = closure.with_strategies(workload, strategies)
-        solution = solve(Problem(workload, closure, loss, cost, tolerance, note))
+        solution = solve(Problem(workload, closure, loss, cost, tolerance, on_progress))
     else:
-        problem = Problem(workload, closure, loss, cost, tolerance, note)
-        closure, solution = solve_with_optimal_strategies(
-            problem, even=uniform_reference, note_strategies=note_strategies
-        )
+        problem = Problem(workload, closure, loss, cost, tolerance, on_progress)
+        closure, solution = solve_with_optimal_strategies(problem, even=uniform_reference)
     return Optimum(workload, loss, closure, solution, None if loss.is_homogeneous else budget)
 
 
@@ -153,7 +150,7 @@ def optimum_with_strategies_of(
     workload: Workload,
     loss: Loss,
     *,
-    note: Callable[[float], None] = lambda gap: None,
+    on_progress: Progress = no_progress,
 ) -> Optimum:
     """The optimum of other tables, or for another loss, with the strategies of an optimum.
 
@@ -162,13 +159,15 @@ def optimum_with_strategies_of(
 
     Args:
         reference: The optimum whose strategies and budget are used.
-        note: As of `optimum`, which raises what this does.
+        on_progress: As of `optimum`, which raises what this does.
     """
     same = reference.workload.has_tables_of(workload)
     closure = reference.closure if same else Closure.of(workload)
     strategies = dict(reference.closure.strategies)
     if not set(measured_places(workload)) <= strategies.keys():
-        searched = optimum(workload, loss=loss, budget=reference.budget, closure=closure, note=note)
+        searched = optimum(
+            workload, loss=loss, budget=reference.budget, closure=closure, on_progress=on_progress
+        )
         strategies = {**searched.closure.strategies, **strategies}
     return optimum(
         workload,
@@ -176,5 +175,5 @@ def optimum_with_strategies_of(
         budget=reference.budget,
         closure=closure,
         strategies=None if workload.is_marginals else strategies,
-        note=note,
+        on_progress=on_progress,
     )

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rpexplore.common.concurrency import one_thread
+from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import OutOfReachError
 from rpexplore.planning.dual_bounds import smallest_weighted_sum
@@ -35,8 +35,6 @@ from rpexplore.planning.solvers.solution import Solution, rounding_allowance
 from rpexplore.planning.solvers.weighted_sum import minimise_sum
 from rpexplore.workload.workload import Workload
 
-Note = Callable[[float], None]
-
 # The limit of a bounded average is right up to this, relative, however coarse the plan may be.
 LIMIT_TOLERANCE = 1e-4
 _MOST_NAMED = 3
@@ -50,7 +48,7 @@ class Problem:
     closure       of the workload, with the strategies that measure it
     privacy_cost  of one record
     tolerance     how far, relative, the loss may be above its bound
-    note          called with the gap whenever the solver has come closer
+    on_progress   called whenever the solver has come closer
     """
 
     workload: Workload
@@ -58,7 +56,7 @@ class Problem:
     loss: Loss
     privacy_cost: float
     tolerance: float
-    note: Note = lambda gap: None
+    on_progress: Progress = no_progress
 
     @cached_property
     def weights(self) -> np.ndarray:
@@ -83,18 +81,16 @@ def solve(problem: Problem) -> Solution:
 
 
 def _sum(problem: Problem) -> Solution:
-    return minimise_sum(
-        problem.closure,
-        problem.weights,
-        problem.privacy_cost,
-        problem.tolerance,
-        note=problem.note,
-    )
+    return minimise_sum(problem.closure, problem.weights, problem.privacy_cost)
 
 
 def _largest(problem: Problem) -> Solution:
     return minimise_max_cell_variance(
-        problem.cells, problem.weights, problem.privacy_cost, problem.tolerance, note=problem.note
+        problem.cells,
+        problem.weights,
+        problem.privacy_cost,
+        problem.tolerance,
+        on_progress=problem.on_progress,
     )
 
 
@@ -106,7 +102,7 @@ def _p_norm(problem: Problem) -> Solution:
         problem.loss.p,
         problem.privacy_cost,
         problem.tolerance,
-        note=problem.note,
+        on_progress=problem.on_progress,
     )
 
 
@@ -118,7 +114,7 @@ def _custom(problem: Problem) -> Solution:
         problem.loss,
         problem.privacy_cost,
         problem.tolerance,
-        note=problem.note,
+        on_progress=problem.on_progress,
     )
 
 
@@ -131,7 +127,7 @@ def _sum_within_targets(problem: Problem) -> Solution:
         caps=caps,
         privacy_cost=problem.privacy_cost,
         tolerance=problem.tolerance,
-        note=problem.note,
+        on_progress=problem.on_progress,
     )
     return _certified(problem, solution)
 
@@ -149,7 +145,7 @@ def _largest_within_targets(problem: Problem) -> Solution:
             caps=caps,
             privacy_cost=problem.privacy_cost,
             tolerance=problem.tolerance,
-            note=problem.note,
+            on_progress=problem.on_progress,
         )
     return _certified(problem, solution)
 
@@ -162,7 +158,11 @@ def _feasible(problem: Problem) -> tuple[np.ndarray, FeasiblePoint]:
     caps = problem.loss.caps(problem.workload)
     assert caps is not None
     inside = find_feasible(
-        problem.cells, caps, problem.privacy_cost, problem.tolerance, note=problem.note
+        problem.cells,
+        caps,
+        problem.privacy_cost,
+        problem.tolerance,
+        on_progress=problem.on_progress,
     )
     if not inside.is_feasible:
         raise _out_of_reach(problem.workload, inside)
@@ -174,7 +174,7 @@ def _sum_with_bounded_max(problem: Problem) -> Solution:
     assert isinstance(loss, SumWithBoundedMax)
     fine = min(problem.tolerance, LIMIT_TOLERANCE)
     smallest = minimise_max_cell_variance(
-        cells, workload.weights, problem.privacy_cost, fine, note=problem.note
+        cells, workload.weights, problem.privacy_cost, fine, on_progress=problem.on_progress
     )
     worst = worst_of(cells, smallest.sigma_squared).variances
     limit = loss.limit(float(np.max(workload.weights * worst)))
@@ -193,7 +193,7 @@ def _sum_with_bounded_max(problem: Problem) -> Solution:
         caps=caps,
         privacy_cost=problem.privacy_cost,
         tolerance=problem.tolerance,
-        note=problem.note,
+        on_progress=problem.on_progress,
     )
     return _certified(problem, replace(solution, limit=limit))
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.errors import OutOfReachError
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
@@ -16,10 +17,21 @@ from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.optimal_strategies import best_strategies
 from rpexplore.planning.solvers.solution import Solution
-from rpexplore.planning.solving import Note, Problem, solve
+from rpexplore.planning.solving import Problem, solve
 from rpexplore.workload.workload import Workload
 
+_SEARCH = 0.8  # share of the time that the search for strategies takes, where there is one
 _LEAST_WEIGHT = 1e-9  # relative to the largest, of a table in the search for strategies
+
+
+def phases(workload: Workload, on_progress: Progress) -> tuple[Progress, Progress]:
+    """Where to report the search for strategies, if there is one, and that for the best noise."""
+    if workload.is_marginals:
+        return no_progress, on_progress
+    return (
+        lambda doing, share: on_progress(doing, _SEARCH * share),
+        lambda doing, share: on_progress(doing, _SEARCH + (1 - _SEARCH) * share),
+    )
 
 
 def with_optimal_strategies(
@@ -28,7 +40,7 @@ def with_optimal_strategies(
     loss: Loss,
     *,
     even: bool,
-    note: Note,
+    on_progress: Progress,
     table_weights: np.ndarray | None = None,
 ) -> Closure:
     """The closure, measured by strategies that suit the loss; itself if none are needed.
@@ -44,12 +56,12 @@ def with_optimal_strategies(
         inverse = 1 / caps
         largest = False
         weights = weights / np.sum(weights) + inverse / np.sum(inverse)
-    return _by_strategies(workload, closure, weights, largest=largest, even=even, note=note)
+    return _by_strategies(
+        workload, closure, weights, largest=largest, even=even, on_progress=on_progress
+    )
 
 
-def solve_with_optimal_strategies(
-    problem: Problem, *, even: bool, note_strategies: Note
-) -> tuple[Closure, Solution]:
+def solve_with_optimal_strategies(problem: Problem, *, even: bool) -> tuple[Closure, Solution]:
     """The closure with strategies that suit the loss, and the best noise for it.
 
     Where these leave targets out of reach, those that come furthest inside the targets are taken;
@@ -61,7 +73,9 @@ def solve_with_optimal_strategies(
     Raises `OutOfReachError` if required targets cannot be met.
     """
     workload, closure, loss = problem.workload, problem.closure, problem.loss
-    measured = with_optimal_strategies(workload, closure, loss, even=even, note=note_strategies)
+    searching, solving = phases(workload, problem.on_progress)
+    problem = replace(problem, on_progress=solving)
+    measured = with_optimal_strategies(workload, closure, loss, even=even, on_progress=searching)
     try:
         solution = solve(replace(problem, closure=measured))
     except OutOfReachError as error:
@@ -69,14 +83,14 @@ def solve_with_optimal_strategies(
         if not measured.strategies or caps is None:
             raise error
         measured = find_feasible_with_optimal_strategies(
-            workload, closure, caps, even=even, note=note_strategies
+            workload, closure, caps, even=even, on_progress=searching
         )
         solution = solve(replace(problem, closure=measured))
     return _improved(replace(problem, closure=measured), solution, even=even)
 
 
 def find_feasible_with_optimal_strategies(
-    workload: Workload, closure: Closure, caps: np.ndarray, *, even: bool, note: Note
+    workload: Workload, closure: Closure, caps: np.ndarray, *, even: bool, on_progress: Progress
 ) -> Closure:
     """The closure, measured by strategies that come as far inside caps as can be.
 
@@ -86,7 +100,9 @@ def find_feasible_with_optimal_strategies(
         return closure
     # Tables without a cap count a little, so that all attributes are measured.
     inverse = np.where(np.isfinite(caps), 1 / caps, 1e-3 / np.max(caps[np.isfinite(caps)]))
-    return _by_strategies(workload, closure, inverse, largest=True, even=even, note=note)
+    return _by_strategies(
+        workload, closure, inverse, largest=True, even=even, on_progress=on_progress
+    )
 
 
 def _improved(problem: Problem, solution: Solution, *, even: bool) -> tuple[Closure, Solution]:
@@ -104,7 +120,7 @@ def _improved(problem: Problem, solution: Solution, *, even: bool) -> tuple[Clos
         weights,
         largest=False,
         even=even,
-        note=lambda share: None,
+        on_progress=no_progress,
     )
     other = replace(problem, closure=closure)
     try:
@@ -129,9 +145,9 @@ def _by_strategies(
     *,
     largest: bool,
     even: bool,
-    note: Note,
+    on_progress: Progress,
 ) -> Closure:
     found: Mapping[int, Strategy] = best_strategies(
-        workload, closure, weights, largest=largest, even=even, note=note
+        workload, closure, weights, largest=largest, even=even, on_progress=on_progress
     )
     return replace(closure, strategies={}, moments=()).with_strategies(workload, found)

@@ -22,7 +22,6 @@ from rpexplore.workload.workload import Workload
 
 _LEAST_SHARE = 1e-12  # of a table in the weights that are looked for
 _ALIKE = 1e-6  # attributes whose problems agree so far (relative) are solved once
-Note = Callable[[float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +150,7 @@ class StrategySearch:
         self.row_weights[question] = weights
         self.grams[question] = self.asked[question].weighted_gram(weights)
 
-    def sweep(self, note: Note) -> None:
+    def sweep(self, on_share: Callable[[float], None]) -> None:
         """Improve every attribute once; those whose problems are alike together."""
         waiting = {place: self._signature(place) for place in self.places}
         while waiting:
@@ -168,7 +167,7 @@ class StrategySearch:
                 alike = alike[:1]
             for each in alike:
                 del waiting[each]
-            note(1 - len(waiting) / len(self.places))
+            on_share(1 - len(waiting) / len(self.places))
 
     # ---- one attribute
 

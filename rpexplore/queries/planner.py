@@ -1,6 +1,5 @@
 """Query planner: (queries with targets, budget) → query plan. Never sees a record."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -8,7 +7,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from rpexplore.common.concurrency import one_thread
+from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.solvers.fitness_for_use import TOLERANCE, fitness_for_use
@@ -52,11 +51,11 @@ def query_optimum(
     queries: QueryList,
     *,
     tolerance: float = TOLERANCE,
-    note: Callable[[float], None] = lambda gap: None,
+    on_progress: Progress = no_progress,
 ) -> "QueryOptimum":
     """The best measurement for a list of queries; `.at(budget)` makes the plan of a budget.
 
-    note: called with the gap that is left after every step; what it raises ends the search
+    on_progress: called after every step; what it raises ends the search
 
     Raises what `query_plan` does.
     """
@@ -64,7 +63,9 @@ def query_optimum(
         raise PlanError(f"A query plan is made for a QueryList, got {type(queries).__name__}.")
     if not TOLERANCE_LEAST <= tolerance < 1:
         raise PlanError(f"The tolerance must be {TOLERANCE_LEAST} to 1, got {tolerance}.")
-    found = fitness_for_use(queries.coefficients, queries.targets, tolerance, note=note)
+    found = fitness_for_use(
+        queries.coefficients, queries.targets, tolerance, on_progress=on_progress
+    )
     with one_thread():
         integers = integer_measurement(
             found.matrix, queries.coefficients, queries.integers, queries.targets

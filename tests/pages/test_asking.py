@@ -289,22 +289,22 @@ def test_the_search_is_shown_and_can_be_cancelled(app, asked, monkeypatch):
     app()
     may_go_on, stopped = threading.Event(), threading.Event()
 
-    def slow(workload, *, note_strategies, **more):
-        note_strategies(0.25)
+    def slow(workload, *, on_progress, **more):
+        on_progress("Looking for what to measure", 0.25)
         may_go_on.wait(30)
         try:
-            note_strategies(0.5)
+            on_progress("Looking for what to measure", 0.5)
         except BaseException:
             stopped.set()
             raise
-        return solved(workload, note_strategies=note_strategies, **more)
+        return solved(workload, on_progress=on_progress, **more)
 
     monkeypatch.setattr(sys.modules["pages.components.shared.solutions"], "solved", slow)
     monkeypatch.setattr(sys.modules["pages.components.shared.background"], "PATIENCE", 0.05)
     session = app("plan", asked)
     cancel = next(each for each in session.button if each.label == "Cancel")
     told = [each.proto.text for each in session.get("progress")]
-    assert told == ["Looking for what to measure best: 25 % …"]
+    assert told == ["Looking for what to measure …"]
     cancel.click().run()
     may_go_on.set()
     assert stopped.wait(30)

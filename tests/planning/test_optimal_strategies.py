@@ -141,19 +141,21 @@ def test_strategies_for_the_largest_variance_are_better_at_it():
 
 
 def test_progress_is_told_and_may_end_the_search():
-    told = []
-    best_strategies(MIXED, Closure.of(MIXED), np.full(len(MIXED), 2.0), note=told.append)
-    assert told
-    assert all(0 <= share <= 1 for share in told)
+    weights, shares = np.full(len(MIXED), 2.0), []
+    best_strategies(
+        MIXED, Closure.of(MIXED), weights, on_progress=lambda _, share: shares.append(share)
+    )
+    assert shares
+    assert all(0 <= share <= 1 for share in shares)
 
     class Stop(Exception):
         pass
 
-    def note(share):
+    def stop(doing, share):
         raise Stop
 
     with pytest.raises(Stop):
-        best_strategies(MIXED, Closure.of(MIXED), np.full(len(MIXED), 3.0), note=note)
+        best_strategies(MIXED, Closure.of(MIXED), np.full(len(MIXED), 3.0), on_progress=stop)
 
 
 def test_what_was_found_is_not_searched_for_again(monkeypatch):

@@ -9,6 +9,7 @@ import rpexplore as rp
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.planner import optimum
+from rpexplore.planning.solvers.solution import share_done
 from tests.support.strategies import workloads
 
 LOSSES = [rp.SumOfVariances(), rp.SumOfVariances("cells"), rp.MaxVariance()]
@@ -41,20 +42,22 @@ def test_a_closure_of_the_same_tables_can_be_shared():
 def test_the_solver_tells_how_far_it_is_and_can_be_stopped():
     domain = rp.Domain.from_sizes({f"a{i}": i + 2 for i in range(6)})
     workload = rp.Workload.all_up_to(domain, 3).with_weights({("a0", "a1"): 50})
-    gaps = []
-    solved = optimum(workload, loss=rp.MaxVariance(), note=gaps.append)
-    assert len(gaps) > 1
-    assert gaps == sorted(gaps, reverse=True)
-    assert solved.at(rp.Budget(rho=1)).certificate.gap < gaps[-1]
+    shares = []
+    solved = optimum(
+        workload, loss=rp.MaxVariance(), on_progress=lambda _, share: shares.append(share)
+    )
+    assert len(shares) > 1
+    assert shares == sorted(shares)
+    assert share_done(solved.at(rp.Budget(rho=1)).certificate.gap) > shares[-1]
 
     class Stopped(Exception):
         pass
 
-    def stop(gap):
+    def stop(doing, share):
         raise Stopped
 
     with pytest.raises(Stopped):
-        optimum(workload, loss=rp.MaxVariance(), note=stop)
+        optimum(workload, loss=rp.MaxVariance(), on_progress=stop)
 
 
 @pytest.mark.parametrize("rho", ["1e-130", "1e-125"])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.errors import PlanError
+from rpexplore.planning.solvers.solution import share_done
 from rpexplore.planning.verification import verify
 from rpexplore.privacy import conversions as privacy
 from rpexplore.queries import planner as query_planner
@@ -181,19 +182,19 @@ def test_what_integers_cannot_measure_is_refused(monkeypatch):
 
 
 def test_the_search_can_be_followed_and_stopped():
-    gaps = []
-    solved = query_optimum(query_list(prefix(8)), note=gaps.append)
-    assert gaps[-1] <= 1e-4
+    shares = []
+    solved = query_optimum(query_list(prefix(8)), on_progress=lambda _, share: shares.append(share))
+    assert shares[-1] >= share_done(1e-4)
     assert solved.cost <= solved.lower_bound * (1 + 3e-4)
 
     class Stopped(Exception):
         pass
 
-    def stop(gap):
+    def stop(doing, share):
         raise Stopped
 
     with pytest.raises(Stopped):
-        query_optimum(query_list(prefix(8)), note=stop)
+        query_optimum(query_list(prefix(8)), on_progress=stop)
 
 
 def test_arrays_of_a_plan_cannot_be_changed(plan):

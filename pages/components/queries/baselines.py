@@ -21,9 +21,7 @@ def compared(solution: QueryOptimum) -> None:
     st.subheader("Baselines")
 
     def work(note: Note):
-        doing = "Working out what the baselines would need"
-        note(0.0, doing)
-        return query_baselines(solution, note=lambda share: note(share, doing))
+        return query_baselines(solution, on_progress=lambda doing, share: note(share, doing))
 
     baselines = worked_out("query baselines", (solution,), work)
     if baselines is None:

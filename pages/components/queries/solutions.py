@@ -5,9 +5,7 @@ import streamlit as st
 from pages.components.shared.background import Note, Task, has_ended
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis.query_outcomes import describe_queries
-from rpexplore.common.formatting import rounded
 from rpexplore.errors import RpexploreError
-from rpexplore.planning.solvers.solution import share_done
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import QueryOptimum, query_optimum
@@ -66,14 +64,8 @@ def _task(queries: QueryList) -> Task[QueryOptimum]:
 
 
 def _solved(queries: QueryList, note: Note) -> QueryOptimum:
-    doing = f"Planning {describe_queries(len(queries))}"
-
-    def tell(gap: float) -> None:
-        percent = rounded(100 * gap, 2, "up")
-        note(share_done(gap), f"{doing}: within {percent} % of the best possible")
-
-    note(0.0, doing)
-    return query_optimum(queries, note=tell)
+    note(0.0, f"Planning {describe_queries(len(queries))}")
+    return query_optimum(queries, on_progress=lambda doing, share: note(share, doing))
 
 
 def _forget(task: Task[QueryOptimum]) -> None:

@@ -1,14 +1,13 @@
 """What is planned for the open scenario: solved once for each loss, outside the script thread."""
 
 import threading
-from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
 
 from pages.components.shared.background import Note, Task, has_ended
 from pages.components.shared.session import current, escaped, kept, project
-from rpexplore.common.formatting import describe_share, plural, rounded
+from rpexplore.common.formatting import plural
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
@@ -16,13 +15,11 @@ from rpexplore.planning.minimum_budget import MinimumBudget, minimum_budget
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum as solved
-from rpexplore.planning.solvers.solution import share_done
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.workload import Workload
 
 MOST_KEPT = 12  # workloads whose solutions stay with the session
-SEARCH = 0.8  # share of the bar that the search for what to measure takes
 
 
 MOST_BUDGETS = 6  # for which an aim that depends on the budget stays solved
@@ -96,55 +93,34 @@ class Optima:
     def _solve(
         self, loss: Loss, uniform_reference: bool, budget: Budget | None, note: Note
     ) -> Optimum:
-        tell_search, tell = self._telling(note)
         return solved(
             self.workload,
             loss=loss,
             budget=budget,
             uniform_reference=uniform_reference,
             closure=self._listed(note),
-            note=tell,
-            note_strategies=tell_search,
+            on_progress=lambda doing, share: note(share, doing),
         )
 
     def _minimum_budget(
         self, required_only: bool, uniform_reference: bool, note: Note
     ) -> MinimumBudget:
-        tell_search, tell = self._telling(note)
         return minimum_budget(
             self.workload,
             required_only=required_only,
             closure=self._listed(note) if self.workload.is_marginals else None,
             uniform_reference=uniform_reference,
-            note=tell,
-            note_strategies=tell_search,
+            on_progress=lambda doing, share: note(share, doing),
         )
 
     def _listed(self, note: Note) -> Closure:
+        tables = plural(len(self.workload), "table")
         with self._lock:
-            note(0.0, f"Listing what {plural(len(self.workload), 'table')} contain")
+            note(0.0, f"Listing what {tables} contain")
             if self._closure is None:
                 self._closure = Closure.of(self.workload)
-        return self._closure
-
-    def _telling(self, note: Note) -> tuple[Callable[[float], None], Callable[[float], None]]:
-        """What a solver tells of its search for strategies, and of its gap, in words."""
-        tables = plural(len(self.workload), "table")
-        # The search for strategies, where there is one, takes most of the time.
-        searched = 0.0 if self.workload.is_marginals else SEARCH
-
-        def tell_search(share: float) -> None:
-            note(searched * share, f"Looking for what to measure best: {describe_share(share)}")
-
-        def tell(gap: float) -> None:
-            percent = rounded(100 * gap, 2, "up")
-            note(
-                searched + (1 - searched) * share_done(gap),
-                f"Planning {tables}: within {percent} % of the best possible",
-            )
-
         note(0.0, f"Planning {tables}")
-        return tell_search, tell
+        return self._closure
 
 
 def optimum(

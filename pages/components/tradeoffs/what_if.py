@@ -44,7 +44,7 @@ def changed_tables(solution: Optimum) -> None:
             solution,
             workload,
             scenario.loss,
-            note=lambda gap: note(0.5, "Planning for the changed tables"),
+            on_progress=lambda doing, share: note(share, doing),
         )
         return what_if.accuracy_changes(solution, after, workload_change)
 

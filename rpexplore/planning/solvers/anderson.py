@@ -29,19 +29,19 @@ class Fixing(Protocol):
 Step = TypeVar("Step", bound=Fixing)
 
 
-def fixed_point(
+def anderson_acceleration(
     step: Callable[[np.ndarray], Step],
     state: np.ndarray,
     *,
     tolerance: float,
     leeway: float = 10.0,
     limit: int = 1000,
-    note: Callable[[float], object] | None = None,
+    on_share: Callable[[float], object] = lambda share: None,
 ) -> Step:
     """The step with the smallest error, which is at most `tolerance` unless none was found.
 
     leeway: how far above the smallest error a fit may lead before it is given up.
-    note: told the share that is done, by the logarithm of the error; it may raise.
+    on_share: called with the share that is done, by the logarithm of the error; it may raise.
     """
     best = at = step(state)
     first = at.error
@@ -50,8 +50,7 @@ def fixed_point(
     residuals: list[np.ndarray] = []
     plain = rejected = 0
     for count in range(1, limit):
-        if note is not None:
-            note(_share(first, best.error, tolerance))
+        on_share(_share(first, best.error, tolerance))
         if best.error <= tolerance or count - progress > _PATIENCE:
             break
         states = [*states, at.state][-_MEMORY:]

@@ -11,15 +11,21 @@ duality each step gives a bound as well: if its prices prove h(τ) ≥ f, the op
 τ · (f − Σ z) / Σ y.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.solvers.feasibility import CAP_ROUNDING, FeasiblePoint, with_room
 from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance, worst_of
-from rpexplore.planning.solvers.solution import TOLERANCE, Solution, dual_bound, rounding_allowance
+from rpexplore.planning.solvers.solution import (
+    TOLERANCE,
+    Solution,
+    dual_bound,
+    report_gap,
+    rounding_allowance,
+)
 
 _MOST_STEPS = 40
 _MOST_IDLE = 3  # steps in a row that better neither the plan nor the bound
@@ -36,7 +42,7 @@ def minimise_capped_max(
     caps: np.ndarray,
     privacy_cost: float,
     tolerance: float = TOLERANCE,
-    note: Callable[[float], None] = lambda gap: None,
+    on_progress: Progress = no_progress,
 ) -> Solution:
     """The σ² that minimise max_A table_weights[A] · Var_A, while all Var ≤ caps.
 
@@ -71,7 +77,7 @@ def minimise_capped_max(
             privacy_cost,
             aim,
             start=found,
-            note=lambda _, gap=gap: note(gap),
+            on_progress=lambda doing, share, gap=gap: report_gap(on_progress, gap),
         )
         step = _Step(found, factor, counted)
         largest, relative = of_factor(found.sigma_squared)
@@ -81,7 +87,7 @@ def minimise_capped_max(
         if step.bound > bound:
             bound, best, idle = step.bound, step, 0
         gap = value / bound - 1 if bound > 0 else np.inf
-        note(gap)
+        report_gap(on_progress, gap)
         if gap <= tolerance or (best is not None and idle >= _MOST_IDLE):
             break
         low, high = max(bound, lowest, factor / _FARTHEST), min(value, factor * _FARTHEST)

@@ -17,12 +17,12 @@ Where the cells of a table differ, caps hold for its least accurate cell, and ce
 in `max_cell_variance`.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
 
+from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.planning.mechanism.cell_variances import CellVarianceMap, CellVariances
 from rpexplore.planning.solvers.feasibility import CAP_ROUNDING, FeasiblePoint, with_room
 from rpexplore.planning.solvers.interior_point import MOST_CELLS, central_cap_prices
@@ -32,9 +32,10 @@ from rpexplore.planning.solvers.solution import (
     CellPrices,
     Solution,
     best_response,
+    report_gap,
     rounding_allowance,
 )
-from rpexplore.planning.solvers.squarem import extrapolated
+from rpexplore.planning.solvers.squarem import squarem_step
 
 _MOST_PASSES = 100
 _ROUNDS, _ROUNDS_OF_MANY = 150, 5000  # of multiplicative steps
@@ -51,7 +52,7 @@ def minimise_capped(
     caps: np.ndarray,
     privacy_cost: float,
     tolerance: float = TOLERANCE,
-    note: Callable[[float], None] = lambda gap: None,
+    on_progress: Progress = no_progress,
 ) -> Solution:
     """The σ² that minimise Σ_A table_weights[A] · (mean variance of A), while all Var ≤ caps.
 
@@ -77,7 +78,7 @@ def minimise_capped(
         gap = best_value / best_bound - 1 if best_bound > 0 else 1.0
         aim = tolerance if pure else max(tolerance / 2, min(gap, 0.1) / 30)
         search = _Search(cells.map(at, rows), inverse[at], held, room, privacy_cost)
-        prices = search.run(start, aim, note)
+        prices = search.run(start, aim, on_progress)
         if search.gap > aim and len(at) <= MOST_CELLS:
             prices = search.centred(prices, aim)
         if search.best_bound > best_bound:
@@ -93,7 +94,7 @@ def minimise_capped(
         if value < best_value:
             best_value, best_sigma_squared = value, sigma_squared
         before, gap = gap, best_value / best_bound - 1 if best_bound > 0 else np.inf
-        note(gap)
+        report_gap(on_progress, gap)
         if pure or gap <= tolerance:
             break
         new = capped[relative > 1 + tolerance / 8]
@@ -162,16 +163,16 @@ class _Search:
         self.rounds = 0
         self.best_value, self.best_bound = np.inf, -np.inf
 
-    def run(self, start: np.ndarray, tolerance: float, note: Callable[[float], None]) -> np.ndarray:
+    def run(self, start: np.ndarray, tolerance: float, on_progress: Progress) -> np.ndarray:
         """Visit prices from `start` on until the gap is small enough; returns the last ones."""
         at = self.visit(np.log(np.maximum(start, 1e-250)))
         most = _ROUNDS if len(start) <= MOST_CELLS else _ROUNDS_OF_MANY
         while self.gap > tolerance and self.rounds < most:
-            note(self.gap)
+            report_gap(on_progress, self.gap)
             plain = self.visit(at.log_prices + at.step)
             if self.gap <= tolerance:
                 return plain.prices
-            at = extrapolated(
+            at = squarem_step(
                 self.visit,
                 at.log_prices,
                 (plain.log_prices - at.log_prices, plain.step),

@@ -8,7 +8,7 @@ bound. For all variances V the loss is at least f · Σ d V − o (the loss's `m
 plans within the budget Σ d V is at least (Σ√(p Bᵀd))² / c (RP+ Lemma 2).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.numerics import smallest_value
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.custom import CustomLoss
@@ -26,6 +27,7 @@ from rpexplore.planning.solvers.solution import (
     Solution,
     best_response,
     dual_bound,
+    report_gap,
     rounding_allowance,
 )
 from rpexplore.planning.solvers.symmetry import (
@@ -50,13 +52,13 @@ def minimise_conic(
     privacy_cost: float,
     tolerance: float = TOLERANCE,
     *,
-    note: Callable[[float], None] = lambda gap: None,
+    on_progress: Progress = no_progress,
 ) -> Solution:
     """The σ² with the smallest loss at this privacy cost.
 
     Tries again, in other units and, because symmetry was only tried out, without merging, until
-    value/lower bound − 1 ≤ tolerance; returns the best with its true bound. `note` is told
-    the gap after every try.
+    value/lower bound − 1 ≤ tolerance; returns the best with its true bound. The
+    gap is reported after every try.
 
     Raises `WorkloadError` if the loss cannot be used with the workload, and `PlanError` if the best
     gap is above 1/1000, if the loss is 0 whatever the noise within reach, or leaves a table out.
@@ -78,7 +80,7 @@ def minimise_conic(
             gap = np.inf if found is None else problem.gap(found)
             if gap < best_gap:
                 best, best_gap = found, gap
-            note(best_gap)
+            report_gap(on_progress, best_gap)
             if best is not None and best_gap <= tolerance:
                 problem.refuse_faults(best)
                 return best

@@ -1,10 +1,10 @@
 """Whether all variances can be kept within caps, and a plan that comes as far inside as can be."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance, worst_of
@@ -47,7 +47,7 @@ def find_feasible(
     privacy_cost: float,
     tolerance: float = TOLERANCE,
     *,
-    note: Callable[[float], None] = lambda gap: None,
+    on_progress: Progress = no_progress,
 ) -> FeasiblePoint:
     """The plan with the smallest max Var/cap over the tables with a cap, at this privacy cost.
 
@@ -68,7 +68,7 @@ def find_feasible(
             tables=capped,
             fixed_weights=trace,
             start=solution,
-            note=note,
+            on_progress=on_progress,
         )
         worst = worst_of(cells, solution.sigma_squared).variances
         largest = float(np.max((worst / caps)[capped]))

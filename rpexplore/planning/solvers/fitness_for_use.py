@@ -20,15 +20,15 @@ need. With η far below ε the central path leads to the latter, which leaves bu
 something else (the refined privacy ordering of FFU, nearly).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, qr, solve_triangular
 
-from rpexplore.common.concurrency import in_one_thread
+from rpexplore.common.concurrency import Progress, in_one_thread, no_progress
 from rpexplore.planning.solvers.query_root import FactoredQueries, QueryRoot
-from rpexplore.planning.solvers.squarem import extrapolated
+from rpexplore.planning.solvers.solution import report_gap
+from rpexplore.planning.solvers.squarem import squarem_step
 
 TOLERANCE = 1e-4
 
@@ -81,17 +81,17 @@ def fitness_for_use(
     targets: np.ndarray,
     tolerance: float = TOLERANCE,
     *,
-    note: Callable[[float], None] = lambda gap: None,
+    on_progress: Progress = no_progress,
 ) -> Fitness:
     """The measurement with the smallest privacy cost at which all queries meet their targets.
 
     coefficients: float64[n_queries, n_cells], no row zero; targets: standard errors,
     float64[n_queries]. Stops when the gap is at most the tolerance, or when it stays above: either
-    way the best that was found comes with its true bound. note: told the gap after every step; what
-    it raises ends the search.
+    way the best that was found comes with its true bound. The gap is reported after every step;
+    what `on_progress` raises ends the search.
     """
     kinds, kind_of = _kinds_of_cells(coefficients)
-    search = _Search(FactoredQueries.of(kinds, targets), tolerance, note)
+    search = _Search(FactoredQueries.of(kinds, targets), tolerance, on_progress)
     search.multiply()
     search.follow_the_central_path()
     search.spare_what_is_not_needed()
@@ -161,10 +161,8 @@ def _kinds_of_cells(coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class _Search:
     """The weights visited so far: the last ones, and the best."""
 
-    def __init__(
-        self, queries: FactoredQueries, tolerance: float, note: Callable[[float], None]
-    ) -> None:
-        self._queries, self._tolerance, self._note = queries, tolerance, note
+    def __init__(self, queries: FactoredQueries, tolerance: float, on_progress: Progress) -> None:
+        self._queries, self._tolerance, self._on_progress = queries, tolerance, on_progress
         self.visits = 0
         self.at = self.best = QueryRoot(queries, queries.even_state())
 
@@ -177,7 +175,7 @@ class _Search:
         self.visits += 1
         if found.error < self.best.error:
             self.best = found
-        self._note(self.best.error)
+        report_gap(self._on_progress, self.best.error)
         return found
 
     def multiply(self) -> None:
@@ -187,7 +185,7 @@ class _Search:
             second = self._visit(first.following)
             if self.done:
                 return
-            self.at = extrapolated(
+            self.at = squarem_step(
                 self._visit,
                 first.state,
                 (first.following - first.state, second.following - second.state),

@@ -14,7 +14,7 @@ class MatrixRoot:
 
     centred: V(z); value_weights: λ. root: T = tr S; error: √τ ≤ T·(1 + error) for the R of S.
     roots, vectors: eigenvalues and eigenvectors of S, n − 1 of them: without that of z. state,
-    following: log λ, and what follows, as `fixed_point` takes them.
+    following: log λ, and what follows, as `anderson_acceleration` takes them.
     """
 
     def __init__(

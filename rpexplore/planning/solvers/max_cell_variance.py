@@ -7,16 +7,22 @@ added a trace of the mean over all cells, so that no noise scale is without a we
 matter to any digit of the bound.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
 
+from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.planning.mechanism.cell_variances import CellVarianceMap, CellVariances, ExtremeCells
 from rpexplore.planning.solvers.interior_point import MOST_CELLS, central_prices
 from rpexplore.planning.solvers.max_variance import minimise_maximum
-from rpexplore.planning.solvers.solution import TOLERANCE, CellPrices, Solution, best_response
+from rpexplore.planning.solvers.solution import (
+    TOLERANCE,
+    CellPrices,
+    Solution,
+    best_response,
+    report_gap,
+)
 
 _MOST_PASSES = 200
 _TRACE = 1e-24  # the bound holds its root
@@ -34,21 +40,21 @@ def minimise_max_cell_variance(
     tables: np.ndarray | None = None,
     fixed_weights: np.ndarray | None = None,
     start: Solution | None = None,
-    note: Callable[[float], None] = lambda gap: None,
+    on_progress: Progress = no_progress,
 ) -> Solution:
     """The σ² that minimise max_A table_weights[A] · (variance of A's worst cell).
 
     tables: places of those in the maximum, ascending; None: all. With fewer, fixed_weights must
     leave no residual without a weight.
     start: a solution for other weights of the same tables, to begin with its prices
-    fixed_weights, note: as for `minimise_maximum`. The bound holds for all cells, because a
+    fixed_weights: as for `minimise_maximum`. The bound holds for all cells, because a
     maximum over some of them is never above that over all. Where all cells of each table are alike
     this is `minimise_maximum`, and the solution names no cells.
     """
     closure = cells.closure
     if cells.workload.is_marginals:
         return _of_alike_cells(
-            cells, table_weights, privacy_cost, tolerance, tables, fixed_weights, start, note
+            cells, table_weights, privacy_cost, tolerance, tables, fixed_weights, start, on_progress
         )
     asked = np.arange(len(table_weights)) if tables is None else tables
     weights = closure.residual_weights(table_weights)
@@ -80,7 +86,7 @@ def minimise_max_cell_variance(
         if best is None or bound >= best.lower_bound:
             best, best_tables, best_rows = found, tables, rows
         before, gap = gap, best_value / best.lower_bound - 1
-        note(gap)
+        report_gap(on_progress, gap)
         new = asked[weighted + fixed > best.lower_bound * (1 + tolerance / 4)]
         new = new[~are_in(tables, rows, new, worst.rows[new])]
         if gap <= tolerance or (len(new) == 0 and gap >= before):
@@ -112,7 +118,7 @@ def _of_alike_cells(
     tables: np.ndarray | None,
     fixed_weights: np.ndarray | None,
     start: Solution | None,
-    note: Callable[[float], None],
+    on_progress: Progress,
 ) -> Solution:
     """`minimise_maximum` for all tables or some of them, with the prices of all."""
     asked = np.arange(len(table_weights)) if tables is None else tables
@@ -127,7 +133,7 @@ def _of_alike_cells(
             tolerance,
             fixed_weights=fixed_weights,
             start=prices,
-            note=note,
+            on_progress=on_progress,
         )
     found = _of_cells(
         cells.map(asked, np.zeros_like(cells.workload.members[asked])),
@@ -136,7 +142,7 @@ def _of_alike_cells(
         tolerance,
         np.zeros(len(cells.closure)) if fixed_weights is None else fixed_weights,
         prices,
-        note,
+        on_progress,
     )
     of_tables = np.zeros(len(table_weights))
     of_tables[asked] = found.shadow_prices
@@ -150,7 +156,7 @@ def _of_cells(
     tolerance: float,
     fixed_weights: np.ndarray,
     start: np.ndarray | None,
-    note: Callable[[float], None] = lambda gap: None,
+    on_progress: Progress = no_progress,
 ) -> Solution:
     """The solution for these cells alone: by multiplicative steps, then by Newton's if need be."""
 
@@ -163,7 +169,7 @@ def _of_cells(
             fixed_weights=fixed_weights,
             start=start,
             max_rounds=most,
-            note=note,
+            on_progress=on_progress,
         )
 
     few = len(weights) <= MOST_CELLS

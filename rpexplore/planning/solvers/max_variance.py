@@ -12,19 +12,20 @@ present shares q (with equality at present): the terms of f's root are minorised
 const + Σ_A √y_A · √(y_A at present) · g_A / 2, which is largest on the simplex at that step.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.planning.solvers.solution import (
     TOLERANCE,
     Solution,
     VarianceMap,
     best_response,
+    report_gap,
     rounding_allowance,
 )
-from rpexplore.planning.solvers.squarem import extrapolated
+from rpexplore.planning.solvers.squarem import squarem_step
 
 
 def minimise_maximum(
@@ -36,7 +37,7 @@ def minimise_maximum(
     fixed_weights: np.ndarray | None = None,
     start: np.ndarray | None = None,
     max_rounds: int = 5000,
-    note: Callable[[float], None] = lambda gap: None,
+    on_progress: Progress = no_progress,
 ) -> Solution:
     """The σ² that minimise max_A table_weights[A] · Var_A at this privacy cost.
 
@@ -46,18 +47,18 @@ def minimise_maximum(
 
     Stops when value/lower bound − 1 ≤ tolerance, or after max_rounds evaluations (never seen in
     tests up to weight ratios of 1e12); either way the best plan found comes with its true bound.
-    `note` is told the gap after every few evaluations.
+    The gap is reported after every few evaluations.
     """
     search = _Search(variance_map, table_weights, privacy_cost, fixed_weights)
     begin = np.ones(len(table_weights)) if start is None else start
     at = search.visit(np.log(np.maximum(begin, 1e-250)))
     while search.gap > tolerance and search.rounds < max_rounds:
-        note(search.gap)
+        report_gap(on_progress, search.gap)
         plain = search.visit(at.log_y + at.step)
         if search.gap <= tolerance:
             break
         steps = plain.log_y - at.log_y, plain.step
-        at = extrapolated(search.visit, at.log_y, steps, metric=at.y, least_bound=plain.bound)
+        at = squarem_step(search.visit, at.log_y, steps, metric=at.y, least_bound=plain.bound)
     return Solution(
         sigma_squared=search.best_sigma_squared,
         lower_bound=search.best_bound * (1 - rounding_allowance(len(table_weights))),

@@ -9,20 +9,21 @@ largest on the set at u^(q − 1/2) ∝ √(u at present) · x, so that step nev
 extrapolated by SQUAREM.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.planning.losses.p_norm import p_norm
 from rpexplore.planning.solvers.solution import (
     TOLERANCE,
     Solution,
     VarianceMap,
     best_response,
+    report_gap,
     rounding_allowance,
 )
-from rpexplore.planning.solvers.squarem import extrapolated
+from rpexplore.planning.solvers.squarem import squarem_step
 
 
 def minimise_p_norm(
@@ -33,7 +34,7 @@ def minimise_p_norm(
     tolerance: float = TOLERANCE,
     *,
     max_rounds: int = 5000,
-    note: Callable[[float], None] = lambda gap: None,
+    on_progress: Progress = no_progress,
 ) -> Solution:
     """The σ² that minimise the p-norm of table_weights · Var at this privacy cost.
 
@@ -45,20 +46,19 @@ def minimise_p_norm(
         p: from 1; at 1, where the norm is the sum, the solution is that of the closed form
         max_rounds: evaluations, after which the best plan so far is returned with its true bound,
             whether or not value/lower bound − 1 ≤ tolerance
-        note: called with the gap after every few evaluations
     """
     costs = variance_map.privacy_cost_factor
     if p == 1:
         in_sum = variance_map.residual_weights(table_weights)
         sigma_squared, bound = best_response(costs, in_sum, privacy_cost)
-        note(0.0)
+        report_gap(on_progress, 0.0)
         return _solution(variance_map, sigma_squared, bound, table_weights)
     search = _Search(variance_map, table_weights, p, privacy_cost)
     at = search.visit(np.zeros(len(table_weights)))
     while search.gap > tolerance and search.rounds < max_rounds:
-        note(search.gap)
+        report_gap(on_progress, search.gap)
         plain = search.visit(at.log_u + at.step)
-        at = extrapolated(
+        at = squarem_step(
             search.visit,
             at.log_u,
             (plain.log_u - at.log_u, plain.step),

@@ -1,4 +1,4 @@
-"""The least sum of query variances over squared targets, the classical aim, for comparison."""
+"""The least sum of query variances over squared targets: the classical objective."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpexplore.common.concurrency import in_one_thread
-from rpexplore.planning.solvers.anderson import fixed_point
+from rpexplore.planning.solvers.anderson import anderson_acceleration
 from rpexplore.planning.solvers.query_root import FactoredQueries, QueryRoot
 
 
 @dataclass(frozen=True, eq=False)
 class _Step:
-    """A step of the cells' weights λ alone, as `fixed_point` takes it."""
+    """A step of the cells' weights λ alone, as `anderson_acceleration` takes it."""
 
     strategy: np.ndarray
     state: np.ndarray
@@ -27,7 +27,7 @@ def least_sum(
     targets: np.ndarray,
     tolerance: float = 1e-6,
     *,
-    note: Callable[[float], object] | None = None,
+    on_share: Callable[[float], object] = lambda share: None,
 ) -> np.ndarray:
     """R with the least Σ Var_i / target_i², float64[k, n_cells], largest column norm² 1.
 
@@ -49,7 +49,7 @@ def least_sum(
             error=float(at.ratios[:n].max() - 1),
         )
 
-    found = fixed_point(step, even[:n], tolerance=tolerance, limit=300, note=note)
+    found = anderson_acceleration(step, even[:n], tolerance=tolerance, limit=300, on_share=on_share)
     matrix = np.zeros((len(found.strategy), len(asked)))
     matrix[:, asked] = found.strategy
     return matrix / np.sqrt(np.max(np.sum(matrix**2, axis=0)))

@@ -6,6 +6,9 @@ from typing import Protocol
 
 import numpy as np
 
+from rpexplore.common.concurrency import Progress
+from rpexplore.common.formatting import rounded
+
 # Solvers stop when a plan is proven to be this close (relative) to the optimum.
 TOLERANCE = 5e-7
 
@@ -71,6 +74,12 @@ class CellPrices:
 def share_done(gap: float, tolerance: float = TOLERANCE) -> float:
     """How much of a search is done, 0 to 1, by the decades that its gap has still to go."""
     return min(max(math.log(max(gap, tolerance)) / math.log(tolerance), 0.0), 1.0)
+
+
+def report_gap(on_progress: Progress, gap: float) -> None:
+    """Report how near to the optimum a search has come."""
+    percent = rounded(100 * gap, 2, "up")
+    on_progress(f"Planning: within {percent} % of the best possible", share_done(gap))
 
 
 def rounding_allowance(n_tables: int) -> float:

@@ -25,7 +25,7 @@ class Visited(Protocol):
 Point = TypeVar("Point", bound=Visited)
 
 
-def extrapolated(
+def squarem_step(
     visit: Callable[[np.ndarray], Point],
     state: np.ndarray,
     steps: tuple[np.ndarray, np.ndarray],

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 
-from rpexplore.planning.solvers.anderson import fixed_point
+from rpexplore.planning.solvers.anderson import anderson_acceleration
 from rpexplore.planning.solvers.matrix_root import (
     MatrixRoot,
     centred_at,
@@ -27,7 +27,6 @@ from rpexplore.planning.solvers.matrix_root import (
 )
 
 Total = Callable[[np.ndarray], tuple[float, np.ndarray]]
-Note = Callable[[float], object]
 
 # The exponent of λ's multiplicative step: z follows λ, so that full steps would swing (for two
 # values, for ever).
@@ -120,7 +119,6 @@ class JointSearch:
         value_weights: np.ndarray,
         references: Sequence[np.ndarray],
         tolerance: float,
-        note: Note | None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """(λ, z) by descent in z alone from the best of some, λ found anew for every z.
 
@@ -135,11 +133,9 @@ class JointSearch:
 
         def objective(moves: np.ndarray, origin: np.ndarray) -> tuple[float, np.ndarray]:
             nonlocal weights, best
-            if note is not None:
-                note(0.9)
             z = origin + basis @ solve_triangular(factor, moves, lower=True, trans=1)
             centred = centred_at(z, self.gram)
-            inner = fixed_point(
+            inner = anderson_acceleration(
                 lambda logs: MatrixRoot(centred, weights_of(logs), z),
                 np.log(weights),
                 tolerance=tolerance,

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rpexplore.common.concurrency import in_one_thread
-from rpexplore.planning.solvers.anderson import fixed_point
+from rpexplore.planning.solvers.anderson import anderson_acceleration
 from rpexplore.planning.solvers.matrix_root import MatrixRoot, centred_at, weights_of
-from rpexplore.planning.solvers.strategy_descent import LEEWAY, JointSearch, Note, Total
+from rpexplore.planning.solvers.strategy_descent import LEEWAY, JointSearch, Total
 
 # A joint search that ends further off than this is followed by a descent, which takes too long for
 # more values than these.
@@ -56,18 +56,16 @@ def best_matrix(
     *,
     start: StrategySolution | None = None,
     tolerance: float = 1e-7,
-    note: Note | None = None,
 ) -> StrategySolution:
     """The R with the smallest root for a gram, float64[n, n], n ≥ 2, at a reference distribution.
 
     reference: z, 1/n each if None. start: a measuring whose value weights are near. The gap
-    comes out below about `tolerance` where rounding allows. note: told the share that is done, and
-    free to raise.
+    comes out below about `tolerance` where rounding allows.
     """
     n = len(gram)
     reference = np.full(n, 1 / n) if reference is None else reference
     value_weights = np.full(n, 1 / n) if start is None else start.value_weights
-    return _best_matrix(gram, reference, value_weights, tolerance, note)
+    return _best_matrix(gram, reference, value_weights, tolerance)
 
 
 @in_one_thread
@@ -78,7 +76,6 @@ def best_reference(
     *,
     start: StrategySolution | None = None,
     tolerance: float = 1e-7,
-    note: Note | None = None,
 ) -> StrategySolution:
     """The R and z with the smallest root + total(η), where η_j = zᵀ total_grams[j] z.
 
@@ -101,12 +98,12 @@ def best_reference(
         state = search.state(even, None)
     else:
         state = search.state(start.value_weights, start.reference)
-    joint = fixed_point(search.step, state, tolerance=tolerance, leeway=LEEWAY, note=note)
+    joint = anderson_acceleration(search.step, state, tolerance=tolerance, leeway=LEEWAY)
     value_weights, reference = joint.value_weights, joint.reference
     if joint.error > max(_SETTLED, tolerance) and n <= _MOST_DESCENDED:
         references = [reference, even] + ([] if start is None else [start.reference])
-        value_weights, reference = search.descent(value_weights, references, tolerance, note)
-    found = _best_matrix(gram, reference, value_weights, tolerance, None)
+        value_weights, reference = search.descent(value_weights, references, tolerance)
+    found = _best_matrix(gram, reference, value_weights, tolerance)
 
     def objective(measuring: StrategySolution) -> float:
         z = measuring.reference
@@ -122,17 +119,15 @@ def _best_matrix(
     reference: np.ndarray,
     value_weights: np.ndarray,
     tolerance: float,
-    note: Note | None,
 ) -> StrategySolution:
     """`best_matrix`, from given value weights."""
     scale = np.trace(gram) / len(gram)
     gram = gram / scale
     centred = centred_at(reference, gram + _RIDGE * np.eye(len(gram)))
-    found = fixed_point(
+    found = anderson_acceleration(
         lambda logs: MatrixRoot(centred, weights_of(logs), reference),
         np.log(value_weights),
         tolerance=tolerance,
-        note=note,
     )
     matrix = np.sqrt(found.roots)[:, None] * found.vectors.T / found.halves
     matrix -= (matrix @ reference)[:, None]

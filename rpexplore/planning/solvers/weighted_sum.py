@@ -1,7 +1,5 @@
 """Weighted sum of variances: a closed form (RP+ Lemma 2)."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 from rpexplore.planning.solvers.solution import (
@@ -16,9 +14,6 @@ def minimise_sum(
     variance_map: VarianceMap,
     table_weights: np.ndarray,
     privacy_cost: float,
-    tolerance: float = 0.0,  # every solver takes these two; this one is exact and instant
-    *,
-    note: Callable[[float], None] = lambda gap: None,
 ) -> Solution:
     """The σ² that minimise Σ_A table_weights[A] · Var_A at this privacy cost.
 

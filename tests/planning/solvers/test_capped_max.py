@@ -11,6 +11,7 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.capped_max import minimise_capped_max
 from rpexplore.planning.solvers.feasibility import CAP_ROUNDING, find_feasible
 from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance
+from rpexplore.planning.solvers.solution import share_done
 from tests.planning.solvers.test_max_cell_variance import all_cells, cells_of
 from tests.support.capped_optimum import (
     SOLVER,
@@ -173,16 +174,16 @@ def test_progress_is_told_and_may_end_the_search():
         targets=[1, 2, 3, 4],
         required=[False, False, True, True],
     )
-    gaps = []
-    solved(workload, 1.1, note=gaps.append)
-    assert gaps == sorted(gaps, reverse=True)
-    assert gaps[-1] <= 1e-6
+    shares = []
+    solved(workload, 1.1, on_progress=lambda _, share: shares.append(share))
+    assert shares == sorted(shares)
+    assert shares[-1] >= share_done(1e-6) > shares[0]
 
-    def note(gap):
-        if len(gaps) == 2:
+    def stop(doing, share):
+        if len(shares) == 2:
             raise Stop
-        gaps.append(gap)
+        shares.append(share)
 
-    gaps.clear()
+    shares.clear()
     with pytest.raises(Stop):
-        solved(workload, 1.1, note=note)
+        solved(workload, 1.1, on_progress=stop)

@@ -12,7 +12,7 @@ from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.solvers.capped_sum import minimise_capped
 from rpexplore.planning.solvers.feasibility import CAP_ROUNDING, find_feasible, with_room
 from rpexplore.planning.solvers.interior_point import central_cap_prices
-from rpexplore.planning.solvers.solution import best_response
+from rpexplore.planning.solvers.solution import best_response, share_done
 from tests.planning.solvers.test_max_cell_variance import all_cells, cells_of
 from tests.support.capped_optimum import (
     SOLVER,
@@ -238,7 +238,7 @@ def test_progress_is_told_and_may_end_the_search():
     class Stop(Exception):
         pass
 
-    def note(gap):
+    def stop(doing, share):
         raise Stop
 
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 4, "b": 7, "c": 3}), 2)
@@ -249,12 +249,12 @@ def test_progress_is_told_and_may_end_the_search():
         np.linspace(1, 2, len(workload)),
         required=np.arange(len(workload)) > 2,
     )
-    gaps = []
-    solved(workload, 1.1, note=gaps.append)
-    assert len(gaps) > 1
-    assert gaps[-1] <= 1e-6 < gaps[0]
+    shares = []
+    solved(workload, 1.1, on_progress=lambda _, share: shares.append(share))
+    assert len(shares) > 1
+    assert shares[-1] >= share_done(1e-6) > shares[0]
     with pytest.raises(Stop):
-        solved(workload, 1.1, note=note)
+        solved(workload, 1.1, on_progress=stop)
 
 
 @pytest.mark.parametrize("slack", [1.01, 3.0])

@@ -192,6 +192,13 @@ def test_squared_excess_at_any_budget(seed, cost):
 
 
 def test_progress_is_told():
-    workload, gaps = random_workload(2), []
-    minimise_conic(Closure.of(workload), workload, LOSSES[0], COST, 1e-9, note=gaps.append)
-    assert gaps
+    workload, shares = random_workload(2), []
+    minimise_conic(
+        Closure.of(workload),
+        workload,
+        LOSSES[0],
+        COST,
+        1e-9,
+        on_progress=lambda _, share: shares.append(share),
+    )
+    assert shares

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.planning.solvers.fitness_for_use import cost_bound, decoding, fitness_for_use
 from rpexplore.planning.solvers.query_root import FactoredQueries, QueryRoot
+from rpexplore.planning.solvers.solution import share_done
 from tests.support.oracles import marginal_matrix
 from tests.support.query_lists import (
     age_pyramid,
@@ -242,20 +243,20 @@ def test_one_cell_and_one_query():
 
 def test_it_tells_how_far_it_is_and_can_be_stopped():
     queries, targets = marginals((2, 3, 4), 2), np.random.default_rng(0).uniform(1, 20, 36)
-    gaps = []
-    found = fitness_for_use(queries, targets, note=gaps.append)
-    assert len(gaps) > 24, "Newton's method was needed"
-    assert gaps == sorted(gaps, reverse=True)
-    assert gaps[-1] == pytest.approx(found.gap, rel=1e-3, abs=1e-7)
+    shares = []
+    found = fitness_for_use(queries, targets, on_progress=lambda _, share: shares.append(share))
+    assert len(shares) > 24, "Newton's method was needed"
+    assert shares == sorted(shares)
+    assert shares[-1] == pytest.approx(share_done(found.gap), rel=1e-3)
 
     class Stopped(Exception):
         pass
 
-    def stop(gap):
+    def stop(doing, share):
         raise Stopped
 
     with pytest.raises(Stopped):
-        fitness_for_use(queries, targets, note=stop)
+        fitness_for_use(queries, targets, on_progress=stop)
 
 
 def test_a_gap_that_stays_is_told():

@@ -129,9 +129,9 @@ def test_progress_is_told_and_may_end_the_search():
     class Stop(Exception):
         pass
 
-    def note(gap):
+    def stop(doing, share):
         raise Stop
 
     cells = cells_of([4, 3], [rp.Prefix(), rp.Identity()], 0, 2)
     with pytest.raises(Stop):
-        minimise_max_cell_variance(cells, np.ones(len(cells.workload)), 1.0, note=note)
+        minimise_max_cell_variance(cells, np.ones(len(cells.workload)), 1.0, on_progress=stop)

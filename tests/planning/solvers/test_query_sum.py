@@ -45,5 +45,5 @@ def test_equals_the_convex_optimum(queries, targets):
 
 def test_the_search_can_be_followed():
     shares = []
-    least_sum(prefix(8), np.ones(8), note=shares.append)
+    least_sum(prefix(8), np.ones(8), on_share=shares.append)
     assert shares[-1] == 1
