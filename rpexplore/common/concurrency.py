@@ -30,6 +30,11 @@ def no_progress(doing: str, share: float) -> None:
     """A `Progress` that nobody follows."""
 
 
+def part_of_progress(on_progress: Progress, start: float, end: float) -> Progress:
+    """A `Progress` of a part of the work, from one share of everything to another."""
+    return lambda doing, share: on_progress(doing, start + (end - start) * share)
+
+
 def one_thread() -> AbstractContextManager:
     """A block in which linear algebra uses one thread."""
     return _controller().limit(limits=1, user_api="blas")

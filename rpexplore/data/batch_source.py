@@ -1,83 +1,92 @@
 """Counting of records that can be read in batches as often as is needed: files and frames."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 
 import numpy as np
 import pyarrow as pa
 
+from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
 from rpexplore.data.coding import Coder, coders
 from rpexplore.data.counting import Codes, counts_of
 from rpexplore.data.counts import Counts
 from rpexplore.data.persons import kept_records
-from rpexplore.data.source import CountProgress, PersonRule
+from rpexplore.data.source import COUNTING, PersonRule, Source
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
-
-Batches = Callable[[Sequence[str]], Iterator[tuple[pa.RecordBatch, float]]]
-"""Batches of the named columns, from the first record on, and the share of all that has come."""
 
 # Of the time of a run with a rule for persons: what looking for them takes.
 _PERSONS_SHARE = 0.3
 
 
-def count_batches(
-    batches: Batches,
-    name: str,
-    domain: Domain,
-    tables: Sequence[Sequence[int]],
-    unknown_values: Mapping[str, str] | None,
-    person_rule: PersonRule | None,
-    on_progress: CountProgress,
-) -> Counts:
-    """Exact counts, as `Source.count`, of records that come in batches.
+class BatchSource(Source):
+    """A source whose records are read in batches.
 
-    The memory that this needs is stated in `counting`, and in `persons` for a `PersonRule`. name:
-    what errors call the records.
+    The memory that counting needs is stated in `counting`, and in `persons` for a `PersonRule`.
     """
-    attributes = sorted({attribute for table in tables for attribute in table})
-    coding = coders(domain, attributes, unknown_values)
-    before, kept = 0.0, None
-    if person_rule is not None:
-        before = _PERSONS_SHARE
-        kept = kept_records(
-            batches(_columns_of(person_rule)),
-            person_rule,
-            lambda share: on_progress(_PERSONS_SHARE * share),
-        )
-    return counts_of(
-        _coded(batches, coding, kept, name),
-        tables,
-        domain.sizes.tolist(),
-        on_progress=lambda share: on_progress(before + (1 - before) * share),
-    )
 
+    @abstractmethod
+    def batches(self, names: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, float]]:
+        """Batches of the named columns, from the first record on, each with the share read by then.
 
-def changed(name: str) -> DataError:
-    """What is raised for records that were not the same all the while."""
-    return DataError(
-        f"The records {name!r} changed while they were counted; nothing of these counts is used. "
-        "Wait until they are complete, and run again."
-    )
+        Raises `DataError` for a column that is not there once.
+        """
 
+    @abstractmethod
+    def readable(self) -> AbstractContextManager[None]:
+        """A block in which what cannot be read is raised as a `DataError`."""
 
-def _columns_of(rule: PersonRule) -> list[str]:
-    return [rule.column] if rule.order in (None, rule.column) else [rule.column, rule.order]
+    def count(
+        self,
+        domain: Domain,
+        tables: Sequence[Sequence[int]],
+        *,
+        unknown_values: Mapping[str, str] | None = None,
+        person_rule: PersonRule | None = None,
+        on_progress: Progress = no_progress,
+    ) -> Counts:
+        before = self.fingerprint()
+        coding = coders(domain, {index for table in tables for index in table}, unknown_values)
+        start, kept = 0.0, None
+        with self.readable():
+            if person_rule is not None:
+                start = _PERSONS_SHARE
+                kept = kept_records(
+                    self.batches(person_rule.columns),
+                    person_rule,
+                    part_of_progress(on_progress, 0.0, start),
+                )
+            counts = counts_of(
+                self._coded(coding, kept),
+                tables,
+                domain.sizes.tolist(),
+                on_progress=part_of_progress(on_progress, start, 1.0),
+            )
+        if self.fingerprint() != before:
+            raise self._changed()
+        on_progress(COUNTING, 1.0)
+        return counts
 
-
-def _coded(
-    batches: Batches, coding: Mapping[int, Coder], kept: np.ndarray | None, name: str
-) -> Iterator[tuple[Codes, int, float]]:
-    """The codes of each batch, of the kept records alone; others may hold anything."""
-    start = 0
-    for batch, share in batches([coder.name for coder in coding.values()]):
-        if kept is not None:
-            are_kept = kept[start : start + batch.num_rows]
-            start += batch.num_rows
-            if len(are_kept) < batch.num_rows:
-                raise changed(name)
-            if not np.all(are_kept):
+    def _coded(
+        self, coding: Mapping[int, Coder], kept: np.ndarray | None
+    ) -> Iterator[tuple[Codes, int, float]]:
+        """The codes of each batch, of the kept records alone; others may hold anything."""
+        start = 0
+        for batch, share in self.batches([coder.name for coder in coding.values()]):
+            if kept is not None:
+                are_kept = kept[start : start + batch.num_rows]
+                start += batch.num_rows
+                if len(are_kept) < batch.num_rows:
+                    raise self._changed()
                 batch = batch.filter(pa.array(are_kept))
-        codes = {
-            attribute: coder.codes(batch.column(coder.name)) for attribute, coder in coding.items()
-        }
-        yield codes, batch.num_rows, share
+            codes = {
+                index: coder.codes(batch.column(coder.name)) for index, coder in coding.items()
+            }
+            yield codes, batch.num_rows, share
+
+    def _changed(self) -> DataError:
+        return DataError(
+            f"The records {self.name!r} changed while they were counted; nothing of these counts "
+            "is used. Wait until they are complete, and run again."
+        )

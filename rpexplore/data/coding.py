@@ -7,7 +7,7 @@ the domain, and records look their indices up. What a value means never depends 
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
 # pyright: reportAttributeAccessIssue=false
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -29,83 +29,90 @@ class Coder:
     that adding a record changes the counts by that record alone.
     """
 
-    def __init__(self, attribute: Attribute, other: int | None) -> None:
-        self.name, self._values, self._other = attribute.name, attribute.values, other
+    def __init__(self, attribute: Attribute, unknown_code: int | None) -> None:
+        self.name, self._values, self._unknown_code = attribute.name, attribute.values, unknown_code
         if isinstance(self._values, Categories):
             self._listed = pa.array(self._values.values, pa.string())
         self.dtype = np.min_scalar_type(attribute.size - 1)
 
     def codes(self, column: pa.Array) -> np.ndarray:
         """Category indices [n], unsigned; raises `DataError` for what is not in the domain."""
-        distinct, places = looked_up(column)
+        distinct, indices = distinct_values(column)
         # Behind the distinct values: what is missing.
-        meant = np.append(self._indices(of_known_type(distinct)), -1)
-        outside = meant < 0
-        if self._other is not None:
-            meant[outside] = self._other
-        elif np.any(outside):
-            strange = outside[places]
-            if np.any(strange):
-                self._refuse(of_known_type(column.filter(pa.array(strange))))
-        return meant.astype(self.dtype)[places]
+        codes = np.append(self._codes_of(of_known_type(distinct)), -1)
+        is_unknown = codes < 0
+        if self._unknown_code is not None:
+            codes[is_unknown] = self._unknown_code
+        elif np.any(is_unknown[indices]):
+            self._refuse(of_known_type(column.filter(pa.array(is_unknown[indices]))))
+        return codes.astype(self.dtype)[indices]
 
-    def _indices(self, column: pa.Array) -> np.ndarray:
+    def _codes_of(self, column: pa.Array) -> np.ndarray:
         """Category indices, int64[n], −1 for what is missing or not in the domain."""
         values = self._values
         if isinstance(values, Categories):
-            found = pc.index_in(as_text(column), value_set=self._listed, skip_nulls=True)
-            return pc.fill_null(found, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+            codes = pc.index_in(as_text(column), value_set=self._listed, skip_nulls=True)
+            return pc.fill_null(codes, -1).to_numpy(zero_copy_only=False).astype(np.int64)
         numbers = as_numbers(column)
         if isinstance(values, Integers):
             inside = (numbers >= values.minimum) & (numbers <= values.maximum)
             inside &= numbers == np.floor(numbers)
-            found = (np.where(inside, numbers, values.minimum) - values.minimum) // values.step
+            codes = (np.where(inside, numbers, values.minimum) - values.minimum) // values.step
         else:
             edges = np.array(values.edges)
             inside = (numbers >= edges[0]) & (numbers <= edges[-1])
-            found = np.minimum(np.searchsorted(edges, numbers, side="right") - 1, values.size - 1)
-        return np.where(inside, found, -1).astype(np.int64)
+            codes = np.minimum(np.searchsorted(edges, numbers, side="right") - 1, values.size - 1)
+        return np.where(inside, codes, -1).astype(np.int64)
 
-    def _refuse(self, strange: pa.Array) -> None:
-        values = strange.drop_null().unique()
+    def _refuse(self, unknown: pa.Array) -> None:
+        values = unknown.drop_null().unique()
+        if not len(values):
+            raise unknown_value_error(self.name, is_missing=True)
         shown = ", ".join(repr(value) for value in values[:_SHOWN].to_pylist())
         more = ", …" if len(values) > _SHOWN else ""
-        what = "a value that is not in the codebook" if shown else "a missing value"
-        raise DataError(
-            f"The column {self.name!r} holds {what}; correct the records or the codebook, or name "
-            f"a category of {self.name!r} that takes such values (the option --other).",
-            private=f"It holds: {shown}{more}." if shown else "",
-        )
+        raise unknown_value_error(self.name, is_missing=False, private=f"It holds: {shown}{more}.")
+
+
+def unknown_value_error(column: str, *, is_missing: bool, private: str = "") -> DataError:
+    """What is raised for a value that is missing, or not in the domain."""
+    what = "a missing value" if is_missing else "a value that is not in the codebook"
+    return DataError(
+        f"The column {column!r} holds {what}; correct the records or the codebook, or name a "
+        f"category of {column!r} that takes such values (the option --other).",
+        private=private,
+    )
 
 
 def coders(
-    domain: Domain, places: Sequence[int], unknown_values: Mapping[str, str] | None
+    domain: Domain, attributes: Iterable[int], unknown_values: Mapping[str, str] | None
 ) -> dict[int, Coder]:
-    """A coder for each of these attributes, by its place.
-
-    unknown_values: attribute name -> the value that takes what is missing or not in the domain.
-    Raises `DomainError` for an unknown name, `DataError` for an unknown value.
-    """
-    others = {
-        domain.position(name): _index_of(domain[name], value)
-        for name, value in (unknown_values or {}).items()
+    """A coder for each of these attribute indices; errors are those of `unknown_codes`."""
+    codes = unknown_codes(domain, unknown_values)
+    return {
+        index: Coder(domain.attributes[index], codes.get(index)) for index in sorted(attributes)
     }
-    return {place: Coder(domain.attributes[place], others.get(place)) for place in places}
 
 
-def _index_of(attribute: Attribute, value: str) -> int:
-    """The index of the category that takes what is not in the domain."""
-    values = attribute.values
-    listed = values.values if isinstance(values, Categories) else attribute.labels()
-    if value not in listed:
-        raise DataError(
-            f"The category {value!r} is not one of attribute {attribute.name!r}; declare it in the "
-            "codebook, or choose one that is there."
-        )
-    return listed.index(value)
+def unknown_codes(domain: Domain, unknown_values: Mapping[str, str] | None) -> dict[int, int]:
+    """Attribute index -> index of the category that takes what is missing or not in the domain.
+
+    unknown_values: attribute name -> that category. Raises `DomainError` for an unknown name,
+    `DataError` for an unknown category.
+    """
+    codes = {}
+    for name, value in (unknown_values or {}).items():
+        values = domain[name].values
+        listed = values.values if isinstance(values, Categories) else domain[name].labels()
+        if value not in listed:
+            raise DataError(
+                f"The category {value!r} is not one of attribute {name!r}; declare it in the "
+                "codebook, or choose one that is there."
+            )
+        codes[domain.position(name)] = listed.index(value)
+    return codes
 
 
-def looked_up(column: pa.Array) -> tuple[pa.Array, np.ndarray]:
+def distinct_values(column: pa.Array) -> tuple[pa.Array, np.ndarray]:
     """Some values [k], and for each record which one it has, int[n]; k for what is missing."""
     if pa.types.is_integer(column.type):
         ends = pc.min_max(column)
@@ -120,20 +127,16 @@ def looked_up(column: pa.Array) -> tuple[pa.Array, np.ndarray]:
             return column, np.arange(len(column))
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    places = column.indices.cast(pa.int64())
-    if places.null_count:
-        places = pc.fill_null(places, len(column.dictionary))
-    return column.dictionary, places.to_numpy(zero_copy_only=False)
+    indices = pc.fill_null(column.indices.cast(pa.int64()), len(column.dictionary))
+    return column.dictionary, indices.to_numpy(zero_copy_only=False)
 
 
 def _in_range(column: pa.Array, least: int, most: int) -> tuple[pa.Array, np.ndarray]:
     wide = np.int64 if pa.types.is_signed_integer(column.type) else np.uint64
     values = pc.fill_null(column, least).to_numpy(zero_copy_only=False).astype(wide, copy=False)
-    places = (values - wide(least)).astype(np.int64, copy=False)
-    listed = np.arange(most - least + 1, dtype=wide) + wide(least)
-    if column.null_count:
-        places[column.is_null().to_numpy(zero_copy_only=False)] = len(listed)
-    return pa.array(listed), places
+    indices = (values - wide(least)).astype(np.int64, copy=False)
+    indices[column.is_null().to_numpy(zero_copy_only=False)] = most - least + 1
+    return pa.array(np.arange(most - least + 1, dtype=wide) + wide(least)), indices
 
 
 def of_known_type(column: pa.Array) -> pa.Array:
@@ -146,6 +149,15 @@ def of_known_type(column: pa.Array) -> pa.Array:
     if any(is_of(column.type) for is_of in kept):
         return column
     return column.cast(pa.string())
+
+
+def refuse_nested(records: str, name: str, kind: pa.DataType) -> None:
+    """Raise `DataError` for a column whose values are not plain."""
+    if pa.types.is_nested(kind):
+        raise DataError(
+            f"The column {name!r} of {records!r} holds lists or structures; make it one plain "
+            "value for each record."
+        )
 
 
 def as_text(column: pa.Array) -> pa.Array:

@@ -9,19 +9,17 @@ else a copy of the columns that are used.
 # pyright: reportAttributeAccessIssue=false
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rpexplore.data.batch_source import changed, count_batches
-from rpexplore.data.coding import of_known_type
-from rpexplore.data.counts import Counts
-from rpexplore.data.source import CountProgress, Fingerprint, PersonRule
-from rpexplore.domain.domain import Domain
+from rpexplore.data.batch_source import BatchSource
+from rpexplore.data.coding import of_known_type, refuse_nested
+from rpexplore.data.source import Fingerprint, check_column
 from rpexplore.errors import DataError
 
 _ROWS = 1 << 17  # of a batch
@@ -34,7 +32,7 @@ class Frame(Protocol):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
-class FrameSource:
+class FrameSource(BatchSource):
     """The records of a frame, charged under a name that the caller answers for.
 
     Args:
@@ -53,8 +51,12 @@ class FrameSource:
                 "Records in memory must have a name, under which a ledger charges them, got "
                 f"{name!r}; give one, the same for every release of these records (name=...)."
             )
-        self.name = name
+        self._name = name
         self._table, self._n_records = _arrow_table(frame, name, columns)
+
+    @property
+    def name(self) -> str:
+        return self._name
 
     @property
     def home(self) -> Path | None:
@@ -67,7 +69,7 @@ class FrameSource:
     def fingerprint(self) -> Fingerprint:
         """A digest of the columns that are used: names, types and every value, in their order."""
         digest = hashlib.sha256()
-        with _readable(self.name):
+        with self.readable():
             for field, column in zip(self._table.schema, self._table.columns, strict=True):
                 digest.update(f"{len(field.name)} {field.name} {field.type};".encode())
                 if not pa.types.is_nested(field.type):  # others are never counted
@@ -77,55 +79,24 @@ class FrameSource:
     def columns(self) -> tuple[str, ...]:
         return tuple(self._table.column_names)
 
-    def count(
-        self,
-        domain: Domain,
-        tables: Sequence[Sequence[int]],
-        *,
-        unknown_values: Mapping[str, str] | None = None,
-        person_rule: PersonRule | None = None,
-        on_progress: CountProgress = lambda share: None,
-    ) -> Counts:
-        before = self.fingerprint()
-        with _readable(self.name):
-            counts = count_batches(
-                self._batches, self.name, domain, tables, unknown_values, person_rule, on_progress
-            )
-        if self.fingerprint() != before:
-            raise changed(self.name)
-        on_progress(1.0)
-        return counts
-
-    def __repr__(self) -> str:
-        return f"FrameSource({self.name!r})"
-
-    def _batches(self, names: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, float]]:
+    def batches(self, names: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, float]]:
         for name in names:
-            self._check_column(name)
+            check_column(self.name, name, self._table.column_names)
+            refuse_nested(self.name, name, self._table.schema.field(name).type)
         table = self._table.select(names)
         if not names:  # a table without columns need not know how many rows it has
             table = pa.table({"": pa.nulls(self._n_records)})
         n_read = 0
         for batch in table.to_batches(max_chunksize=_ROWS):
             n_read += batch.num_rows
-            share = n_read / max(self._n_records, 1)
-            yield batch.cast(_with_known_types(batch.schema)), share
+            kinds = [field.with_type(_known_type(field.type)) for field in batch.schema]
+            yield batch.cast(pa.schema(kinds)), n_read / max(self._n_records, 1)
 
-    def _check_column(self, name: str) -> None:
-        """Raise `DataError` unless there is one such column, of plain values."""
-        count = self._table.column_names.count(name)
-        if count != 1:
-            what = "no column" if count == 0 else f"{count} columns"
-            raise DataError(
-                f"The records {self.name!r} have {what} {name!r}, which the plan needs; rename the "
-                "column, or the attribute in the codebook.",
-                private=f"The columns are: {', '.join(self._table.column_names)}.",
-            )
-        if pa.types.is_nested(self._table.schema.field(name).type):
-            raise DataError(
-                f"The column {name!r} of {self.name!r} holds lists or structures; make it one "
-                "plain value for each record."
-            )
+    def readable(self) -> AbstractContextManager[None]:
+        return _readable(self.name)
+
+    def __repr__(self) -> str:
+        return f"FrameSource({self.name!r})"
 
 
 @contextmanager
@@ -160,10 +131,6 @@ def _arrow_table(frame: Any, name: str, columns: Sequence[str] | None) -> tuple[
     if columns is not None:
         table = table.select([i for i, name in enumerate(table.column_names) if name in columns])
     return table, n_records
-
-
-def _with_known_types(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([field.with_type(_known_type(field.type)) for field in schema])
 
 
 def _known_type(kind: pa.DataType) -> pa.DataType:

@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rpexplore.data.coding import as_numbers, as_text, looked_up, of_known_type
-from rpexplore.data.source import CountProgress, PersonRule
+from rpexplore.common.concurrency import Progress
+from rpexplore.data.coding import as_numbers, as_text, distinct_values, of_known_type
+from rpexplore.data.source import COUNTING, PersonRule
 from rpexplore.errors import DataError
 
 _PIECE = 1 << 20  # records that are compared at a time
@@ -23,7 +24,7 @@ _LARGEST = 10**18  # of the whole numbers that are keys themselves; texts of the
 
 
 def kept_records(
-    batches: Iterable[tuple[pa.RecordBatch, float]], rule: PersonRule, on_progress: CountProgress
+    batches: Iterable[tuple[pa.RecordBatch, float]], rule: PersonRule, on_progress: Progress
 ) -> np.ndarray:
     """Which records are counted, in the order of the batches: bool[n_records].
 
@@ -41,17 +42,13 @@ def kept_records(
         persons.add(batch.column(rule.column))
         if rule.order is not None:
             order.add(batch.column(rule.order))
-        on_progress(share)
+        on_progress(COUNTING, share)
     keys = persons.keys()
     by_person = np.lexsort([*order.keys(), *keys])  # the last key first, ties as they come
     kept = np.ones(len(by_person), dtype=bool)
     for beyond in _beyond(by_person, keys, rule.most):
         if rule.excess == "refuse" and len(beyond):
-            raise DataError(
-                f"A person (column {rule.column!r}) has more records than the {rule.most} that the "
-                "plan protects; correct the records, plan for more records of a person, or let "
-                "only the first of each be counted."
-            )
+            raise rule.excess_error()
         kept[beyond] = False
     return kept
 
@@ -77,7 +74,7 @@ class _Persons:
         self._high: list[np.ndarray | None] = []
 
     def add(self, column: pa.Array) -> None:
-        distinct, places = looked_up(column)
+        distinct, indices = distinct_values(column)
         kind = _kind_of(distinct.type)
         if self._kind not in ("", kind):
             raise DataError(
@@ -87,13 +84,13 @@ class _Persons:
         self._kind = kind
         low, high, missing = _person_keys(of_known_type(distinct))
         missing = np.append(missing, True)
-        if np.any(missing) and np.any(missing[places]):
+        if np.any(missing[indices]):
             raise DataError(
                 f"The column {self._column!r} does not say of every record whose it is; fill it, "
                 "or leave these records out of the data."
             )
-        self._low.append(low[places])
-        self._high.append(None if high is None else high[places])
+        self._low.append(low[indices])
+        self._high.append(None if high is None else high[indices])
 
     def keys(self) -> list[np.ndarray]:
         """int64[n_records] each; forgets what it was made from."""
@@ -127,10 +124,10 @@ def _person_keys(values: pa.Array) -> tuple[np.ndarray, np.ndarray | None, np.nd
     texts = pc.fill_null(as_text(values), "0")
     whole = pc.match_substring_regex(texts, r"^(0|-?[1-9][0-9]{0,17})$")
     numbers = pc.if_else(whole, texts, "0").cast(pa.int64()).to_numpy(zero_copy_only=False)
-    others = texts.filter(pc.invert(whole)).to_pylist()
-    if not others:
+    not_whole = texts.filter(pc.invert(whole)).to_pylist()
+    if not not_whole:
         return numbers, None, missing
-    digests = b"".join(blake2b(text.encode(), digest_size=16).digest() for text in others)
+    digests = b"".join(blake2b(text.encode(), digest_size=16).digest() for text in not_whole)
     pairs = np.frombuffer(digests, dtype=np.int64).reshape(-1, 2)
     low, high = numbers.copy(), np.zeros(len(numbers), dtype=np.int64)
     where = ~whole.to_numpy(zero_copy_only=False)
@@ -143,39 +140,38 @@ class _Order:
 
     def __init__(self) -> None:
         self._numbers: list[np.ndarray] = []
-        self._places: list[
-            np.ndarray
-        ] = []  # among all texts; −1 for numbers, −2 for what is missing
+        # Of each record, among all texts; −1 for a number, −2 for what is missing.
+        self._text_indices: list[np.ndarray] = []
         self._texts: list[pa.Array] = []
         self._n_texts = 0
 
     def add(self, column: pa.Array) -> None:
-        distinct, places = looked_up(column)
+        distinct, indices = distinct_values(column)
         values = of_known_type(distinct)
         numbers = np.append(as_numbers(values), np.nan)
-        at = np.where(np.isnan(numbers), -2, -1)
+        text_indices = np.where(np.isnan(numbers), -2, -1)
         if pa.types.is_string(values.type):
             is_text = np.isnan(numbers[:-1]) & values.is_valid().to_numpy(zero_copy_only=False)
             texts = values.filter(pa.array(is_text))
-            at[:-1][is_text] = self._n_texts + np.arange(len(texts))
+            text_indices[:-1][is_text] = self._n_texts + np.arange(len(texts))
             self._texts.append(texts)
             self._n_texts += len(texts)
-        self._numbers.append(numbers[places])
-        self._places.append(at[places])
+        self._numbers.append(numbers[indices])
+        self._text_indices.append(text_indices[indices])
 
     def keys(self) -> list[np.ndarray]:
         """What sorts before what, the lesser key first; none without a column."""
         if not self._numbers:
             return []
-        numbers, places = _joined(self._numbers), _joined(self._places)
+        numbers, indices = _joined(self._numbers), _joined(self._text_indices)
         self._numbers.clear()
-        self._places.clear()
+        self._text_indices.clear()
         if not self._n_texts:
             return [numbers]  # not a number: comes last
         ranks = pc.rank(pa.concat_arrays(self._texts), tiebreaker="dense").to_numpy()
         # At the end, where −2 and −1 point to.
         ranks = np.append(ranks.astype(np.int64), [self._n_texts + 1, 0])
-        return [ranks[places], numbers]
+        return [ranks[indices], numbers]
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:

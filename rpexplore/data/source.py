@@ -1,17 +1,18 @@
 """Source: where records lie, and the one thing that is done with them there: exact counting."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.formatting import plural
 from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
 
-CountProgress = Callable[[float], None]
-"""Told the share of the counting that is done."""
+COUNTING = "Counting the records"
+"""What an `on_progress` is told."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,19 @@ class PersonRule:
             )
 
     @property
+    def columns(self) -> list[str]:
+        """The columns that the rule looks at."""
+        return [self.column] if self.order in (None, self.column) else [self.column, self.order]
+
+    def excess_error(self) -> DataError:
+        """What "refuse" raises."""
+        return DataError(
+            f"A person (column {self.column!r}) has more records than the {self.most} that the "
+            "plan protects; correct the records, plan for more records of a person, or let only "
+            "the first of each be counted."
+        )
+
+    @property
     def text(self) -> str:
         """The rule as a sentence."""
         most = plural(self.most, "record")
@@ -71,6 +85,23 @@ class PersonRule:
         return (
             f"Of every person, by the column {self.column!r}, the first {most} {order} were "
             "counted, and no others."
+        )
+
+
+def check_column(
+    records: str,
+    name: str,
+    columns: Sequence[str],
+    *,
+    remedy: str = "rename the column, or the attribute in the codebook",
+) -> None:
+    """Raise `DataError` unless this is the name of exactly one of the columns of the records."""
+    count = columns.count(name)
+    if count != 1:
+        what = "no column" if count == 0 else f"{count} columns"
+        raise DataError(
+            f"The records {records!r} have {what} {name!r}, which the plan needs; {remedy}.",
+            private=f"The columns are: {', '.join(columns)}." if any(columns) else "",
         )
 
 
@@ -110,9 +141,9 @@ class Source(Protocol):
         *,
         unknown_values: Mapping[str, str] | None = None,
         person_rule: PersonRule | None = None,
-        on_progress: CountProgress = lambda share: None,
+        on_progress: Progress = no_progress,
     ) -> Counts:
-        """Exact counts from which the marginals on all these sets of places follow.
+        """Exact counts from which the marginals on all these sets of attributes follow.
 
         Args:
             domain: The attributes, which the records have as columns.
@@ -120,7 +151,7 @@ class Source(Protocol):
             unknown_values: Attribute name -> the value that takes what is missing or not in the
                 domain; without it both are refused.
             person_rule: How many records of one person are counted; None: all are.
-            on_progress: Told the share that is done; may raise to stop the counting.
+            on_progress: Told `COUNTING`.
 
         All counts are of one state of the records: raises `DataError` if they change meanwhile, as
         for records that cannot be read, a missing column, a value outside the domain, or a person

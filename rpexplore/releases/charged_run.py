@@ -10,12 +10,13 @@ What stops a run after it was booked leaves no folder, and the charge stays. A r
 all drawn, and on disk, is left as it is to be finished later.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
+from rpexplore.common.concurrency import Progress
 from rpexplore.common.exact_numbers import Exact, exact_fraction
 from rpexplore.common.formatting import data_size, plural
 from rpexplore.data.counts import Counts
@@ -73,9 +74,7 @@ class ChargedRun:
         refuse_overlaps(self.ledger, source)
         _check_person_rule(plan, options.person_rule)
 
-    def count(
-        self, tables: Sequence[Sequence[int]], on_progress: Callable[[float], None]
-    ) -> Counts:
+    def count(self, tables: Sequence[Sequence[int]], on_progress: Progress) -> Counts:
         """Exact counts, as `Source.count`, of the records as they were found to be.
 
         Raises `DataError` also if they are not, or no longer, those that are expected.

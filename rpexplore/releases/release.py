@@ -18,11 +18,11 @@ from pathlib import Path
 
 import numpy as np
 
-from rpexplore.common.concurrency import Progress, no_progress
+from rpexplore.common.concurrency import Progress, no_progress, part_of_progress
 from rpexplore.common.exact_numbers import Exact
 from rpexplore.data.counts import Counts
 from rpexplore.data.files.source import AnySource, source_of
-from rpexplore.data.source import Fingerprint, PersonRule, Source
+from rpexplore.data.source import COUNTING, Fingerprint, PersonRule, Source
 from rpexplore.errors import PlanError, ReleaseError
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.release_plan import ReleasePlan
@@ -256,10 +256,9 @@ class _Preflight:
 
     def count(self) -> Counts:
         """Exact counts of everything that the plan measures."""
-        doing, share_of_run = "Counting the records", self.run.booked_share
-        self._on_progress(doing, 0.0)
+        self._on_progress(COUNTING, 0.0)
         counts = self.charged_run.count(
-            self.run.tables, lambda share: self._on_progress(doing, share_of_run * share)
+            self.run.tables, part_of_progress(self._on_progress, 0.0, self.run.booked_share)
         )
         self.run.check_countable(counts)
         return counts

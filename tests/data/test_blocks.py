@@ -30,14 +30,14 @@ def test_every_table_is_in_one_block_and_follows_from_its_counts(sets, sizes, mo
     assert sorted(table for block in found for table in block.tables) == tables
     rng = np.random.default_rng(0)
     for block in found:
-        shape = [sizes[place] for place in block.places]
+        shape = [sizes[index] for index in block.attribute_indices]
         assert len(block.tables) == 1 or prod(shape) <= most_cells
         counts = rng.integers(0, 100, shape)
         summed = dict(summed_tables(block, counts))
         assert sorted(summed) == sorted(block.tables)
         for table, values in summed.items():
-            letters = "".join(chr(97 + place) for place in block.places)
-            kept = "".join(chr(97 + place) for place in table)
+            letters = "".join(chr(97 + index) for index in block.attribute_indices)
+            kept = "".join(chr(97 + index) for index in table)
             assert np.array_equal(values, np.einsum(f"{letters}->{kept}", counts))
 
 

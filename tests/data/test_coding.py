@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rpexplore import Attribute, Bins, Categories, Domain, Integers
 from rpexplore.data import coding
-from rpexplore.data.coding import coders, looked_up
+from rpexplore.data.coding import coders, distinct_values
 from rpexplore.errors import DataError, DomainError
 
 VALUE_SETS = [
@@ -63,9 +63,9 @@ def test_looking_up_gives_the_column_back(column, data, narrow):
     drawn = pa.array(data.draw(st.lists(kind | st.none(), max_size=10)), type_)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(coding, "_NARROW", narrow)
-        distinct, places = looked_up(drawn)
+        distinct, indices = distinct_values(drawn)
     listed = [*distinct.to_pylist(), None]
-    assert repr([listed[place] for place in places]) == repr(drawn.to_pylist())
+    assert repr([listed[index] for index in indices]) == repr(drawn.to_pylist())
 
 
 def test_strings_are_compared_once_for_each_distinct_one(monkeypatch):

@@ -13,7 +13,7 @@ from rpexplore.data import counting
 from rpexplore.data.counting import counts_of
 
 
-def nothing(_: float) -> None:
+def nothing(doing: str, share: float) -> None:
     pass
 
 
@@ -131,7 +131,12 @@ def test_progress_grows_to_one():
     columns = columns_of([4] * 8, 3000)
     shares: list[float] = []
     tables = list(combinations(range(8), 3))
-    counts_of(batches_of(columns, [1000]), tables, [4] * 8, on_progress=shares.append)
+    counts_of(
+        batches_of(columns, [1000]),
+        tables,
+        [4] * 8,
+        on_progress=lambda _, share: shares.append(share),
+    )
     assert len(shares) > 3
     assert shares == sorted(shares)
     assert 0 < shares[0] < 1
@@ -143,16 +148,16 @@ def test_what_progress_raises_ends_the_counting(stop, monkeypatch):
     """No block is begun afterwards, and the threads are gone."""
     monkeypatch.setattr(counting, "_BLOCK_CELLS", 1)
     counted = []
-    flat_places = counting._flat_places
+    cell_indices = counting._cell_indices
 
     def spy(*args):
         counted.append(threading.current_thread())
-        return flat_places(*args)
+        return cell_indices(*args)
 
-    monkeypatch.setattr(counting, "_flat_places", spy)
+    monkeypatch.setattr(counting, "_cell_indices", spy)
     tables = list(combinations(range(12), 3))
 
-    def refuse(_: float) -> None:
+    def refuse(doing: str, share: float) -> None:
         raise stop
 
     before = threading.active_count()
@@ -167,7 +172,7 @@ def test_an_error_in_a_block_is_told(monkeypatch):
     def fail(*_):
         raise MemoryError
 
-    monkeypatch.setattr(counting, "_flat_places", fail)
+    monkeypatch.setattr(counting, "_cell_indices", fail)
     before = threading.active_count()
     with pytest.raises(MemoryError):
         counts_of(batches_of(columns_of([4, 4], 100), []), [(0, 1)], [4, 4], on_progress=nothing)

@@ -165,7 +165,7 @@ def test_a_frame_that_changes_while_it_is_counted_is_refused():
     age = np.arange(100)
     frame = pa.table({"age": pa.array(age)})  # shares the memory of `age`
 
-    def change(share: float) -> None:
+    def change(doing: str, share: float) -> None:
         age[0] = 99
 
     with pytest.raises(DataError, match="'survey' changed while they were counted"):

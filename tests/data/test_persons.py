@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rpexplore.common.concurrency import no_progress
 from rpexplore.data import persons
 from rpexplore.data.persons import kept_records
 from rpexplore.data.source import PersonRule
@@ -32,7 +33,7 @@ def kept(columns: dict, most: int, excess="keep first", order=None, cuts=(), typ
         for batch in table.slice(start, end - start).to_batches()
     )
     rule = PersonRule("id", most, excess, order)
-    return kept_records(batches, rule, lambda share: None).tolist()
+    return kept_records(batches, rule, no_progress).tolist()
 
 
 def first_of_each(ids: list, keys: list, most: int) -> list[bool]:
@@ -127,7 +128,7 @@ def test_a_person_is_one_whatever_the_types_of_files():
         (pa.record_batch({"id": pa.array(values)}), share)
         for values, share in (([3, 4], 0.3), (["3", "x"], 0.6), ([3, 5], 1.0))
     ]
-    found = kept_records(batches, PersonRule("id", 2, "keep first"), lambda share: None)
+    found = kept_records(batches, PersonRule("id", 2, "keep first"), no_progress)
     assert found.tolist() == [True, True, True, True, False, True]
 
 
@@ -137,15 +138,16 @@ def test_ids_that_may_be_written_in_two_ways_are_refused(first, others):
     batches = [(pa.record_batch({"id": pa.array(values)}), 1.0) for values in (first, others)]
     for each in (batches, batches[::-1]):
         with pytest.raises(DataError, match="one person may be written in two ways"):
-            kept_records(each, PersonRule("id", 1, "keep first"), lambda share: None)
+            kept_records(each, PersonRule("id", 1, "keep first"), no_progress)
 
 
 @pytest.mark.parametrize("number", [0, -7, 10**18 - 1, 10**18, 2**63 - 1, -(2**63)])
 def test_a_number_and_its_text_are_one_person(number):
     batches = [(pa.record_batch({"id": pa.array([each])}), 1.0) for each in (number, str(number))]
-    assert kept_records(
-        batches, PersonRule("id", 1, "keep first"), lambda share: None
-    ).tolist() == [True, False]
+    assert kept_records(batches, PersonRule("id", 1, "keep first"), no_progress).tolist() == [
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +162,7 @@ def test_a_record_of_nobody_is_refused(ids, excess):
 
 def test_no_records_are_kept_of_none():
     assert kept({"id": pa.array([], pa.int64())}, 1) == []
-    assert kept_records([], PersonRule("id", 1), lambda share: None).shape == (0,)
+    assert kept_records([], PersonRule("id", 1), no_progress).shape == (0,)
 
 
 def test_an_allowance_of_no_records_is_refused():

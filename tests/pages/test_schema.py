@@ -5,7 +5,7 @@ import threading
 import pytest
 
 import rpexplore as rp
-from rpexplore.data.files.columns import found_values
+from rpexplore.data.files.columns import read_column_values
 from rpexplore.domain.attribute import Bins, Categories, Integers
 from rpexplore.scenarios.scenario import TableSetting
 
@@ -328,12 +328,12 @@ def slow(monkeypatch) -> threading.Event:
     go_on = threading.Event()
 
     def waiting(path, names, on_progress):
-        on_progress(0.25)
+        on_progress("", 0.25)
         assert go_on.wait(20)
-        on_progress(1.0)
-        return found_values(path, names)
+        on_progress("", 1.0)
+        return read_column_values(path, names)
 
-    monkeypatch.setattr("pages.components.schema.column_values.found_values", waiting)
+    monkeypatch.setattr("pages.components.schema.column_values.read_column_values", waiting)
     monkeypatch.setattr("pages.components.schema.column_values.PATIENCE", 0.2)
     return go_on
 
@@ -371,11 +371,11 @@ def test_a_reading_cancelled_after_its_last_note_changes_nothing(app, small, dat
     go_on = threading.Event()
 
     def late(path, names, on_progress):
-        on_progress(1.0)
+        on_progress("", 1.0)
         assert go_on.wait(20)
-        return found_values(path, names)
+        return read_column_values(path, names)
 
-    monkeypatch.setattr("pages.components.schema.column_values.found_values", late)
+    monkeypatch.setattr("pages.components.schema.column_values.read_column_values", late)
     monkeypatch.setattr("pages.components.schema.column_values.PATIENCE", 0.2)
     session = begin_reading(app("schema", small), data, ["sex"])
     task = session.session_state["columns task"][0]

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from rpexplore import Budget, Domain, SumOfVariances, Workload
+from rpexplore.common.concurrency import no_progress
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import PersonRule
 from rpexplore.errors import DataError, LedgerError, ReleaseError
@@ -39,7 +40,7 @@ def test_no_folder_is_finished_unless_its_run_was_booked(charge, tmp_path):
 def test_records_that_changed_since_the_run_was_checked_are_refused(charge, tmp_path):
     (tmp_path / "data" / "records.csv").write_text("a\n0\n1\n")
     with pytest.raises(DataError, match=r"'.*records\.csv' have changed"):
-        charge.count([(0,)], lambda share: None)
+        charge.count([(0,)], no_progress)
 
 
 def test_a_rule_for_persons_that_the_plan_does_not_have_is_refused(tmp_path):

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.components.shared.background import Note, Task, follow
 from pages.components.shared.session import change_domain, current, revision, say
 from rpexplore.common.formatting import plural
-from rpexplore.data.files.columns import FoundValues, Header, found_values
+from rpexplore.data.files.columns import ColumnValues, Header, read_column_values
 from rpexplore.domain.domain import Domain
 from rpexplore.scenarios import schema_import as schema_sources
 
@@ -32,11 +32,13 @@ def take(
         take_over(place, grid, {name: fixed[name] for name in chosen}, path.name, add)
         return
 
-    def work(note: Note) -> FoundValues:
+    def work(note: Note) -> ColumnValues:
         doing = f"Reading {plural(len(chosen), 'column')} of {path.name}"
         note(0.0, doing)
         # Below 1, for a note that the work is done is not cancelled any more.
-        return found_values(path, chosen, on_progress=lambda share: note(0.99 * share, doing))
+        return read_column_values(
+            path, chosen, on_progress=lambda _, share: note(0.99 * share, doing)
+        )
 
     if TASK in st.session_state:
         st.session_state[TASK][0].cancel()
@@ -73,7 +75,7 @@ def take_found(
     path: Path,
     add: bool,
     begun: tuple[str, Domain],
-    task: Task[FoundValues],
+    task: Task[ColumnValues],
 ) -> None:
     """Take over what was found, for the codebook that it was looked for and no other.
 

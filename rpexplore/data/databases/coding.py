@@ -1,4 +1,4 @@
-"""What a column of an engine's table becomes there: the places of values in the domain.
+"""What a column of an engine's table becomes there: the indices of values in the domain.
 
 A value means exactly what it means in a file (`coding`): categories by their text, numbers by
 arithmetic. Texts are compared as the hexadecimal digits of their UTF-8 bytes, so that no collation
@@ -15,6 +15,7 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
+from rpexplore.data.source import PersonRule
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
@@ -24,6 +25,9 @@ Value: TypeAlias = Any
 
 UNKNOWN, MISSING = -1, -2
 """The codes of what is not in the domain, and of what is missing."""
+
+PERSON, ORDER = "person", "order_of_person"
+"""Columns of the coded records: whose one is, null if nobody's, and by what theirs are ordered."""
 
 _MOST_BINS = 512  # each is a part of the statement, which takes time to build and to read
 _MOST_CASES = 24  # values that are compared one after the other; more are joined
@@ -42,7 +46,7 @@ def _hex(text): ...
 
 
 @ibis.udf.scalar.builtin(name="text", signature=((None,), "string"))
-def _as_text(value): ...
+def _sql_text(value): ...
 
 
 @ibis.udf.scalar.builtin(name="convert_to", signature=(("string", "string"), "binary"))
@@ -56,40 +60,42 @@ def _encoded(value, form): ...
 def coded(
     table: ir.Table,
     domain: Domain,
-    places: Sequence[int],
-    others: Mapping[int, int],
+    attribute_indices: Sequence[int],
+    unknown_codes: Mapping[int, int],
     engine: str,
     more: Mapping[str, Value],
 ) -> ir.Table:
-    """Columns c0, c3, … of int32 codes of the attributes at these places, and `more`.
+    """Columns c0, c3, … of int32 codes of these attributes, and `more`.
 
-    others: place -> the value that takes what is unknown or missing. Raises `DataError` for a
-    column of a kind that cannot be an attribute, or for more bins than a statement can hold.
+    unknown_codes: attribute index -> the code of what is unknown or missing. Raises `DataError` for
+    a column of a kind that cannot be an attribute, or for more bins than a statement can hold.
     """
     given: dict[str, Value] = dict(more)
     joined: list[int] = []
-    for place in places:
-        attribute = domain.attributes[place]
+    for index in attribute_indices:
+        attribute = domain.attributes[index]
         column = table[attribute.name]
-        given[f"m{place}"] = _is_missing(column)
+        given[f"m{index}"] = _is_missing(column)
         values = attribute.values
         if isinstance(values, Categories):
-            digits = hexed(_text(column, values, engine), engine)
+            digits = _hexed(_text(column, values, engine), engine)
             if values.size > _MOST_CASES:
-                joined.append(place)
-                given[f"h{place}"] = digits
+                joined.append(index)
+                given[f"h{index}"] = digits
             else:
                 cases = [(_digits(value), code) for code, value in enumerate(values.values)]
-                given[f"f{place}"] = _among(digits, cases)
+                given[f"f{index}"] = _among(digits, cases)
         else:
-            given[f"f{place}"] = _of_number(numbers(column, engine), attribute)
+            given[f"f{index}"] = _of_number(_numbers(column, engine), attribute)
     # A table needs a column, also where all are counted together.
-    found = table.select(**(given or {"any": ibis.literal(True)}))
-    for place in joined:
-        found = _looked_up(found, place, domain.attributes[place])
-    codes = {f"c{place}": _code(found, place, others.get(place)) for place in places}
-    kept = {name: found[name] for name in (more if places else found.columns)}
-    return found.select(**kept, **codes)
+    records = table.select(**(given or {"any": ibis.literal(True)}))
+    for index in joined:
+        records = _looked_up(records, index, domain.attributes[index])
+    codes = {
+        f"c{index}": _code(records, index, unknown_codes.get(index)) for index in attribute_indices
+    }
+    kept = {name: records[name] for name in (more if attribute_indices else records.columns)}
+    return records.select(**kept, **codes)
 
 
 def _is_missing(column: Value) -> Value:
@@ -99,15 +105,30 @@ def _is_missing(column: Value) -> Value:
     return column.isnull()
 
 
-def hexed(text: Value, engine: str) -> Value:
+def _hexed(text: Value, engine: str) -> Value:
     """The UTF-8 bytes of texts as hexadecimal digits, 0-9 and a-f."""
     if engine == "postgresql":
-        return _encoded(_bytes(_as_text(text), "UTF8"), "hex")
+        return _encoded(_bytes(_sql_text(text), "UTF8"), "hex")
     digits: Value = _hex(text)
     return digits.lower()
 
 
-def as_text(column: Value) -> Value:
+def person_columns(table: ir.Table, rule: PersonRule, engine: str) -> dict[str, Value]:
+    """Whose a record is, null if nobody's, and by what theirs are ordered."""
+    column: Value = table[rule.column]
+    kind = column.type()
+    if kind.is_floating():
+        person = column.nullif(ibis.literal("nan").cast(kind))
+    elif kind.is_integer() or kind.is_decimal():
+        person = column
+    else:
+        person = _hexed(_as_text(column), engine).nullif("")  # an empty text names nobody
+    if rule.excess == "refuse" or rule.order is None:
+        return {PERSON: person}
+    return {PERSON: person, ORDER: table[rule.order]}
+
+
+def _as_text(column: Value) -> Value:
     """Each value as text, but for floating point numbers, which need to know what they may be."""
     kind = column.type()
     if kind.is_boolean():
@@ -128,7 +149,7 @@ def _text(column: Value, values: Categories, engine: str) -> Value:
     """Each value as text; of a float that is no whole number, only if it is in the codebook."""
     kind = column.type()
     if not kind.is_floating():
-        return as_text(column)
+        return _as_text(column)
     whole = _is_whole(column)
     texts = ibis.ifelse(whole, column, _float(0)).cast("int64").cast("string")
     width = "float32" if kind.is_float32() else "float64"
@@ -160,16 +181,16 @@ def _stands_for_float(value: str, width: str) -> bool:
     return pa.scalar(number, pa.from_numpy_dtype(width)).cast(pa.string()).as_py() == value
 
 
-def numbers(column: Value, engine: str) -> Value:
+def _numbers(column: Value, engine: str) -> Value:
     """Each value as 64-bit floating point; null for what is missing or not a number."""
     kind = column.type()
     if kind.is_integer() or kind.is_floating():
         return column.cast("float64")
     if kind.is_boolean():
         return ibis.cases((column, _float(1)), (~column, _float(0)))
-    text: Value = as_text(column)
+    text: Value = _as_text(column)
     if engine == "postgresql":
-        text = _as_text(text)
+        text = _sql_text(text)
     is_number = text.re_search(f"^[{BLANKS}]*{_NUMBER}[{BLANKS}]*$")
     digits = text.re_replace(f"[{BLANKS}]", "")
     if engine != "postgresql":
@@ -205,7 +226,7 @@ def _parsed(digits: Value) -> Value:
 
 
 def _of_number(number: Value, attribute: Attribute) -> Value:
-    """The place of the range that a number lies in; null outside."""
+    """The index of the range that a number lies in; null outside."""
     values = attribute.values
     if isinstance(values, Integers):
         inside = (number >= _float(values.minimum)) & (number <= _float(values.maximum))
@@ -240,8 +261,8 @@ def _bisected(number: Value, edges: Sequence[Value], first: int, end: int) -> Va
     )
 
 
-def _looked_up(found: ir.Table, place: int, attribute: Attribute) -> ir.Table:
-    """With the column f<place>: where the text h<place> stands in a list.
+def _looked_up(records: ir.Table, index: int, attribute: Attribute) -> ir.Table:
+    """With the column f<index>: where the text h<index> stands in a list.
 
     The list is one text in the statement, taken apart there: nothing is written to the engine, and
     no parser has to read a million values.
@@ -253,9 +274,9 @@ def _looked_up(found: ir.Table, place: int, attribute: Attribute) -> ir.Table:
     text: Value = ibis.literal(entries)
     listed = text.split(",").unnest().name("entry").as_table()
     parts = listed.entry.split(" ")
-    listed = listed.select(**{f"l{place}": parts[0], f"f{place}": parts[1].cast("int32")})
-    return found.left_join(listed, found[f"h{place}"] == listed[f"l{place}"]).drop(
-        f"h{place}", f"l{place}"
+    listed = listed.select(**{f"l{index}": parts[0], f"f{index}": parts[1].cast("int32")})
+    return records.left_join(listed, records[f"h{index}"] == listed[f"l{index}"]).drop(
+        f"h{index}", f"l{index}"
     )
 
 
@@ -264,10 +285,10 @@ def _among(digits: Value, cases: Sequence[tuple[str, int]]) -> Value:
     return digits.cases(*((text, ibis.literal(code, "int32")) for text, code in cases))
 
 
-def _code(found: ir.Table, place: int, other: int | None) -> Value:
-    unknown, missing = (UNKNOWN, MISSING) if other is None else (other, other)
-    code = ibis.coalesce(found[f"f{place}"], ibis.literal(unknown, "int32"))
-    return ibis.ifelse(found[f"m{place}"], ibis.literal(missing, "int32"), code).cast("int32")
+def _code(records: ir.Table, index: int, unknown_code: int | None) -> Value:
+    unknown, missing = (UNKNOWN, MISSING) if unknown_code is None else (unknown_code, unknown_code)
+    code = ibis.coalesce(records[f"f{index}"], ibis.literal(unknown, "int32"))
+    return ibis.ifelse(records[f"m{index}"], ibis.literal(missing, "int32"), code).cast("int32")
 
 
 def _digits(value: str) -> str:

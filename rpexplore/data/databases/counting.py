@@ -1,4 +1,4 @@
-"""Counting in an engine: one statement for all tables, and what comes back: places and counts.
+"""Counting in an engine: one statement for all tables, and what comes back: cells and counts.
 
 The statement codes every record once, counts by blocks (`blocks`), sums the tables from the blocks,
 and hands back rows of three numbers: which table, which of its cells, and how many records. Checks
@@ -18,15 +18,16 @@ import numpy as np
 import pyarrow as pa
 
 from rpexplore.data.blocks import blocks
+from rpexplore.data.coding import unknown_value_error
 from rpexplore.data.counts import Counts
-from rpexplore.data.databases.coding import MISSING, UNKNOWN, Value
+from rpexplore.data.databases.coding import MISSING, ORDER, PERSON, UNKNOWN, Value
 from rpexplore.data.source import PersonRule
 from rpexplore.domain.domain import AttributeIndices, Domain
 from rpexplore.errors import DataError
 
 PART, CELL, COUNT = "part", "cell", "n"
-PERSON, ORDER, RANK = "person", "order_of_person", "rank_of_person"
-"""Columns of the coded records: whose one is, null if nobody's; and which of theirs, from 0."""
+RANK = "rank_of_person"
+"""A column of the coded records: which of its person's one is, from 0."""
 
 # Parts that are no table.
 _CHECK, _OF_ONE_PERSON = -1, -2
@@ -36,14 +37,14 @@ _NARROW = np.iinfo(np.uint32).max
 _MOST_SUBSETS = 6  # attributes of a table of which all subsets are compared
 
 
-def places_of(tables: Iterable[AttributeIndices]) -> list[int]:
-    """All places that any of the tables is on, ascending."""
-    return sorted({place for table in tables for place in table})
+def attribute_indices_of(tables: Iterable[AttributeIndices]) -> list[int]:
+    """All attributes that any of the tables has, ascending."""
+    return sorted({index for table in tables for index in table})
 
 
 def refuse_too_many(tables: Sequence[AttributeIndices], sizes: Sequence[int]) -> None:
     """Raise `DataError` if more counts could come back than there is memory for."""
-    n_cells = sum(prod(sizes[place] for place in table) for table in tables)
+    n_cells = sum(prod(sizes[index] for index in table) for table in tables)
     if n_cells > _MOST_CELLS:
         raise DataError(
             f"The tables to count have {n_cells:,} cells in all, and at most {_MOST_CELLS:,} can "
@@ -51,13 +52,13 @@ def refuse_too_many(tables: Sequence[AttributeIndices], sizes: Sequence[int]) ->
         )
 
 
-def ranked(coded: ir.Table, places: Sequence[int]) -> ir.Table:
+def ranked(coded: ir.Table, attribute_indices: Sequence[int]) -> ir.Table:
     """The same with RANK: which of their person's records each is, by ORDER, 0 for the first.
 
     Ties are broken by all that is counted, so that records whose rank is left to the engine are
     alike in all that is counted: what counts of a person depends on that person's records alone.
     """
-    order = [coded[ORDER], *(coded[f"c{place}"] for place in places)]
+    order = [coded[ORDER], *(coded[f"c{index}"] for index in attribute_indices)]
     window = ibis.window(group_by=coded[PERSON], order_by=order)
     return coded.mutate(**{RANK: ibis.row_number().over(window)}).drop(ORDER)
 
@@ -70,17 +71,17 @@ def statement(
 ) -> ir.Table:
     """One expression whose rows are (part, cell, n): tables by their position, and checks.
 
-    coded: c<place> for the places of the tables, and PERSON and RANK where there is a rule.
-    tables: ascending places, none in another.
+    coded: c<index> for the attributes of the tables, and PERSON and RANK where there is a rule.
+    tables: ascending attribute indices, none in another.
     """
     kept = coded
     if rule is not None and rule.excess == "keep first":
         rank: Value = coded[RANK]
         kept = coded.filter((rank < rule.most) | coded[PERSON].isnull())
-    parts = [*_checks(kept, coded, places_of(tables), rule)]
+    parts = [*_checks(kept, coded, attribute_indices_of(tables), rule)]
     positions = {table: position for position, table in enumerate(tables)}
     for block in blocks(tables, sizes, _BLOCK_CELLS):
-        counted = kept.group_by(*(f"c{place}" for place in block.places)).aggregate(
+        counted = kept.group_by(*(f"c{index}" for index in block.attribute_indices)).aggregate(
             n=lambda rows: rows.count()
         )
         for table in block.tables:
@@ -91,30 +92,30 @@ def statement(
 def _table_rows(
     counted: ir.Table, table: AttributeIndices, position: int, sizes: Sequence[int]
 ) -> ir.Table:
-    summed = counted.group_by(*(f"c{place}" for place in table)).aggregate(
+    summed = counted.group_by(*(f"c{index}" for index in table)).aggregate(
         n=lambda rows: rows.n.sum()
     )
     cell: Value = summed[f"c{table[0]}"].cast("int64")
-    for place in table[1:]:
-        cell = cell * ibis.literal(sizes[place], "int64") + summed[f"c{place}"].cast("int64")
+    for index in table[1:]:
+        cell = cell * ibis.literal(sizes[index], "int64") + summed[f"c{index}"].cast("int64")
     return _rows(summed, position, cell, summed.n)
 
 
 def _checks(
-    kept: ir.Table, coded: ir.Table, places: Sequence[int], rule: PersonRule | None
+    kept: ir.Table, coded: ir.Table, attribute_indices: Sequence[int], rule: PersonRule | None
 ) -> Iterable[ir.Table]:
     """The numbers of `_keys`, a row each, of one pass; and how many records a person has."""
     sums: dict[str, Value] = {"total": kept.count()}
-    for place in places:
-        code: Value = kept[f"c{place}"]
-        sums[f"unknown {place}"] = (code == UNKNOWN).sum()
-        sums[f"missing {place}"] = (code == MISSING).sum()
+    for index in attribute_indices:
+        code: Value = kept[f"c{index}"]
+        sums[f"unknown {index}"] = (code == UNKNOWN).sum()
+        sums[f"missing {index}"] = (code == MISSING).sum()
     if rule is not None:
         person: Value = kept[PERSON]
         sums["nobodys"] = person.isnull().sum()
-    found = kept.aggregate(**sums)
-    numbers = ibis.array([_whole(found[key]) for key in _keys(places, rule)])
-    listed = found.select(n=numbers).unnest("n", offset="cell")
+    aggregated = kept.aggregate(**sums)
+    numbers = ibis.array([_whole(aggregated[key]) for key in _keys(attribute_indices, rule)])
+    listed = aggregated.select(n=numbers).unnest("n", offset="cell")
     yield _rows(listed, _CHECK, listed.cell, listed.n)
     if rule is not None and rule.excess == "refuse":
         persons = coded.group_by(PERSON).aggregate(n=lambda rows: rows.count())
@@ -122,10 +123,12 @@ def _checks(
         yield _rows(most, _OF_ONE_PERSON, ibis.literal(0), most.n)
 
 
-def _keys(places: Iterable[int], rule: PersonRule | None) -> list[str]:
+def _keys(attribute_indices: Iterable[int], rule: PersonRule | None) -> list[str]:
     """What the cells of the part `_CHECK` are the numbers of, in their order."""
-    of_places = (f"{what} {place}" for place in places for what in ("unknown", "missing"))
-    return ["total", *of_places, *([] if rule is None else ["nobodys"])]
+    of_attributes = (
+        f"{what} {index}" for index in attribute_indices for what in ("unknown", "missing")
+    )
+    return ["total", *of_attributes, *([] if rule is None else ["nobodys"])]
 
 
 def _rows(table: ir.Table, part: int, cell: Value, n: Value) -> ir.Table:
@@ -153,10 +156,10 @@ class Tally:
     def __init__(self, tables: Sequence[AttributeIndices], sizes: Sequence[int]) -> None:
         self._tables = list(tables)
         self._counts: list[np.ndarray] = [
-            np.zeros([sizes[place] for place in table], dtype=np.uint32) for table in tables
+            np.zeros([sizes[index] for index in table], dtype=np.uint32) for table in tables
         ]
         self._checks: dict[tuple[int, int], int] = {}
-        self._strange = False  # rows that no statement of ours gives
+        self._is_corrupt = False  # rows that no statement of ours gives
 
     def add(self, piece: pa.RecordBatch) -> None:
         part, cell, n = (
@@ -175,7 +178,7 @@ class Tally:
     def _add_cells(self, table: int, cells: np.ndarray, n: np.ndarray) -> None:
         counts = self._counts[table]
         if np.any(cells < 0) or np.any(cells >= counts.size):
-            self._strange = True
+            self._is_corrupt = True
             return
         if np.any(n > _NARROW) and counts.dtype == np.uint32:
             counts = self._counts[table] = counts.astype(np.int64)
@@ -186,16 +189,16 @@ class Tally:
 
         name: of the records, for the error
         """
-        listed = _keys(places_of(self._tables), rule)
+        listed = _keys(attribute_indices_of(self._tables), rule)
         checks = {key: self._checks.get((_CHECK, cell)) for cell, key in enumerate(listed)}
         if rule is not None:
             self._check_persons(rule, checks["nobodys"])
         for key, n in checks.items():
-            what, _, place = key.partition(" ")
-            if place and n:
-                raise _strange(domain.names[int(place)], what == "missing")
+            what, _, index = key.partition(" ")
+            if index and n:
+                raise unknown_value_error(domain.names[int(index)], is_missing=what == "missing")
         n_records = checks["total"]
-        if n_records is None or self._strange or not self._agree(n_records):
+        if n_records is None or self._is_corrupt or not self._agree(n_records):
             raise DataError(
                 f"The records {name} changed while they were counted, or are not the same whenever "
                 "they are read; nothing of these counts is used. Wait until they are complete, and "
@@ -210,11 +213,7 @@ class Tally:
                 "they are; fill it in, or leave these records out."
             )
         if self._checks.get((_OF_ONE_PERSON, 0), 0) > rule.most:
-            raise DataError(
-                f"A person (column {rule.column!r}) has more records than the {rule.most} that the "
-                "plan protects; correct the records, plan for more records of a person, or let "
-                "only the first of each be counted."
-            )
+            raise rule.excess_error()
 
     def _agree(self, n_records: int) -> bool:
         """Whether tables have the same total, and the same marginals on what they share."""
@@ -231,11 +230,3 @@ class Tally:
                 if seen.setdefault(shared, digest) != digest:
                     return False
         return True
-
-
-def _strange(column: str, missing: bool) -> DataError:
-    what = "a missing value" if missing else "a value that is not in the codebook"
-    return DataError(
-        f"The column {column!r} holds {what}; correct the records or the codebook, or name a "
-        f"category of {column!r} that takes such values (the option --other)."
-    )

@@ -15,9 +15,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from rpexplore.common.concurrency import Progress
 from rpexplore.data.databases.connections import Connection
 from rpexplore.data.databases.engines import ENGINES
-from rpexplore.data.source import CountProgress
+from rpexplore.data.source import COUNTING
 from rpexplore.errors import DataError, RpexploreError
 
 _PATIENCE = 0.2  # seconds between two looks whether somebody still waits
@@ -67,9 +68,7 @@ class Session:
         """The same records, worked out once by an engine that would do it anew for every table."""
         yield records
 
-    def pieces(
-        self, statement: Any, name: str, on_progress: CountProgress
-    ) -> Iterator[pa.RecordBatch]:
+    def pieces(self, statement: Any, name: str, on_progress: Progress) -> Iterator[pa.RecordBatch]:
         """The rows of a statement, piece by piece, of at most 100,000 rows where the engine can.
 
         It runs beside, so that `on_progress` can stop it by raising whatever it wants; Ctrl-C does.
@@ -86,7 +85,7 @@ class Session:
                     try:
                         piece = arrived.get(timeout=_PATIENCE)
                     except queue.Empty:
-                        on_progress(0.0)
+                        on_progress(COUNTING, 0.0)
                         continue
                     if piece is None:
                         break

@@ -8,8 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from rpexplore.data.coding import refuse_nested
 from rpexplore.data.files.csv_batches import csv_batches, csv_header
 from rpexplore.data.files.listing import RecordFile, record_files
+from rpexplore.data.source import check_column
 from rpexplore.errors import DataError
 
 _BATCH_VALUES = 1 << 22  # of all columns together
@@ -84,11 +86,7 @@ def _parquet_batches(
 ) -> Iterator[tuple[pa.RecordBatch, float]]:
     schema = pyarrow.parquet.read_schema(path)
     for name in names:
-        if pa.types.is_nested(schema.field(name).type):
-            raise DataError(
-                f"The column {name!r} of {str(path)!r} holds lists or structures; write one plain "
-                "value for each record there."
-            )
+        refuse_nested(str(path), name, schema.field(name).type)
     rows = min(max(_BATCH_VALUES // max(len(names), 1), _LEAST_ROWS), _MOST_ROWS)
     with pyarrow.parquet.ParquetFile(path, read_dictionary=names) as file:
         done = 0
@@ -100,23 +98,16 @@ def _parquet_batches(
 
 def _repeated(value: str | None, n_records: int) -> pa.Array:
     """The column of a key: one value for all records."""
-    places = pa.array(np.zeros(n_records, dtype=np.int32), mask=np.full(n_records, value is None))
-    return pa.DictionaryArray.from_arrays(places, pa.array([value or ""], pa.string()))
+    indices = pa.array(np.zeros(n_records, dtype=np.int32), mask=np.full(n_records, value is None))
+    return pa.DictionaryArray.from_arrays(indices, pa.array([value or ""], pa.string()))
 
 
-def _check_columns(file: RecordFile, header: Sequence[str], names: Sequence[str]) -> None:
+def _check_columns(file: RecordFile, header: list[str], names: Sequence[str]) -> None:
     """Raise `DataError` unless each name stands once in the header and the keys."""
+    more = {}
+    if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
+        more = {"remedy": "save the file with commas between the columns"}
     for name in names:
-        count = list(header).count(name) + (name in file.keys)
-        if count == 1:
-            continue
-        remedy = "rename the column, or the attribute in the codebook"
-        if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
-            remedy = "save the file with commas between the columns"
-        if count and name in file.keys:
-            remedy = f"leave it to one of the two, its columns or the folders {name}=…"
-        what = "no column" if count == 0 else f"{count} columns"
-        raise DataError(
-            f"The records {str(file.path)!r} have {what} {name!r}, which the plan needs; {remedy}.",
-            private=f"The columns are: {', '.join(header)}." if any(header) else "",
-        )
+        if name in file.keys and name in header:
+            more = {"remedy": f"leave it to one of the two, its columns or the folders {name}=…"}
+        check_column(str(file.path), name, [*header, *file.keys], **more)

@@ -8,7 +8,7 @@ private, and that a value is listed is protected by nothing. How often one occur
 # pyright: reportAttributeAccessIssue=false
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
+from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.data.coding import as_text, of_known_type
 from rpexplore.data.files.batches import batches, readable
 from rpexplore.data.files.csv_batches import csv_header
@@ -79,7 +80,7 @@ def read_header(path: str | Path) -> Header:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FoundValues:
+class ColumnValues:
     """What the records hold, by column: its values in order, or why they are not listed.
 
     Private; the repr shows nothing.
@@ -89,13 +90,13 @@ class FoundValues:
     refused: Mapping[str, str] = field(repr=False)
 
 
-def found_values(
+def read_column_values(
     path: str | Path,
     names: Sequence[str],
     *,
     most: int = MOST_VALUES,
-    on_progress: Callable[[float], None] = lambda fraction: None,
-) -> FoundValues:
+    on_progress: Progress = no_progress,
+) -> ColumnValues:
     """The values that occur in these columns, sorted, as the categories of a domain have them.
 
     What is missing is no value. Sorted, so that the order tells nothing of the records.
@@ -103,26 +104,28 @@ def found_values(
     Raises `DataError` for a file that cannot be read.
     """
     path = Path(path)
-    found: dict[str, set[str]] = {name: set() for name in names}
+    values: dict[str, set[str]] = {name: set() for name in names}
     refused: dict[str, str] = {}
     with readable(path):
-        for batch, fraction in batches(path, list(names)):
-            for name in found.keys() - refused.keys():
-                found[name] |= _values(batch.column(name))
-                if len(found[name]) > most:
+        for batch, share in batches(path, names):
+            for name in values.keys() - refused.keys():
+                values[name] |= _values(batch.column(name))
+                if len(values[name]) > most:
                     refused[name] = f"more than {most} different values"
-                elif any(len(value) > MOST_LETTERS for value in found[name]):
+                elif any(len(value) > MOST_LETTERS for value in values[name]):
                     refused[name] = f"texts of more than {MOST_LETTERS} characters"
                 if name in refused:
-                    found[name].clear()
-            on_progress(fraction)
-    for name in found.keys() - refused.keys():
-        if not found[name]:
+                    values[name].clear()
+            on_progress("Reading the values", share)
+    for name in values.keys() - refused.keys():
+        if not values[name]:
             refused[name] = "no values"
-        elif _are_whole(found[name]) and len(found[name]) > MOST_NUMBERS:
+        elif _are_whole(values[name]) and len(values[name]) > MOST_NUMBERS:
             refused[name] = f"more than {MOST_NUMBERS} different whole numbers"
-    values = {name: _sorted(found[name]) for name in names if name not in refused}
-    return FoundValues(values, {name: refused[name] for name in names if name in refused})
+    return ColumnValues(
+        {name: _sorted(values[name]) for name in names if name not in refused},
+        {name: refused[name] for name in names if name in refused},
+    )
 
 
 def _csv_columns(path: Path) -> list[Column]:
@@ -142,16 +145,12 @@ def _csv_columns(path: Path) -> list[Column]:
 
 
 def _parquet_columns(path: Path) -> list[Column]:
-    with pyarrow.parquet.ParquetFile(path) as file:
-        schema = file.schema_arrow
-    return [
-        Column(
-            "" if pa.types.is_nested(each.type) else each.name,
-            _declared(each.type),
-            ("true", "false") if pa.types.is_boolean(each.type) else (),
-        )
-        for each in schema
-    ]
+    columns = []
+    for column in pyarrow.parquet.read_schema(path):
+        name = "" if pa.types.is_nested(column.type) else column.name
+        values = ("true", "false") if pa.types.is_boolean(column.type) else ()
+        columns.append(Column(name, _declared(column.type), values))
+    return columns
 
 
 def _declared(kind: pa.DataType) -> str:
@@ -165,7 +164,7 @@ def _declared(kind: pa.DataType) -> str:
         (pa.types.is_string, TEXT),
         (pa.types.is_large_string, TEXT),
     ]
-    return next((words for is_of, words in kinds if is_of(kind)), "")
+    return next((text for is_of, text in kinds if is_of(kind)), "")
 
 
 def _values(column: pa.Array) -> set[str]:

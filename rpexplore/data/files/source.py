@@ -2,29 +2,26 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
+
 from rpexplore.common.formatting import text_of_path
-from rpexplore.data.batch_source import changed, count_batches
-from rpexplore.data.counts import Counts
+from rpexplore.data.batch_source import BatchSource
 from rpexplore.data.files.batches import batches, columns_of, readable
 from rpexplore.data.files.listing import record_files
 from rpexplore.data.frames import Frame, FrameSource
-from rpexplore.data.source import CountProgress, Fingerprint, PersonRule, Source
-from rpexplore.domain.domain import Domain
+from rpexplore.data.source import Fingerprint, Source
 from rpexplore.errors import DataError
 
 
 @dataclass(frozen=True)
-class FileSource:
-    """The records of a .csv or .parquet file, or of a folder as `record_files` takes it.
-
-    Counted as `count_batches` does.
-    """
+class FileSource(BatchSource):
+    """The records of a .csv or .parquet file, or of a folder as `record_files` takes it."""
 
     path: Path
 
@@ -49,7 +46,7 @@ class FileSource:
 
         Raises `DataError` if there are none, or if a folder changes while it is looked at.
         """
-        with readable(self.path):
+        with self.readable():
             if not self.path.exists():
                 raise DataError(f"There are no records at {str(self.path)!r}; check the path.")
             seen, again = self._files(), self._files()
@@ -58,10 +55,10 @@ class FileSource:
                 f"The records {str(self.path)!r} change while they are looked at; wait until they "
                 "are complete."
             )
-        latest = max(changed for _, _, changed, _, _ in seen)
-        modified = datetime.fromtimestamp(latest / 1e9, UTC).isoformat(timespec="seconds")
+        _, sizes, times, _, _ = zip(*seen, strict=True)
+        modified = datetime.fromtimestamp(max(times) / 1e9, UTC).isoformat(timespec="seconds")
         digest = hashlib.sha256(json.dumps(seen).encode()).hexdigest()
-        return Fingerprint(sum(size for _, size, _, _, _ in seen), modified, digest)
+        return Fingerprint(sum(sizes), modified, digest)
 
     def _files(self) -> list[tuple[str, int, int, int, int]]:
         """Name, bytes, times of contents and of any change in nanoseconds, and inode
@@ -76,34 +73,15 @@ class FileSource:
 
     def columns(self) -> tuple[str, ...]:
         """Those of the first file, then the keys of the folders."""
-        with readable(self.path):
+        with self.readable():
             first = record_files(self.path)[0]
             return (*columns_of(first), *first.keys)
 
-    def count(
-        self,
-        domain: Domain,
-        tables: Sequence[Sequence[int]],
-        *,
-        unknown_values: Mapping[str, str] | None = None,
-        person_rule: PersonRule | None = None,
-        on_progress: CountProgress = lambda share: None,
-    ) -> Counts:
-        before = self.fingerprint()
-        with readable(self.path):
-            counts = count_batches(
-                partial(batches, self.path),
-                self.name,
-                domain,
-                tables,
-                unknown_values,
-                person_rule,
-                on_progress,
-            )
-        if self.fingerprint() != before:
-            raise changed(self.name)
-        on_progress(1.0)
-        return counts
+    def batches(self, names: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, float]]:
+        return batches(self.path, names)
+
+    def readable(self) -> AbstractContextManager[None]:
+        return readable(self.path)
 
 
 AnySource = str | Path | Source | Frame

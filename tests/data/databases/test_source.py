@@ -431,7 +431,7 @@ class Cancel(Exception):
 def stopping(error: BaseException):
     started = time.monotonic()
 
-    def progress(share: float) -> None:
+    def progress(doing: str, share: float) -> None:
         if time.monotonic() - started > 1:
             raise error
 
@@ -493,7 +493,7 @@ def test_a_server_that_dies_on_the_way():
         )
         killed: list[Server] = []
 
-        def progress(share: float) -> None:
+        def progress(doing: str, share: float) -> None:
             if not killed:
                 killed.append(server)
                 time.sleep(1)  # until the statement runs

@@ -18,7 +18,7 @@ from rpexplore.data.files.columns import (
     MOST_NUMBERS,
     MOST_VALUES,
     Column,
-    found_values,
+    read_column_values,
     read_header,
 )
 from rpexplore.errors import DataError
@@ -137,7 +137,7 @@ def test_files_that_cannot_be_read(tmp_path, name):
 
 def test_values_are_sorted_whatever_the_order_of_the_records(tmp_path):
     path = written(tmp_path, "code,word\n10,b\n9,a\n-1,b\n10,\n ,ä\n")
-    found = found_values(path, ["word", "code"])
+    found = read_column_values(path, ["word", "code"])
     assert found.values == {"word": ("a", "b", "ä"), "code": ("-1", "9", "10")}
     assert found.refused == {}
 
@@ -145,14 +145,14 @@ def test_values_are_sorted_whatever_the_order_of_the_records(tmp_path):
 def test_values_read_the_records_they_were_found_in(tmp_path):
     """Against pandas on the sample: the categories found are those that a release would need."""
     path = sample_data_folder() / "household.csv"
-    found = found_values(path, ["sex", "occupation", "tenure"])
+    found = read_column_values(path, ["sex", "occupation", "tenure"])
     frame = pd.read_csv(path, dtype=str)
     for name, values in found.values.items():
         assert values == tuple(sorted(frame[name].unique()))
     domain = Domain(tuple(Attribute(name, Categories(v)) for name, v in found.values.items()))
     assert read_records(path, domain, range(3)).n_records == len(frame)
     pq.write_table(pa.Table.from_pandas(frame), tmp_path / "data.parquet")
-    assert found_values(tmp_path / "data.parquet", list(found.values)).values == found.values
+    assert read_column_values(tmp_path / "data.parquet", list(found.values)).values == found.values
 
 
 def test_numbers_booleans_and_codes_read_as_a_release_reads_them(tmp_path):
@@ -162,7 +162,7 @@ def test_numbers_booleans_and_codes_read_as_a_release_reads_them(tmp_path):
         yes=[True, False, None, True],
         coded=pa.array(["x", "y", None, "x"]).dictionary_encode(),
     )
-    assert found_values(path, ["real", "yes", "coded"]).values == {
+    assert read_column_values(path, ["real", "yes", "coded"]).values == {
         "real": ("1", "2.5"),
         "yes": ("false", "true"),
         "coded": ("x", "y"),
@@ -180,7 +180,7 @@ def test_numbers_booleans_and_codes_read_as_a_release_reads_them(tmp_path):
 )
 def test_columns_that_are_no_categories_are_refused_without_showing_them(tmp_path, values, reason):
     path = stored(tmp_path, c=pa.array(values, pa.string()), other=["a"] * len(values))
-    found = found_values(path, ["c", "other"])
+    found = read_column_values(path, ["c", "other"])
     assert found.refused == {"c": reason}
     assert found.values == {"other": ("a",)}
 
@@ -190,28 +190,28 @@ def test_columns_that_are_no_categories_are_refused_without_showing_them(tmp_pat
     [[f"id{i:03}" for i in range(MOST_VALUES)], [str(i) for i in range(MOST_NUMBERS)]],
 )
 def test_the_limits_themselves_are_allowed(tmp_path, values):
-    found = found_values(stored(tmp_path, c=values[::-1]), ["c"])
+    found = read_column_values(stored(tmp_path, c=values[::-1]), ["c"])
     assert found.values["c"] == tuple(values)
 
 
 def test_nothing_tells_how_many_records_there_are(tmp_path):
-    few = found_values(written(tmp_path, "c\na\nb\n"), ["c"])
-    many = found_values(written(tmp_path, "c\n" + "a\n" * 1000 + "b\n"), ["c"])
+    few = read_column_values(written(tmp_path, "c\na\nb\n"), ["c"])
+    many = read_column_values(written(tmp_path, "c\n" + "a\n" * 1000 + "b\n"), ["c"])
     assert (few.values, few.refused) == (many.values, many.refused)
     assert "('a', 'b')" not in repr(many)
 
 
 def test_files_are_read_in_blocks_with_progress(tmp_path):
-    asked = []
+    shares = []
     path = tmp_path / "data.parquet"
     pq.write_table(pa.table({"c": ["a", "b", "c", "d"]}), path, row_group_size=1)
-    found = found_values(path, ["c"], on_progress=asked.append)
+    found = read_column_values(path, ["c"], on_progress=lambda _, share: shares.append(share))
     assert found.values == {"c": ("a", "b", "c", "d")}
-    assert asked == [0.25, 0.5, 0.75, 1.0]
+    assert shares == [0.25, 0.5, 0.75, 1.0]
 
 
 def test_a_broken_file_is_told_without_its_content(tmp_path):
     path = written(tmp_path, f"c,d\n{SECRET},x\n{SECRET}\n")
     with pytest.raises(DataError) as error:
-        found_values(path, ["c"])
+        read_column_values(path, ["c"])
     assert SECRET not in str(error.value)

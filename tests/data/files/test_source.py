@@ -5,6 +5,7 @@ import os
 import threading
 import traceback
 from collections import Counter
+from functools import partial
 from itertools import combinations, product
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from rpexplore import Attribute, Bins, Categories, Domain, Integers
 from rpexplore.data.counts import Counts
 from rpexplore.data.files import batches as files
 from rpexplore.data.files import source as file_source
-from rpexplore.data.files.columns import found_values, read_header
+from rpexplore.data.files.columns import read_column_values, read_header
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import PersonRule, Source
 from rpexplore.errors import DataError
@@ -179,17 +180,25 @@ def test_columns_and_values_of_every_form(form, tmp_path):
     source: Source = FileSource(path)
     assert sorted(source.columns()) == sorted(DOMAIN.names)
     assert {column.name for column in read_header(path).columns} == set(DOMAIN.names)
-    found = found_values(path, list(DOMAIN.names)).values
+    found = read_column_values(path, list(DOMAIN.names)).values
     assert found["sex"] == ("f", "m")
     assert found["region"] in (("07", "8"), ("8", "07"))
+
+
+def note_progress(told: list[tuple[str, float]], doing: str, share: float) -> None:
+    told.append((doing, share))
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_progress_grows_to_one(form, tmp_path):
     path = write_folder(tmp_path / "data", SOME * 5, form)
     for persons in (None, PersonRule("age", 5)):
-        shares: list[float] = []
-        FileSource(path).count(DOMAIN, ALL, person_rule=persons, on_progress=shares.append)
+        told: list[tuple[str, float]] = []
+        FileSource(path).count(
+            DOMAIN, ALL, person_rule=persons, on_progress=partial(note_progress, told)
+        )
+        assert {doing for doing, _ in told} == {"Counting the records"}
+        shares = [share for _, share in told]
         assert shares == sorted(shares)
         assert shares[-1] == 1
         assert len(shares) >= (3 if persons is None else 4)
@@ -262,7 +271,7 @@ def test_records_that_change_while_they_are_counted_are_refused(change, tmp_path
     before = FileSource(path).fingerprint()
     waiting = [change]
 
-    def meanwhile(_: float) -> None:
+    def meanwhile(doing: str, share: float) -> None:
         if waiting:
             waiting.pop()(path / "0.csv")
 
@@ -309,7 +318,7 @@ def test_a_file_of_a_folder_without_the_column_is_named_before_records_are_read(
     path = write_folder(tmp_path / "data", SOME, "flat")
     table = pq.read_table(path / "part-1.parquet").drop_columns(["age"])
     pq.write_table(table, path / "part-1.parquet")
-    error = refusal(path, on_progress=lambda share: pytest.fail("records were read"))
+    error = refusal(path, on_progress=lambda doing, share: pytest.fail("records were read"))
     assert "part-1.parquet" in str(error)
     assert "'age'" in str(error)
 
@@ -357,7 +366,7 @@ def test_what_progress_raises_stops_everything(stop, tmp_path):
     path = write_folder(tmp_path / "data", SOME * 10, "csv")
     threads = threading.active_count()
 
-    def refuse(_: float) -> None:
+    def refuse(doing: str, share: float) -> None:
         raise stop
 
     with pytest.raises(stop):
