@@ -84,7 +84,7 @@ class StrategySearch:
             place: [q for q, (at, _) in enumerate(workload.attribute_bases) if at == place]
             for place in self.places
         }
-        self.grams = {q: self.asked[q].gram / self.asked[q].n_rows for q in self.asked}
+        self.grams = {q: asked.operator.gram / asked.n_rows for q, asked in self.asked.items()}
         costs = (closure.sizes - 1) / closure.sizes
         costs[self.places] = 1.0  # β of a `StrategySolution`
         self.costs = np.prod(np.append(costs, 1.0)[closure.members], axis=1)
@@ -148,7 +148,7 @@ class StrategySearch:
     def weigh_rows(self, question: int, weights: np.ndarray) -> None:
         """Give the rows of a question other weights, of sum 1."""
         self.row_weights[question] = weights
-        self.grams[question] = self.asked[question].weighted_gram(weights)
+        self.grams[question] = self.asked[question].operator.weighted_gram(weights)
 
     def sweep(self, on_share: Callable[[float], None]) -> None:
         """Improve every attribute once; those whose problems are alike together."""
@@ -293,7 +293,7 @@ class StrategySearch:
                 spread = float(np.sum(shares[self.inside[question]])) / self.spread[question]
                 level = float(np.sum(shares[self.outside[question]])) / self.total[question]
                 asked = self.asked[question]
-                variances = spread * np.maximum(asked.row_quadratics(covariance), 0.0)
+                variances = spread * np.maximum(asked.operator.row_quadratics(covariance), 0.0)
                 variances += level * asked.of(reference, 0) ** 2
                 weighed = self.row_weights[question] * variances
                 if np.sum(weighed) > 0:  # not if its tables no longer weigh anything

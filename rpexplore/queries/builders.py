@@ -102,7 +102,7 @@ def _table(domain: Domain, asked: Mapping[str, QueryMatrix]) -> Iterable[tuple[s
         if each is None:
             factors.append(np.ones((1, attribute.size)))
             continue
-        factors.append(np.array([each.row(r) for r in range(each.n_rows)]))
+        factors.append(each.of(np.eye(attribute.size), 0))
         labels.append([f"{attribute.name} {label}" for label in each.labels()])
         if isinstance(each.basis, Hierarchy) and each.n_rows > 1:
             labels[-1][0] = ""  # all values

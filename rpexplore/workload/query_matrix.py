@@ -1,4 +1,4 @@
-"""QueryMatrix: the matrix W of a query basis for one attribute, as an operator (RP+ §7)."""
+"""QueryMatrix: the matrix W of a query basis for one attribute, and its rows' names (RP+ §7)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,39 +13,23 @@ from rpexplore.workload.bases.operators import Operator
 
 @dataclass(frozen=True, eq=False)
 class QueryMatrix:
-    """The queries that a basis has for an attribute; W is their matrix [n_rows, n_values].
+    """The queries that a basis has for an attribute; `query_matrix` makes it.
 
-    `query_matrix` makes it. Two attributes of the same size (and, in a hierarchy, the same groups)
-    share what is computed; only the labels are the attribute's own.
+    operator  W [n_rows, n_values]; attributes of the same size (and, in a hierarchy, the same
+              groups) share it, and only the labels are the attribute's own
     """
 
     basis: Basis
     attribute: Attribute
-    _operator: Operator
+    operator: Operator
 
     @property
     def n_values(self) -> int:
-        return self._operator.n_values
+        return self.operator.n_values
 
     @property
     def n_rows(self) -> int:
-        return self._operator.n_rows
-
-    @property
-    def gram(self) -> np.ndarray:
-        """WᵀW, float64[n_values, n_values], read-only; not for identities of very many values."""
-        return self._operator.gram
-
-    def weighted_gram(self, weights: np.ndarray) -> np.ndarray:
-        """Wᵀ diag(weights) W, float64[n_values, n_values]."""
-        return self._operator.weighted_gram(np.asarray(weights, dtype=np.float64))
-
-    def row_quadratics(self, matrix: np.ndarray) -> np.ndarray:
-        """diag(W M Wᵀ), float64[n_rows], of a symmetric matrix M [n_values, n_values].
-
-        For M ⪰ 0 rounding may leave an entry that should be 0 slightly negative.
-        """
-        return self._operator.row_quadratics(np.asarray(matrix, dtype=np.float64))
+        return self.operator.n_rows
 
     def of(self, x: np.ndarray, axis: int = -1) -> np.ndarray:
         """The answers to all queries: W applied along an axis, float64[…, n_rows, …].
@@ -55,23 +39,16 @@ class QueryMatrix:
         x = np.asarray(x, dtype=np.float64)
         if x.shape[axis] != self.n_values:
             raise ValueError(f"axis {axis} must have {self.n_values} values, got {x.shape[axis]}")
-        return self._operator.of(x, axis)
+        return self.operator.of(x, axis)
 
-    def row(self, r: int) -> np.ndarray:
-        """The coefficients of one query, float64[n_values]."""
-        return self._operator.row(r)
-
-    def label(self, r: int) -> str:
-        """What a query is called: "30", "≤ 24", "18 to 24", "all"; distinct within all rows."""
-        return self._row_label(r)
+    @cached_property
+    def label(self) -> Callable[[int], str]:
+        """From a row to what its query is called: "30", "≤ 24", "18 to 24", "all"; all differ."""
+        return self.basis.row_label(self.attribute)
 
     def labels(self) -> list[str]:
         """What the queries are called, in order, [n_rows]."""
-        return [self._row_label(r) for r in range(self.n_rows)]
-
-    @cached_property
-    def _row_label(self) -> Callable[[int], str]:
-        return self.basis.row_label(self.attribute)
+        return [self.label(row) for row in range(self.n_rows)]
 
 
 def query_matrix(basis: Basis, attribute: Attribute) -> QueryMatrix:

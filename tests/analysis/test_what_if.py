@@ -279,11 +279,13 @@ def rows_of_table(workload, position):
     """The questions that make the cells of a table: a vector for each of its attributes."""
     attributes = workload.domain.attributes
     asked = {
-        attributes[place].name: query_matrix(workload.basis_of(position, place), attributes[place])
+        attributes[place].name: query_matrix(
+            workload.basis_of(position, place), attributes[place]
+        ).of(np.eye(attributes[place].size), 0)
         for place in workload.attribute_indices(position)
     }
-    for cell in itertools.product(*(range(each.n_rows) for each in asked.values())):
-        yield {name: each.row(row) for (name, each), row in zip(asked.items(), cell, strict=True)}
+    for cell in itertools.product(*(range(len(rows)) for rows in asked.values())):
+        yield {name: rows[row] for (name, rows), row in zip(asked.items(), cell, strict=True)}
 
 
 def test_what_is_added_is_asked_as_the_scenario_asks():

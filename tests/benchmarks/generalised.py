@@ -118,7 +118,7 @@ def one_attribute() -> list[Row]:
     for n, limit in ((100, 1), (1_000, 60)):
         attribute = rp.Attribute("a", rp.Integers(0, n - 1))
         for basis in (rp.Prefix(), rp.Ranges()):
-            gram = query_matrix(basis, attribute).gram
+            gram = query_matrix(basis, attribute).operator.gram
             seconds, found = once(lambda gram=gram: best_matrix(gram))
             rows += [
                 (f"best matrix of {basis.kind}, {n:,} values, s", seconds, "<=", limit),

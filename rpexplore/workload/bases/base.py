@@ -35,11 +35,12 @@ class Basis(ABC):
     ends_with_values: ClassVar[bool] = False  # the last rows are the single values, in order
     follows_order: ClassVar[bool] = True  # rows lie in the order of the values
     counts_records: ClassVar[bool] = True  # every answer is a number of records
+    sums_neighbours: ClassVar[bool] = False  # queries are sums of consecutive values
 
     @property
     def depends_on_order(self) -> bool:
         """Whether the queries depend on the order in which the values stand."""
-        return False
+        return self.sums_neighbours
 
     @property
     def uses_groups(self) -> bool:
@@ -56,9 +57,9 @@ class Basis(ABC):
                 f"the basis {self.kind}, got {attribute.size:,}; group its values."
             )
 
-    @abstractmethod
     def n_rows(self, attribute: Attribute) -> int:
-        """Number of queries about the attribute, without making them."""
+        """Number of queries about the attribute, without making them; one a value by default."""
+        return attribute.size
 
     @abstractmethod
     def operator(self, attribute: Attribute) -> Operator:

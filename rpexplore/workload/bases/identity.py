@@ -27,9 +27,6 @@ class Identity(Basis):
     is_identity = True
     ends_with_values = True
 
-    def n_rows(self, attribute: Attribute) -> int:
-        return attribute.size
-
     def operator(self, attribute: Attribute) -> Operator:
         return SingleValues(attribute.size)
 

@@ -40,10 +40,6 @@ class Operator(ABC):
     def of(self, x: np.ndarray, axis: int) -> np.ndarray:
         """W applied along an axis of float64[…, n_values, …]: float64[…, n_rows, …]."""
 
-    @abstractmethod
-    def row(self, r: int) -> np.ndarray:
-        """The coefficients of one query, float64[n_values]."""
-
 
 class SingleValues(Operator):
     """The identity matrix."""
@@ -59,11 +55,6 @@ class SingleValues(Operator):
 
     def of(self, x: np.ndarray, axis: int) -> np.ndarray:
         return x
-
-    def row(self, r: int) -> np.ndarray:
-        row = np.zeros(self.n_values)
-        row[r] = 1
-        return row
 
 
 class Intervals(Operator):
@@ -93,11 +84,6 @@ class Intervals(Operator):
         sums = np.concatenate([zero, x.cumsum(axis)], axis)
         return sums.take(self.last + 1, axis) - sums.take(self.first, axis)
 
-    def row(self, r: int) -> np.ndarray:
-        row = np.zeros(self.n_values)
-        row[self.first[r] : self.last[r] + 1] = 1
-        return row
-
 
 class Matrix(Operator):
     """A matrix that is held, dense or sparse, [n_rows, n_values]."""
@@ -118,7 +104,8 @@ class Matrix(Operator):
         return cls(sparse.csr_array((ones, columns, starts), shape=(len(sets), n_values)))
 
     def weighted_gram(self, weights: np.ndarray) -> np.ndarray:
-        return _dense(self._matrix.T @ (self._matrix * weights[:, None]))
+        gram = self._matrix.T @ (self._matrix * weights[:, None])
+        return gram if isinstance(gram, np.ndarray) else gram.toarray()
 
     def row_quadratics(self, matrix: np.ndarray) -> np.ndarray:
         return np.asarray((self._matrix * (self._matrix @ matrix)).sum(axis=1))
@@ -127,10 +114,3 @@ class Matrix(Operator):
         first = np.moveaxis(x, axis, 0)
         answers = self._matrix @ first.reshape(self.n_values, -1)
         return np.moveaxis(answers.reshape(self.n_rows, *first.shape[1:]), 0, axis)
-
-    def row(self, r: int) -> np.ndarray:
-        return _dense(self._matrix[[r], :])[0]
-
-
-def _dense(matrix: Any) -> np.ndarray:
-    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()

@@ -25,13 +25,7 @@ class Prefix(Basis):
     title = "cumulative"
     option_help = "prefix (cumulative: all up to each value)"
     text_forms = ("prefix",)
-
-    @property
-    def depends_on_order(self) -> bool:
-        return True
-
-    def n_rows(self, attribute: Attribute) -> int:
-        return attribute.size
+    sums_neighbours = True
 
     def operator(self, attribute: Attribute) -> Operator:
         last = np.arange(attribute.size)

@@ -27,10 +27,7 @@ class Ranges(Basis):
     title = "ranges"
     option_help = "ranges (every range of values)"
     text_forms = ("ranges",)
-
-    @property
-    def depends_on_order(self) -> bool:
-        return True
+    sums_neighbours = True
 
     def n_rows(self, attribute: Attribute) -> int:
         return attribute.size * (attribute.size + 1) // 2

@@ -37,6 +37,7 @@ class Windows(Basis):
     parameter = "number"
     parameter_title = "How many values are summed"
     min_values = 3
+    sums_neighbours = True
 
     def __post_init__(self) -> None:
         width = whole_number(self.width)
@@ -46,13 +47,6 @@ class Windows(Basis):
                 f"{self.width!r}."
             )
         object.__setattr__(self, "width", width)
-
-    @property
-    def depends_on_order(self) -> bool:
-        return True
-
-    def n_rows(self, attribute: Attribute) -> int:
-        return attribute.size
 
     def operator(self, attribute: Attribute) -> Operator:
         last = np.arange(attribute.size)
