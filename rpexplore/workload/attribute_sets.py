@@ -5,7 +5,7 @@ given ones.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain, combinations
 from math import comb
 from typing import NoReturn
@@ -28,15 +28,16 @@ def attribute_sets(
     containing: AttributeSet = (),
     cells: int | None = None,
 ) -> np.ndarray:
-    """The sets of so many attributes, as ascending places, int32[n, largest order found].
+    """The sets of these orders as ascending attribute indices, int32[n, largest order], −1 behind.
 
-    orders      how many attributes a set may have
-    only        the attributes that a set may have; None: any
-    containing  those that every set has
-    cells       the most cells that the table of a set may have; None: any number
+    Args:
+        orders: How many attributes a set may have.
+        only: The attributes that a set may have; None: any.
+        containing: Those that every set has.
+        cells: The most cells that the table of a set may have; None: any number.
 
-    Rows are padded at the end with −1. Raises `WorkloadError` if there are none, or too many to
-    list or to look through.
+    Raises:
+        WorkloadError: If there are none, or too many to list or to look through.
     """
     if cells is not None and (whole_number(cells) or 0) < 1:
         raise WorkloadError(
@@ -44,13 +45,13 @@ def attribute_sets(
         )
     among = tuple(range(len(domain))) if only is None else domain.positions(only)
     base = domain.positions(containing)
-    for place in base:
-        if place not in among:
+    for index in base:
+        if index not in among:
             raise WorkloadError(
-                f"Every table must have {domain.names[place]!r}, which is not one of the "
+                f"Every table must have {domain.names[index]!r}, which is not one of the "
                 "attributes that tables may have; add it there, or leave it out here."
             )
-    free = [place for place in among if place not in base]
+    free = [index for index in among if index not in base]
     more = range(max(orders.start - len(base), 0), orders.stop - len(base))
     if cells is None:
         refuse_too_many(sum(comb(len(free), k) for k in more))
@@ -58,21 +59,32 @@ def attribute_sets(
     else:
         room = min(int(cells), _MOST_CELLS) // math.prod(domain.sizes[list(base)].tolist())
         levels = _within(domain.sizes, free, more, room) if room else []
-    rows = _joined([_with_base(level, base) for level in levels if len(level)])
-    if len(rows) == 0:
+    levels = [level for level in levels if len(level)]
+    if not levels:
         _refuse_none(domain, orders, len(among), base, cells)
-    return rows
+    if base:
+        levels = [np.sort(np.insert(level, [0] * len(base), base, axis=1)) for level in levels]
+    return stacked(levels)
+
+
+def stacked(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """The rows of all parts below each other, int32[n, the largest width], with −1 behind."""
+    width = max(part.shape[1] for part in parts)
+    return np.concatenate(
+        [np.pad(part, ((0, 0), (0, width - part.shape[1])), constant_values=-1) for part in parts],
+        dtype=np.int32,
+    )
 
 
 def padded(sets: Sequence[Sequence[int]]) -> np.ndarray:
-    """Ascending attribute places as rows, int32[len(sets), longest], padded at the end with −1."""
+    """Ascending attribute indices as rows, int32[len(sets), longest], with −1 behind."""
     width = max(map(len, sets), default=0)
     flat = chain.from_iterable((*row, *(-1,) * (width - len(row))) for row in sets)
     return np.fromiter(flat, dtype=np.int32, count=width * len(sets)).reshape(len(sets), width)
 
 
 def check_order(domain: Domain, order: int) -> None:
-    """Raise `WorkloadError` unless a table can have so many attributes of the domain."""
+    """Raise `WorkloadError` unless the domain has enough attributes for tables of this order."""
     if not 0 <= (-1 if (whole := whole_number(order)) is None else whole) <= len(domain):
         raise WorkloadError(
             f"The order must be a whole number from 0 to {len(domain)} (the attributes there "
@@ -95,15 +107,15 @@ def refuse_too_many(count: int, more: str = "") -> None:
         )
 
 
-def _combinations(places: Sequence[int], k: int) -> np.ndarray:
-    """All choices of k places, int32[C(len(places), k), k], lexicographic."""
-    count = comb(len(places), k)
-    flat = chain.from_iterable(combinations(places, k))
+def _combinations(indices: Sequence[int], k: int) -> np.ndarray:
+    """All choices of k indices, int32[C(len(indices), k), k], lexicographic."""
+    count = comb(len(indices), k)
+    flat = chain.from_iterable(combinations(indices, k))
     return np.fromiter(flat, dtype=np.int32, count=count * k).reshape(count, k)
 
 
 def _within(sizes: np.ndarray, free: Sequence[int], orders: range, most: int) -> list[np.ndarray]:
-    """The choices of free places, of each order, whose sizes multiply to at most `most`."""
+    """The choices of free attributes, of each order, whose sizes multiply to at most `most`."""
     if orders.start > 0 and sum(comb(len(free), k) for k in orders) <= MAX_TABLES:
         # Growing could pass through far more sets than there are in the end.
         return [_that_fit(_combinations(free, k), sizes, most) for k in orders if k <= len(free)]
@@ -112,15 +124,14 @@ def _within(sizes: np.ndarray, free: Sequence[int], orders: range, most: int) ->
     while len(level) and len(levels) < orders.stop:
         # Cells only grow with a further attribute, so every set grows from one kept before.
         last = level[:, -1] if level.shape[1] else np.full(len(level), -1)
-        count = sum(len(each) for order, each in enumerate(levels) if order >= orders.start)
+        count = sum(map(len, levels[orders.start :]))
         grown, grown_cells = [np.empty((0, len(levels)), dtype=np.int32)], [level_cells[:0]]
-        for place in free:
-            fits = np.flatnonzero((last < place) & (level_cells <= most // sizes[place]))
+        for index in free:
+            fits = np.flatnonzero((last < index) & (level_cells <= most // sizes[index]))
             count += len(fits)
             refuse_too_many(count, "more than ")
-            column = np.full((len(fits), 1), place, dtype=np.int32)
-            grown.append(np.hstack([level[fits], column]))
-            grown_cells.append(level_cells[fits] * sizes[place])
+            grown.append(np.insert(level[fits], level.shape[1], index, axis=1))
+            grown_cells.append(level_cells[fits] * sizes[index])
         level, level_cells = np.concatenate(grown), np.concatenate(grown_cells)
         levels.append(level)
     return levels[orders.start : orders.stop]
@@ -135,29 +146,10 @@ def _that_fit(level: np.ndarray, sizes: np.ndarray, most: int) -> np.ndarray:
     return level[fits]
 
 
-def _with_base(level: np.ndarray, base: AttributeIndices) -> np.ndarray:
-    if not base:
-        return level
-    repeated = np.tile(np.array(base, dtype=np.int32), (len(level), 1))
-    return np.sort(np.hstack([repeated, level]), axis=1)
-
-
-def _joined(levels: Iterable[np.ndarray]) -> np.ndarray:
-    """The rows of all levels, padded to the longest."""
-    levels = list(levels)
-    width = max((level.shape[1] for level in levels), default=0)
-    rows = np.full((sum(map(len, levels)), width), -1, dtype=np.int32)
-    start = 0
-    for level in levels:
-        rows[start : start + len(level), : level.shape[1]] = level
-        start += len(level)
-    return rows
-
-
 def _refuse_none(
     domain: Domain, orders: range, n_among: int, needed: AttributeIndices, cells: int | None
 ) -> NoReturn:
-    """Say why no table is left: each wish alone could be met, or else this names it."""
+    """Say why no table is left."""
     largest = orders.stop - 1
     names = domain.describe(needed)
     smallest = math.prod(domain.sizes[list(needed)].tolist())

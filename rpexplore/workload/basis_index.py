@@ -1,4 +1,4 @@
-"""Which of its attribute's bases each table asks, in the one form that a workload keeps."""
+"""Which of its attribute's bases each table has, in the one form that a workload keeps."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,42 +18,42 @@ Bases = tuple[tuple[Basis, ...], ...]
 def canonical_bases(
     domain: Domain, members: np.ndarray, bases: Bases, basis_index: np.ndarray
 ) -> tuple[Bases, np.ndarray]:
-    """Bases and their indices with only what some table asks, single values first.
+    """Bases and their indices with only those that some table has, single values first.
 
-    members  int32[n_tables, max_order]: attribute places of each table, −1 behind
-    bases    for each attribute, the ways it may be asked; where all are single values, or there
-             are none, the ways are not looked at
-    basis_index  int32[n_tables, max_order]: place of a basis in its attribute's list
+    Args:
+        members: int32[n_tables, max_order], the attribute indices of each table, −1 behind.
+        bases: For each attribute, those that it may have; where all are single values, or there
+            are none, the indices are not looked at.
+        basis_index: int32[n_tables, max_order], of each attribute's list.
 
-    Raises `WorkloadError` for shapes that do not fit, a way that is not listed, and a basis that
-    cannot be asked of its attribute.
+    Raises:
+        WorkloadError: For shapes that do not fit, an index that is not in its list, and a basis
+            that its attribute cannot have.
     """
-    size = len(domain)
+    canonical, moved = [], np.where(members < 0, -1, 0).astype(np.int32)
     if all(basis.is_identity for listed in bases for basis in listed):
         used = set(np.unique(members).tolist())
-        single = tuple((Identity(),) if place in used else () for place in range(size))
-        return single, np.where(members < 0, -1, 0).astype(np.int32)
-    if len(bases) != size or basis_index.shape != members.shape:
+        return tuple((Identity(),) if index in used else () for index in range(len(domain))), moved
+    if len(bases) != len(domain) or basis_index.shape != members.shape:
         raise WorkloadError(
-            f"The bases must be given for each of {size} attributes, and the ways in the shape of "
-            f"members, {members.shape}; got {len(bases)} and {basis_index.shape}."
+            f"The bases must be given for each of {len(domain)} attributes, and their indices in "
+            f"the shape of members, {members.shape}; got {len(bases)} and {basis_index.shape}."
         )
-    settled, moved = [], np.full(members.shape, -1, dtype=np.int32)
-    for place, listed in enumerate(bases):
-        where = members == place
-        asked, found = np.unique(basis_index[where], return_inverse=True)
-        if len(asked) and not 0 <= asked[0] <= asked[-1] < len(listed):
+    for attribute_index, (attribute, listed) in enumerate(zip(domain, bases, strict=True)):
+        where = members == attribute_index
+        used, inverse = np.unique(basis_index[where], return_inverse=True)
+        if len(used) and not 0 <= used[0] <= used[-1] < len(listed):
             raise WorkloadError(
-                f"A table asks {domain.names[place]!r} in a way that is not listed."
+                f"A table has {attribute.name!r} in a basis that is not in the list of its bases."
             )
-        kept = [listed[way] for way in asked.tolist()]
+        kept = [listed[index] for index in used.tolist()]
         distinct = tuple(dict.fromkeys(sorted(kept, key=_rank)))
-        moved[where] = np.array([distinct.index(basis) for basis in kept], dtype=np.int32)[found]
-        settled.append(distinct)
-    for attribute, listed in zip(domain, settled, strict=True):
+        moved[where] = np.array([distinct.index(basis) for basis in kept], dtype=np.int32)[inverse]
+        canonical.append(distinct)
+    for attribute, listed in zip(domain, canonical, strict=True):
         for basis in listed:
             _check(basis, attribute)
-    return tuple(settled), moved
+    return tuple(canonical), moved
 
 
 def changed_bases(
@@ -64,22 +64,19 @@ def changed_bases(
     changes: Mapping[int, Basis],
     rows: Sequence[int] | None,
 ) -> tuple[Bases, np.ndarray]:
-    """Bases and their indices where attributes are asked otherwise, not yet canonical.
+    """Bases and their indices where attributes have other bases, not yet canonical.
 
     Args:
-        domain: the attributes.
-        members: int32[n_tables, max_order], the attribute indices of each table, −1 behind.
-        bases: for each attribute, how it is asked.
-        basis_index: int32[n_tables, max_order], of each attribute's list, −1 behind.
-        changes: attribute index -> how it is asked now.
-        rows: the tables in which it is; None: all that have the attribute.
+        members, bases, basis_index: As of `canonical_bases`.
+        changes: attribute index -> its basis now.
+        rows: The tables in which it has that; None: all that have the attribute.
 
     Raises:
-        WorkloadError: what is no basis, or a table that does not have the attribute.
+        WorkloadError: For what is no basis, or a table that does not have the attribute.
     """
     basis_index, listed = basis_index.copy(), list(bases)
     chosen = np.full(len(members), rows is None)
-    chosen[[] if rows is None else list(rows)] = True
+    chosen[list(rows or [])] = True
     for attribute_index, basis in changes.items():
         name = domain.names[attribute_index]
         if not isinstance(basis, Basis):

@@ -21,10 +21,9 @@ Table = tuple[str, ...]  # attribute names in domain order
 
 TOTAL = "total"
 
-# What `Plan.tables` has for each table: a list that was written out can be read again.
-_PASSED_OVER = {"order", "cells", "mean_variance", "max_variance", "standard_error", "shadow_price"}
-# … and of tables whose cells are not equally accurate.
-_PASSED_OVER |= {"asked", "worst_standard_error", "best_standard_error"}
+# What the table frames of a plan have besides: a list that was written out can be read again.
+_PASSED_OVER = {"asked", "order", "cells", "mean_variance", "max_variance", "shadow_price"}
+_PASSED_OVER |= {"standard_error", "worst_standard_error", "best_standard_error"}
 _TRUTHS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
 _NAME = re.compile(r'\s*(?:"(?P<quoted>(?:[^"]|"")*)"|(?P<plain>[^",;×]*))\s*(?P<end>[,;×]|$)')
 _NEEDS_QUOTES = re.compile(r'[",;×]|^\s|\s$')
@@ -44,8 +43,7 @@ def table_from_text(domain: Domain, text: str) -> tuple[str, ...]:
     names: list[str] = []
     start, more = 0, True
     while more:
-        match = _NAME.match(text, start)
-        name = None
+        match, name = _NAME.match(text, start), ""
         if match is not None:
             quoted = match["quoted"]
             name = match["plain"].strip() if quoted is None else quoted.replace('""', '"')
@@ -56,16 +54,7 @@ def table_from_text(domain: Domain, text: str) -> tuple[str, ...]:
             )
         names.append(name)
         start, more = match.end(), match["end"] != ""
-    return tuple(domain.names[place] for place in domain.positions(names))
-
-
-def text_from_table(names: Iterable[str]) -> str:
-    """The text of a table; `table_from_text` undoes it, but see `texts_of_tables` for odd names."""
-    quoted = [
-        '"' + name.replace('"', '""') + '"' if _NEEDS_QUOTES.search(name) else name
-        for name in names
-    ]
-    return ",".join(quoted) or TOTAL
+    return tuple(domain.names[index] for index in domain.positions(names))
 
 
 def texts_of_tables(domain: Domain, tables: Iterable[Table]) -> Iterable[str]:
@@ -75,7 +64,8 @@ def texts_of_tables(domain: Domain, tables: Iterable[Table]) -> Iterable[str]:
     """
     safe = not any(_is_total(name) or any(mark in name for mark in '",;×') for name in domain.names)
     for table in tables:
-        text = text_from_table(table)
+        names = [_quoted(name) if _NEEDS_QUOTES.search(name) else name for name in table]
+        text = ",".join(names) or TOTAL
         if safe or table_from_text(domain, text) == table:
             yield text
         elif not table:
@@ -85,9 +75,13 @@ def texts_of_tables(domain: Domain, tables: Iterable[Table]) -> Iterable[str]:
             yield table[0]
         else:
             # All together are an attribute's name as well; more blanks make it another text.
-            quoted = ['"' + name.replace('"', '""') + '"' for name in table]
-            texts = ((", " + " " * blanks).join(quoted) for blanks in range(len(domain) + 1))
+            names = [_quoted(name) for name in table]
+            texts = ((", " + " " * blanks).join(names) for blanks in range(len(domain) + 1))
             yield next(text for text in texts if text not in domain.places)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def text_of_total(domain: Domain) -> str:
@@ -133,17 +127,11 @@ def tables_from_text(domain: Domain, text: str) -> tuple[Table, ...]:
     return tuple(tables)
 
 
-def text_from_tables(domain: Domain, tables: Iterable[Table]) -> str:
-    """The list as text; `tables_from_text` undoes it."""
-    return "\n".join(texts_of_tables(domain, tables))
-
-
 def workload_from_csv(domain: Domain, text: str, source: str) -> Workload:
     """The workload of a CSV text with the columns attributes and maybe weight, target and required.
 
     Targets are texts as `parse_target` has them, required is yes or no. An empty weight is 1, an
-    empty
-    target is none, an empty required is what the target says. `source` is named in errors.
+    empty target none, an empty required what the target says. `source` is named in errors.
 
     Raises `WorkloadError` naming the line that cannot be used.
     """

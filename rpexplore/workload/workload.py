@@ -28,19 +28,19 @@ T = TypeVar("T")
 class Workload:
     """Weighted attribute sets in canonical order: by number of attributes, then lexicographically.
 
-    members  int32[n_tables, max_order]: places of a table's attributes in the domain, ascending,
-             padded at the end with −1
-    weights  float64[n_tables], positive
-    targets  float64[n_tables]: wanted standard error of a cell, positive; NaN where there is none
-    bases    for each attribute of the domain, the ways in which tables ask it; () if none does
-    basis_index int32[n_tables, max_order]: which of its attribute's bases a table asks, from 0; −1
-             behind. Without these two all attributes are asked by their single values
-    required bool[n_tables]: whether a plan has to meet the target, rather than as well as the other
-             targets allow; empty where none has to
+    members      int32[n_tables, max_order]: indices of a table's attributes in the domain,
+                 ascending, padded at the end with −1
+    weights      float64[n_tables], positive
+    targets      float64[n_tables]: wanted standard error of a cell, positive; NaN: none
+    bases        for each attribute of the domain, the bases that some table has it in
+    basis_index  int32[n_tables, max_order]: which of its attribute's bases a table has, from 0; −1
+                 behind. Without these two all attributes have their single values
+    required     bool[n_tables]: whether a plan has to meet the target, rather than as well as the
+                 other targets allow; empty where none has to
 
     Use the builders (`all_of_order`, `all_up_to`, `all_with_at_most`, `of`, `|`); the constructor
     sorts, and raises `WorkloadError` for a set twice (naming it), no tables, rows that are not
-    ascending attribute places, a bad weight or target, or a required target that is missing.
+    ascending attribute indices, a bad weight or target, or a required target that is missing.
 
     Example:
         >>> domain = Domain.from_sizes({"age": 100, "sex": 2})
@@ -75,14 +75,13 @@ class Workload:
     ) -> "Workload":
         """All tables of exactly `order` attributes ("k-way").
 
-        only: the attributes that a table may have (None: any). containing: those that every table
-        has. cells: the most cells that a table may have (None: any number).
+        Args:
+            only: The attributes that a table may have; None: any.
+            containing: Those that every table has.
+            cells: The most cells that a table may have; None: any number.
         """
         check_order(domain, order)
-        sets = attribute_sets(
-            domain, range(order, order + 1), only=only, containing=containing, cells=cells
-        )
-        return cls(domain, sets, **arrays.setting_arrays(len(sets)))
+        return cls._all(domain, range(order, order + 1), only, containing, cells)
 
     @classmethod
     def all_up_to(
@@ -94,12 +93,9 @@ class Workload:
         containing: AttributeSet = (),
         cells: int | None = None,
     ) -> "Workload":
-        """The total and all tables of at most `order` attributes, narrowed as by `all_of_order`."""
+        """The total and all tables up to `order`-way, narrowed as by `all_of_order`."""
         check_order(domain, order)
-        sets = attribute_sets(
-            domain, range(order + 1), only=only, containing=containing, cells=cells
-        )
-        return cls(domain, sets, **arrays.setting_arrays(len(sets)))
+        return cls._all(domain, range(order + 1), only, containing, cells)
 
     @classmethod
     def all_with_at_most(
@@ -111,9 +107,18 @@ class Workload:
         containing: AttributeSet = (),
     ) -> "Workload":
         """All tables of at most `cells` cells, the total among them; narrowed as `all_of_order`."""
-        sets = attribute_sets(
-            domain, range(len(domain) + 1), only=only, containing=containing, cells=cells
-        )
+        return cls._all(domain, range(len(domain) + 1), only, containing, cells)
+
+    @classmethod
+    def _all(
+        cls,
+        domain: Domain,
+        orders: range,
+        only: AttributeSet | None,
+        containing: AttributeSet,
+        cells: int | None,
+    ) -> "Workload":
+        sets = attribute_sets(domain, orders, only=only, containing=containing, cells=cells)
         return cls(domain, sets, **arrays.setting_arrays(len(sets)))
 
     @classmethod
@@ -141,20 +146,21 @@ class Workload:
             domain, padded(sets), **arrays.setting_arrays(len(sets), weights, targets, required)
         )
 
-    def __or__(self, other: "Workload") -> "Workload":
+    def __or__(self, workload: "Workload") -> "Workload":
         """The union; a table in both is refused, since its weight would be ambiguous."""
-        if self.domain != other.domain:
+        if self.domain != workload.domain:
             raise WorkloadError("Only workloads over one domain can be united; these have two.")
-        return Workload(self.domain, **arrays.united_arrays(self, other))
+        return Workload(self.domain, **arrays.united_arrays(self, workload))
 
     def with_bases(
         self, bases: Mapping[str, Basis], *, tables: Iterable[AttributeSet] | None = None
     ) -> "Workload":
-        """A copy that asks attributes in other ways: cumulatively, in ranges, in groups, …
+        """A copy in which attributes have other bases: cumulative, ranges, groups, …
 
-        bases: attribute name -> how it is asked; attributes left out stay as they are
-        tables: those in which they are asked so (each of them must hold all these attributes);
-        None: all that have the attribute
+        Args:
+            bases: Attribute name -> basis; attributes left out stay as they are.
+            tables: Those in which they have it (each must hold all these attributes); None: all
+                that have the attribute.
         """
         rows = None if tables is None else [self.position(table) for table in tables]
         indices = {self.domain.position(name): basis for name, basis in bases.items()}
@@ -214,32 +220,30 @@ class Workload:
 
     @property
     def is_marginals(self) -> bool:
-        """Whether all attributes are asked by their single values: tables are marginals."""
-        return all(basis.is_identity for listed in self.bases for basis in listed)
+        """Whether all attributes have their single values: tables are marginals."""
+        return all(basis.is_identity for _, basis in self.attribute_bases)
 
     @cached_property
     def attribute_bases(self) -> tuple[tuple[int, Basis], ...]:
-        """Every (place of an attribute, way in which some table asks it), by place."""
-        return tuple((place, basis) for place, listed in enumerate(self.bases) for basis in listed)
+        """Every (attribute index, basis that some table has it in), by attribute."""
+        return tuple((index, basis) for index, listed in enumerate(self.bases) for basis in listed)
 
     @cached_property
     def attribute_basis_index(self) -> np.ndarray:
-        """What each table asks: positions in `attribute_bases`, int32[n_tables, max_order]; −1
-        behind."""
+        """The bases of each table in `attribute_bases`, int32[n_tables, max_order]; −1 behind."""
         first = np.cumsum([0, *map(len, self.bases)], dtype=np.int32)
         return np.where(self.members < 0, -1, first[self.members] + self.basis_index)
 
     @cached_property
     def n_queries(self) -> list[int]:
         """Number of queries of each of `attribute_bases`."""
-        return [
-            basis.n_rows(self.domain.attributes[place]) for place, basis in self.attribute_bases
-        ]
+        attributes = self.domain.attributes
+        return [basis.n_rows(attributes[index]) for index, basis in self.attribute_bases]
 
-    def basis_of(self, position: int, place: int) -> Basis:
-        """How a table asks one of its attributes."""
-        column = self.attribute_indices(position).index(place)
-        return self.bases[place][self.basis_index[position, column]]
+    def basis_of(self, position: int, attribute_index: int) -> Basis:
+        """The basis of one of a table's attributes."""
+        column = self.attribute_indices(position).index(attribute_index)
+        return self.bases[attribute_index][self.basis_index[position, column]]
 
     @cached_property
     def cells(self) -> np.ndarray:
@@ -266,7 +270,7 @@ class Workload:
         """The attribute names of each table, in domain order."""
         names = (*self.domain.names, None)
         return [
-            tuple(names[place] for place in row[:order])
+            tuple(names[index] for index in row[:order])
             for row, order in zip(self.members.tolist(), self.orders.tolist(), strict=True)
         ]
 
@@ -275,40 +279,54 @@ class Workload:
         """The orders and then the columns of members: what rows are sorted by, one by one."""
         return [self.orders, *np.ascontiguousarray(self.members.T, dtype=np.int64)]
 
-    def find(self, places: Sequence[int]) -> int | None:
-        """The row of the table on these ascending attribute places; None if it is not there."""
-        return arrays.find_row(self._columns, places)
+    def find(self, indices: Sequence[int]) -> int | None:
+        """The row of the table on these ascending attribute indices; None if it is not there."""
+        start, stop = 0, len(self)
+        for column, wanted in zip(self._columns, (len(indices), *indices), strict=False):
+            ends = np.searchsorted(column[start:stop], (wanted, wanted + 1))
+            start, stop = start + int(ends[0]), start + int(ends[1])
+        return start if start < stop else None
 
     def position(self, table: AttributeSet) -> int:
         """The row of a table; `WorkloadError` if the workload does not hold it."""
-        places = self.domain.positions(table)
-        position = self.find(places)
+        indices = self.domain.positions(table)
+        position = self.find(indices)
         if position is None:
             raise WorkloadError(
-                f"The table {self.domain.describe(places)} is not in the workload; add it."
+                f"The table {self.domain.describe(indices)} is not in the workload; add it."
             )
         return position
 
     def containing(self, attributes: AttributeSet) -> np.ndarray:
         """The rows of the tables that have all of these attributes, ascending, int64[n]."""
         has_all = np.ones(len(self), dtype=bool)
-        for place in self.domain.positions(attributes):
-            has_all &= np.any(self.members == place, axis=1)
+        for index in self.domain.positions(attributes):
+            has_all &= np.any(self.members == index, axis=1)
         return np.flatnonzero(has_all)
 
     @cached_property
     def used(self) -> tuple[int, ...]:
-        """The places of the attributes that some table has, ascending."""
-        places = np.unique(self.members)
-        return tuple(places[places >= 0].tolist())
+        """The indices of the attributes that some table has, ascending."""
+        indices = np.unique(self.members)
+        return tuple(indices[indices >= 0].tolist())
 
-    def has_tables_of(self, other: "Workload") -> bool:
-        """Whether the other workload has the same tables, of the same sizes, in the same places."""
-        return arrays.have_same_tables(self, other)
+    def has_tables_of(self, workload: "Workload") -> bool:
+        """Whether both have the same tables, of the same sizes and bases, in the same rows."""
+        return (
+            np.array_equal(self.domain.sizes, workload.domain.sizes)
+            and np.array_equal(self.members, workload.members)
+            and self.bases == workload.bases
+            and np.array_equal(self.basis_index, workload.basis_index)
+            and all(
+                self.domain.attributes[index].groups == workload.domain.attributes[index].groups
+                for index, basis in self.attribute_bases
+                if not basis.is_identity
+            )
+        )
 
     def attribute_indices(self, position: int) -> tuple[int, ...]:
-        """The places of a table's attributes in the domain, ascending."""
-        return tuple(place for place in self.members[position].tolist() if place >= 0)
+        """The indices of a table's attributes in the domain, ascending."""
+        return tuple(index for index in self.members[position].tolist() if index >= 0)
 
     def describe(self, position: int) -> str:
         """A table's attributes for a sentence: "(age, sex)", or "(total)"."""

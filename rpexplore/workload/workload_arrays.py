@@ -1,35 +1,19 @@
 """The arrays of a workload: checked, and in the one order and form in which it keeps them."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.workload.attribute_sets import describe_row
+from rpexplore.workload.attribute_sets import describe_row, stacked
 from rpexplore.workload.basis_index import Bases, canonical_bases
 from rpexplore.workload.targets import Target
 
-
-class WorkloadFields(Protocol):
-    """The fields of a `Workload`, which describes them."""
-
-    @property
-    def domain(self) -> Domain: ...
-    @property
-    def members(self) -> np.ndarray: ...
-    @property
-    def weights(self) -> np.ndarray: ...
-    @property
-    def targets(self) -> np.ndarray: ...
-    @property
-    def bases(self) -> Bases: ...
-    @property
-    def basis_index(self) -> np.ndarray: ...
-    @property
-    def required(self) -> np.ndarray: ...
+if TYPE_CHECKING:
+    from rpexplore.workload.workload import Workload
 
 
 def canonical_arrays(
@@ -48,8 +32,7 @@ def canonical_arrays(
     members = np.asarray(members, dtype=np.int32)
     if len(members) == 0:
         raise WorkloadError("A workload needs at least one table, got none.")
-    shapes = {np.shape(weights), np.shape(targets)}
-    if members.ndim != 2 or shapes != {(len(members),)}:
+    if members.ndim != 2 or {np.shape(weights), np.shape(targets)} != {(len(members),)}:
         raise WorkloadError(
             "A workload needs a weight and a target for each row of members, got the shapes "
             f"{np.shape(weights)}, {np.shape(targets)} and {members.shape}."
@@ -70,9 +53,10 @@ def canonical_arrays(
     bases, arrays["basis_index"] = canonical_bases(domain, members, bases, basis_index)
     _refuse_unusable(domain, members, arrays["weights"], "weight", allow_nan=False)
     _refuse_unusable(domain, members, arrays["targets"], "target standard error", allow_nan=True)
-    if np.any(aimless := arrays["required"] & np.isnan(arrays["targets"])):
+    missing = arrays["required"] & np.isnan(arrays["targets"])
+    if np.any(missing):
         raise WorkloadError(
-            f"The table {describe_row(domain, members, int(np.argmax(aimless)))} must meet its "
+            f"The table {describe_row(domain, members, int(np.argmax(missing)))} must meet its "
             "target but has none; give it one, or do not require it."
         )
     for array in arrays.values():
@@ -94,10 +78,10 @@ def _required_of_all(required: np.ndarray, count: int) -> np.ndarray:
 
 
 def _refuse_misplaced(domain: Domain, members: np.ndarray, padded_last: np.ndarray) -> None:
-    """Raise unless rows are ascending attribute places, followed by −1."""
+    """Raise unless rows are ascending attribute indices, followed by −1."""
     if np.any(members >= len(domain)) or np.any(members < -1):
         raise WorkloadError(
-            f"The places of attributes must be 0 … {len(domain) - 1}, with −1 behind them."
+            f"The indices of attributes must be 0 … {len(domain) - 1}, with −1 behind them."
         )
     ascending = (padded_last[:, 1:] > padded_last[:, :-1]) | (members[:, 1:] < 0)
     if not np.all(ascending):
@@ -167,7 +151,7 @@ def setting_arrays(
     targets: Sequence[Target | float | None] | None = None,
     required: Sequence[bool] | None = None,
 ) -> dict[str, Any]:
-    """Weights, targets and required marks of so many tables, by name; 1, none and no if left out.
+    """Weights, targets and required marks of `count` tables, by name; 1, none, no if left out.
 
     Raises `WorkloadError` if there are not as many of them as tables.
     """
@@ -200,52 +184,16 @@ def with_rows(values: np.ndarray, rows: list[int], new: np.ndarray) -> np.ndarra
     return changed
 
 
-def have_same_tables(first: WorkloadFields, second: WorkloadFields) -> bool:
-    """Whether both have the same tables, of the same sizes, in the same rows, asked alike."""
-    return (
-        np.array_equal(first.domain.sizes, second.domain.sizes)
-        and np.array_equal(first.members, second.members)
-        and first.bases == second.bases
-        and np.array_equal(first.basis_index, second.basis_index)
-        and all(
-            mine.groups == theirs.groups
-            for mine, theirs, bases in zip(first.domain, second.domain, first.bases, strict=True)
-            if not all(basis.is_identity for basis in bases)
-        )
-    )
-
-
-def united_arrays(first: WorkloadFields, second: WorkloadFields) -> dict[str, Any]:
+def united_arrays(first: "Workload", second: "Workload") -> dict[str, Any]:
     """The fields of a `Workload` but its domain, by name: the tables of both, not yet sorted."""
     # The bases of the second come behind those of the first in their attributes' lists.
     before = np.array([*map(len, first.bases), 0])[second.members]
     moved = np.where(second.members < 0, -1, second.basis_index + before)
     return {
-        "members": _stacked(first.members, second.members),
+        "members": stacked([first.members, second.members]),
         "weights": np.concatenate([first.weights, second.weights]),
         "targets": np.concatenate([first.targets, second.targets]),
         "bases": tuple(a + b for a, b in zip(first.bases, second.bases, strict=True)),
-        "basis_index": _stacked(first.basis_index, moved),
+        "basis_index": stacked([first.basis_index, moved]),
         "required": np.concatenate([first.required, second.required]),
     }
-
-
-def _stacked(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The rows of both, int32[n_first + n_second, the larger width], with −1 behind."""
-    width = max(first.shape[1], second.shape[1])
-    stacked = np.full((len(first) + len(second), width), -1, dtype=np.int32)
-    stacked[: len(first), : first.shape[1]] = first
-    stacked[len(first) :, : second.shape[1]] = second
-    return stacked
-
-
-def find_row(columns: Sequence[np.ndarray], indices: Sequence[int]) -> int | None:
-    """The row of the table on these ascending attribute indices; None if it is not there.
-
-    columns: the orders of the tables and then the columns of members, sorted one by one
-    """
-    start, stop = 0, len(columns[0])
-    for column, wanted in zip(columns, (len(indices), *indices), strict=False):
-        ends = np.searchsorted(column[start:stop], (wanted, wanted + 1))
-        start, stop = start + int(ends[0]), start + int(ends[1])
-    return start if start < stop else None

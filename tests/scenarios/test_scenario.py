@@ -15,7 +15,7 @@ from rpexplore.queries.definitions import StatedQueries, stated_from_text
 from rpexplore.queries.presets import age_pyramid
 from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
 from rpexplore.scenarios.workload_request import KINDS
-from rpexplore.workload.table_text import tables_from_text, text_from_tables
+from rpexplore.workload.table_text import tables_from_text, texts_of_tables
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5, "income": 4})
 
@@ -253,7 +253,7 @@ def test_json_round_trip_is_exact(scenario):
 @given(scenarios())
 def test_its_list_can_be_written_and_read(scenario):
     listed = scenario.request.listed
-    text = text_from_tables(scenario.domain, listed)
+    text = "\n".join(texts_of_tables(scenario.domain, listed))
     assert tables_from_text(scenario.domain, text) == listed
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.components.shared.session import bind, change, current
 from rpexplore.common.formatting import plural
-from rpexplore.workload.table_text import tables_from_text, text_from_tables, text_of_total
+from rpexplore.workload.table_text import tables_from_text, text_of_total, texts_of_tables
 
 HERE = "workload"
 MOST_LISTED = 2000
@@ -47,10 +47,11 @@ def own_list() -> None:
             "be added and taken out below; choose another way above to start afresh."
         )
     else:
+        text = "\n".join(texts_of_tables(domain, listed)) if refused is None else refused
         st.text_area(
             "One table a line, its attributes separated by commas or ×; "
             f"{text_of_total(domain)} stands for the total",
-            key=bind("listed", text_from_tables(domain, listed) if refused is None else refused),
+            key=bind("listed", text),
             on_change=set_list,
             height=220,
         )
