@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rpexplore.common.files import utf8_text
 from rpexplore.errors import BudgetError, DomainError, RpexploreError, WorkloadError
 
 if TYPE_CHECKING:
@@ -165,10 +166,7 @@ def _custom_basis_of(path: Path, attribute: "Attribute") -> "CustomBasis":
 
 def text_of(path: Path) -> str:
     """The text of a file; `RpexploreError` if it cannot be read."""
-    try:
-        return bytes_of(path).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise RpexploreError(f"{path.name} is not UTF-8 text; save it as UTF-8.") from None
+    return utf8_text(bytes_of(path), path.name, RpexploreError)
 
 
 def bytes_of(path: Path) -> bytes:

@@ -1,9 +1,11 @@
-"""Files written whole or not at all, and the folder where the program keeps its own ones."""
+"""Files written whole or not at all, text read from bytes, and the program's own folder."""
 
 import contextlib
 import os
 import tempfile
 from pathlib import Path
+
+from rpexplore.errors import RpexploreError
 
 
 def home_folder() -> Path:
@@ -32,3 +34,13 @@ def write_whole(path: str | Path, content: str | bytes, *, mode: int = 0o666) ->
     finally:
         with contextlib.suppress(OSError):
             part.unlink(missing_ok=True)
+
+
+def utf8_text(
+    content: bytes, source: str, error: type[RpexploreError], encoding: str = "utf-8-sig"
+) -> str:
+    """The text of a file's bytes, without a byte order mark; raises `error` for other encodings."""
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError:
+        raise error(f"{source} is not UTF-8 text; save it as UTF-8.") from None

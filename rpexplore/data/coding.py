@@ -101,8 +101,7 @@ def unknown_codes(domain: Domain, unknown_values: Mapping[str, str] | None) -> d
     """
     codes = {}
     for name, value in (unknown_values or {}).items():
-        values = domain[name].values
-        listed = values.values if isinstance(values, Categories) else domain[name].labels()
+        listed = domain[name].stored_values()
         if value not in listed:
             raise DataError(
                 f"The category {value!r} is not one of attribute {name!r}; declare it in the "

@@ -9,15 +9,14 @@ The values come from public knowledge, in one of three kinds:
 Labels of `Integers` and `Bins` are made when asked for, so an attribute of a million values costs
 nothing to hold. Labels of one kind are distinct: those of values, of ranges, and of all up to one.
 
-Values may lie in groups (districts in regions), which hierarchies of questions ask about.
+Values may lie in groups (districts in regions), which hierarchies count.
 """
 
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, count, pairwise
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 from rpexplore.common.exact_numbers import whole_number
 from rpexplore.errors import DomainError
@@ -48,26 +47,25 @@ class Categories:
             object.__setattr__(self, name, tuple(listed))
         if not self.labels:
             object.__setattr__(self, "labels", self.values)
-        for noun, listed in (("category", self.values), ("label", self.labels)):
-            for text in listed:
-                if not is_text(text) or not text.strip():
-                    raise DomainError(
-                        f"A {noun} must be a text that is not empty, got {text!r}; name it, or "
-                        "leave it out."
-                    )
         if len(self.labels) != len(self.values):
             raise DomainError(
                 f"There are {len(self.values)} categories but {len(self.labels)} labels; give "
                 "each category one label, or none at all."
             )
-        twice = _first_repeated(self.values)
-        if twice is not None:
-            raise DomainError(f"The category {twice!r} is listed twice; keep one of them.")
-        twice = _first_repeated(self.labels)
-        if twice is not None:
-            raise DomainError(
-                f"The label {twice!r} stands for two categories; give each its own label."
-            )
+        for noun, texts, problem in (
+            ("category", self.values, "is listed twice; keep one of them"),
+            ("label", self.labels, "stands for two categories; give each its own label"),
+        ):
+            seen: set[str] = set()
+            for text in texts:
+                if not is_text(text) or not text.strip():
+                    raise DomainError(
+                        f"A {noun} must be a text that is not empty, got {text!r}; name it, or "
+                        "leave it out."
+                    )
+                if text in seen:
+                    raise DomainError(f"The {noun} {text!r} {problem}.")
+                seen.add(text)
 
     @property
     def size(self) -> int:
@@ -77,7 +75,7 @@ class Categories:
         return self.labels[index]
 
     def range_label(self, first: int, last: int) -> str:
-        """What the values first … last (places, both included) are called together."""
+        """What the values first … last (indices, both included) are called together."""
         if first == last:
             return self.labels[first]
         return f"{self.labels[first]}{self._joint}{self.labels[last]}"
@@ -89,12 +87,11 @@ class Categories:
     @cached_property
     def _joint(self) -> str:
         """ " to ", or a text that no label holds, so that no two ranges have the same label."""
-        dashes = (f" {'–' * length} " for length in count(1))
-        return next(
-            joint
-            for joint in chain([" to "], dashes)
-            if not any(joint in f" {label} " for label in self.labels)
-        )
+        joint, dashes = " to ", 0
+        while any(joint in f" {label} " for label in self.labels):
+            dashes += 1
+            joint = f" {'–' * dashes} "
+        return joint
 
 
 @dataclass(frozen=True)
@@ -137,12 +134,10 @@ class Integers:
         return self.range_label(index, index)
 
     def range_label(self, first: int, last: int) -> str:
-        """What the values first … last (places, both included) are called together."""
         lowest, highest = self.minimum + first * self.step, self._highest(last)
         return str(lowest) if lowest == highest else f"{lowest} to {highest}"
 
     def up_to_label(self, last: int) -> str:
-        """What all values up to this one are called together."""
         return f"≤ {self._highest(last)}"
 
     def _highest(self, index: int) -> int:
@@ -186,14 +181,15 @@ class Bins:
         return self.range_label(index, index)
 
     def range_label(self, first: int, last: int) -> str:
-        """What the values first … last (places, both included) are called together."""
         joint = "to" if last == self.size - 1 else "to under"
         return f"{_number(self.edges[first])} {joint} {_number(self.edges[last + 1])}"
 
     def up_to_label(self, last: int) -> str:
-        """What all values up to this one are called together."""
         below = "≤" if last == self.size - 1 else "under"
         return f"{below} {_number(self.edges[last + 1])}"
+
+
+Values: TypeAlias = Categories | Integers | Bins
 
 
 @dataclass(frozen=True)
@@ -212,7 +208,7 @@ class Attribute:
     """
 
     name: str
-    values: Categories | Integers | Bins
+    values: Values
     label: str = ""
     groups: tuple[tuple[str, ...], ...] = ()
 
@@ -228,7 +224,7 @@ class Attribute:
             raise DomainError(
                 f"The label of attribute {self.name!r} must be a text, got {self.label!r}."
             )
-        if not isinstance(self.values, Categories | Integers | Bins):
+        if not isinstance(self.values, Values):
             raise DomainError(
                 f"The values of attribute {self.name!r} must be Categories, Integers or Bins, "
                 f"got {type(self.values).__name__}."
@@ -277,26 +273,26 @@ class Attribute:
         """What to call the attribute on screen: its label, or else its name."""
         return self.label or self.name
 
-    def labels(self) -> list[str]:
-        """The label of every value, in order, [size]."""
-        return [self.values.label(index) for index in range(self.size)]
+    def labels(self, most: int | None = None) -> list[str]:
+        """The labels of the first values, or of all, in order."""
+        return [self.values.label(index) for index in range(self.size)[:most]]
+
+    def stored_values(self, most: int | None = None) -> list[str]:
+        """The first values, or all, as they stand in records; those of numbers by their labels."""
+        if isinstance(self.values, Categories):
+            return list(self.values.values[:most])
+        return self.labels(most)
 
 
 def is_text(value: object) -> bool:
     """Whether it is a text that UTF-8 files can hold (lone surrogates cannot be written)."""
+    if not isinstance(value, str):
+        return False
     try:
-        return isinstance(value, str) and bool(value.encode() or True)
+        value.encode()
     except UnicodeEncodeError:
         return False
-
-
-def _first_repeated(values: Iterable[str]) -> str | None:
-    seen: set[str] = set()
-    for value in values:
-        if value in seen:
-            return value
-        seen.add(value)
-    return None
+    return True
 
 
 def _number(value: float) -> str:

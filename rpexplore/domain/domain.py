@@ -1,4 +1,4 @@
-"""Domain: the schema, an ordered set of attributes. Public knowledge; holds no records."""
+"""Domain: an ordered set of attributes. Public knowledge; holds no records."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from rpexplore.common.exact_numbers import whole_number
-from rpexplore.common.files import write_whole
+from rpexplore.common.files import utf8_text, write_whole
 from rpexplore.domain import codebook
 from rpexplore.domain.attribute import Attribute, Integers
 from rpexplore.errors import DomainError
@@ -71,16 +71,12 @@ class Domain:
         path = Path(path)
         try:
             # Not read_text: line ends inside quoted texts must stay as they are.
-            text = path.read_bytes().decode("utf-8-sig")
+            content = path.read_bytes()
         except OSError as error:
             raise DomainError(
                 f"The codebook {str(path)!r} cannot be read ({error.strerror}); check the path."
             ) from None
-        except UnicodeDecodeError:
-            raise DomainError(
-                f"The codebook {str(path)!r} is not UTF-8 text; save it as UTF-8."
-            ) from None
-        return cls.parse(text, path.name)
+        return cls.parse(utf8_text(content, f"The codebook {str(path)!r}", DomainError), path.name)
 
     @classmethod
     def parse(cls, text: str, filename: str) -> "Domain":
@@ -133,9 +129,9 @@ class Domain:
         return sizes
 
     @cached_property
-    def places(self) -> dict[str, int]:
-        """Place of each attribute in the domain, by name."""
-        return {name: position for position, name in enumerate(self.names)}
+    def indices(self) -> dict[str, int]:
+        """Index of each attribute in the domain, by name."""
+        return {name: index for index, name in enumerate(self.names)}
 
     def __len__(self) -> int:
         return len(self.attributes)
@@ -144,15 +140,15 @@ class Domain:
         return iter(self.attributes)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.places
+        return name in self.indices
 
     def __getitem__(self, name: str) -> Attribute:
         return self.attributes[self.position(name)]
 
     def position(self, name: str) -> int:
-        """Place of the attribute in the domain; `DomainError` if there is none of that name."""
+        """Index of the attribute in the domain; `DomainError` if there is none of that name."""
         try:
-            return self.places[name]
+            return self.indices[name]
         except (KeyError, TypeError):
             known = ", ".join(self.names[:8]) + (", …" if len(self) > 8 else "")
             close = get_close_matches(str(name), self.names, n=1)
@@ -160,17 +156,17 @@ class Domain:
             raise DomainError(f"There is no attribute {name!r} in the domain; {meant}") from None
 
     def positions(self, names: AttributeSet) -> AttributeIndices:
-        """Ascending places of the named attributes; a name twice is refused."""
+        """Ascending indices of the named attributes; a name twice is refused."""
         names = [names] if isinstance(names, str) else list(names)
-        found = sorted(self.position(name) for name in names)
-        for first, second in pairwise(found):
+        indices = sorted(self.position(name) for name in names)
+        for first, second in pairwise(indices):
             if first == second:
                 raise DomainError(
                     f"The attribute {self.names[first]!r} is named twice in ({', '.join(names)}); "
                     "name it once."
                 )
-        return tuple(found)
+        return tuple(indices)
 
-    def describe(self, places: Sequence[int]) -> str:
-        """The attributes at these places for a sentence: "(age, sex)", or "(total)"."""
-        return f"({', '.join(self.names[place] for place in places) or 'total'})"
+    def describe(self, indices: Sequence[int]) -> str:
+        """The attributes with these indices for a sentence: "(age, sex)", or "(total)"."""
+        return f"({', '.join(self.names[index] for index in indices) or 'total'})"

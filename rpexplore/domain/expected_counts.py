@@ -6,7 +6,6 @@ values of its attributes that the margin does not have.
 """
 
 import math
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,6 @@ import numpy as np
 
 from rpexplore.common.exact_numbers import shown, whole_number
 from rpexplore.common.formatting import describe_count, plural, rounded
-from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 
@@ -45,7 +43,7 @@ class ExpectedCounts:
     def __post_init__(self) -> None:
         object.__setattr__(self, "attributes", tuple(self.attributes))
         object.__setattr__(self, "values", tuple(tuple(listed) for listed in self.values))
-        counts = tuple(checked_count(value) for value in self.counts)
+        counts = tuple(map(checked_count, self.counts))
         object.__setattr__(self, "counts", counts)
         texts = [*self.attributes, *(value for listed in self.values for value in listed)]
         if not all(isinstance(text, str) and text.strip() for text in texts):
@@ -94,38 +92,38 @@ class ExpectedCounts:
         if not self.attributes:
             return f"{total} in total, spread evenly over the cells of each table"
         spread = "spread evenly over the values of all other attributes"
-        words = f"{total} in total, by {title_of(self.attributes)} as published, {spread}"
-        if not self.negative:
-            return words
-        return f"{words}; {plural(self.negative, 'negative number')} read as 0"
+        text = f"{total} in total, by {title_of(self.attributes)} as published, {spread}"
+        if self.negative:
+            text += f"; {plural(self.negative, 'negative number')} read as 0"
+        return text
 
     def fitted(self, domain: Domain, renamed: Mapping[str, str] | None = None) -> "ExpectedCounts":
-        """The same counts in the order of a schema's attributes and values.
+        """The same counts in the order of a codebook's attributes and values.
 
         renamed: old attribute name -> new one, for attributes that only changed their name.
-        Raises `WorkloadError` that says why they do not fit the schema.
+        Raises `WorkloadError` that says why they do not fit the codebook.
         """
         names = [(renamed or {}).get(name, name) for name in self.attributes]
-        places = []
+        orders = []  # of the values of each attribute, as indices of this margin
         for name, old, listed in zip(names, self.attributes, self.values, strict=True):
             if name not in domain:
                 raise WorkloadError(
-                    f"The expected counts are by {title_of(self.attributes)}, and the schema has "
+                    f"The expected counts are by {title_of(self.attributes)}, and the codebook has "
                     f"no attribute {old!r} any more."
                 )
-            texts = values_of(domain[name], len(listed) + 1)
+            texts = domain[name].stored_values(len(listed) + 1)
             if sorted(texts) != sorted(listed):
                 raise WorkloadError(
                     f"The expected counts are by {title_of(self.attributes)}, and attribute "
-                    f"{name!r} has other values in the schema."
+                    f"{name!r} has other values in the codebook."
                 )
-            index = {value: place for place, value in enumerate(listed)}
-            places.append([index[text] for text in texts])
-        axes = sorted(range(len(names)), key=lambda axis: domain.places[names[axis]])
-        margin = self.margin[np.ix_(*places)] if places else self.margin
+            index_of = {value: index for index, value in enumerate(listed)}
+            orders.append([index_of[text] for text in texts])
+        axes = sorted(range(len(names)), key=lambda axis: domain.position(names[axis]))
+        margin = self.margin[np.ix_(*orders)] if orders else self.margin
         return ExpectedCounts(
             tuple(names[axis] for axis in axes),
-            tuple(tuple(self.values[axis][place] for place in places[axis]) for axis in axes),
+            tuple(tuple(self.values[axis][index] for index in orders[axis]) for axis in axes),
             tuple(np.transpose(margin, axes).ravel().tolist()),
             self.negative,
         )
@@ -179,14 +177,6 @@ def check_margin_size(shape: Sequence[int]) -> None:
             f"cells together, got {len(shape)} with {describe_count(math.prod(shape))}; sum over "
             "some of them first."
         )
-
-
-def values_of(attribute: Attribute, most: int = sys.maxsize) -> list[str]:
-    """The first values of an attribute as they stand in data (groups by their label)."""
-    values = attribute.values
-    if isinstance(values, Categories):
-        return list(values.values[:most])
-    return [values.label(index) for index in range(min(values.size, most))]
 
 
 def title_of(attributes: Iterable[str]) -> str:

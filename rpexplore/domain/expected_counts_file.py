@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown
+from rpexplore.common.files import utf8_text
 from rpexplore.common.formatting import plural
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
@@ -20,8 +21,8 @@ from rpexplore.domain.expected_counts import (
     check_margin_size,
     checked_count,
     checked_number,
-    values_of,
 )
+from rpexplore.domain.value_selection import index_by_value
 from rpexplore.errors import WorkloadError
 
 COUNT_COLUMNS = ("count", "value")  # the second is what a release's tables call it
@@ -39,10 +40,7 @@ def expected_counts_from_csv(domain: Domain, content: bytes, source: str) -> Exp
 
     Raises `WorkloadError` naming the line that cannot be used.
     """
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise WorkloadError(f"{source} is not UTF-8 text; save it as UTF-8.") from None
+    text = utf8_text(content, source, WorkloadError)
     header = text.partition("\n")[0]
     delimiter = ";" if ";" in header and "," not in header else ","
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -60,10 +58,9 @@ def _from_rows(domain: Domain, rows: Any) -> ExpectedCounts:
     """The counts that the rows of a CSV reader hold, the header first."""
     header = next(rows, [])
     columns, count_column = _columns(domain, header)
-    attributes = [domain.attributes[place] for place in columns]
+    attributes = [domain.attributes[index] for index in columns]
     shape = tuple(attribute.size for attribute in attributes)
     check_margin_size(shape)
-    coders = [_Coder(domain.attributes[place], columns[place]) for place in columns]
     counts, negative = np.full(shape, np.nan), 0
     is_release = header[count_column] == "value" and "standard_error" in header
     for row in rows:
@@ -75,7 +72,8 @@ def _from_rows(domain: Domain, rows: Any) -> ExpectedCounts:
                     f"There are {plural(len(row), 'value')} for {plural(len(header), 'column')}; "
                     "put texts that hold a comma in quotes."
                 )
-            cell = tuple(coder.place(row) for coder in coders)
+            texts = [row[column] for column in columns.values()]
+            cell = tuple(map(_value_index, attributes, texts))
             if not np.isnan(counts[cell]):
                 raise WorkloadError(
                     f"{_describe_cell(attributes, cell)} is there twice; keep one row for it."
@@ -95,33 +93,25 @@ def _from_rows(domain: Domain, rows: Any) -> ExpectedCounts:
         )
     return ExpectedCounts(
         tuple(attribute.name for attribute in attributes),
-        tuple(tuple(values_of(attribute)) for attribute in attributes),
+        tuple(tuple(attribute.stored_values()) for attribute in attributes),
         tuple(counts.ravel().tolist()),
         negative,
     )
 
 
-class _Coder:
-    """Turns the texts of one column into places of an attribute's values, or refuses them."""
-
-    def __init__(self, attribute: Attribute, column: int) -> None:
-        self._attribute, self._column = attribute, column
-        by_label = {label: place for place, label in enumerate(attribute.labels())}
-        self._places = by_label | {text: place for place, text in enumerate(values_of(attribute))}
-
-    def place(self, row: Sequence[str]) -> int:
-        text = row[self._column]
-        found = self._places.get(text, self._places.get(text.strip()))
-        if found is None:
-            raise WorkloadError(
-                f"{self._attribute.name!r} has no value {shown(text)!r} in the schema; it has "
-                f"{_some(values_of(self._attribute, 4))}."
-            )
-        return found
+def _value_index(attribute: Attribute, text: str) -> int:
+    index_of = index_by_value(attribute)
+    index = index_of.get(text, index_of.get(text.strip()))
+    if index is None:
+        raise WorkloadError(
+            f"{attribute.name!r} has no value {shown(text)!r} in the codebook; it has "
+            f"{_first_few(attribute.stored_values(4))}."
+        )
+    return index
 
 
 def _columns(domain: Domain, header: Sequence[str]) -> tuple[dict[int, int], int]:
-    """({place of an attribute: its column}, ascending; column of the counts) of a header.
+    """({index of an attribute: its column}, ascending; column of the counts) of a header.
 
     The counts are in the last column that is called so: an attribute may have that name too.
     """
@@ -129,22 +119,24 @@ def _columns(domain: Domain, header: Sequence[str]) -> tuple[dict[int, int], int
     called = next((name for name in COUNT_COLUMNS if name in titles), None)
     if called is None:
         raise WorkloadError(
-            f"There must be a column called count, got {_some(header) or 'no header'}."
+            f"There must be a column called count, got {_first_few(header) or 'no header'}."
         )
     count_column = len(titles) - 1 - titles[::-1].index(called)
     columns: dict[int, int] = {}
     for column, title in enumerate(header):
         if column == count_column or _is_passed_over(title, header, domain):
             continue
-        name = _attribute_name(title, domain)
+        candidates = (title, title.strip(), title.removesuffix(_ATTRIBUTE))
+        name = next((name for name in candidates if name in domain), None)
         if name is None:
             raise WorkloadError(
-                f"The column {shown(title)!r} is no attribute of the schema; rename it, or take it "
-                "out after summing over it."
+                f"The column {shown(title)!r} is no attribute of the codebook; rename it, or take "
+                "it out after summing over it."
             )
-        if domain.places[name] in columns:
+        index = domain.position(name)
+        if index in columns:
             raise WorkloadError(f"There are two columns {name!r}; keep one.")
-        columns[domain.places[name]] = column
+        columns[index] = column
     return dict(sorted(columns.items())), count_column
 
 
@@ -156,19 +148,12 @@ def _is_passed_over(title: str, header: Sequence[str], domain: Domain) -> bool:
     return (labels or title in _ESTIMATES) and title not in domain
 
 
-def _attribute_name(title: str, domain: Domain) -> str | None:
-    """The attribute that a column is called after, if there is one."""
-    candidates = (title, title.strip(), title.removesuffix(_ATTRIBUTE))
-    return next((name for name in candidates if name in domain), None)
-
-
 def _describe_cell(attributes: Sequence[Attribute], cell: Sequence[int]) -> str:
-    if not attributes:
-        return "the total"
     pairs = zip(attributes, cell, strict=True)
-    return ", ".join(f"{each.name} = {values_of(each, i + 1)[i]}" for each, i in pairs)
+    texts = [f"{attribute.name} = {attribute.stored_values(i + 1)[i]}" for attribute, i in pairs]
+    return ", ".join(texts) or "the total"
 
 
-def _some(texts: Sequence[str], most: int = 3) -> str:
-    """The first few texts for a sentence."""
-    return ", ".join(map(shown, texts[:most])) + (", …" if len(texts) > most else "")
+def _first_few(texts: Sequence[str]) -> str:
+    """The first three texts for a sentence."""
+    return ", ".join(map(shown, texts[:3])) + (", …" if len(texts) > 3 else "")

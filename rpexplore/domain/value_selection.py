@@ -64,12 +64,15 @@ def selected_values(attribute: Attribute, text: str) -> tuple[int, ...]:
     Raises `DomainError` for a text that names none.
     """
     indices = _indices(attribute, text.strip())
-    if indices is None:
-        parts = [_indices(attribute, part.strip()) for part in text.split(",")]
-        if None in parts:
+    if indices is not None:
+        return tuple(sorted(set(indices)))
+    selected: set[int] = set()
+    for part in text.split(","):
+        indices = _indices(attribute, part.strip())
+        if indices is None:
             raise _refusal(attribute, text)
-        indices = [index for part in parts if part is not None for index in part]
-    return tuple(sorted(set(indices)))
+        selected.update(indices)
+    return tuple(sorted(selected))
 
 
 @lru_cache(maxsize=64)
@@ -87,25 +90,21 @@ def values_by_name(attribute: Attribute) -> Mapping[str, Sequence[int]]:
     names = {path[-1]: indices for path, indices in by_path.items()}
     names = {name: indices for name, indices in names.items() if group_names.count(name) == 1}
     names |= {LEVELS.join(path): indices for path, indices in by_path.items()}
-    return names | {name: [index] for name, index in _value_by_name(attribute).items()}
+    return names | {name: [index] for name, index in index_by_value(attribute).items()}
 
 
 @lru_cache(maxsize=64)
-def _value_by_name(attribute: Attribute) -> Mapping[str, int]:
+def index_by_value(attribute: Attribute) -> Mapping[str, int]:
     """The index of the value that is stored like this, or else has this label."""
-    names = {label: index for index, label in enumerate(attribute.labels())}
-    if isinstance(attribute.values, Categories):
-        names |= {value: index for index, value in enumerate(attribute.values.values)}
-    return names
+    by_label = {label: index for index, label in enumerate(attribute.labels())}
+    return by_label | {value: index for index, value in enumerate(attribute.stored_values())}
 
 
 def _indices(attribute: Attribute, text: str) -> Sequence[int] | None:
-    """The values that a text without commas between its parts names."""
-    named = values_by_name(attribute).get(text)
-    return named if named is not None else _range(attribute, text)
-
-
-def _range(attribute: Attribute, text: str) -> Sequence[int] | None:
+    """The values that a text without commas between its parts names: by a name, or as a range."""
+    named = values_by_name(attribute)
+    if text in named:
+        return named[text]
     starts, ends = _starts_and_ends(attribute)
     split = text.find(RANGE)
     while split >= 0:  # labels may hold dots
@@ -120,7 +119,7 @@ def _range(attribute: Attribute, text: str) -> Sequence[int] | None:
 
 def _end_of_range(attribute: Attribute, text: str, numbers: Mapping[float, int]) -> int | None:
     """The index of the value at an end of a range, named by itself or by a number."""
-    value = _value_by_name(attribute).get(text)
+    value = index_by_value(attribute).get(text)
     if value is not None:
         return value
     try:
@@ -148,14 +147,10 @@ def _starts_and_ends(attribute: Attribute) -> tuple[Mapping[float, int], Mapping
 
 def _refusal(attribute: Attribute, text: str) -> DomainError:
     labels = attribute.labels()
-    known = [repr(label) for label in labels[:_MOST_SHOWN]]
-    if len(labels) > _MOST_SHOWN:
-        known.append("…")
-    ends = groups = ""
-    if not isinstance(attribute.values, Categories):
-        ends = ", from where a value begins to where one ends"
-    if attribute.groups:
-        groups = ", a group"
+    known = [*map(repr, labels[:_MOST_SHOWN]), *(["…"] if len(labels) > _MOST_SHOWN else [])]
+    is_numeric = not isinstance(attribute.values, Categories)
+    ends = ", from where a value begins to where one ends" if is_numeric else ""
+    groups = ", a group" if attribute.groups else ""
     return DomainError(
         f"The values of attribute {attribute.name!r} must be named by one of them{groups} "
         f"or a range such as {labels[0]}{RANGE}{labels[-1]}{ends}, got {text!r}; its "

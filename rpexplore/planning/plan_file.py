@@ -204,7 +204,7 @@ def _workload(content: dict[str, Any], domain: Domain, tables: dict[str, list[An
 
 def _members(domain: Domain, rows: list[Any]) -> np.ndarray:
     """Lists of attribute names as indices in the domain, as `padded` gives them."""
-    indices = domain.places
+    indices = domain.indices
     rows = lists(rows, "attributes")
     try:
         return padded([[indices[name] for name in names] for names in rows])

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rpexplore.common.exact_numbers import Exact, exact_fraction, shown
-from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import AttributeSet, Domain
 from rpexplore.errors import BudgetError, ReleaseError
 from rpexplore.postprocessing.estimates import Estimates
@@ -264,9 +264,7 @@ def _counts_of_frame(
 def _codes(attribute: Attribute, column: Sequence[object], called: str) -> np.ndarray:
     """The places of a column's values among those of an attribute, int64[len(column)]."""
     texts = [str(value) for value in column]
-    labels = attribute.labels()
-    values = attribute.values
-    by_value = list(values.values) if isinstance(values, Categories) else labels
+    labels, by_value = attribute.labels(), attribute.stored_values()
     known = next(
         (
             places

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown
+from rpexplore.common.files import utf8_text
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
@@ -60,10 +61,7 @@ def conditions_of_csv(content: bytes, source: str) -> list[str]:
 
 def _rows(content: bytes, source: str) -> Any:
     """A CSV reader; raises `WorkloadError` for what is no text."""
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise WorkloadError(f"{source} is not UTF-8 text; save it as CSV in UTF-8.") from None
+    text = utf8_text(content, source, WorkloadError)
     # The first column is no cell; the labels of cells hold commas.
     first = re.search("[,;]", text.partition("\n")[0])
     delimiter = first[0] if first else ","

@@ -60,8 +60,7 @@ def quoted(text: str) -> str:
 def value_names(attribute: Attribute) -> list[str]:
     """A text for each value that names it, and it alone: its label, else what is stored."""
     named = values_by_name(attribute)
-    labels = attribute.labels()
-    stored = attribute.values.values if isinstance(attribute.values, Categories) else labels
+    labels, stored = attribute.labels(), attribute.stored_values()
     return [
         label if named[label] == [place] else stored[place] for place, label in enumerate(labels)
     ]

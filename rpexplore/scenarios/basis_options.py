@@ -5,6 +5,7 @@ import io
 
 import numpy as np
 
+from rpexplore.common.files import utf8_text
 from rpexplore.common.formatting import joined
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.errors import WorkloadError
@@ -35,17 +36,12 @@ def custom_basis_of_file(filename: str, content: bytes, attribute: Attribute) ->
     """The custom basis of a file, .npy or else CSV; raises `WorkloadError` if it holds none."""
     if filename.lower().endswith(".npy"):
         return custom_basis_from_npy(content, filename, attribute)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise WorkloadError(f"{filename} is not UTF-8 text; save it as CSV in UTF-8.") from None
-    return custom_basis_from_csv(text, filename, attribute)
+    return custom_basis_from_csv(utf8_text(content, filename, WorkloadError), filename, attribute)
 
 
 def template_csv(attribute: Attribute) -> str:
     """A custom basis to start from as CSV: the total, and each value; usable as it is."""
-    values = attribute.values
-    names = list(values.values if isinstance(values, Categories) else attribute.labels())
+    names = attribute.stored_values()
     total = "all"
     while total in names:
         total += " together"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rpexplore.common.exact_numbers import whole_number
+from rpexplore.common.files import utf8_text
 from rpexplore.common.formatting import data_size
 from rpexplore.common.json_fields import check_format, check_keys, list_of, loads, refusing
 from rpexplore.errors import WorkloadError
@@ -128,10 +129,7 @@ class Project:
                 f"{filename} is too large for a project: {data_size(len(content))}, at most "
                 f"{data_size(MOST_BYTES)}."
             )
-        try:
-            return cls.parse(content.decode("utf-8-sig"))
-        except UnicodeDecodeError:
-            raise WorkloadError(f"{filename} is not UTF-8 text; save it as UTF-8.") from None
+        return cls.parse(utf8_text(content, filename, WorkloadError))
 
     @classmethod
     def parse(cls, text: str) -> "Project":

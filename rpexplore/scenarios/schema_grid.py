@@ -108,10 +108,14 @@ def values_of(attribute: Attribute, most: int = MAX_LISTED) -> pd.DataFrame:
     """The first values of an attribute: as they stand in the records, what they are called, and
     the group they lie in ("South > East"; "" for none): columns value, label, group."""
     count = min(attribute.size, most)
-    labels = [attribute.values.label(index) for index in range(count)]
-    stored = attribute.values.values[:count] if isinstance(attribute.values, Categories) else labels
     groups = [LEVELS.join(path) for path in attribute.groups[:count]] or [""] * count
-    return pd.DataFrame({"value": list(stored), "label": labels, "group": groups})
+    return pd.DataFrame(
+        {
+            "value": attribute.stored_values(count),
+            "label": attribute.labels(count),
+            "group": groups,
+        }
+    )
 
 
 def categories_from_text(text: str) -> Categories:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+from rpexplore.common.files import utf8_text
 from rpexplore.common.formatting import plural
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
@@ -17,7 +18,7 @@ _MAX_CSV_LINES = 1_000_000
 
 def domain_from_bytes(content: bytes, filename: str) -> Domain:
     """The domain of an uploaded codebook; the ending of `filename` tells its format."""
-    return Domain.parse(_text(content, filename), filename)
+    return Domain.parse(utf8_text(content, filename, DomainError), filename)
 
 
 def scenario_from_bytes(content: bytes, filename: str, present: Scenario) -> Scenario:
@@ -27,17 +28,11 @@ def scenario_from_bytes(content: bytes, filename: str, present: Scenario) -> Sce
 
     Raises `RpexploreError` for a file that is no plan.
     """
-    opened = Scenario.of_plan(Plan.parse(_text(content, filename, "utf-8"), filename))
+    text = utf8_text(content, filename, DomainError, "utf-8")  # plans have no byte order mark
+    opened = Scenario.of_plan(Plan.parse(text, filename))
     same = opened.domain == present.domain
     record_noun = present.record_noun if same else opened.record_noun
     return opened.replaced(record_noun=record_noun, name=present.name, note=present.note)
-
-
-def _text(content: bytes, filename: str, encoding: str = "utf-8-sig") -> str:
-    try:
-        return content.decode(encoding)
-    except UnicodeDecodeError:
-        raise DomainError(f"{filename} is not UTF-8 text; save it as UTF-8.") from None
 
 
 def domain_from_lines(text: str) -> Domain:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from rpexplore.common.files import utf8_text
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases.custom import MAX_CUSTOM_QUERIES, CustomBasis, check_custom_size
@@ -43,10 +44,7 @@ def read_custom_basis(content: bytes, filename: str, attribute: Attribute) -> Cu
         return custom_basis_from_npy(content, filename, attribute)
     if ending not in (".csv", ".json"):
         raise WorkloadError(f"An own matrix must be a .csv, .npy or .json file, got {filename!r}.")
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise WorkloadError(f"{filename} is not UTF-8 text; save it as UTF-8.") from None
+    text = utf8_text(content, filename, WorkloadError)
     if ending == ".csv":
         return custom_basis_from_csv(text, filename, attribute)
     try:

@@ -36,7 +36,7 @@ def table_from_text(domain: Domain, text: str) -> tuple[str, ...]:
     one that is named twice.
     """
     text = text.strip()
-    if text in domain.places:
+    if text in domain.indices:
         return (text,)
     if text == "" or _is_total(text):
         return ()
@@ -77,7 +77,7 @@ def texts_of_tables(domain: Domain, tables: Iterable[Table]) -> Iterable[str]:
             # All together are an attribute's name as well; more blanks make it another text.
             names = [_quoted(name) for name in table]
             texts = ((", " + " " * blanks).join(names) for blanks in range(len(domain) + 1))
-            yield next(text for text in texts if text not in domain.places)
+            yield next(text for text in texts if text not in domain.indices)
 
 
 def _quoted(name: str) -> str:
@@ -87,7 +87,7 @@ def _quoted(name: str) -> str:
 def text_of_total(domain: Domain) -> str:
     """The word for the total, in as many brackets as make it no attribute's name."""
     text = TOTAL
-    while text in domain.places:
+    while text in domain.indices:
         text = f"({text})"
     return text
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rpexplore as rp
-from rpexplore.domain.expected_counts import MAX_CELLS, ExpectedCounts, values_of
+from rpexplore.domain.expected_counts import MAX_CELLS, ExpectedCounts
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.errors import WorkloadError
 from rpexplore.releases.table_cells import label_columns, table_of_cells
@@ -112,9 +112,9 @@ def test_negative_numbers_of_a_release_are_read_as_0_and_told():
     [
         ("", "must be a column called count, got no header"),
         ("sex,age\n1,2\n", "must be a column called count, got sex, age"),
-        ("sex,height,count\n", "'height' is no attribute of the schema"),
+        ("sex,height,count\n", "'height' is no attribute of the codebook"),
         ("sex,sex,count\n", "two columns 'sex'"),
-        ("sex,count\n3,1\n", "Line 2: 'sex' has no value '3' in the schema; it has 1, 2."),
+        ("sex,count\n3,1\n", "Line 2: 'sex' has no value '3' in the codebook; it has 1, 2."),
         ("sex,count\n1,1\n1,2\n", "Line 3: sex = 1 is there twice"),
         ("sex,count\n1,1\nFemale,2\n", "Line 3: sex = 1 is there twice"),
         ("count\n1\n1\n", "Line 3: the total is there twice"),
@@ -222,7 +222,7 @@ def test_moving_there_and_back_changes_nothing(data, domain):
     counts = np.arange(1.0, math.prod(shape) + 1)
     expected = ExpectedCounts(
         tuple(each.name for each in picked),
-        tuple(tuple(values_of(each)) for each in picked),
+        tuple(tuple(each.stored_values()) for each in picked),
         tuple(counts.tolist()),
     )
     in_order = expected.fitted(domain)
@@ -270,11 +270,11 @@ def test_other_json_is_refused(content):
 def test_a_written_margin_is_read_again(data, domain):
     """Whatever the names and values are: quotes, commas, line ends, blanks."""
     picked = data.draw(st.lists(st.sampled_from(domain.attributes), unique=True, max_size=2))
-    picked = sorted(picked, key=lambda each: domain.places[each.name])
+    picked = sorted(picked, key=lambda each: domain.indices[each.name])
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow([*(each.name for each in picked), "count"])
-    cells = list(itertools.product(*(values_of(each) for each in picked)))
+    cells = list(itertools.product(*(each.stored_values() for each in picked)))
     writer.writerows([*cell, place + 1] for place, cell in enumerate(cells))
     expected = expected_counts_from_csv(domain, text.getvalue().encode(), "m.csv")
     assert expected.attributes == tuple(each.name for each in picked)

@@ -269,7 +269,7 @@ def test_publishable_cells_of_one_table(app, small):
 def test_a_margin_that_does_not_fit_says_so(app, small):
     elsewhere = ExpectedCounts(("height",), (("low", "high"),), (1.0, 2.0))
     session = view(app("fairness", small.replaced(expected=elsewhere)), "Relative errors")
-    assert "the schema has no attribute 'height' any more" in plain(session.texts("error"))
+    assert "the codebook has no attribute 'height' any more" in plain(session.texts("error"))
     assert not session.get("plotly_chart")
 
 

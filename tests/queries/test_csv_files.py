@@ -175,7 +175,7 @@ def test_every_query_needs_a_target():
 
 def test_other_encodings_are_refused():
     for encoding in ("utf-16", "latin-1"):
-        with pytest.raises(WorkloadError, match="is not UTF-8 text; save it as CSV in UTF-8"):
+        with pytest.raises(WorkloadError, match="is not UTF-8 text; save it as UTF-8"):
             stated_from_csv(
                 DOMAIN, "name,condition\ngrößer,total".encode(encoding), "q.csv", TWENTY
             )

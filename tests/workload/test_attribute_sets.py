@@ -23,7 +23,7 @@ def by_search(domain, orders, only, containing, cells):
         for order in orders
         for places in combinations(range(len(domain)), order)
         if (only is None or all(domain.names[place] in only for place in places))
-        and all(domain.places[name] in places for name in containing)
+        and all(domain.indices[name] in places for name in containing)
         and (cells is None or prod(sizes[place] for place in places) <= cells)
     }
 
