@@ -13,10 +13,11 @@ the value lies in: "South > East". A row whose value is empty is refused.
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers, Values
 from rpexplore.errors import DomainError
 
 
@@ -29,7 +30,7 @@ def attributes_from_schema(schema: Any, *, may_be_empty: bool = False) -> list[A
     fields = schema.get("fields") if isinstance(schema, dict) else None
     if not isinstance(fields, list) or not (fields or may_be_empty):
         raise DomainError('A Table Schema must be an object with a filled list "fields".')
-    return [_attribute_from_field(field, place) for place, field in enumerate(fields, start=1)]
+    return [_attribute_from_field(field, number) for number, field in enumerate(fields, start=1)]
 
 
 def schema_from_attributes(attributes: Iterable[Attribute]) -> dict[str, Any]:
@@ -42,23 +43,20 @@ def attributes_from_json(text: str, source: str) -> list[Attribute]:
     try:
         schema = json.loads(text)
     except (ValueError, RecursionError) as error:
-        where = (
-            f"line {error.lineno}: {error.msg}"
-            if isinstance(error, json.JSONDecodeError)
-            else ("a number too long, or too many brackets")
-        )
+        problem = "a number too long, or too many brackets"
+        if isinstance(error, json.JSONDecodeError):
+            problem = f"line {error.lineno}: {error.msg}"
         raise DomainError(
-            f"{source} is not valid JSON ({where}); it must be a Frictionless Table Schema."
+            f"{source} is not valid JSON ({problem}); it must be a Frictionless Table Schema."
         ) from None
     return attributes_from_schema(schema)
 
 
 def attributes_from_csv(text: str, source: str) -> list[Attribute]:
     """The attributes of a CSV codebook text; `source` is named in errors."""
+    rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
-        return _attributes_from_rows(
-            csv.DictReader(io.StringIO(text, newline=""), strict=True), source
-        )
+        return _attributes_from_rows(rows, source)
     except csv.Error as error:
         raise DomainError(
             f"{source} is not a CSV codebook ({error}); check that every quote is closed."
@@ -73,9 +71,7 @@ def _attributes_from_rows(rows: csv.DictReader, source: str) -> list[Attribute]:
             f"label, got {', '.join(columns) or 'no header'}."
         )
     rows.fieldnames = columns
-    values: dict[str, list[str]] = {}
-    labels: dict[str, list[str]] = {}
-    groups: dict[str, list[list[str]]] = {}
+    values: dict[str, list[tuple[str, str, list[str]]]] = {}  # value, label and groups
     for row in rows:
         # Values are kept to the letter, blanks included: records must match them.
         name, value = row["attribute"] or "", row["value"] or ""
@@ -89,20 +85,18 @@ def _attributes_from_rows(rows: csv.DictReader, source: str) -> list[Attribute]:
                 f"{source}, line {rows.line_num}: every row needs an attribute and a value, got "
                 f"attribute {name!r} and value {value!r}."
             )
-        values.setdefault(name, []).append(value)
-        labels.setdefault(name, []).append(row.get("label") or value)
         path = row.get("group") or ""
-        groups.setdefault(name, []).append(path.split(LEVELS) if path.strip() else [])
+        groups = path.split(LEVELS) if path.strip() else []
+        values.setdefault(name, []).append((value, row.get("label") or value, groups))
     if not values:
         raise DomainError(f"{source} has a header but no rows; list one category a row.")
-    return [
-        _named(
-            name,
-            lambda listed=values[name], shown=labels[name]: Categories(listed, shown),
-            groups=groups[name],
-        )
-        for name in values
-    ]
+    attributes = []
+    for name, listed in values.items():
+        stored, labels, groups = zip(*listed, strict=True)
+        with _naming(name):
+            categories = Categories(stored, labels)
+        attributes.append(Attribute(name, categories, groups=groups))
+    return attributes
 
 
 def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
@@ -127,26 +121,28 @@ def csv_from_attributes(attributes: Sequence[Attribute]) -> str:
     return text.getvalue()
 
 
-def _attribute_from_field(field: Any, place: int) -> Attribute:
+def _attribute_from_field(field: Any, number: int) -> Attribute:
     if not isinstance(field, dict) or not isinstance(field.get("name"), str):
-        raise DomainError(f'Field {place} of the schema must be an object with a text "name".')
+        raise DomainError(f'Field {number} of the schema must be an object with a text "name".')
     name = field["name"]
     label = field.get("title", "")
     if not isinstance(label, str):
         raise DomainError(f'The "title" of field {name!r} must be a text, got {label!r}.')
-    return _named(name, lambda: _values_from_field(field), label, field.get("groups", ()))
+    with _naming(name):
+        values = _values_from_field(field)
+    return Attribute(name, values, label, field.get("groups", ()))
 
 
-def _named(name: str, make_values: Any, label: str = "", groups: Any = ()) -> Attribute:
-    """The attribute, with its name put in front of whatever its values are refused for."""
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Put an attribute's name in front of whatever its values are refused for."""
     try:
-        values = make_values()
+        yield
     except DomainError as error:
         raise DomainError(f"Attribute {name!r}: {error}") from None
-    return Attribute(name, values, label, groups)
 
 
-def _values_from_field(field: dict[str, Any]) -> Categories | Integers | Bins:
+def _values_from_field(field: dict[str, Any]) -> Values:
     constraints = field.get("constraints", {})
     if not isinstance(constraints, dict):
         raise DomainError('"constraints" must be an object.')
@@ -154,10 +150,8 @@ def _values_from_field(field: dict[str, Any]) -> Categories | Integers | Bins:
         if not isinstance(field["bins"], list):
             raise DomainError(f'"bins" must be a list of edges, got {field["bins"]!r}.')
         return Bins(tuple(field["bins"]))
-    listed = field.get("categories")
-    enum = constraints.get("enum")
-    if listed is not None or enum is not None:
-        return _categories(listed, enum)
+    if field.get("categories") is not None or constraints.get("enum") is not None:
+        return _categories(field.get("categories"), constraints.get("enum"))
     if "minimum" in constraints and "maximum" in constraints:
         if field.get("type", "integer") != "integer":
             raise DomainError(
@@ -184,23 +178,20 @@ def _categories(listed: Any, enum: Any) -> Categories:
         return Categories(tuple(_text(value) for value in enum or []))
     if not isinstance(listed, list):
         raise DomainError(f'"categories" must be a list, got {listed!r}.')
-    pairs: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for item in listed:
-        if isinstance(item, dict):
-            value = _text(item.get("value", ""))
-            pair = value, _text(item.get("label", value)) or value
-        else:
-            pair = _text(item), _text(item)
-        if pair[0] in pairs:
-            raise DomainError(f"The category {pair[0]!r} is listed twice; keep one of them.")
-        pairs[pair[0]] = pair[1]
-    values = list(pairs) if enum is None else [_text(value) for value in enum]
-    strangers = [value for value in pairs if value not in set(values)]
+        fields = item if isinstance(item, dict) else {"value": item}
+        value = _text(fields.get("value", ""))
+        if value in labels:
+            raise DomainError(f"The category {value!r} is listed twice; keep one of them.")
+        labels[value] = _text(fields.get("label", value)) or value
+    values = list(labels) if enum is None else [_text(value) for value in enum]
+    strangers = labels.keys() - set(values)
     if strangers:
         raise DomainError(
-            f"The category {strangers[0]!r} is not in constraints.enum; add it there."
+            f"The category {min(strangers)!r} is not in constraints.enum; add it there."
         )
-    return Categories(tuple(values), tuple(pairs.get(value, value) for value in values))
+    return Categories(tuple(values), tuple(labels.get(value, value) for value in values))
 
 
 def _text(value: Any) -> str:

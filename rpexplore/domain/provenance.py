@@ -1,5 +1,6 @@
 """Where values come from: public knowledge, the records themselves, or nowhere yet."""
 
+from rpexplore.common.formatting import joined
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
 
@@ -17,23 +18,19 @@ def label_of_found(label: str) -> str:
     return f"{label} ({FOUND_IN_RECORDS})" if label else FOUND_IN_RECORDS
 
 
-def found_in_records(*domains: Domain) -> list[str]:
-    """The names of the attributes whose labels say that their values came from records."""
-    found = (
-        attribute.name
-        for domain in domains
-        for attribute in domain
-        if FOUND_IN_RECORDS in attribute.label and not is_unfinished(attribute)
-    )
-    return list(dict.fromkeys(found))
-
-
 def describe_attributes_from_records(*domains: Domain) -> str:
     """Whose values came from records: "age and sex", "a, b, c, d, e and 3 more"; "" for none."""
-    names = found_in_records(*domains)
+    attributes = [attribute for domain in domains for attribute in domain]
+    names = list(
+        dict.fromkeys(
+            attribute.name
+            for attribute in attributes
+            if FOUND_IN_RECORDS in attribute.label and not is_unfinished(attribute)
+        )
+    )
     if len(names) > _MOST_NAMED:
         names = [*names[:_MOST_NAMED], f"{len(names) - _MOST_NAMED:,} more"]
-    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+    return joined(names)
 
 
 def except_found(*domains: Domain) -> str:
