@@ -16,10 +16,10 @@ from rpexplore.workload.workload import Workload
 
 @dataclass(frozen=True)
 class BasisChoice:
-    """A way in which a curator asks an attribute: cumulatively, in ranges, in groups, …
+    """The basis that a curator chooses for an attribute.
 
-    tables  those in which it is asked so, on top of how it is asked elsewhere; (): all tables that
-            have it
+    tables  those in which the attribute has this basis, whatever its basis elsewhere; (): all
+            tables that have the attribute
 
     Raises `WorkloadError` for a basis that is none, and a table without the attribute.
     """
@@ -55,83 +55,86 @@ class BasisChoice:
 
 
 def check_basis_choices(basis_choices: Iterable[BasisChoice]) -> None:
-    """Raise `WorkloadError` for an attribute that is asked in two ways in the same place."""
+    """Raise `WorkloadError` for an attribute with two bases in all tables, or in the same one."""
     seen: set[tuple[str, Table | None]] = set()
-    for basis_choice in basis_choices:
-        for table in basis_choice.tables or (None,):
-            if (basis_choice.attribute, table) in seen:
+    for choice in basis_choices:
+        for table in choice.tables or (None,):
+            if (choice.attribute, table) in seen:
                 where = "all tables" if table is None else f"the table {title(table)}"
                 raise WorkloadError(
-                    f"The attribute {basis_choice.attribute!r} has two bases in {where}; keep one."
+                    f"The attribute {choice.attribute!r} has two bases in {where}; keep one."
                 )
-            seen.add((basis_choice.attribute, table))
+            seen.add((choice.attribute, table))
 
 
 def changed_basis_choices(
     basis_choices: Iterable[BasisChoice], attribute: str, basis: Basis, tables: Sequence[Table] = ()
 ) -> tuple[BasisChoice, ...]:
-    """Askings after an attribute was asked in this way, in all tables or in these.
+    """The choices after an attribute got this basis, in all tables or in these.
 
-    Ways of single tables stay where all are asked. None is kept that changes nothing.
+    Bases of single tables stay where all tables change. None is kept that changes nothing.
     """
     kept: list[BasisChoice] = []
-    for each in basis_choices:
-        if each.attribute != attribute:
-            kept.append(each)
-        elif tables and each.tables:
-            left = tuple(table for table in each.tables if table not in tables)
-            if each.basis == basis:
+    for choice in basis_choices:
+        if choice.attribute != attribute or bool(tables) != bool(choice.tables):
+            kept.append(choice)
+        elif tables:
+            left = tuple(table for table in choice.tables if table not in tables)
+            if choice.basis == basis:
                 tables = (*left, *tables)
             elif left:
-                kept.append(replace(each, tables=left))
-        elif bool(tables) != bool(each.tables):
-            kept.append(each)
+                kept.append(replace(choice, tables=left))
     return without_needless([*kept, BasisChoice(attribute, basis, tuple(tables))])
 
 
 def without_needless(basis_choices: Iterable[BasisChoice]) -> tuple[BasisChoice, ...]:
-    """Those that change how something is asked: not to single values, or to what all tables do."""
+    """Those that change something: not to single values, or in a table to the basis of all."""
     basis_choices = tuple(basis_choices)
-    general = {each.attribute: each.basis for each in basis_choices if not each.tables}
-    return tuple(
-        each
-        for each in basis_choices
-        if each.basis != (general.get(each.attribute, Identity()) if each.tables else Identity())
-    )
+    general = _general_bases(basis_choices)
+    needed = []
+    for choice in basis_choices:
+        otherwise = general.get(choice.attribute, Identity()) if choice.tables else Identity()
+        if choice.basis != otherwise:
+            needed.append(choice)
+    return tuple(needed)
+
+
+def _general_bases(basis_choices: Iterable[BasisChoice]) -> dict[str, Basis]:
+    """The bases that attributes have in all tables."""
+    return {choice.attribute: choice.basis for choice in basis_choices if not choice.tables}
 
 
 def with_basis_choices(workload: Workload, basis_choices: Sequence[BasisChoice]) -> Workload:
-    """These tables, asked in these ways and in no others; tables that are not there count for none.
+    """The workload with these bases and no others; those of tables it does not have do not count.
 
-    Raises `WorkloadError` or `DomainError` for a way in which an attribute cannot be asked.
+    Raises `WorkloadError` or `DomainError` for a basis that does not fit its attribute.
     """
     if not workload.is_marginals:
         workload = replace(workload, bases=(), basis_index=np.empty((0, 0), dtype=np.int32))
-    general = {each.attribute: each.basis for each in basis_choices if not each.tables}
+    general = _general_bases(basis_choices)
     if general:
         workload = workload.with_bases(general)
     positions = workload.domain.positions
-    for each in basis_choices:
-        there = [table for table in each.tables if workload.find(positions(table)) is not None]
-        if there:
-            workload = workload.with_bases({each.attribute: each.basis}, tables=there)
+    for choice in basis_choices:
+        tables = [table for table in choice.tables if workload.find(positions(table)) is not None]
+        if tables:
+            workload = workload.with_bases({choice.attribute: choice.basis}, tables=tables)
     return workload
 
 
 def basis_choices_of(workload: Workload) -> tuple[BasisChoice, ...]:
-    """The choices with which `with_basis_choices` gives these tables their ways."""
-    found: list[BasisChoice] = []
-    for place, listed in enumerate(workload.bases):
-        if all(basis.is_identity for basis in listed):
+    """The choices with which `with_basis_choices` gives these tables their bases."""
+    choices: list[BasisChoice] = []
+    for attribute_index, bases in enumerate(workload.bases):
+        if all(basis.is_identity for basis in bases):
             continue
-        name, where = workload.domain.names[place], workload.members == place
-        counts = np.bincount(workload.basis_index[where], minlength=len(listed))
+        name, where = workload.domain.names[attribute_index], workload.members == attribute_index
+        counts = np.bincount(workload.basis_index[where], minlength=len(bases))
         general = int(np.argmax(counts))
-        found.append(BasisChoice(name, listed[general]))
-        for way, basis in enumerate(listed):
-            if way != general:
-                rows = np.flatnonzero(
-                    np.any(where & (workload.basis_index == way), axis=1)
-                ).tolist()
-                found.append(BasisChoice(name, basis, tuple(workload.tables[row] for row in rows)))
-    return without_needless(found)
+        choices.append(BasisChoice(name, bases[general]))
+        for index, basis in enumerate(bases):
+            if index != general:
+                has_basis = np.any(where & (workload.basis_index == index), axis=1)
+                tables = [workload.tables[row] for row in np.flatnonzero(has_basis).tolist()]
+                choices.append(BasisChoice(name, basis, tuple(tables)))
+    return without_needless(choices)

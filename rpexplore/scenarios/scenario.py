@@ -1,13 +1,12 @@
 """Scenario: everything a curator chooses for a plan, as one frozen value. Never holds a record.
 
 The app keeps exactly one of these and replaces it; the plan follows from it. A `Workload` is
-derived from a `WorkloadRequest`, which remembers how the tables were asked for ("all up to 3
-attributes"), so that the question survives a change of the schema.
+derived from a `WorkloadRequest` ("all up to 3-way"), which survives a change of the codebook.
 """
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -27,8 +26,14 @@ from rpexplore.planning.planner import plan
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.definitions_file import stated_from_json, stated_to_json
+from rpexplore.scenarios.basis_choices import changed_basis_choices
 from rpexplore.scenarios.schema_change import SchemaChange, in_order
-from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
+from rpexplore.scenarios.table_settings import (
+    GroupSetting,
+    TableSetting,
+    changed_groups,
+    changed_settings,
+)
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Basis
 from rpexplore.workload.table_text import title
@@ -41,20 +46,6 @@ NAME_LENGTH = 60
 NOTE_LENGTH = 2000
 RECORD_NOUN_LENGTH = 100
 
-_KEYS = (
-    "format",
-    "format_version",
-    "name",
-    "note",
-    "domain",
-    "record_noun",
-    "tables",
-    "loss",
-    "budget",
-    "expected",
-    "uniform_reference",
-    "query_list",
-)
 _UNUSABLE = "This is not a usable scenario"
 
 
@@ -67,11 +58,11 @@ class Scenario:
     note         what its author wants to remember about it
     expected     public counts that relative errors are judged by, if there are any; the plan does
                  not depend on them
-    uniform_reference  measure attributes that are asked in ranges, groups and the like as classical
+    uniform_reference  measure attributes with ranges, groups and the like as classical
                  ResidualPlanner+ does: totals are spread evenly over the values, instead of by the
                  distribution that gives the most accurate tables
-    query_list   queries that are asked beside the tables, if there are any: about attributes of
-                 their own, so that a change of the schema leaves them as they are
+    query_list   queries beside the tables, if there are any: about attributes of their own, so that
+                 a change of the codebook leaves them as they are
 
     Example:
         >>> scenario = Scenario(Domain.from_sizes({"age": 100}), name="Ages")
@@ -151,13 +142,14 @@ class Scenario:
 
     @property
     def misses_required(self) -> bool:
-        """Whether the aim is to meet required targets first, and there is none."""
+        """Whether the objective is to meet required targets first, and there is none."""
         return self.loss.meets_required_targets and not np.any(self.workload.required)
 
     @property
     def settings_aside(self) -> int:
-        """How many settings belong to tables that are not asked for now."""
-        return self.request.aside(self.workload)
+        """How many settings of single tables belong to tables that are not asked for now."""
+        find, positions = self.workload.find, self.domain.positions
+        return sum(find(positions(setting.attributes)) is None for setting in self.request.settings)
 
     def replaced(self, **changes: Any) -> "Scenario":
         """A copy with other fields; what is known of the tables is kept where it stays true."""
@@ -185,35 +177,34 @@ class Scenario:
         return self
 
     def with_settings(self, changed: Iterable[TableSetting]) -> "Scenario":
-        """A copy in which these tables have these settings; refuses weights that are no weights."""
+        """A copy in which these tables have these settings."""
         ordered = [
             replace(setting, attributes=in_order(self.domain, setting.attributes))
             for setting in changed
         ]
-        return self.with_request(settings=self.request.with_settings(ordered).settings)
+        settings = changed_settings(self.request.groups, self.request.settings, ordered)
+        return self.with_request(settings=settings)
 
     def with_group(self, group: GroupSetting) -> "Scenario":
         """A copy in which all tables with certain attributes have this setting."""
         group = replace(group, containing=in_order(self.domain, group.containing))
-        changed = self.request.with_group(group)
-        return self.with_request(groups=changed.groups, settings=changed.settings)
+        groups, settings = changed_groups(self.request.groups, self.request.settings, group)
+        return self.with_request(groups=groups, settings=settings)
 
     def with_basis(
         self, attribute: str, basis: Basis, tables: Iterable[Iterable[str]] = ()
     ) -> "Scenario":
-        """A copy that asks an attribute so, in all tables or in these; refuses what cannot be.
+        """A copy in which an attribute has this basis, in all tables or in these.
 
-        Asked by single values in all tables, it is no longer asked otherwise but in tables that
-        were named one by one.
+        Tables that were named one by one keep theirs where all tables change. Raises
+        `WorkloadError` if the basis does not fit the attribute.
         """
         basis.check(self.domain[attribute])
         ordered = [in_order(self.domain, table) for table in tables]
-        request = self.request.with_basis(attribute, basis, ordered)
-        in_order_of_attributes = sorted(
-            request.basis_choices,
-            key=lambda each: (self.domain.position(each.attribute), bool(each.tables)),
-        )
-        return self.with_request(basis_choices=tuple(in_order_of_attributes))
+        choices = changed_basis_choices(self.request.basis_choices, attribute, basis, ordered)
+        position = self.domain.position
+        choices = sorted(choices, key=lambda one: (position(one.attribute), bool(one.tables)))
+        return self.with_request(basis_choices=tuple(choices))
 
     def with_domain(
         self,
@@ -222,10 +213,10 @@ class Scenario:
         renamed: Mapping[str, str] | None = None,
         from_elsewhere: bool = False,
     ) -> "tuple[Scenario, list[str]]":
-        """A copy over another schema, and a sentence for everything that had to be given up.
+        """A copy over another codebook, and a sentence for everything that had to be given up.
 
         renamed: old attribute name -> new one, for attributes that only changed their name
-        from_elsewhere: the schema was not edited but loaded, so that a weight or a target is
+        from_elsewhere: the codebook was not edited but loaded, so that a weight or a target is
         kept only where all attributes of its table have the same values as before
         """
         change = SchemaChange(self.domain, domain, renamed or {}, from_elsewhere)
@@ -274,9 +265,14 @@ class Scenario:
         """The scenario of a file's content; raises `WorkloadError` if it is not a usable one."""
         with refusing(WorkloadError, _UNUSABLE):
             check_format(content, FORMAT, FORMAT_VERSION, "scenario")
-            check_keys(content, _KEYS, "a scenario")
-            domain = _domain(content["domain"])
+            own = [field.name for field in fields(cls) if field.name != "request"]
+            check_keys(content, ["format", "format_version", "tables", *own], "a scenario")
+            # Unlike the codebook of a plan, that of a scenario may be one that is only begun.
+            attributes = codebook.attributes_from_schema(content["domain"], may_be_empty=True)
+            domain = Domain(tuple(attributes))
             expected, queries = content["expected"], content["query_list"]
+            if expected is not None:
+                expected = ExpectedCounts.from_json(expected).fitted(domain)
             request = WorkloadRequest.from_json(content["tables"])
             for table in request.named:  # also those that are not in use now
                 domain.positions(table)
@@ -290,9 +286,7 @@ class Scenario:
                 record_noun=content["record_noun"],
                 name=content["name"],
                 note=content["note"],
-                expected=None
-                if expected is None
-                else ExpectedCounts.from_json(expected).fitted(domain),
+                expected=expected,
                 uniform_reference=content["uniform_reference"],
                 query_list=None if queries is None else stated_from_json(queries),
             )
@@ -303,9 +297,5 @@ class Scenario:
 def has_uniform_reference(plan: Plan) -> bool:
     """Whether every strategy of a plan spreads totals evenly; not for a plan without strategies."""
     strategies = plan.closure.strategies.values()
-    return bool(strategies) and not any(np.any(each.integers.sum(axis=1)) for each in strategies)
-
-
-def _domain(schema: Any) -> Domain:
-    """The schema of a file; unlike that of a plan, it may be one that is only begun."""
-    return Domain(tuple(codebook.attributes_from_schema(schema, may_be_empty=True)))
+    has_even_totals = [not np.any(strategy.integers.sum(axis=1)) for strategy in strategies]
+    return bool(has_even_totals) and all(has_even_totals)

@@ -1,12 +1,13 @@
-"""Settings: how much tables matter and how accurate they should be, one by one or by group."""
+"""Settings: weights and targets of tables, one by one or by group."""
 
-import math
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from rpexplore.common.exact_numbers import shown
 from rpexplore.common.formatting import rounded
 from rpexplore.common.json_fields import check_keys
 from rpexplore.errors import WorkloadError
@@ -25,7 +26,7 @@ class TableSetting:
     target  the wanted accuracy of its cells, a number being a standard error; None: what its groups
             give it, or else none
 
-    Raises `WorkloadError` for a target that is none.
+    Raises `WorkloadError` for a weight that is not positive, and a target that is none.
     """
 
     attributes: Table
@@ -33,12 +34,12 @@ class TableSetting:
     target: Target | None = None
 
     def __post_init__(self) -> None:
+        _check_positive("weight", self.weight, self.attributes)
         try:
             object.__setattr__(self, "target", target_of(self.target))
         except WorkloadError as error:
-            names = f"({', '.join(self.attributes) or 'total'})"
-            told = str(error).removeprefix("The target")
-            raise WorkloadError(f"The target of {names}{told}") from None
+            problem = str(error).removeprefix("The target")
+            raise WorkloadError(f"The target of {_names(self.attributes)}{problem}") from None
 
     @property
     def is_plain(self) -> bool:
@@ -46,11 +47,8 @@ class TableSetting:
         return self.weight is None and self.target is None
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "attributes": self.attributes,
-            "weight": self.weight,
-            "target": None if self.target is None else self.target.to_json(),
-        }
+        target = None if self.target is None else self.target.to_json()
+        return {"attributes": self.attributes, "weight": self.weight, "target": target}
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "TableSetting":
@@ -77,10 +75,8 @@ class GroupSetting:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "target", target_of(self.target))
-        for name in ("weight", "factor"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise WorkloadError(f"The {name} must be a positive number, got {value:g}.")
+        _check_positive("weight", self.weight, self.containing)
+        _check_positive("factor", self.factor, self.containing)
         if self.weight is not None and self.factor is not None:
             raise WorkloadError("A group of tables has a weight or a factor, not both.")
 
@@ -92,14 +88,16 @@ class GroupSetting:
     @property
     def text(self) -> str:
         """What it asks for: "All tables with region: weight × 2, target ±50 at 95 %"."""
-        whose = f"All tables with {' and '.join(self.containing)}".removesuffix(" with ")
-        asked = [
-            f"weight {rounded(self.weight, 6)}" if self.weight is not None else "",
-            f"weight × {rounded(self.factor, 6)}" if self.factor is not None else "",
-            f"target {self.target.description}" if self.target is not None else "",
-            "required" if self.target is not None and self.target.required else "",
-        ]
-        return f"{whose}: {', '.join(filter(None, asked))}"
+        tables = f"All tables with {' and '.join(self.containing)}".removesuffix(" with ")
+        parts = []
+        if self.weight is not None:
+            parts.append(f"weight {rounded(self.weight, 6)}")
+        if self.factor is not None:
+            parts.append(f"weight × {rounded(self.factor, 6)}")
+        if self.target is not None:
+            required = ", required" if self.target.required else ""
+            parts.append(f"target {self.target.description}{required}")
+        return f"{tables}: {', '.join(parts)}"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -116,7 +114,7 @@ class GroupSetting:
         return cls(names_of(content["containing"]), *values)
 
 
-def with_single(
+def changed_settings(
     groups: Sequence[GroupSetting],
     settings: Iterable[TableSetting],
     changed: Iterable[TableSetting],
@@ -133,41 +131,38 @@ def with_single(
     return tuple(setting for setting in of_table.values() if not setting.is_plain)
 
 
-def with_group(
+def changed_groups(
     groups: Sequence[GroupSetting], settings: Iterable[TableSetting], group: GroupSetting
 ) -> tuple[tuple[GroupSetting, ...], tuple[TableSetting, ...]]:
     """Groups and settings of single tables after a group was set, whose tables all follow it."""
     followed = []
     for setting in settings:
         if set(group.containing) <= set(setting.attributes):
-            weight, target = setting.weight, setting.target
             if group.weight is not None:
-                weight = None
-            elif group.factor is not None and weight is not None:
-                weight *= group.factor
-            setting = replace(
-                setting, weight=weight, target=None if group.target is not None else target
-            )
+                setting = replace(setting, weight=None)
+            elif group.factor is not None and setting.weight is not None:
+                setting = replace(setting, weight=setting.weight * group.factor)
+            if group.target is not None:
+                setting = replace(setting, target=None)
         followed.append(setting)
-    earlier = [_without_overruled(each, group) for each in groups]
-    earlier = [each for each in earlier if not each.is_plain]
+    earlier = [_without_overruled(before, group) for before in groups]
+    earlier = [before for before in earlier if not before.is_plain]
     if earlier and earlier[-1].containing == group.containing:
         group = _merged(earlier.pop(), group)
     latest = () if group.is_plain else (group,)
-    return (*earlier, *latest), tuple(each for each in followed if not each.is_plain)
+    return (*earlier, *latest), tuple(setting for setting in followed if not setting.is_plain)
 
 
 def settings_of(workload: Workload) -> tuple[tuple[GroupSetting, ...], tuple[TableSetting, ...]]:
     """A workload's weights and targets; those of most tables as a group."""
     weights, targets, required = workload.weights, workload.targets, workload.required
     weight = float(_commonest(weights)) if np.count_nonzero(weights != 1) > _MANY else 1.0
-    # A single table could not be without a target that its group has.
-    all_have = len(workload) > _MANY and not np.any(np.isnan(targets))
     own_weight, own_target = weights != weight, ~np.isnan(targets)
     target = None
-    if all_have:
-        common, is_must = _commonest(np.column_stack([targets, required])).tolist()
-        target = Target(common, required=bool(is_must))
+    # A single table could not be without a target that its group has.
+    if len(workload) > _MANY and np.all(own_target):
+        common, is_required = _commonest(np.column_stack([targets, required])).tolist()
+        target = Target(common, required=bool(is_required))
         own_target = (targets != common) | (required != target.required)
     settings = tuple(
         TableSetting(
@@ -183,8 +178,8 @@ def settings_of(workload: Workload) -> tuple[tuple[GroupSetting, ...], tuple[Tab
 
 def _commonest(values: np.ndarray) -> np.ndarray:
     """The row that there is most often."""
-    found, counts = np.unique(values, axis=0, return_counts=True)
-    return found[np.argmax(counts)]
+    distinct, counts = np.unique(values, axis=0, return_counts=True)
+    return distinct[np.argmax(counts)]
 
 
 def given(groups: Sequence[GroupSetting], table: Table) -> tuple[float, Target | None]:
@@ -224,3 +219,15 @@ def names_of(names: Any) -> Table:
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise TypeError(f"attributes must be a list of names, got {names!r}")
     return tuple(names)
+
+
+def _check_positive(noun: str, value: Any, table: Table) -> None:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if value is not None and not (is_number and 0 < value <= sys.float_info.max):
+        raise WorkloadError(
+            f"The {noun} of {_names(table)} must be a positive number, got {shown(value)}."
+        )
+
+
+def _names(table: Table) -> str:
+    return f"({', '.join(table) or 'total'})"

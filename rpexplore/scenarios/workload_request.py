@@ -1,11 +1,10 @@
-"""How a curator asks for tables ("all up to 3 attributes"), so that the question outlives a schema.
+"""Which tables are asked for ("all up to 3-way"), in a form that outlives a change of the codebook.
 
 A `Workload` is derived from a `WorkloadRequest` and a domain.
 """
 
 import math
-import sys
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -19,7 +18,6 @@ from rpexplore.errors import WorkloadError
 from rpexplore.scenarios.basis_choices import (
     BasisChoice,
     basis_choices_of,
-    changed_basis_choices,
     check_basis_choices,
     with_basis_choices,
 )
@@ -28,27 +26,21 @@ from rpexplore.scenarios.table_settings import (
     TableSetting,
     names_of,
     settings_of,
-    with_group,
-    with_single,
 )
-from rpexplore.workload.bases import Basis
 from rpexplore.workload.table_text import Table
 from rpexplore.workload.targets import Target
 from rpexplore.workload.workload import Workload
 
-KINDS = {
-    "up_to": "all tables of up to so many attributes",
-    "of_order": "all tables of exactly so many attributes",
-    "at_most_cells": "all tables with at most so many cells",
-    "listed": "the tables of a list",
-}
+KINDS = ("up_to", "of_order", "at_most_cells", "listed")
 MOST_ORDER, MOST_CELLS = 1_000_000, 2**53 - 1  # to ask for; a browser counts no further
 
 
 @dataclass(frozen=True)
 class WorkloadRequest:
-    """How the tables are asked for. Each kind keeps its own number or list while not in use.
+    """The tables asked for. Each kind keeps its own number or list while not in use.
 
+    kind        "up_to": all tables up to k-way; "of_order": all k-way tables; "at_most_cells": all
+                tables with at most so many cells; "listed": those of a list
     order       for "up_to" and "of_order"; all attributes where there are fewer
     cells       for "at_most_cells"
     listed      for "listed": attribute names of each table
@@ -59,15 +51,13 @@ class WorkloadRequest:
     containing  the attributes that every table must have
     most_cells  cells that a table of "up_to" and "of_order" may have at most; None: any number
 
-    Limits by cells count those of single values, however attributes are asked.
-
-    What is asked of the tables beyond having them:
+    Limits by cells count those of single values, whatever the bases of the attributes.
 
     groups      weights and targets of all tables with certain attributes, the later ones on top
     settings    those of single tables, on top of the groups; one whose table is not asked for is
                 kept aside and has no effect
-    basis_choices  attributes that are asked other than by their single values, in all tables or, on
-                top of that, in some; tables that are not asked for are kept aside here, too
+    basis_choices  bases of attributes other than their single values, in all tables or, on top of
+                that, in some; tables that are not asked for are kept aside here, too
     """
 
     kind: str = "up_to"
@@ -86,12 +76,6 @@ class WorkloadRequest:
             raise WorkloadError(
                 f"The tables must be asked for as one of {', '.join(KINDS)}, got {self.kind!r}."
             )
-        # Also of tables that are not asked for now: they may be later.
-        for setting in self.settings:
-            _check_positive("weight", setting.weight, setting.attributes)
-        for group in self.groups:
-            _check_positive("weight", group.weight, group.containing)
-            _check_positive("factor", group.factor, group.containing)
         check_basis_choices(self.basis_choices)
 
     @classmethod
@@ -120,29 +104,27 @@ class WorkloadRequest:
 
     @property
     def text(self) -> str:
-        """What is asked for: "All tables of up to 2 attributes that have region"."""
-        # How attributes are asked changes the cells of a table, not what a limit counts.
+        """What is asked for: "All tables up to 2-way that have region"."""
+        # The bases of attributes change the cells of a table, not what a limit counts.
         counting = " of single values" if self.basis_choices else ""
-        attributes, cells = plural(self.order, "attribute"), plural(self.cells, "cell") + counting
-        words = {
-            "up_to": f"All tables of up to {attributes}",
-            "of_order": f"All tables of exactly {attributes}",
-            "at_most_cells": f"All tables of at most {cells}",
-            "listed": f"{plural(len(self.listed), 'listed table')}",
+        text = {
+            "up_to": f"All tables up to {self.order}-way",
+            "of_order": f"All {self.order}-way tables",
+            "at_most_cells": f"All tables of at most {plural(self.cells, 'cell')}{counting}",
+            "listed": plural(len(self.listed), "listed table"),
         }[self.kind]
         if not self.is_narrowed:
-            return words
-        needed, allowed = " and ".join(self.containing), ", ".join(self.only)
-        if needed:
-            words += f" that have {needed}"
-        if allowed:
-            words += f", made of {allowed} only"
+            return text
+        if self.containing:
+            text += f" that have {' and '.join(self.containing)}"
+        if self.only:
+            text += f", made of {', '.join(self.only)} only"
         if self.most_cells is not None and self.kind in ("up_to", "of_order"):
-            words += f", with at most {plural(self.most_cells, 'cell')}{counting}"
-        return words
+            text += f", with at most {plural(self.most_cells, 'cell')}{counting}"
+        return text
 
     def workload(self, domain: Domain) -> Workload:
-        """The tables asked for, with the ways they are asked in, their weights and targets.
+        """The tables asked for, with their bases, weights and targets.
 
         Raises `WorkloadError` or `DomainError` where the request does not fit the domain.
         """
@@ -150,16 +132,13 @@ class WorkloadRequest:
         return self.settled(workload) if self.groups or self.settings else workload
 
     def with_bases(self, workload: Workload) -> Workload:
-        """These tables, with their attributes asked as they are here, in no other ways."""
+        """These tables, with the bases of this request and no others."""
         if not self.basis_choices and workload.is_marginals:
             return workload
         return with_basis_choices(workload, self.basis_choices)
 
     def settled(self, workload: Workload) -> Workload:
-        """These tables with the weights and the targets that are asked for here, no others.
-
-        How their attributes are asked stays as it is.
-        """
+        """These tables with the weights and the targets of this request and no others."""
         weights = np.ones(len(workload))
         for group in self.groups:
             rows = workload.containing(group.containing)
@@ -171,31 +150,31 @@ class WorkloadRequest:
             row = workload.find(workload.domain.positions(setting.attributes))
             if row is not None and setting.weight is not None:
                 weights[row] = setting.weight
-        wanted, which = self.targets(workload)
+        targets, which = self.targets(workload)
         return replace(
             workload,
             weights=weights,
-            targets=np.array([*(each.standard_error for each in wanted), np.nan])[which],
-            required=np.array([*(each.required for each in wanted), False])[which],
+            targets=np.array([*(target.standard_error for target in targets), np.nan])[which],
+            required=np.array([*(target.required for target in targets), False])[which],
         )
 
     def targets(self, workload: Workload) -> tuple[list[Target], np.ndarray]:
-        """The targets asked for as they were typed, and which of them each table has.
+        """The targets as they were typed, and the index of that of each table.
 
-        The latter as places in the list, int64[n_tables], −1 where a table has none.
+        int64[n_tables], −1 where a table has none.
         """
-        wanted: list[Target] = []
+        targets: list[Target] = []
         which = np.full(len(workload), -1)
         for group in self.groups:
             if group.target is not None:
-                which[workload.containing(group.containing)] = len(wanted)
-                wanted.append(group.target)
+                which[workload.containing(group.containing)] = len(targets)
+                targets.append(group.target)
         for setting in self.settings:
             row = workload.find(workload.domain.positions(setting.attributes))
             if row is not None and setting.target is not None:
-                which[row] = len(wanted)
-                wanted.append(setting.target)
-        return wanted, which
+                which[row] = len(targets)
+                targets.append(setting.target)
+        return targets, which
 
     def _tables(self, domain: Domain) -> Workload:
         if self.kind == "listed":
@@ -215,45 +194,18 @@ class WorkloadRequest:
         )
 
     @property
-    def named(self) -> Iterable[Table]:
+    def named(self) -> Iterator[Table]:
         """All tables and groups that it names, in use or not."""
-        groups = (group.containing for group in self.groups)
-        settings = (setting.attributes for setting in self.settings)
-        of_bases = (
-            names
-            for choice in self.basis_choices
-            for names in ((choice.attribute,), *choice.tables)
-        )
-        return (*self.listed, self.only, self.containing, *groups, *settings, *of_bases)
-
-    def aside(self, workload: Workload) -> int:
-        """How many settings of single tables belong to tables that the workload does not hold."""
-        positions = workload.domain.positions
-        return sum(workload.find(positions(each.attributes)) is None for each in self.settings)
-
-    def with_settings(self, changed: Iterable[TableSetting]) -> "WorkloadRequest":
-        """A copy in which these tables (names in domain order) have these settings."""
-        return replace(self, settings=with_single(self.groups, self.settings, changed))
-
-    def with_group(self, group: GroupSetting) -> "WorkloadRequest":
-        """A copy in which all tables of a group have this setting, whatever theirs was before."""
-        groups, settings = with_group(self.groups, self.settings, group)
-        return replace(self, groups=groups, settings=settings)
-
-    def with_basis(
-        self, attribute: str, basis: Basis, tables: Iterable[Table] = ()
-    ) -> "WorkloadRequest":
-        """A copy that asks an attribute so in all tables, or in these (names in domain order).
-
-        What is asked in single tables stays where all are asked.
-        """
-        choices = changed_basis_choices(self.basis_choices, attribute, basis, tuple(tables))
-        return replace(self, basis_choices=choices)
+        yield from (*self.listed, self.only, self.containing)
+        yield from (group.containing for group in self.groups)
+        yield from (setting.attributes for setting in self.settings)
+        for choice in self.basis_choices:
+            yield from ((choice.attribute,), *choice.tables)
 
     def within(
         self, *, most_cells: int | None = None, most_order: int | None = None
     ) -> "WorkloadRequest | None":
-        """The same question without the larger tables; None where a list answers it."""
+        """The same request without the larger tables; None for a list."""
         if self.kind == "listed":
             return None
         if self.kind == "at_most_cells":
@@ -311,10 +263,3 @@ def _bounded(value: Any, name: str, least: int, most: int) -> int:
             f'"{name}" must be a whole number from {least} to {most:,}, got {shown(value)}.'
         )
     return number
-
-
-def _check_positive(noun: str, value: Any, whose: Table) -> None:
-    right = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is not None and not (right and 0 < value <= sys.float_info.max):
-        names = f"({', '.join(whose) or 'total'})"
-        raise WorkloadError(f"The {noun} of {names} must be a positive number, got {shown(value)}.")

@@ -3,6 +3,7 @@
 import numpy as np
 
 import rpexplore as rp
+from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.bases import Hierarchy, Prefix, Ranges
@@ -23,10 +24,9 @@ BUDGET = rp.Budget(rho="0.2", max_records_per_person=2)
 
 
 def scenario(order: int = 2, **changes) -> Scenario:
-    """All tables of up to `order` attributes, of which only sex is asked by its values."""
-    request = WorkloadRequest(order=order)
-    for name, basis in BASES.items():
-        request = request.with_basis(name, basis)
+    """All tables up to `order`-way; sex alone counts single values."""
+    choices = tuple(BasisChoice(name, basis) for name, basis in BASES.items())
+    request = WorkloadRequest(order=order, basis_choices=choices)
     return Scenario(DOMAIN, request, budget=BUDGET, record_noun="people").replaced(**changes)
 
 

@@ -123,7 +123,7 @@ def test_a_quick_builder_is_narrowed(app, small):
     assert session.scenario.request.only == ("sex", "region")  # in the codebook's order
     session.number_input(key="most_cells").set_value(5).run()
     assert session.scenario.workload.tables == [("sex",)]
-    asked = "All tables of up to 2 attributes that have sex, made of sex, region only, with at"
+    asked = "All tables up to 2-way that have sex, made of sex, region only, with at"
     assert asked in " ".join(session.texts("markdown")).replace("\\", "")
     session.number_input(key="most_cells").set_value(None).run()
     session.multiselect(key="only").set_value([]).run()

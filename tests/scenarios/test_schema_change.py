@@ -7,7 +7,7 @@ from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 
 DOMAIN = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
-ASKED = WorkloadRequest(
+REQUEST = WorkloadRequest(
     only=("age", "region"),
     containing=("age",),
     most_cells=40,
@@ -17,7 +17,7 @@ ASKED = WorkloadRequest(
 
 def test_names_follow_a_renaming_and_a_new_order():
     renamed = rp.Domain.from_sizes({"region": 5, "years": 10, "sex": 2})
-    changed, notes = Scenario(DOMAIN, ASKED).with_domain(renamed, renamed={"age": "years"})
+    changed, notes = Scenario(DOMAIN, REQUEST).with_domain(renamed, renamed={"age": "years"})
     assert notes == []
     assert changed.request.only == ("region", "years")
     assert changed.request.containing == ("years",)
@@ -26,24 +26,24 @@ def test_names_follow_a_renaming_and_a_new_order():
 
 
 def test_what_is_gone_is_dropped_and_named():
-    changed, notes = Scenario(DOMAIN, ASKED).with_domain(rp.Domain.from_sizes({"region": 5}))
+    changed, notes = Scenario(DOMAIN, REQUEST).with_domain(rp.Domain.from_sizes({"region": 5}))
     assert (changed.request.only, changed.request.containing) == (("region",), ())
-    assert changed.request.groups == ASKED.groups[:1]
-    told = " ".join(notes)
-    assert "weight or target of all tables with age × region" in told
-    assert "attribute that the tables were narrowed to age" in told
+    assert changed.request.groups == REQUEST.groups[:1]
+    text = " ".join(notes)
+    assert "weight or target of all tables with age × region" in text
+    assert "attribute that the tables were narrowed to age" in text
 
 
 def test_a_loaded_schema_keeps_groups_of_unchanged_attributes_and_says_what_narrows():
     other = rp.Domain.from_sizes({"age": 10, "region": 7})
-    changed, notes = Scenario(DOMAIN, ASKED).with_domain(other, from_elsewhere=True)
-    assert changed.request.groups == ASKED.groups[:1]
+    changed, notes = Scenario(DOMAIN, REQUEST).with_domain(other, from_elsewhere=True)
+    assert changed.request.groups == REQUEST.groups[:1]
     assert f"Still narrowed down: {changed.request.text}." in notes
 
 
 def test_a_narrowing_that_leaves_nothing_is_lifted():
-    asked = WorkloadRequest("of_order", 2, most_cells=30)
-    changed, notes = Scenario(DOMAIN, asked).with_domain(rp.Domain.from_sizes({"x": 9, "y": 9}))
+    request = WorkloadRequest("of_order", 2, most_cells=30)
+    changed, notes = Scenario(DOMAIN, request).with_domain(rp.Domain.from_sizes({"x": 9, "y": 9}))
     assert changed.workload.tables == [(), ("x",), ("y",)]
     assert "at most 30 cells" in notes[0]
 
@@ -73,11 +73,11 @@ def test_one_attribute_after_the_other_brings_the_order_back():
     assert scenario.workload.tables == Scenario(DOMAIN).workload.tables
 
 
-# ---- how attributes are asked
+# ---- bases
 
 REGION = rp.Attribute("region", rp.Categories(("a", "b", "c")), groups=(("N",), ("N",), ("S",)))
 GROUPED = rp.Domain((*DOMAIN.attributes[:2], REGION))
-ASKING = WorkloadRequest(
+WITH_BASES = WorkloadRequest(
     basis_choices=(
         BasisChoice("age", rp.Hierarchy((5,))),
         BasisChoice("age", rp.Identity(), (("age", "sex"),)),
@@ -87,10 +87,10 @@ ASKING = WorkloadRequest(
 )
 
 
-def test_a_renamed_attribute_keeps_how_it_is_asked():
+def test_a_renamed_attribute_keeps_its_basis():
     years = rp.Attribute("years", rp.Integers(0, 9))
     domain = rp.Domain((REGION, years, GROUPED["sex"]))
-    changed, notes = Scenario(GROUPED, ASKING).with_domain(domain, renamed={"age": "years"})
+    changed, notes = Scenario(GROUPED, WITH_BASES).with_domain(domain, renamed={"age": "years"})
     assert notes == []
     assert changed.request.basis_choices == (
         BasisChoice("years", rp.Hierarchy((5,))),
@@ -104,13 +104,13 @@ def test_a_renamed_attribute_keeps_how_it_is_asked():
 def test_what_no_longer_fits_falls_back_to_single_values_and_is_named():
     region = rp.Attribute("region", REGION.values)
     domain = rp.Domain((rp.Attribute("age", rp.Integers(0, 3)), GROUPED["sex"], region))
-    changed, notes = Scenario(GROUPED, ASKING).with_domain(domain)
-    # Single values in one table need no words where all are asked so.
+    changed, notes = Scenario(GROUPED, WITH_BASES).with_domain(domain)
+    # Single values in one table need no choice where all have them.
     assert changed.request.basis_choices == (BasisChoice("sex", rp.Prefix(), (("sex", "region"),)),)
     assert len(notes) == 2
-    assert "how attribute 'age' was asked" in notes[0]
+    assert notes[0].startswith("Dropped, because it no longer fits (")
+    assert "the basis of attribute 'age' (" in notes[0]
     assert "below the 4 values" in notes[0]
-    assert notes[0].endswith("It is asked by its single values again.")
     assert "groups of 5 values" in notes[0]
     assert "'region'" in notes[1]
     assert "must have groups" in notes[1]
@@ -118,30 +118,30 @@ def test_what_no_longer_fits_falls_back_to_single_values_and_is_named():
 
 def test_an_edited_attribute_keeps_what_still_fits():
     domain = rp.Domain((rp.Attribute("age", rp.Integers(0, 30)), GROUPED["sex"], REGION))
-    changed, notes = Scenario(GROUPED, ASKING).with_domain(domain)
-    assert (changed.request, notes) == (ASKING, [])
+    changed, notes = Scenario(GROUPED, WITH_BASES).with_domain(domain)
+    assert (changed.request, notes) == (WITH_BASES, [])
 
 
-def test_attributes_that_are_gone_are_not_asked():
-    changed, notes = Scenario(GROUPED, ASKING).with_domain(rp.Domain(GROUPED.attributes[:2]))
-    assert changed.request.basis_choices == ASKING.basis_choices[:2]
-    told = " ".join(notes)
-    assert "how attribute 'sex' was asked in sex × region (cumulative: up to each value)" in told
+def test_bases_of_attributes_that_are_gone_are_dropped():
+    changed, notes = Scenario(GROUPED, WITH_BASES).with_domain(rp.Domain(GROUPED.attributes[:2]))
+    assert changed.request.basis_choices == WITH_BASES.basis_choices[:2]
+    text = " ".join(notes)
+    assert "basis of attribute 'sex' in sex × region (cumulative: up to each value)." in text
     assert (
-        "along with attribute 'region': how it was asked (hierarchy: groups and single values)"
-        in told
+        "because the codebook no longer has it: the basis of attribute 'region' (hierarchy: groups "
+        "and single values)." in text
     )
 
 
 def test_a_loaded_schema_keeps_askings_of_the_same_values_and_groups_only():
     other = rp.Attribute("region", REGION.values, groups=(("N",), ("S",), ("S",)))
     domain = rp.Domain((rp.Attribute("age", rp.Integers(0, 30)), GROUPED["sex"], other))
-    changed, notes = Scenario(GROUPED, ASKING).with_domain(domain, from_elsewhere=True)
+    changed, notes = Scenario(GROUPED, WITH_BASES).with_domain(domain, from_elsewhere=True)
     assert changed.request.basis_choices == (BasisChoice("sex", rp.Prefix(), (("sex", "region"),)),)
     assert "its values are others" in notes[0]
     assert "its groups are others" in notes[1]
-    edited, notes = Scenario(GROUPED, ASKING).with_domain(domain)
-    assert (edited.request, notes) == (ASKING, [])
+    edited, notes = Scenario(GROUPED, WITH_BASES).with_domain(domain)
+    assert (edited.request, notes) == (WITH_BASES, [])
     cumulative = Scenario(GROUPED).with_basis("region", rp.Prefix())
     loaded, notes = cumulative.with_domain(domain, from_elsewhere=True)
     assert (loaded.request, notes) == (cumulative.request, [])

@@ -7,7 +7,7 @@ from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.provenance import (
     FOUND_IN_RECORDS,
     TO_COMPLETE,
-    found_in_records,
+    describe_attributes_from_records,
     is_unfinished,
     unfinished,
 )
@@ -109,7 +109,7 @@ def test_columns_without_values_wait_for_them():
     domain = schema_sources.domain_of_columns({"age": (), "yes": ("true", "false")})
     assert [each.values for each in domain] == [TO_COMPLETE, Categories(("true", "false"))]
     assert unfinished(domain) == ["age"]
-    assert found_in_records(domain) == []
+    assert describe_attributes_from_records(domain) == ""
     # They survive every file that a schema is kept in.
     assert unfinished(rp.Domain.parse(domain.text("c.json"), "c.json")) == ["age"]
     assert unfinished(Scenario.parse(Scenario(domain).text()).domain) == ["age"]
@@ -118,7 +118,8 @@ def test_columns_without_values_wait_for_them():
 def test_values_found_in_records_say_so_in_the_label():
     domain = schema_sources.domain_of_columns({"sex": ("F", "M"), "income": ()}, found=["sex"])
     assert domain["sex"] == Attribute("sex", Categories(("F", "M")), FOUND_IN_RECORDS)
-    assert (found_in_records(domain), unfinished(domain)) == (["sex"], ["income"])
+    assert describe_attributes_from_records(domain) == "sex"
+    assert unfinished(domain) == ["income"]
     assert "found in the records" in Scenario(domain).plan().text
 
 
@@ -150,7 +151,7 @@ def test_a_label_that_was_typed_is_kept():
         "Age",
         "Sex (values found in the records)",
     ]
-    assert found_in_records(domain) == found
+    assert describe_attributes_from_records(domain) == " and ".join(found)
 
 
 def test_an_unfinished_attribute_changes_no_plan():

@@ -93,14 +93,13 @@ def test_unusable_values_in_a_file_are_refused(key, value):
 @pytest.mark.parametrize(
     ("request_", "words"),
     [
-        (WorkloadRequest("up_to", 1), "All tables of up to 1 attribute"),
-        (WorkloadRequest("of_order", 3), "All tables of exactly 3 attributes"),
+        (WorkloadRequest("up_to", 1), "All tables up to 1-way"),
+        (WorkloadRequest("of_order", 3), "All 3-way tables"),
         (WorkloadRequest("at_most_cells", cells=1000), "All tables of at most 1,000 cells"),
         (WorkloadRequest("listed", listed=((), ("age",))), "2 listed tables"),
         (
             WorkloadRequest("up_to", 3, only=("age", "sex"), containing=("sex",), most_cells=5000),
-            "All tables of up to 3 attributes that have sex, made of age, sex only, with at most "
-            "5,000 cells",
+            "All tables up to 3-way that have sex, made of age, sex only, with at most 5,000 cells",
         ),
         (WorkloadRequest("at_most_cells", cells=9, most_cells=1), "All tables of at most 9 cells"),
         (WorkloadRequest("listed", listed=((),), only=("age",)), "1 listed table"),
