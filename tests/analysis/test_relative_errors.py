@@ -14,7 +14,7 @@ from rpexplore.analysis import expected_cells
 from rpexplore.analysis import relative_errors as relative
 from rpexplore.analysis.fairness import all_titles
 from rpexplore.analysis.forecast import Forecast
-from rpexplore.domain.expected_counts import ExpectedCounts, values_of
+from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.table_text import title
@@ -33,7 +33,7 @@ DOMAIN = rp.Domain(
 
 def margin(domain, names, counts):
     return ExpectedCounts(
-        tuple(names), tuple(tuple(values_of(domain[name])) for name in names), tuple(counts)
+        tuple(names), tuple(tuple(domain[name].stored_values()) for name in names), tuple(counts)
     )
 
 
