@@ -33,7 +33,7 @@ class PlanError(RpexploreError):
 class OutOfReachError(PlanError):
     """Targets that must be met cannot all be, within the budget.
 
-    needed: the budget at which they can, over the present one; a little more leaves some for others
+    needed: the budget at which they can, over the current one; a little more leaves some for others
     """
 
     def __init__(self, message: str, *, needed: float) -> None:

@@ -26,7 +26,7 @@ _ENOUGH = 1 + 1e-9
 
 
 def objective_for_targets(scenario: Scenario) -> Loss | None:
-    """The present objective if it sees to the targets, or else the one that does.
+    """The current objective if it sees to the targets, or else the one that does.
 
     None where some tables have a target, others have none, and no target is required.
     """
@@ -45,7 +45,7 @@ class BudgetExplanation:
     which       "required" or "all": the targets that it is for
     enough      the smallest budget itself
     advised     the same where no table is without such a target, else with `ROOM` for those
-    is_within   whether the present budget is enough
+    is_within   whether the current budget is enough
     targets     how many targets it is for; binding_tables: how many of them bind
     tables      titles of the binding_tables, the one that does most first; at most as many as are
     named
@@ -67,7 +67,7 @@ class BudgetExplanation:
 def budget_explanation(
     minimum: MinimumBudget, budget: Budget, *, required_only: bool
 ) -> BudgetExplanation:
-    """What it takes to meet some targets, against the present budget.
+    """What it takes to meet some targets, against the current budget.
 
     Raises `BudgetError` if no budget that can be planned with is large enough.
     """
@@ -120,7 +120,7 @@ def binding_targets_frame(
 def describe(found: BudgetExplanation, *, compared: bool = True) -> str:
     """What the targets take and which of them bind, in a few sentences.
 
-    compared: with the present budget
+    compared: with the current budget
     """
     one = found.targets == 1
     which = {

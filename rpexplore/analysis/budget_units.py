@@ -91,7 +91,7 @@ def notes(budget: Budget) -> list[str]:
 
 
 def slider_stops(unit: str, value: str) -> list[str]:
-    """The values a slider offers, ascending, with the present one among them."""
+    """The values a slider offers, ascending, with the current one among them."""
     low, high = _DECADES[unit]
     exponents = range(low, high + 1)
     stops = {Fraction(step) * Fraction(10) ** e for e in exponents for step in (1, 2, 5)}

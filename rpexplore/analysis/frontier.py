@@ -189,7 +189,7 @@ def describe_point(row: dict) -> str:
 def describe_marks(found: Frontier) -> str:
     """What the marks of the curve are, and what none of them is."""
     alike = "among plans that measure attributes as yours does, " if found.is_measured_alike else ""
-    return f"Each mark is a plan at the present budget; {alike}none is better at both."
+    return f"Each mark is a plan at the current budget; {alike}none is better at both."
 
 
 def describe_note(found: Frontier, row: dict) -> str:

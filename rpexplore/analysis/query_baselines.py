@@ -58,7 +58,7 @@ def query_baselines(optimum: QueryOptimum, *, on_progress: Progress = no_progres
     means = np.array([np.mean(each) for each in needed.values()])
     return pd.DataFrame(
         {
-            "way": list(needed),
+            "baseline": list(needed),
             "measured": list(measured.values()),
             "privacy_cost": costs,
             "largest_ratio": costs / optimum.cost,
@@ -107,7 +107,7 @@ def budgets_needed(baselines: pd.DataFrame, reference_budget: Budget) -> pd.Data
     rho: the budget at which all targets are met, for the privacy unit of `reference_budget`
     """
     needed = baselines.copy()
-    needed["title"] = [TITLES[way] for way in baselines["way"]]
+    needed["title"] = [TITLES[baseline] for baseline in baselines["baseline"]]
     costs = baselines["privacy_cost"].to_numpy()
     needed["rho"] = rho_of_unit(costs, reference_budget.max_records_per_person)
     # Stable: a way that happens to be as good as the plan stays behind it.
@@ -120,9 +120,9 @@ def describe_budgets(needed: pd.DataFrame) -> str:
     told = [
         f"{row['title']} {_times(row['largest_ratio'])}"
         for row in reversed(rows)
-        if row["way"] != OPTIMUM
+        if row["baseline"] != OPTIMUM
     ]
-    mine = next(row["rho"] for row in rows if row["way"] == OPTIMUM)
+    mine = next(row["rho"] for row in rows if row["baseline"] == OPTIMUM)
     return (
         f"To meet all targets this plan needs ρ = {rounded(mine, 3, 'up')}; "
         f"{', '.join(told[:-1])} and {told[-1]}."

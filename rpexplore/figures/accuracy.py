@@ -9,11 +9,12 @@ from rpexplore.analysis import accuracy
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.figures.axes import (
     BLUE,
-    finished,
-    log_axis,
+    error_axis,
     log_range,
+    numbers_beside,
     plotly_text,
     style,
+    with_layout,
 )
 from rpexplore.figures.chart import Chart
 from rpexplore.figures.columns import columns_of
@@ -39,16 +40,16 @@ def chart_by_order(frame: pd.DataFrame, record_noun: str, *, cells_differ: bool)
 def standard_errors_by_order(frame: pd.DataFrame, record_noun: str) -> go.Figure:
     """Box-like quantiles of the standard error for each number of attributes, on a log axis.
 
-    frame: of `analysis.standard_errors.by_order`. Smallest, median and largest carry their
-    numbers; a number that would lie on another is left to the hover text.
+    frame: of `analysis.accuracy.by_order`. Smallest, median and largest carry their numbers; a
+    number that would lie on another is left to the hover text.
     """
     rows = frame.to_dict("records")
     low, high = log_range(min(row["smallest"] for row in rows), max(row["largest"] for row in rows))
     figure = go.Figure()
-    for place, row in enumerate(rows):
+    for x, row in enumerate(rows):
         figure.add_trace(
             go.Box(
-                x=[place],
+                x=[x],
                 q1=[row["lower_quartile"]],
                 median=[row["median"]],
                 q3=[row["upper_quartile"]],
@@ -58,23 +59,11 @@ def standard_errors_by_order(frame: pd.DataFrame, record_noun: str) -> go.Figure
                 line={"color": BLUE, "width": 2},
                 fillcolor=style(0).fill(),
                 hoverinfo="skip",
-                showlegend=False,
             )
         )
-        labels = _labels(row, math.log(high / low))
-        figure.add_trace(
-            go.Scatter(
-                x=[place + 0.19] * len(labels),
-                y=[value for value, _ in labels],
-                text=[text for _, text in labels],
-                mode="text",
-                textposition="middle right",
-                hovertext=_hover(row),
-                hoverinfo="text",
-                showlegend=False,
-                cliponaxis=False,
-            )
-        )
+        heights, texts = zip(*_labels(row, math.log(high / low)), strict=True)
+        labels = numbers_beside([x + 0.19] * len(texts), heights, texts)
+        figure.add_trace(labels.update(hovertext=_hover(row), hoverinfo="text"))
     figure.update_xaxes(
         tickvals=list(range(len(rows))),
         ticktext=[_order_label(row) for row in rows],
@@ -82,17 +71,28 @@ def standard_errors_by_order(frame: pd.DataFrame, record_noun: str) -> go.Figure
         showgrid=False,
         zeroline=False,
     )
-    title = f"standard error of a cell ({plotly_text(record_noun)}, log scale)"
-    figure.update_yaxes(log_axis(low, high, title))
-    return finished(figure)
+    figure.update_yaxes(error_axis(low, high, record_noun))
+    return with_layout(figure)
+
+
+def quantiles_text(row: dict) -> str:
+    """Which errors the tables of a row have, for its hover text."""
+    return (
+        f"{plural(row['tables'], 'table')}<br>"
+        f"worst {rounded(row['largest'], 3)}: {plotly_text(row['worst_table'])}<br>"
+        f"three quarters at most {rounded(row['upper_quartile'], 3)}<br>"
+        f"half at most {rounded(row['median'], 3)}<br>"
+        f"one quarter at most {rounded(row['lower_quartile'], 3)}<br>"
+        f"best {rounded(row['smallest'], 3)}: {plotly_text(row['best_table'])}"
+    )
 
 
 def _labels(row: dict, span: float) -> list[tuple[float, str]]:
     """(where, text) of the numbers beside a box, those that stand clear of the median's."""
-    median = row["median"]
-    if row["tables"] == 1 and row["smallest"] == row["largest"]:
+    median, is_one = row["median"], row["tables"] == 1
+    if is_one and row["smallest"] == row["largest"]:
         return [(median, rounded(median, 3, zeros=True))]
-    middle = "median" if row["tables"] > 1 else "typical"
+    middle = "root mean square" if is_one else "median"
     labels = [(median, f"{middle} {rounded(median, 3, zeros=True)}")]
     for name, value in (("worst", row["largest"]), ("best", row["smallest"])):
         if abs(math.log(value / median)) > 0.05 * span:
@@ -101,21 +101,14 @@ def _labels(row: dict, span: float) -> list[tuple[float, str]]:
 
 
 def _hover(row: dict) -> str:
-    if row["tables"] == 1:
-        table = f"{plotly_text(row['worst_table'])}: {rounded(row['median'], 3)}"
-        if row["smallest"] == row["largest"]:
-            return table
-        return (
-            f"{table}<br>worst cell {rounded(row['largest'], 3)}<br>"
-            f"best cell {rounded(row['smallest'], 3)}"
-        )
+    if row["tables"] > 1:
+        return quantiles_text(row)
+    table = f"{plotly_text(row['worst_table'])}: {rounded(row['median'], 3)}"
+    if row["smallest"] == row["largest"]:
+        return table
     return (
-        f"{plural(row['tables'], 'table')}<br>"
-        f"worst {rounded(row['largest'], 3)}: {plotly_text(row['worst_table'])}<br>"
-        f"three quarters at most {rounded(row['upper_quartile'], 3)}<br>"
-        f"half at most {rounded(row['median'], 3)}<br>"
-        f"one quarter at most {rounded(row['lower_quartile'], 3)}<br>"
-        f"best {rounded(row['smallest'], 3)}: {plotly_text(row['best_table'])}"
+        f"{table}<br>worst cell {rounded(row['largest'], 3)}<br>"
+        f"best cell {rounded(row['smallest'], 3)}"
     )
 
 

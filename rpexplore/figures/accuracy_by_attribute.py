@@ -6,15 +6,16 @@ import plotly.graph_objects as go
 from rpexplore.analysis import accuracy_by_attribute, fairness
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import plural, rounded
+from rpexplore.figures.accuracy import quantiles_text
 from rpexplore.figures.axes import (
     BLUE,
-    finished,
-    log_axis,
+    error_axis,
     log_range,
     marked_line,
     plotly_text,
-    shortened,
+    row_axis,
     style,
+    with_layout,
 )
 from rpexplore.figures.chart import Chart
 from rpexplore.figures.columns import columns_of
@@ -47,11 +48,11 @@ def chart(frame: pd.DataFrame, forecast: Forecast, record_noun: str) -> Chart:
     )
 
 
-def standard_errors_by_attribute(frame: pd.DataFrame, middle: float, record_noun: str) -> go.Figure:
+def standard_errors_by_attribute(frame: pd.DataFrame, median: float, record_noun: str) -> go.Figure:
     """One line an attribute, in the order of the frame from the top.
 
-    frame: of `analysis.attributes.by_attribute`, or some of its rows
-    middle: median standard error of all tables, marked for comparison
+    frame: of `analysis.accuracy_by_attribute.by_attribute`, or some of its rows
+    median: median standard error of all tables, marked for comparison
     """
     rows = frame.to_dict("records")
     figure = go.Figure()
@@ -61,7 +62,7 @@ def standard_errors_by_attribute(frame: pd.DataFrame, middle: float, record_noun
         figure.add_trace(
             go.Scatter(
                 x=[x for row in rows for x in (row[low], row[high], None)],
-                y=[y for place in range(len(rows)) for y in (place, place, None)],
+                y=[y for row in range(len(rows)) for y in (row, row, None)],
                 mode="lines",
                 line={"color": style(0).fill(opacity), "width": width},
                 hoverinfo="skip",
@@ -75,33 +76,14 @@ def standard_errors_by_attribute(frame: pd.DataFrame, middle: float, record_noun
             marker={"color": BLUE, "size": 10},
             text=[rounded(row["median"], 3, zeros=True) for row in rows],
             textposition="top center",
-            hovertext=[_hover(row) for row in rows],
+            hovertext=[
+                f"{plotly_text(row['attribute'])}, in {quantiles_text(row)}" for row in rows
+            ],
             hoverinfo="text",
         )
     )
     low, high = log_range(min(frame["smallest"]), max(frame["largest"]))
-    title = f"standard error of a cell ({plotly_text(record_noun)}, log scale)"
-    figure.update_xaxes(log_axis(low, high, title), zeroline=False)
-    figure.update_yaxes(
-        tickvals=list(range(len(rows))),
-        ticktext=[plotly_text(shortened(row["attribute"])) for row in rows],
-        range=[len(rows) - 0.4, -0.8],
-        showgrid=False,
-        zeroline=False,
-    )
-    marked_line(figure, middle, f"median of all tables: {rounded(middle, 3, zeros=True)}")
-    figure.update_layout(showlegend=False, hovermode="closest")
-    finished(figure, 110 + 34 * len(rows))
-    figure.update_layout(margin={"t": 30})
-    return figure
-
-
-def _hover(row: dict) -> str:
-    return (
-        f"{plotly_text(row['attribute'])}, in {plural(row['tables'], 'table')}<br>"
-        f"worst {rounded(row['largest'], 3)}: {plotly_text(row['worst_table'])}<br>"
-        f"three quarters at most {rounded(row['upper_quartile'], 3)}<br>"
-        f"half at most {rounded(row['median'], 3)}<br>"
-        f"one quarter at most {rounded(row['lower_quartile'], 3)}<br>"
-        f"best {rounded(row['smallest'], 3)}: {plotly_text(row['best_table'])}"
-    )
+    figure.update_xaxes(error_axis(low, high, record_noun), zeroline=False)
+    figure.update_yaxes(row_axis(frame["attribute"]), range=[len(rows) - 0.4, -0.8])
+    marked_line(figure, median, f"median of all tables: {rounded(median, 3, zeros=True)}")
+    return with_layout(figure, 110 + 34 * len(rows), t=30)

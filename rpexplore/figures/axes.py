@@ -17,7 +17,6 @@ BLUE = "#3c76c3"
 GREY = "#7f858d"
 GRID = "rgba(127, 139, 153, 0.2)"
 
-LONGEST = 30  # characters of a label
 _MOST_TICKS = 12  # labels on an axis of labels; half as many where they are long
 _LONG = 8  # characters of a label that counts as long
 
@@ -32,8 +31,21 @@ class Style:
 
     def fill(self, opacity: float = 0.25) -> str:
         """The colour as a translucent fill."""
-        red, green, blue = (int(self.colour[place : place + 2], 16) for place in (1, 3, 5))
+        red, green, blue = bytes.fromhex(self.colour[1:])
         return f"rgba({red}, {green}, {blue}, {opacity})"
+
+    def line(self, **more: object) -> dict:
+        """The line of a curve."""
+        return {"color": self.colour, "dash": self.dash, "width": 2.5} | more
+
+    def mark(self, size: int = 10, edge: int = 2, *, is_open: bool = False) -> dict:
+        """A mark for a single point, filled or hollow."""
+        return {
+            "symbol": f"{self.marker}-open" if is_open else self.marker,
+            "size": size,
+            "color": self.colour,
+            "line": {"color": self.colour, "width": edge},
+        }
 
 
 STYLES = (
@@ -46,15 +58,43 @@ STYLES = (
 )
 
 
-def style(place: int) -> Style:
-    """The style of a series by its place, starting over after the last."""
-    return STYLES[place % len(STYLES)]
+def style(series: int) -> Style:
+    """The style of a series by its number, starting over after the last."""
+    return STYLES[series % len(STYLES)]
 
 
-def finished(figure: go.Figure, height: int = 380) -> go.Figure:
-    """The figure with the margins and manners of all of them."""
-    figure.update_layout(margin={"l": 10, "r": 10, "t": 10, "b": 10}, height=height, dragmode=False)
-    return figure
+def with_layout(
+    figure: go.Figure, height: int = 380, *, legend: bool = False, **margins: int
+) -> go.Figure:
+    """The figure with the layout of all of them.
+
+    legend: above the chart, where there is one. margins: l, r, t, b, in pixels where not 10
+    """
+    return figure.update_layout(
+        margin={"l": 10, "r": 10, "t": 10, "b": 10} | margins,
+        height=height,
+        dragmode=False,
+        showlegend=legend,
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+    )
+
+
+def drawn(value: float) -> float:
+    """A number with as many digits as a picture needs."""
+    return float(f"{value:.6g}")
+
+
+def numbers_beside(x: Sequence[float], y: Sequence[float], texts: Sequence[str]) -> go.Scatter:
+    """Texts to the right of points."""
+    return go.Scatter(
+        x=x,
+        y=y,
+        text=texts,
+        mode="text",
+        textposition="middle right",
+        hoverinfo="skip",
+        cliponaxis=False,
+    )
 
 
 def log_axis(low: float, high: float, title: str | None = None) -> dict:
@@ -70,6 +110,22 @@ def log_axis(low: float, high: float, title: str | None = None) -> dict:
     }
 
 
+def error_axis(low: float, high: float, record_noun: str) -> dict:
+    """Settings of a Plotly log axis of standard errors."""
+    return log_axis(low, high, f"standard error of a cell ({plotly_text(record_noun)}, log scale)")
+
+
+def row_axis(labels: Sequence[object]) -> dict:
+    """Settings of a Plotly y axis with one label a row, at 0, 1, … from the top."""
+    return {
+        "tickvals": list(range(len(labels))),
+        "ticktext": [plotly_text(shortened(str(label))) for label in labels],
+        "range": [len(labels) - 0.4, -0.6],
+        "showgrid": False,
+        "zeroline": False,
+    }
+
+
 def log_range(smallest: float, largest: float) -> tuple[float, float]:
     """Limits of a log axis: some room around the data, and never less than a factor of two."""
     margin = max((largest / smallest) ** 0.12, math.sqrt(2 * smallest / largest), 1.05)
@@ -82,15 +138,19 @@ def log_ticks(low: float, high: float) -> list[float]:
     Even steps within a factor of ten; from there 1-2-5 steps, thinned out to decades if needed.
     """
     if high / low < 10:
-        exponent = math.floor(math.log10(high - low)) - 1
-        steps = [nice * 10.0**e for e in (exponent, exponent + 1) for nice in (1, 2, 5)]
-        step = next(step for step in steps if (high - low) / step <= 8)
-        first, last = math.ceil(low / step), math.floor(high / step)
-        return [place * step for place in range(first, last + 1)]
+        return linear_ticks(low, high)
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (1, 2, 5) if len(decades) <= 4 else (1,)
     ticks = [step * 10.0**e for e in decades[:: math.ceil(len(decades) / 9)] for step in steps]
     return [tick for tick in ticks if low <= tick <= high]
+
+
+def linear_ticks(low: float, high: float) -> list[float]:
+    """The multiples of a round step within a range, about eight at most."""
+    exponent = math.floor(math.log10(high - low)) - 1
+    steps = [nice * 10.0**e for e in (exponent, exponent + 1) for nice in (1, 2, 5)]
+    step = next(step for step in steps if (high - low) / step <= 8)
+    return [count * step for count in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def plotly_text(text: str) -> str:
@@ -121,31 +181,31 @@ def category_axis(name: str, labels: Sequence[str], *, downwards: bool = False) 
     }
 
 
-def shortened(text: str, longest: int = LONGEST) -> str:
+def shortened(text: str, longest: int = 30) -> str:
     """The text, cut where it is too long for a label."""
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def apart(places: Sequence[float], gap: float) -> list[float]:
-    """Where to put labels that belong at these places, at least `gap` apart, as near as can be.
+def spread_apart(positions: Sequence[float], gap: float) -> list[float]:
+    """Where to put labels that belong at these positions, at least `gap` apart, as near as can be.
 
-    In the order given; labels that belong at one place keep their order, the first one highest.
+    In the order given; labels that belong at one position keep their order, the first one highest.
     """
-    descending = sorted(range(len(places)), key=lambda i: -places[i])
+    descending = sorted(range(len(positions)), key=lambda label: -positions[label])
     # Moved together by their rank, "at least a gap apart" is "not ascending": the least-squares
     # answer pools neighbours that would be (as in isotonic regression).
     pools: list[tuple[float, int]] = []  # (mean, how many)
-    for rank, i in enumerate(descending):
-        mean, count = places[i] + rank * gap, 1
+    for rank, label in enumerate(descending):
+        mean, count = positions[label] + rank * gap, 1
         while pools and pools[-1][0] < mean:
             before, many = pools.pop()
             mean, count = (before * many + mean * count) / (many + count), many + count
         pools.append((mean, count))
-    found = [0.0] * len(places)
-    ranked = (mean for mean, count in pools for _ in range(count))
-    for rank, (i, mean) in enumerate(zip(descending, ranked, strict=True)):
-        found[i] = mean - rank * gap
-    return found
+    moved = [0.0] * len(positions)
+    means = (mean for mean, count in pools for _ in range(count))
+    for rank, (label, mean) in enumerate(zip(descending, means, strict=True)):
+        moved[label] = mean - rank * gap
+    return moved
 
 
 def marked_line(figure: go.Figure, value: float, text: str) -> None:

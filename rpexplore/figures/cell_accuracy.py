@@ -15,11 +15,12 @@ from rpexplore.figures.axes import (
     BLUE,
     GRID,
     category_axis,
-    finished,
+    drawn,
     log_ticks,
     plotly_text,
     shortened,
     style,
+    with_layout,
 )
 
 _MOST_MARKED = 60  # points of a line, each with a marker
@@ -28,107 +29,96 @@ _WIDE = 8  # times the smallest error: from here on colours go by the logarithm
 _SCALE = [[0.0, "#9cc5f2"], [0.35, "#5b90d4"], [0.65, "#8f62b3"], [1.0, "#932a5b"]]
 
 
-def cells_of_table(found: CellAccuracy, record_noun: str) -> go.Figure:
+def cells_of_table(accuracy: CellAccuracy, record_noun: str) -> go.Figure:
     """The standard errors over the cells of a table, with the worst and the best one marked."""
     unit = f"standard error of a cell ({plotly_text(record_noun)})"
-    return _line(found, unit) if found.down is None else _heat_map(found, found.down, unit)
+    if accuracy.down is None:
+        figure = _line(accuracy, unit)
+    else:
+        figure = _heat_map(accuracy, accuracy.down, unit)
+    if not accuracy.is_level:
+        _mark(figure, accuracy, accuracy.worst, "worst", "x")
+        _mark(figure, accuracy, accuracy.best, "best", "circle")
+    figure.update_xaxes(category_axis(accuracy.across.name, accuracy.across.labels))
+    return with_layout(figure, 400 if accuracy.down is None else 460, legend=True, t=40)
 
 
-def _heat_map(found: CellAccuracy, down: Axis, unit: str) -> go.Figure:
-    errors = found.errors
+def _heat_map(accuracy: CellAccuracy, down: Axis, unit: str) -> go.Figure:
+    errors = accuracy.errors
     low, high = float(np.nanmin(errors)), float(np.nanmax(errors))
-    is_wide = high > _WIDE * low
-    colours = np.log10(errors) if is_wide else errors
+    colours, limits = errors, (low, max(high, low * (1 + 1e-9)))
     bar: dict = {"title": {"text": unit, "side": "right"}}
-    if is_wide:
+    if high > _WIDE * low:
+        colours, limits = np.log10(errors), (math.log10(low), math.log10(high))
         ticks = log_ticks(low, high)
         bar |= {
             "tickvals": [math.log10(tick) for tick in ticks],
             "ticktext": [rounded(tick, 4) for tick in ticks],
         }
-    held = np.where(np.isfinite(errors), errors, np.inf)
-    texts = [
-        ["" if math.isinf(each) else rounded(each, 3) for each in row] for row in held.tolist()
-    ]
+    hovers, texts = [], []
+    for row in range(errors.shape[0]):
+        columns = range(errors.shape[1])
+        hovers.append([plotly_text(accuracy.label((row, column))) for column in columns])
+        texts.append(["" if math.isnan(error) else rounded(error, 3) for error in errors[row]])
     heat = go.Heatmap(
-        z=[[None if math.isnan(each) else each for each in row] for row in _short(colours)],
-        zmin=math.log10(low) if is_wide else low,
-        zmax=math.log10(high) if is_wide else max(high, low * (1 + 1e-9)),
+        z=[[None if math.isnan(z) else drawn(z) for z in row] for row in colours.tolist()],
+        zmin=limits[0],
+        zmax=limits[1],
         x=list(range(errors.shape[1])),
         y=list(range(errors.shape[0])),
         customdata=texts,
-        hovertext=_hovers(found, down),
+        hovertext=hovers,
         hovertemplate="%{hovertext}<br>standard error: %{customdata}<extra></extra>",
         colorscale=_SCALE,
         colorbar=bar,
         showscale=True,
     )
     figure = go.Figure(heat)
-    if not found.is_level:
-        for place, name, symbol in ((found.worst, "worst", "x"), (found.best, "best", "circle")):
-            _mark(figure, place[1], place[0], symbol, _named(found, place, name))
-    figure.update_xaxes(category_axis(found.across.name, found.across.labels))
-    figure.update_yaxes(category_axis(down.name, down.labels, downwards=True))
-    _legend_on_top(figure)
-    return finished(figure, 460).update_layout(margin={"t": 40})
+    return figure.update_yaxes(category_axis(down.name, down.labels, downwards=True))
 
 
-def _line(found: CellAccuracy, unit: str) -> go.Figure:
-    places, errors = list(range(len(found.errors))), _short(found.errors)
-    hover = {
-        "hovertext": [plotly_text(label) for label in found.across.labels],
+def _line(accuracy: CellAccuracy, unit: str) -> go.Figure:
+    errors = [drawn(error) for error in accuracy.errors.tolist()]
+    points = {
+        "x": list(range(len(errors))),
+        "y": errors,
+        "hovertext": [plotly_text(label) for label in accuracy.across.labels],
         "hovertemplate": "%{hovertext}<br>standard error: %{y:,.3~g}<extra></extra>",
         "showlegend": False,
     }
-    if found.is_even:
-        few = len(places) <= _MOST_MARKED
+    if accuracy.is_even:
         trace = go.Scatter(
-            x=places,
-            y=errors,
-            mode="lines+markers" if few else "lines",
+            points,
+            mode="lines+markers" if len(errors) <= _MOST_MARKED else "lines",
             line={"color": BLUE, "width": 2.5},
             marker={"size": 5},
-            **hover,
         )
     else:
-        trace = go.Bar(x=places, y=errors, marker={"color": style(0).fill(0.6)}, **hover)
+        trace = go.Bar(points, marker={"color": style(0).fill(0.6)})
+    base = "normal" if accuracy.is_even else "tozero"  # bars must start at 0, a line need not
     figure = go.Figure(trace)
-    if not found.is_level:
-        for (place,), name, symbol in ((found.worst, "worst", "x"), (found.best, "best", "circle")):
-            _mark(figure, place, errors[place], symbol, _named(found, (place,), name))
-    figure.update_xaxes(category_axis(found.across.name, found.across.labels))
-    base = "normal" if found.is_even else "tozero"  # bars must start at 0, a line need not
-    figure.update_yaxes(title=unit, rangemode=base, gridcolor=GRID, zeroline=False)
-    _legend_on_top(figure)
-    return finished(figure, 400).update_layout(margin={"t": 40})
+    return figure.update_yaxes(title=unit, rangemode=base, gridcolor=GRID, zeroline=False)
 
 
-def _mark(figure: go.Figure, x: float, y: float, symbol: str, name: str) -> None:
+def _mark(
+    figure: go.Figure, accuracy: CellAccuracy, cell: tuple[int, ...], name: str, symbol: str
+) -> None:
     """A mark with a light edge around a dark one, to be seen on any colour."""
-    look = {"symbol": symbol, "size": 13, "color": "white", "line": {"color": "black", "width": 2}}
+    error = float(accuracy.errors[cell])
+    y, x = cell if len(cell) == 2 else (drawn(error), cell[0])
+    label = plotly_text(shortened(accuracy.label(cell)))
     figure.add_trace(
-        go.Scatter(x=[x], y=[y], mode="markers", marker=look, name=name, hoverinfo="skip")
-    )
-
-
-def _named(found: CellAccuracy, place: tuple[int, ...], name: str) -> str:
-    label = plotly_text(shortened(found.label(place)))
-    return f"{name}: {label}, σ = {rounded(float(found.errors[place]), 3)}"
-
-
-def _hovers(found: CellAccuracy, down: Axis) -> list[list[str]]:
-    return [
-        [plotly_text(found.label((row, column))) for column in range(len(found.across.labels))]
-        for row in range(len(down.labels))
-    ]
-
-
-def _short(values: np.ndarray) -> list:
-    """Numbers with as many digits as a picture needs."""
-    return np.vectorize(lambda each: float(f"{each:.5g}"))(values).tolist()
-
-
-def _legend_on_top(figure: go.Figure) -> None:
-    figure.update_layout(
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}, hovermode="closest"
+        go.Scatter(
+            x=[x],
+            y=[y],
+            mode="markers",
+            marker={
+                "symbol": symbol,
+                "size": 13,
+                "color": "white",
+                "line": {"color": "black", "width": 2},
+            },
+            name=f"{name}: {label}, σ = {rounded(error, 3)}",
+            hoverinfo="skip",
+        )
     )

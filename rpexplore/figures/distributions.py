@@ -10,12 +10,13 @@ from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded
 from rpexplore.figures.axes import (
     GRID,
-    finished,
+    error_axis,
     log_axis,
     log_range,
     marked_line,
     plotly_text,
     style,
+    with_layout,
 )
 from rpexplore.figures.chart import Chart
 from rpexplore.figures.columns import Column, columns_of
@@ -82,9 +83,8 @@ def shares_of_tables(frame: pd.DataFrame, record_noun: str) -> go.Figure:
         )
         figure.add_trace(trace)
     errors = frame["standard_error"]
-    title = f"standard error of a cell ({plotly_text(record_noun)}, log scale)"
-    figure.update_xaxes(log_axis(*log_range(min(errors), max(errors)), title))
-    return _finished(figure, "share of tables")
+    figure.update_xaxes(error_axis(*log_range(min(errors), max(errors)), record_noun))
+    return _with_share_axis(figure, "share of tables")
 
 
 def shares_of_cells(frame: pd.DataFrame, coefficient: float) -> go.Figure:
@@ -103,7 +103,7 @@ def shares_of_cells(frame: pd.DataFrame, coefficient: float) -> go.Figure:
     axis = log_axis(low, high, "wanted coefficient of variation (log scale)")
     figure.update_xaxes(axis, ticktext=[f"{rounded(100 * tick, 3)} %" for tick in axis["tickvals"]])
     marked_line(figure, min(max(coefficient, low), high), f"wanted: {100 * coefficient:g} %")
-    return _finished(figure, "share of publishable cells")
+    return _with_share_axis(figure, "share of publishable cells")
 
 
 def _traces(frame: pd.DataFrame, across: str, shape: str) -> list[go.Scatter]:
@@ -115,14 +115,14 @@ def _traces(frame: pd.DataFrame, across: str, shape: str) -> list[go.Scatter]:
                 x=list(rows[across]),
                 y=list(rows["share"]),
                 mode="lines",
-                line={"color": look.colour, "dash": look.dash, "width": 2.5, "shape": shape},
+                line=look.line(shape=shape),
                 name=plotly_text(rows["series"].iloc[0]),
             )
         )
     return traces
 
 
-def _finished(figure: go.Figure, title: str) -> go.Figure:
+def _with_share_axis(figure: go.Figure, title: str) -> go.Figure:
     tenths = range(0, 11, 2)
     figure.update_yaxes(
         title=title,
@@ -131,9 +131,4 @@ def _finished(figure: go.Figure, title: str) -> go.Figure:
         ticktext=[f"{10 * tenth} %" for tenth in tenths],
         gridcolor=GRID,
     )
-    figure.update_layout(
-        legend={"orientation": "h", "y": 1.1, "yanchor": "bottom", "x": 0}, hovermode="closest"
-    )
-    finished(figure, 400)
-    figure.update_layout(margin={"t": 70})
-    return figure
+    return with_layout(figure, 400, legend=True, t=70).update_layout(legend_y=1.1)

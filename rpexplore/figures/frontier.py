@@ -1,4 +1,4 @@
-"""Average against worst case: the frontier, and where the present plan is."""
+"""Average against worst case: the frontier, and where the current plan is."""
 
 import math
 from collections.abc import Sequence
@@ -8,9 +8,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rpexplore.common.formatting import rounded
-from rpexplore.figures.axes import GRID, finished, log_axis, log_range, plotly_text, style
+from rpexplore.figures.axes import GRID, log_axis, log_range, plotly_text, style, with_layout
 
-_HEIGHT = 385
 _OVERLAP = 1.001  # marks within this factor in both errors have one label
 
 
@@ -20,7 +19,7 @@ def average_against_worst(
     """The plans of which none is better at both, as a curve; further down and left is better.
 
     frame: of `analysis.frontier.points_at`; bend: the row to point out; present: (average, largest)
-    standard error of the present plan; worst: what the worst case is called
+    standard error of the current plan; worst: what the worst case is called
     """
     rows = frame.to_dict("records")
     look, own = style(0), style(1)
@@ -29,11 +28,10 @@ def average_against_worst(
             x=[row["average"] for row in rows],
             y=[row["largest"] for row in rows],
             mode="lines+markers",
-            line={"color": look.colour, "width": 2.5},
+            line=look.line(),
             marker={"symbol": look.marker, "size": 8},
             hovertext=[_hover(row) for row in rows],
             hoverinfo="text",
-            showlegend=False,
         )
     )
     figure.add_trace(
@@ -41,32 +39,25 @@ def average_against_worst(
             x=[present[0]],
             y=[present[1]],
             mode="markers",
-            marker={
-                "symbol": f"{own.marker}-open",
-                "size": 17,
-                "color": own.colour,
-                "line": {"color": own.colour, "width": 3},
-            },
+            marker=own.mark(17, 3, is_open=True),
             hoverinfo="skip",
-            showlegend=False,
         )
     )
+    average = f"average standard error ({plotly_text(record_noun)})"
     axes = (
-        _axis(
-            [present[0], *frame["average"]], f"average standard error ({plotly_text(record_noun)})"
-        ),
+        _axis([present[0], *frame["average"]], average),
         _axis([present[1], *frame["largest"]], plotly_text(worst)),
     )
     figure.update_xaxes(axes[0])
     figure.update_yaxes(axes[1])
     for label in _labels(rows, bend, present):
-        _write(figure, label, axes)
-    return finished(figure, _HEIGHT)
+        _annotate(figure, label, axes)
+    return with_layout(figure, 385)
 
 
 @dataclass(frozen=True)
 class _Label:
-    """Words beside a point: on its right, or below it."""
+    """A text beside a point: on its right, or below it."""
 
     x: float
     y: float
@@ -75,27 +66,26 @@ class _Label:
 
 
 def _labels(rows: list[dict], bend: int, present: tuple[float, float]) -> list[_Label]:
-    """What the ends, the bend and the present plan are called; one label where two are one."""
+    """What the ends, the bend and the current plan are called; one label where two are one."""
     first, middle, last = rows[0], rows[bend], rows[-1]
     labels = [
         _Label(first["average"], first["largest"], "best average"),
         _Label(last["average"], last["largest"], "best worst case", below=True),
     ]
     if 0 < bend < len(rows) - 1:
-        words = (
+        text = (
             f"average +{rounded(middle['given_up'], 2)} %, worst case "
             f"−{rounded(middle['gained'], 2)} %"
         )
-        labels.append(_Label(middle["average"], middle["largest"], words))
-    hidden = [_overlap(each.x, present[0]) and _overlap(each.y, present[1]) for each in labels]
-    if not any(hidden):
-        return [*labels, _Label(*present, "present plan")]
-    place = hidden.index(True)
-    labels[place] = replace(labels[place], text=f"{labels[place].text} (present plan)")
-    return labels
+        labels.append(_Label(middle["average"], middle["largest"], text))
+    for index, label in enumerate(labels):
+        if _overlap(label.x, present[0]) and _overlap(label.y, present[1]):
+            labels[index] = replace(label, text=f"{label.text} (current plan)")
+            return labels
+    return [*labels, _Label(*present, "current plan")]
 
 
-def _write(figure: go.Figure, label: _Label, axes: tuple[dict, dict]) -> None:
+def _annotate(figure: go.Figure, label: _Label, axes: tuple[dict, dict]) -> None:
     x, y = (
         math.log10(value) if axis.get("type") == "log" else value
         for value, axis in zip((label.x, label.y), axes, strict=True)
@@ -115,8 +105,8 @@ def _write(figure: go.Figure, label: _Label, axes: tuple[dict, dict]) -> None:
     )
 
 
-def _overlap(one: float, other: float) -> bool:
-    return max(one, other) <= min(one, other) * _OVERLAP
+def _overlap(left: float, right: float) -> bool:
+    return max(left, right) <= min(left, right) * _OVERLAP
 
 
 def _hover(row: dict) -> str:

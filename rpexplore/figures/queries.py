@@ -7,70 +7,42 @@ import plotly.graph_objects as go
 
 from rpexplore.analysis.query_baselines import OPTIMUM
 from rpexplore.common.formatting import rounded
-from rpexplore.figures.axes import GRID, finished, plotly_text, shortened, style
+from rpexplore.figures.axes import GRID, drawn, plotly_text, shortened, style, with_layout
+from rpexplore.figures.row_bars import row_bars
 
-_PLAN, _OTHER = style(0), style(1)
+_PLAN, _BASELINE = style(0), style(1)
 _MOST_TICKS = 6
 _LONGEST = 18  # characters of a label on the axis
 
 
-def budgets_of_ways(frame: pd.DataFrame, unit: str) -> go.Figure:
-    """One bar a way, from the top, with its ρ and how many times the plan's it is.
+def budgets_of_baselines(frame: pd.DataFrame, privacy_unit: str) -> go.Figure:
+    """One bar a method, from the top, with its ρ and how many times the plan's it is.
 
-    frame: of `analysis.query_baselines.budgets_needed`; unit: what the budget protects
+    frame: of `analysis.query_baselines.budgets_needed`; privacy_unit: what the budget protects
     """
     rows = frame.to_dict("records")
-    places, most = list(range(len(rows))), max(row["rho"] for row in rows)
-    looks = [_PLAN if row["way"] == OPTIMUM else _OTHER for row in rows]
-    figure = go.Figure()
-    figure.add_trace(
-        go.Bar(
-            x=[row["rho"] for row in rows],
-            y=places,
-            orientation="h",
-            marker={
-                "color": [look.fill(0.75) for look in looks],
-                # Not told by colour alone.
-                "pattern": {"shape": ["" if look is _PLAN else "/" for look in looks]},
-            },
-            hovertext=[plotly_text(row["title"]) for row in rows],
-            hovertemplate="%{hovertext}: ρ = %{x:.3~g}<extra></extra>",
-            showlegend=False,
-        )
+    looks = [_PLAN if row["baseline"] == OPTIMUM else _BASELINE for row in rows]
+    rhos = [row["rho"] for row in rows]
+    figure = row_bars(
+        [row["title"] for row in rows],
+        rhos,
+        rhos,
+        [_number(row) for row in rows],
+        hover="ρ = %{x:.3~g}",
+        marker={
+            "color": [look.fill(0.75) for look in looks],
+            # Not told by colour alone.
+            "pattern": {"shape": ["" if look is _PLAN else "/" for look in looks]},
+        },
+        room=0.35,
     )
-    figure.add_trace(
-        go.Scatter(
-            x=[row["rho"] + 0.015 * most for row in rows],
-            y=places,
-            mode="text",
-            text=[_number(row) for row in rows],
-            textposition="middle right",
-            hoverinfo="skip",
-            showlegend=False,
-            cliponaxis=False,
-        )
-    )
-    figure.update_xaxes(
-        title=f"budget ρ for {plotly_text(unit)} that meets all targets",
-        range=[0, 1.35 * most],
-        showticklabels=False,  # each bar has its number
-        showgrid=False,
-        zeroline=False,
-    )
-    figure.update_yaxes(
-        tickvals=places,
-        ticktext=[plotly_text(row["title"]) for row in rows],
-        range=[len(rows) - 0.4, -0.6],
-        showgrid=False,
-        zeroline=False,
-    )
-    figure.update_layout(bargap=0.35)
-    return finished(figure, 80 + 40 * len(rows))
+    figure.update_xaxes(title=f"budget ρ for {plotly_text(privacy_unit)} that meets all targets")
+    return with_layout(figure, 80 + 40 * len(rows))
 
 
 def _number(row: dict) -> str:
     rho = f"ρ = {rounded(row['rho'], 3)}"
-    return rho if row["way"] == OPTIMUM else f"{rho} ({rounded(row['largest_ratio'], 3)} ×)"
+    return rho if row["baseline"] == OPTIMUM else f"{rho} ({rounded(row['largest_ratio'], 3)} ×)"
 
 
 def shares_of_cells(frame: pd.DataFrame) -> go.Figure:
@@ -79,21 +51,20 @@ def shares_of_cells(frame: pd.DataFrame) -> go.Figure:
     frame: of `analysis.query_profile.profile_of_cells`
     """
     figure = go.Figure()
-    for spare, name, look in ((False, "all of it used", 0), (True, "some unused", 1)):
+    looks = (False, "all of it used", style(0)), (True, "some unused", style(1))
+    for spare, name, look in looks:
         rows = frame[frame["spare"] == spare]
         if rows.empty:
             continue
-        drawn = style(look)
         figure.add_trace(
             go.Scatter(
                 x=rows.index.tolist(),
-                y=[float(f"{share:.5g}") for share in rows["share"]],
+                y=[drawn(share) for share in rows["share"]],
                 mode="markers",
-                marker={"color": drawn.colour, "symbol": drawn.marker, "size": 7},
+                marker={"color": look.colour, "symbol": look.marker, "size": 7},
                 hovertext=[plotly_text(cell) for cell in rows["cell"]],
                 hovertemplate="%{hovertext}: %{y:.1%}<extra></extra>",
                 name=name,
-                showlegend=True,
             )
         )
     cells = frame["cell"].tolist()
@@ -113,7 +84,4 @@ def shares_of_cells(frame: pd.DataFrame) -> go.Figure:
         gridcolor=GRID,
         zeroline=False,
     )
-    figure.update_layout(
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}, hovermode="closest"
-    )
-    return finished(figure, 340).update_layout(margin={"t": 40})
+    return with_layout(figure, 340, legend=True, t=40)

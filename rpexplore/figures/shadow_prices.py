@@ -1,13 +1,15 @@
 """Shares as bars, the number at the end of each."""
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
 from rpexplore.analysis import shadow_prices
 from rpexplore.common.formatting import describe_share
-from rpexplore.figures.axes import GREY, finished, plotly_text, shortened, style
+from rpexplore.figures.axes import GREY, plotly_text, style, with_layout
 from rpexplore.figures.chart import Chart
 from rpexplore.figures.columns import Column, columns_of
+from rpexplore.figures.row_bars import row_bars
 
 _MOST_BARS = 15
 
@@ -43,62 +45,28 @@ def bars(frame: pd.DataFrame, names: str, what: str) -> go.Figure:
     share_of_tables, a mark shows the share that the row would have if all tables had the same.
     """
     rows = frame.to_dict("records")
-    places = list(range(len(rows)))
+    shares = [row["share"] for row in rows]
     marks = [row.get("share_of_tables", 0.0) for row in rows]
-    ends = [max(row["share"], mark) for row, mark in zip(rows, marks, strict=True)]
-    figure = go.Figure()
-    figure.add_trace(
-        go.Bar(
-            x=[row["share"] for row in rows],
-            y=places,
-            orientation="h",
-            marker={"color": style(0).fill(0.75)},
-            hovertext=[plotly_text(str(row[names])) for row in rows],
-            hovertemplate="%{hovertext}: %{x:.2%}<extra></extra>",
-            showlegend=False,
-        )
+    figure = row_bars(
+        [row[names] for row in rows],
+        shares,
+        # Beside the bar or the mark, whichever reaches further, so that neither hides the number.
+        np.maximum(shares, marks).tolist(),
+        [describe_share(share) for share in shares],
+        hover="%{x:.2%}",
+        marker={"color": style(0).fill(0.75)},
+        room=0.18,
     )
     if "share_of_tables" in frame:
         figure.add_trace(
             go.Scatter(
                 x=marks,
-                y=places,
+                y=list(range(len(rows))),
                 mode="markers",
                 marker={"symbol": "line-ns", "size": 16, "line": {"color": GREY, "width": 3}},
                 hovertemplate="%{x:.2%} of the tables<extra></extra>",
                 name="share of the tables",
             )
         )
-    # Beside the bar or the mark, whichever reaches further, so that neither hides the number.
-    figure.add_trace(
-        go.Scatter(
-            x=[end + 0.02 * max(ends) for end in ends],
-            y=places,
-            mode="text",
-            text=[describe_share(row["share"]) for row in rows],
-            textposition="middle right",
-            hoverinfo="skip",
-            showlegend=False,
-            cliponaxis=False,
-        )
-    )
-    figure.update_xaxes(
-        title=f"share of {plotly_text(what)}",
-        range=[0, 1.18 * max(ends)],
-        showticklabels=False,  # each bar has its number
-        showgrid=False,
-        zeroline=False,
-    )
-    figure.update_yaxes(
-        tickvals=places,
-        ticktext=[plotly_text(shortened(str(row[names]))) for row in rows],
-        range=[len(rows) - 0.4, -0.6],
-        showgrid=False,
-        zeroline=False,
-    )
-    figure.update_layout(
-        bargap=0.35, legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0}
-    )
-    finished(figure, 110 + 30 * len(rows))
-    figure.update_layout(margin={"t": 30})
-    return figure
+    figure.update_xaxes(title=f"share of {plotly_text(what)}")
+    return with_layout(figure, 110 + 30 * len(rows), legend="share_of_tables" in frame, t=30)

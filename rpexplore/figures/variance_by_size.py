@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from rpexplore.analysis import variance_by_size
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded
-from rpexplore.figures.axes import finished, log_axis, log_range, plotly_text, style
+from rpexplore.figures.axes import log_axis, log_range, plotly_text, style, with_layout
 from rpexplore.figures.chart import Chart
 from rpexplore.figures.columns import columns_of
 
@@ -40,15 +40,15 @@ def chart_by_plan(forecasts: Sequence[Forecast], record_noun: str, own: str = ""
 def by_plan(frame: pd.DataFrame, record_noun: str, own: str = "") -> go.Figure:
     """A panel for each plan, with shared axes; the right axis reads standard errors.
 
-    frame: of `analysis.cell_variances.points`, a point a table, or of `.bins`, a bubble a bin,
+    frame: of `analysis.variance_by_size.points`, a point a table, or of `.bins`, a bubble a bin,
     its area by the number of tables. own: the plan that is marked as the reader's.
     """
     plans = list(dict.fromkeys(frame["plan"]))
     named: set[str] = set()
     traces = []
-    for place, plan in enumerate(plans):
+    for panel, plan in enumerate(plans):
         for trace in _traces(frame.loc[frame["plan"] == plan], frame):
-            trace |= {"xaxis": f"x{_number(place)}", "showlegend": trace["name"] not in named}
+            trace |= {"xaxis": f"x{_number(panel)}", "showlegend": trace["name"] not in named}
             named.add(trace["name"])
             traces.append(trace)
     titles = [f"{plan} (yours)" if plan == own else plan for plan in plans]
@@ -58,7 +58,7 @@ def by_plan(frame: pd.DataFrame, record_noun: str, own: str = "") -> go.Figure:
 def single_tables(frame: pd.DataFrame, record_noun: str) -> go.Figure:
     """Every table of one plan as a point, drawn by WebGL: made for ten thousand and more.
 
-    frame: of `analysis.cell_variances.points` for one plan
+    frame: of `analysis.variance_by_size.points` for one plan
     """
     traces = [trace | {"type": "scattergl"} for trace in _traces(frame, frame)]
     return _figure(traces, frame, record_noun, [""])
@@ -114,22 +114,12 @@ def _figure(
     low, high = log_range(min(frame["variance"]), max(frame["variance"]))
     across = _axis(cells_low, cells_high, 4 if panels > 1 else 9, whole=True)
     width = (1 - _GAP * (panels - 1)) / panels
-    layout: dict = {
-        "hovermode": "closest",
-        "legend": {
-            "orientation": "h",
-            "y": 1.1,
-            "yanchor": "bottom",
-            "x": 0,
-            "itemsizing": "constant",
-        },
-        "annotations": [],
-    }
-    for place, title in enumerate(titles):
-        start = place * (width + _GAP)
-        layout[f"xaxis{_number(place)}"] = across | {
+    layout: dict = {"annotations": []}
+    for panel, title in enumerate(titles):
+        start = panel * (width + _GAP)
+        layout[f"xaxis{_number(panel)}"] = across | {
             "domain": [start, start + width],
-            "title": "cells of the table" if place == (panels - 1) // 2 else None,
+            "title": "cells of the table" if panel == (panels - 1) // 2 else None,
         }
         layout["annotations"].append(
             {
@@ -165,13 +155,14 @@ def _figure(
         "hoverinfo": "skip",
         "showlegend": False,
     }
-    figure = finished(go.Figure({"data": [*traces, unseen], "layout": layout}), 370)
-    return figure.update_layout(margin={"t": 54})
+    figure = go.Figure({"data": [*traces, unseen], "layout": layout})
+    with_layout(figure, 370, legend=True, t=54)
+    return figure.update_layout(legend_y=1.1, legend_itemsizing="constant")
 
 
-def _number(place: int) -> str:
+def _number(panel: int) -> str:
     """How Plotly numbers axes: the first one has none."""
-    return "" if place == 0 else str(place + 1)
+    return "" if panel == 0 else str(panel + 1)
 
 
 def _axis(low: float, high: float, most: int, *, whole: bool = False) -> dict:

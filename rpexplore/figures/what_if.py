@@ -6,9 +6,8 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rpexplore.common.formatting import rounded
-from rpexplore.figures.axes import finished, log_axis, plotly_text, shortened, style
+from rpexplore.figures.axes import error_axis, plotly_text, row_axis, style, with_layout
 
-_ROW = 34  # pixels
 _LEAST_MARGIN = 1.03  # around the marks, a factor
 
 
@@ -21,7 +20,7 @@ def before_and_after(frame: pd.DataFrame, record_noun: str) -> go.Figure:
     rows, figure = frame.to_dict("records"), go.Figure()
     for y, row in enumerate(rows):
         look = style(int(row["concerned"]))
-        for field, symbol in (("before", f"{look.marker}-open"), ("after", look.marker)):
+        for field in ("before", "after"):
             if math.isnan(row[field]):
                 continue
             figure.add_trace(
@@ -29,15 +28,9 @@ def before_and_after(frame: pd.DataFrame, record_noun: str) -> go.Figure:
                     x=[row[field]],
                     y=[y],
                     mode="markers",
-                    marker={
-                        "symbol": symbol,
-                        "size": 11,
-                        "color": look.colour,
-                        "line": {"color": look.colour, "width": 2},
-                    },
+                    marker=look.mark(11, is_open=field == "before"),
                     hovertext=_hover(row),
                     hoverinfo="text",
-                    showlegend=False,
                 )
             )
         if not (math.isnan(row["before"]) or math.isnan(row["after"])):
@@ -50,19 +43,6 @@ def before_and_after(frame: pd.DataFrame, record_noun: str) -> go.Figure:
                 line={"color": look.colour, "width": 3},
                 layer="below",
             )
-    values = [v for v in (*frame["before"], *frame["after"]) if not math.isnan(v)]
-    margin = max((max(values) / min(values)) ** 0.1, _LEAST_MARGIN)
-    title = f"standard error of a cell ({plotly_text(record_noun)}, log scale)"
-    axis = log_axis(min(values) / margin, max(values) * margin, title)
-    figure.update_xaxes(axis, showgrid=True)
-    figure.update_yaxes(
-        tickvals=list(range(len(rows))),
-        ticktext=[plotly_text(shortened(row["name"])) for row in rows],
-        range=[len(rows) - 0.4, -0.6],
-        showgrid=False,
-        zeroline=False,
-    )
-    for y, row in enumerate(rows):
         figure.add_annotation(
             xref="paper",
             x=1.01,
@@ -71,15 +51,18 @@ def before_and_after(frame: pd.DataFrame, record_noun: str) -> go.Figure:
             showarrow=False,
             xanchor="left",
         )
-    finished(figure, 90 + _ROW * len(rows))
-    figure.update_layout(hovermode="closest", margin={"r": 190})
-    return figure
+    values = [v for v in (*frame["before"], *frame["after"]) if not math.isnan(v)]
+    margin = max((max(values) / min(values)) ** 0.1, _LEAST_MARGIN)
+    axis = error_axis(min(values) / margin, max(values) * margin, record_noun)
+    figure.update_xaxes(axis, showgrid=True)
+    figure.update_yaxes(row_axis(frame["name"]))
+    return with_layout(figure, 90 + 34 * len(rows), r=190)
 
 
 def _hover(row: dict) -> str:
     parts = [
-        f"{word} {rounded(row[field], 3)}"
-        for field, word in (("before", "now"), ("after", "then"))
+        f"{field} {rounded(row[field], 3)}"
+        for field in ("before", "after")
         if not math.isnan(row[field])
     ]
     return f"{plotly_text(row['name'])}<br>{', '.join(parts)}<br>{plotly_text(row['note'])}"

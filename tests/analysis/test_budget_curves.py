@@ -119,7 +119,7 @@ def test_in_words():
     words = curves.describe_workload_change(found[0], 7.5, enough, present, "people")
     assert words.startswith("For a standard error of 7.5 people in “worst table” (now 15)")
     assert "ρ = 0.40001" in words
-    assert words.endswith(": 4 times the present budget.")
+    assert words.endswith(": 4 times the current budget.")
 
 
 def test_half_the_error_is_at_four_times_the_budget():

@@ -25,7 +25,7 @@ WAYS = ["optimal plan", "input perturbation", "hierarchy", "sum of variances"]
 def test_the_optimum_is_the_cheapest(queries):
     optimum = query_optimum(queries)
     found = query_baselines(optimum)
-    assert found["way"].tolist() == WAYS
+    assert found["baseline"].tolist() == WAYS
     assert found.loc[0, ["largest_ratio", "saved"]].tolist() == [1, 0]
     assert np.all(found["privacy_cost"] >= optimum.lower_bound * (1 - 1e-9))
     np.testing.assert_allclose(found["largest_ratio"], found["privacy_cost"] / optimum.cost)
@@ -41,7 +41,7 @@ def test_input_perturbation_and_hierarchy_by_their_definitions():
     queries = query_list(rows, rng.uniform(1, 3, 9))
     asked = rows.any(axis=0)
     assert asked.sum() == 5
-    found = query_baselines(query_optimum(queries)).set_index("way")
+    found = query_baselines(query_optimum(queries)).set_index("baseline")
     cells = np.max(np.sum(rows**2, axis=1) / queries.targets**2)
     assert found.loc["input perturbation", "privacy_cost"] == pytest.approx(cells)
     # 5 cells: 3 and 2, then 2, 1, 1, 1, then 1, 1.
@@ -56,10 +56,10 @@ def test_input_perturbation_and_hierarchy_by_their_definitions():
 
 def test_known_figures():
     """Identity and sum: 2n/(n+1) against n for counting cells and adding them up."""
-    found = query_baselines(query_optimum(query_list(identity_and_sum(8)))).set_index("way")
+    found = query_baselines(query_optimum(query_list(identity_and_sum(8)))).set_index("baseline")
     assert found.loc["input perturbation", "privacy_cost"] == pytest.approx(8)
     assert found.loc["optimal plan", "privacy_cost"] == pytest.approx(16 / 9, rel=2e-4)
-    prefixes = query_baselines(query_optimum(query_list(prefix(64)))).set_index("way")
+    prefixes = query_baselines(query_optimum(query_list(prefix(64)))).set_index("baseline")
     assert prefixes.loc["input perturbation", "privacy_cost"] == pytest.approx(64)
     assert prefixes.loc["hierarchy", "saved"] > 0.1
 
@@ -91,7 +91,7 @@ def baselines(optimum):
 @pytest.mark.parametrize("records", [None, 3])
 def test_the_budgets_are_those_of_the_privacy_unit(optimum, baselines, records):
     reference_budget = rp.Budget(rho=1, max_records_per_person=records)
-    rho = budgets_needed(baselines, reference_budget).set_index("way")["rho"]
+    rho = budgets_needed(baselines, reference_budget).set_index("baseline")["rho"]
     factor = 1 if records is None else records**2
     # Every cell with variance 1/16, for the sum: cost 16, and 2n/(n + 1) for the optimum.
     assert rho["input perturbation"] == pytest.approx(16 / 2 * factor)

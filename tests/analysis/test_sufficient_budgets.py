@@ -134,11 +134,11 @@ def test_in_words():
     # epsilon(rho = 0.4, delta = 1e-6) = 4.6044, rounded up
     more = budgets.sufficient(0.4 / (1 + 2e-8), present)
     assert more.text == "ρ = 0.4 (ε = 4.61 at δ = 1e-6)"
-    assert more.compared == "4 times the present budget"
-    assert budgets.sufficient(0.1, present).compared == "the present budget"
+    assert more.compared == "4 times the current budget"
+    assert budgets.sufficient(0.1, present).compared == "the current budget"
     less = budgets.sufficient(0.025, present)
     assert less.rho == "0.025001"
-    assert less.compared == "25 % of the present budget"
+    assert less.compared == "25 % of the current budget"
 
 
 OF_QUERIES = [

@@ -91,7 +91,7 @@ def comparisons() -> list[Row]:
     for name, queries, targets in usual_lists():
         found = query_optimum(query_list(queries, targets))
         plan = found.at(smallest_query_budget(found, _RECORD).budget)
-        baselines = query_baselines(found).set_index("way")["largest_ratio"]
+        baselines = query_baselines(found).set_index("baseline")["largest_ratio"]
         measured += [
             (f"{name}: targets missed", float(np.count_nonzero(~plan.met)), "<=", 0),
             ("  gap", plan.certificate.gap, "<=", 1e-3),

@@ -72,7 +72,7 @@ def test_queries_are_planned_and_summed_up(run):
 def test_the_plain_ways_are_compared_with_the_plan(run):
     facts = run.json(*LIST, *QUERY, "--rho", "0.1", "--out", "queries.json")
     optimum = query_optimum(QueryPlan.load("queries.json").queries)
-    needed = {row["way"]: row["rho"] for row in facts["baselines"]}
+    needed = {row["baseline"]: row["rho"] for row in facts["baselines"]}
     assert needed["optimal plan"] == pytest.approx(optimum.cost / 2)
     # Two of the three cells that are counted: variances of 2γ², each at a cost of 1/γ².
     assert needed["input perturbation"] == pytest.approx(max(2 / 25, 2 / (20 / 1.959964) ** 2) / 2)

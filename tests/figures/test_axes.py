@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rpexplore.figures.axes import GREY, STYLES, apart, shortened, style
+from rpexplore.figures.axes import GREY, STYLES, shortened, spread_apart, style
 
 CONFIG = Path(__file__).parents[2] / ".streamlit" / "config.toml"
 
@@ -56,7 +56,7 @@ def test_a_fill_is_the_colour_made_translucent():
 
 @given(st.lists(st.floats(-5, 5), max_size=8), st.floats(0.01, 2))
 def test_labels_stand_apart_and_in_order(places, gap):
-    found = apart(places, gap)
+    found = spread_apart(places, gap)
     assert len(found) == len(places)
     ranked = sorted(range(len(places)), key=lambda i: -places[i])
     for upper, lower in itertools.pairwise(ranked):
@@ -66,9 +66,9 @@ def test_labels_stand_apart_and_in_order(places, gap):
 
 
 def test_labels_with_room_stay_where_they_belong():
-    assert apart([1, 5, 3], 1) == [1, 5, 3]
-    assert apart([2, 2], 1) == pytest.approx([2.5, 1.5])
-    assert apart([0, 10, 0.5], 1) == pytest.approx([-0.25, 10, 0.75])
+    assert spread_apart([1, 5, 3], 1) == [1, 5, 3]
+    assert spread_apart([2, 2], 1) == pytest.approx([2.5, 1.5])
+    assert spread_apart([0, 10, 0.5], 1) == pytest.approx([-0.25, 10, 0.75])
 
 
 def test_long_names_are_cut():

@@ -39,7 +39,7 @@ def test_ends_bend_and_present_plan_are_named():
         "best average",
         "best worst case",
         "average +1 %, worst case −38 %",
-        "present plan",
+        "current plan",
     ]
     own = figure.data[1]
     assert (own.x[0], own.y[0]) == (11.0, 30.0)
@@ -50,8 +50,8 @@ def test_ends_bend_and_present_plan_are_named():
 def test_a_present_plan_that_is_an_end_has_one_label(row, words):
     present = (FRAME["average"][row], FRAME["largest"][row] * 1.0001)
     texts = texts_of(draw(present))
-    assert f"{words} (present plan)" in texts
-    assert "present plan" not in texts
+    assert f"{words} (current plan)" in texts
+    assert "current plan" not in texts
     assert len(texts) == 3
 
 

@@ -4,14 +4,14 @@ import pandas as pd
 import pytest
 
 from rpexplore.analysis.query_baselines import OPTIMUM
-from rpexplore.figures.queries import budgets_of_ways, shares_of_cells
+from rpexplore.figures.queries import budgets_of_baselines, shares_of_cells
 
 
 @pytest.fixture
 def frame():
     return pd.DataFrame(
         {
-            "way": [OPTIMUM, "hierarchy", "input perturbation"],
+            "baseline": [OPTIMUM, "hierarchy", "input perturbation"],
             "title": ["this plan", "a <b>tree</b>", "noise"],
             "rho": [0.01234, 0.1, 1.5],
             "largest_ratio": [1.0, 8.104, 121.6],
@@ -20,7 +20,7 @@ def frame():
 
 
 def test_bars_have_their_numbers_beyond_their_ends(frame):
-    bars, numbers = budgets_of_ways(frame, "one record").data
+    bars, numbers = budgets_of_baselines(frame, "one record").data
     assert list(bars.x) == frame["rho"].tolist()
     assert list(numbers.text) == ["ρ = 0.0123", "ρ = 0.1 (8.1 ×)", "ρ = 1.5 (122 ×)"]
     assert list(bars.y) == list(numbers.y)
@@ -28,13 +28,13 @@ def test_bars_have_their_numbers_beyond_their_ends(frame):
 
 
 def test_the_plan_stands_out_by_more_than_colour(frame):
-    bars = budgets_of_ways(frame, "one record").data[0]
+    bars = budgets_of_baselines(frame, "one record").data[0]
     assert list(bars.marker.pattern.shape) == ["", "/", "/"]
     assert len(set(bars.marker.color)) == 2
 
 
 def test_the_first_way_is_at_the_top_and_bars_start_at_zero(frame):
-    layout = budgets_of_ways(frame, "one <i>record</i>").layout
+    layout = budgets_of_baselines(frame, "one <i>record</i>").layout
     assert layout.yaxis.ticktext[0] == "this plan"
     assert layout.yaxis.range[0] > layout.yaxis.range[1]
     assert layout.xaxis.range[0] == 0
@@ -42,7 +42,7 @@ def test_the_first_way_is_at_the_top_and_bars_start_at_zero(frame):
 
 
 def test_titles_are_no_markup(frame):
-    figure = budgets_of_ways(frame, "one record")
+    figure = budgets_of_baselines(frame, "one record")
     assert figure.layout.yaxis.ticktext[1] == "a &lt;b&gt;tree&lt;/b&gt;"
     assert figure.data[0].hovertext[1] == "a &lt;b&gt;tree&lt;/b&gt;"
 

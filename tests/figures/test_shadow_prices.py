@@ -36,7 +36,7 @@ def test_the_first_row_is_at_the_top(forecast):
 
 def test_marks_show_the_share_of_the_tables_and_numbers_stand_clear_of_them(forecast):
     frame = shadow_prices.by_attribute(forecast)
-    bar, marks, numbers = shares.bars(frame, "attribute", "the largest variance").data
+    bar, numbers, marks = shares.bars(frame, "attribute", "the largest variance").data
     assert list(marks.x) == frame["share_of_tables"].tolist()
     for number, share, mark in zip(numbers.x, bar.x, marks.x, strict=True):
         assert number > max(share, mark)

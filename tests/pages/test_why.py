@@ -13,7 +13,7 @@ def plain(texts):
 
 @pytest.fixture
 def demanding(small):
-    """A required target that the present budget cannot meet, for plans that meet it first."""
+    """A required target that the current budget cannot meet, for plans that meet it first."""
     required = Target("0.5", "margin", required=True)
     changed = small.with_settings([TableSetting(small.workload.tables[-1], target=required)])
     return changed.replaced(loss=rp.SumWithinTargets())
@@ -62,7 +62,7 @@ def test_by_an_aim_that_passes_targets_over_the_panel_is_about_one_that_does_not
     required = Target("3", required=True)
     changed = small.with_settings([TableSetting(small.workload.tables[-1], target=required)])
     session = app("plan", changed)
-    assert "The present objective ignores targets" in plain(session.texts("markdown"))
+    assert "The current objective ignores targets" in plain(session.texts("markdown"))
     session.button(key="use advised budget").click().run()
     assert session.scenario.loss == rp.SumWithinTargets()
     assert "required: 1 of 1" in plain(session.texts("markdown"))

@@ -41,7 +41,7 @@ def can_be_met() -> bool:
 def why_this_budget() -> None:
     """The budget that the required targets take, or all targets where none is required.
 
-    Where the present objective ignores them, it is that of an objective which meets them.
+    Where the current objective ignores them, it is that of an objective which meets them.
     """
     objective = objective_for_targets(current())
     with st.expander("Why this budget"):
@@ -73,7 +73,7 @@ def _panel(found: MinimumBudget, told: binding_targets.BudgetExplanation, object
     budget, present = current().budget, current().loss
     if objective != present:
         st.markdown(
-            "The present objective ignores targets. With the objective "
+            "The current objective ignores targets. With the objective "
             f"“{escaped(objective.title)}”:"
         )
     st.markdown(escaped(binding_targets.describe(told)))

@@ -6,7 +6,7 @@ from pages.components.shared.background import Note, worked_out
 from pages.components.shared.charts import exhibit, number, numbers
 from pages.components.shared.session import current
 from rpexplore.analysis.query_baselines import budgets_needed, describe_budgets, query_baselines
-from rpexplore.figures.queries import budgets_of_ways
+from rpexplore.figures.queries import budgets_of_baselines
 from rpexplore.queries.planner import QueryOptimum
 
 WAYS = (
@@ -29,7 +29,7 @@ def compared(solution: QueryOptimum) -> None:
     budget = current().budget
     frame = budgets_needed(baselines, budget)
     exhibit(
-        budgets_of_ways(frame, budget.unit),
+        budgets_of_baselines(frame, budget.unit),
         describe_budgets(frame),
         "Budget that each method needs to meet all targets",
         WAYS,

@@ -36,7 +36,7 @@ def domain() -> Domain | None:
 
 
 def replace_list(stated: StatedQueries | None) -> bool:
-    """Put another list in place of the present one, and forget lines that could not be read."""
+    """Put another list in place of the current one, and forget lines that could not be read."""
     st.session_state[_TYPED] = None
     return change(HERE, lambda: current().replaced(query_list=stated))
 

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.components.results.cells import by_size, chart, drawn, fixed_values, whole
 from pages.components.shared.session import escaped
 from rpexplore.analysis.released_cells import ReleasedCells
-from rpexplore.figures.released_bars import MOST_BARS, MOST_GROUPS, bars_with_intervals
+from rpexplore.figures.released_cells import MOST_BARS, MOST_GROUPS, bars_with_intervals
 from rpexplore.postprocessing.results import Results
 
 

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.components.results.cells import by_size, chart, drawn, fixed_values, whole
-from rpexplore.figures.released_heat_map import MOST_CELLS, heat_map, is_crossed
+from rpexplore.figures.released_cells import MOST_CELLS, heat_map, is_crossed
 from rpexplore.postprocessing.results import Results
 
 COUNTS, MARGINS = "How many", "How reliable"

@@ -91,7 +91,7 @@ def can_step(back: bool) -> bool:
 
 
 def open_saved(key: str) -> None:
-    """Go over to another saved project of this browser; the present one stays saved."""
+    """Go over to another saved project of this browser; the current one stays saved."""
     if not take_saved(key):
         say(EVERYWHERE, "error", "That project is not there any more.")
         return

@@ -1,0 +1,259 @@
+"""Noisy counts: as bars with their 95 % intervals, and as a heat map.
+
+Colours of the heat map are told apart in light and dark themes and by the colour-blind: lightness
+runs one way from 0, and blue is above it, orange below. What may be 0 is seen without colour.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from rpexplore.analysis.cell_accuracy import Axis
+from rpexplore.analysis.released_cells import ReleasedCells
+from rpexplore.common.formatting import describe_share, rounded
+from rpexplore.figures.axes import (
+    GREY,
+    GRID,
+    STYLES,
+    category_axis,
+    drawn,
+    linear_ticks,
+    plotly_text,
+    shortened,
+    style,
+    with_layout,
+)
+
+MOST_BARS, MOST_GROUPS = 2000, len(STYLES)
+MOST_CELLS = 250  # of the heat map, along each axis
+
+_PATTERNS = ("", "/", ".", "x", "-", "+")  # of the groups' bars, beside their colours
+_EVERY_MARK = 200  # bars: of more, intervals are lines without ends
+
+# Cells in all, and along an axis: of more, those that may be 0 are left blank instead of crossed.
+_MOST_CROSSED, _MOST_APART = 1500, 60
+_WIDE = 30  # times the median margin: counts beyond are coloured by their logarithm
+_NONE = (186, 193, 202)  # the colour of 0
+_ABOVE, _BELOW = ((84, 138, 208), (36, 80, 156)), ((210, 115, 50), (140, 58, 16))
+_RELIABILITY = [[0.0, "#a9cfc0"], [0.5, "#b98a35"], [1.0, "#7c2d12"]]
+_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def bars_with_intervals(cells: ReleasedCells, record_noun: str) -> go.Figure:
+    """Bars along the first axis, side by side for each value of a second if there is one.
+
+    Of processed counts, the unbiased ones stand beside as marks, and the intervals are theirs.
+    cells: of at most `MOST_GROUPS` values on its second axis.
+    """
+    figure = go.Figure()
+    along, *beside = cells.axes
+    groups = beside[0].labels if beside else ("",)
+    few = cells.value.size <= _EVERY_MARK
+    for group, label in enumerate(groups):
+        part = cells.at({axis.name: group for axis in beside})
+        interval = {
+            "type": "data",
+            "array": [drawn(margin) for margin in part.margin.tolist()],
+            "color": GREY,
+            "thickness": 1.5 if few else 1,
+            "width": 3 if few else 0,
+        }
+        figure.add_trace(_bars(part, along, group, label, interval))
+        if cells.is_biased:
+            figure.add_trace(_unbiased_marks(part, group, interval))
+    figure.update_xaxes(category_axis(along.name, along.labels))
+    figure.update_yaxes(
+        title=plotly_text(record_noun),
+        tickformat=",",
+        gridcolor=GRID,
+        zeroline=True,
+        zerolinecolor=GREY,
+    )
+    if beside:
+        figure.update_layout(legend_title_text=plotly_text(beside[0].name))
+    figure.update_layout(barmode="group", scattermode="group", bargap=0.2)
+    return with_layout(figure, 420, legend=bool(beside) or cells.is_biased, t=40)
+
+
+def _bars(part: ReleasedCells, along: Axis, group: int, label: str, interval: dict) -> go.Bar:
+    look = style(group)
+    name = "processed (biased)" if part.is_biased else "noisy count"
+    return go.Bar(
+        x=list(range(part.value.size)),
+        y=[drawn(value) for value in part.value.tolist()],
+        error_y=None if part.is_biased else interval,
+        offsetgroup=str(group),
+        marker={
+            "color": look.fill(0.65),
+            "line": {"color": look.colour, "width": 1},
+            "pattern": {"shape": _PATTERNS[group % len(_PATTERNS)], "fgcolor": look.colour},
+        },
+        hovertext=_hovers(
+            part, [f"{value}, {label}" if label else value for value in along.labels]
+        ),
+        hovertemplate="%{hovertext}<extra></extra>",
+        name=plotly_text(shortened(label, 40)) or name,
+    )
+
+
+def _unbiased_marks(part: ReleasedCells, group: int, interval: dict) -> go.Scatter:
+    """The unbiased counts; one entry in the legend stands for all of them."""
+    return go.Scatter(
+        x=list(range(part.value.size)),
+        y=[drawn(value) for value in part.unbiased.tolist()],
+        error_y=interval,
+        mode="markers",
+        marker={"symbol": "diamond", "size": 6, "color": GREY},
+        offsetgroup=str(group),
+        hoverinfo="skip",
+        name="unbiased, with its interval",
+        showlegend=group == 0,
+        legendgroup="unbiased",
+    )
+
+
+def is_crossed(cells: ReleasedCells) -> bool:
+    """Whether cells that may be 0 are marked by crosses; else they are left blank."""
+    along = max(len(axis.labels) for axis in cells.axes)
+    return cells.value.size <= _MOST_CROSSED and along <= _MOST_APART
+
+
+def heat_map(cells: ReleasedCells, record_noun: str, *, by_margin: bool) -> go.Figure:
+    """The cells, the first axis down and the second across.
+
+    by_margin: colours show the margin over the unbiased count, up to 100 %, instead of counts.
+    cells: of at most `MOST_CELLS` values on each of two axes.
+    """
+    down, across = cells.axes
+    doubtful = cells.includes_zero
+    colours, look = _by_margin(cells) if by_margin else _by_count(cells, record_noun)
+    z = np.vectorize(drawn)(colours).astype(object)
+    if not is_crossed(cells):
+        z[doubtful] = None
+    hovers = _hovers(cells, [f"{left}, {top}" for left in down.labels for top in across.labels])
+    figure = go.Figure(
+        go.Heatmap(
+            z=z.tolist(),
+            x=list(range(len(across.labels))),
+            y=list(range(len(down.labels))),
+            hovertext=np.reshape(hovers, z.shape).tolist(),
+            hovertemplate="%{hovertext}<extra></extra>",
+            hoverongaps=True,
+            # Pixels between cells; none where they are narrow.
+            xgap=int(len(across.labels) <= _MOST_APART),
+            ygap=int(len(down.labels) <= _MOST_APART),
+            **look,
+        )
+    )
+    if is_crossed(cells) and np.any(doubtful):
+        figure.add_trace(_crosses(doubtful))
+    figure.update_xaxes(category_axis(across.name, across.labels))
+    figure.update_yaxes(category_axis(down.name, down.labels, downwards=True))
+    height = max(300, min(140 + 26 * len(down.labels), 620))
+    return with_layout(figure, height, legend=True, t=40)
+
+
+def _by_count(cells: ReleasedCells, record_noun: str) -> tuple[np.ndarray, dict]:
+    """Numbers to colour by, and how: around 0 by the count, far from it by its logarithm."""
+    colours, width = cells.value, float(np.median(cells.margin))
+    low, high = min(float(colours.min()), 0.0), max(float(colours.max()), 0.0)
+    zmin, zmax = low, high if high > low else low + 1.0
+    if 0 < _WIDE * width < max(-low, high):
+        ticks = _decades(low, high, width)
+        positions = [math.asinh(tick / width) for tick in ticks]
+        colours = np.arcsinh(colours / width)
+        zmin, zmax = math.asinh(zmin / width), math.asinh(zmax / width)
+    else:
+        ticks = positions = linear_ticks(low, high) if high > low else [0.0]
+    return colours, {
+        "zmin": zmin,
+        "zmax": zmax,
+        "colorscale": _around_zero(zmin, zmax),
+        "colorbar": {
+            "title": {"text": f"count ({plotly_text(record_noun)})", "side": "right"},
+            "tickvals": positions,
+            "ticktext": [rounded(tick, 4).replace("-", "−") for tick in ticks],
+        },
+    }
+
+
+def _by_margin(cells: ReleasedCells) -> tuple[np.ndarray, dict]:
+    texts = [*(describe_share(share) for share in _SHARES[:-1]), "100 % or more"]
+    return np.minimum(cells.relative_margin, 1.0), {
+        "zmin": 0.0,
+        "zmax": 1.0,
+        "colorscale": _RELIABILITY,
+        "colorbar": {
+            "title": {"text": "margin as a share of the count", "side": "right"},
+            "tickvals": list(_SHARES),
+            "ticktext": texts,
+        },
+    }
+
+
+def _around_zero(low: float, high: float) -> list[list]:
+    """A scale from low ≤ 0 to high ≥ 0: as far from 0, as far from its colour, on either side."""
+    reach, zero = max(-low, high), -low / (high - low)
+    scale = []
+    if low < 0:
+        scale += [
+            [zero * (1 - share), _colour(_BELOW, share * -low / reach)] for share in (1.0, 0.5)
+        ]
+    scale.append([zero, _colour(_ABOVE, 0.0)])
+    if high > 0:
+        scale += [
+            [zero + (1 - zero) * share, _colour(_ABOVE, share * high / reach)]
+            for share in (0.5, 1.0)
+        ]
+    return scale
+
+
+def _colour(side: tuple, share: float) -> str:
+    """The colour that far from 0: from none to the side's middle to its end."""
+    stops = zip(*(_NONE, *side), strict=True)
+    mixed = [round(float(np.interp(share, [0, 0.5, 1], values))) for values in stops]
+    return f"rgb({mixed[0]}, {mixed[1]}, {mixed[2]})"
+
+
+def _decades(low: float, high: float, width: float) -> list[float]:
+    """0, and the powers of ten from about a width on, on either side, within low and high."""
+    first, last = math.ceil(math.log10(width)), math.floor(math.log10(max(-low, high)))
+    powers = [10.0**power for power in range(first, last + 1)]
+    ticks = [*(-power for power in powers[::-1]), 0.0, *powers]
+    return [tick for tick in ticks if low <= tick <= high]
+
+
+def _crosses(doubtful: np.ndarray) -> go.Scatter:
+    """Light crosses with a dark edge, to be seen on any colour."""
+    down, across = np.nonzero(doubtful)
+    return go.Scatter(
+        x=across.tolist(),
+        y=down.tolist(),
+        mode="markers",
+        marker={
+            "symbol": "x",
+            "size": 9 if doubtful.size <= 400 else 5,
+            "color": "white",
+            "line": {"color": "black", "width": 1},
+        },
+        name="the interval includes 0",
+        hoverinfo="skip",
+    )
+
+
+def _hovers(cells: ReleasedCells, labels: Sequence[str]) -> list[str]:
+    """What each cell shows while it is pointed at, in row-major order as the labels."""
+    texts = []
+    numbers = (array.ravel().tolist() for array in (cells.value, cells.unbiased, cells.margin))
+    for label, value, unbiased, margin in zip(labels, *numbers, strict=True):
+        text = f"{_count(unbiased)} ±{rounded(margin, 3)}"
+        if cells.is_biased:
+            text = f"processed: {_count(value)}<br>unbiased: {text}"
+        texts.append(f"{plotly_text(label)}<br>{text}")
+    return texts
+
+
+def _count(value: float) -> str:
+    return f"{value:,.1f}".replace("-", "−")
