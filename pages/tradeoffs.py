@@ -55,7 +55,7 @@ if solution is not None:
     if solution.budget is not None:
         st.info(
             "With this objective, the best plan differs from budget to budget. What is shown for "
-            "other budgets keeps the proportions of the present plan; the plan that is made for "
+            "other budgets keeps the proportions of the current plan; the plan that is made for "
             "one can only be better."
         )
     # Only the open one is drawn, and which one that is stands in the address.

@@ -28,9 +28,9 @@ from rpexplore.privacy.budget import Budget
 
 # The round budgets of each decade: ten steps, about equally far apart.
 _STEPS = tuple(map(Fraction, ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")))
-_AROUND = 10  # curves reach from a tenth of the present budget to ten times as much,
+_AROUND = 10  # curves reach from a tenth of the current budget to ten times as much,
 _BEYOND = 3  # and to three times the budget of a change, or a third of it,
-_FAR = 10**6  # if that is no more than so many times the present one
+_FAR = 10**6  # if that is no more than so many times the current one
 _MOST_RHO = 4.9e99  # larger ones are no budgets
 _MOST_NAMED = 6  # curves in a sentence
 
@@ -107,7 +107,7 @@ def table_curves(optimum: Optimum, place: int) -> list[Curve]:
 def errors_by_budget(
     curves: Sequence[Curve], budget: Budget, also: Iterable[float] = ()
 ) -> pd.DataFrame:
-    """The curves at round budgets around the present one, which is among them.
+    """The curves at round budgets around the current one, which is among them.
 
     also: further ρ to reach and to have among them. Columns: series (place of the curve), curve,
     table, rho (of the privacy unit), epsilon (at the stated δ, rounded up), standard_error.
@@ -128,7 +128,7 @@ def errors_by_budget(
 
 
 def describe_curves(curves: Sequence[Curve], budget: Budget, record_noun: str) -> str:
-    """What the curves are at the present budget, and what half the error would cost."""
+    """What the curves are at the current budget, and what half the error would cost."""
     now = "; ".join(
         f"{curve.name} {rounded(_present(curve, budget), 3)}" for curve in curves[:_MOST_NAMED]
     )
@@ -136,7 +136,7 @@ def describe_curves(curves: Sequence[Curve], budget: Budget, record_noun: str) -
     epsilon = f" ({as_epsilon(half, stated_delta(budget))})" if half < _MOST_RHO else ""
     exactly = plain(half) if len(plain(half)) <= 10 else rounded(half, 4)
     return (
-        f"At the present budget, ρ = {rounded(budget.rho, 4)}, the standard error in {record_noun} "
+        f"At the current budget, ρ = {rounded(budget.rho, 4)}, the standard error in {record_noun} "
         f"is: {now}. Half of it takes four times the budget, for every table: ρ = "
         f"{exactly}{epsilon}."
     )
@@ -166,6 +166,6 @@ def _round_budgets(low: float, high: float) -> list[float]:
 
 
 def half_error(curve: Curve, budget: Budget) -> tuple[float, float]:
-    """The ρ at which a curve's standard error is half the present one, and that error."""
+    """The ρ at which a curve's standard error is half the current one, and that error."""
     rho = 4 * float(budget.rho)
     return rho, curve.standard_error(rho, budget)

@@ -25,12 +25,12 @@ _LEAST_EPSILON = 1e-90  # of a budget that is stated in ε
 
 @dataclass(frozen=True)
 class SufficientBudget:
-    """A budget that is enough, for the privacy unit of the present one.
+    """A budget that is enough, for the privacy unit of the current one.
 
     needed  ρ at which the workload_change is just met, as computed
     rho     the same rounded up to a few digits, as people type it: enough, provably
-    budget  enough as well, stated in the unit that the present budget is stated in
-    times   needed ρ over the present one
+    budget  enough as well, stated in the unit that the current budget is stated in
+    times   needed ρ over the current one
     """
 
     needed: float
@@ -45,11 +45,11 @@ class SufficientBudget:
 
     @property
     def compared(self) -> str:
-        """ "3.5 times the present budget", "the present budget", "25 % of the present budget"."""
+        """ "3.5 times the current budget", "the current budget", "25 % of the current budget"."""
         if self.times >= 0.995:
             times = rounded(self.times, 3)
-            return "the present budget" if times == "1" else f"{times} times the present budget"
-        return f"{rounded(100 * self.times, 3)} % of the present budget"
+            return "the current budget" if times == "1" else f"{times} times the current budget"
+        return f"{rounded(100 * self.times, 3)} % of the current budget"
 
 
 def as_epsilon(rho: str | Fraction, delta: str = USUAL_DELTA) -> str:
@@ -72,7 +72,7 @@ def smallest_budget(optimum: Optimum, budget: Budget) -> SufficientBudget:
     """The smallest budget at which the plan for this aim meets all targets there are.
 
     Of `MaxVariance(relative_to="target")` it is the smallest that any plan can do with, up to
-    the solver's tolerance. budget: the present one, for the privacy unit and the comparison.
+    the solver's tolerance. budget: the current one, for the privacy unit and the comparison.
 
     Raises `WorkloadError` if no table has a target, `BudgetError` if none is large enough.
     """
@@ -104,7 +104,7 @@ def budget_for_error(variance: float, wanted: float, budget: Budget) -> Sufficie
 
 
 def sufficient(needed: float, budget: Budget, what: str = "That") -> SufficientBudget:
-    """The budget for a needed ρ, rounded up in the unit that the present one is stated in.
+    """The budget for a needed ρ, rounded up in the unit that the current one is stated in.
 
     In ρ where ε would be 0: that little ρ is covered by δ alone. what: needs it, for the
     `BudgetError` of a ρ that is too large or too small.
@@ -141,7 +141,7 @@ def smallest_query_budget(optimum: QueryOptimum, reference_budget: Budget) -> Su
     """The smallest budget at which all queries meet their targets, rounded up.
 
     No mechanism with Gaussian noise does with less, up to the solver's tolerance.
-    reference_budget: the present budget, for the privacy unit, the unit it is stated in, and the
+    reference_budget: the current budget, for the privacy unit, the unit it is stated in, and the
     comparison.
 
     Raises `BudgetError` if none is large, or small, enough.

@@ -21,23 +21,22 @@ from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 
 MOST_STEPS = 200  # of a curve; those that are left out lie between ones that are exact
-PRESENT, AIMED = "present aim", "aimed at the targets"
-AIM = MaxVariance(relative_to="target")
-_FIRST_MISSED = "The first to be missed below that is"
+CURRENT, SHORTFALL = "current objective", "largest shortfall"
+TARGET_LOSS = MaxVariance(relative_to="target")
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """The targets of a workload at the present budget, and what meeting all of them takes.
+    """The targets of a workload at the current budget, and what meeting all of them takes.
 
     last, second  the tables that need the largest budgets, "" where there are not so many
     last_error    standard error of the last one now (of its least accurate cell); last_target: the
                   wanted one
-    enough        the smallest budget at which the plan with the present aim meets all
-    aimed         the same of a plan aimed at the targets; None if that is the present aim, or not
-                  every table has a target
+    enough        the smallest budget at which the plan with the current objective meets all
+    by_shortfall  the same of a plan with `TARGET_LOSS`; None if that is the current objective, or
+                  not every table has a target
     is_least      whether no plan can do with less than the smaller of the two
-    out_of_reach  whether no plan at all can meet them all at the present budget
+    out_of_reach  whether no plan at all can meet them all at the current budget
     """
 
     targets: int
@@ -47,7 +46,7 @@ class Outlook:
     last_target: float
     second: str
     enough: SufficientBudget
-    aimed: SufficientBudget | None
+    by_shortfall: SufficientBudget | None
     is_least: bool
     out_of_reach: bool
 
@@ -58,108 +57,114 @@ def has_targets(optimum: Optimum) -> tuple[bool, bool]:
     return not np.all(missing), not np.any(missing)
 
 
-def met_by_budget(aims: Mapping[str, Optimum], budget: Budget) -> pd.DataFrame:
-    """Targets met at rising budgets, by the plan for each aim.
+def met_by_budget(optima: Mapping[str, Optimum], budget: Budget) -> pd.DataFrame:
+    """Targets met at rising budgets, by the plan for each objective.
 
-    Columns: aim, rho (of the privacy unit), epsilon (at the stated δ, rounded up), met, share. A
-    row is where further targets come to be met; the first is at 0 met.
+    Columns: objective, rho (of the privacy unit), epsilon (at the stated δ, rounded up), met,
+    share. A row is where further targets come to be met; the first is at 0 met.
     """
     delta, parts = stated_delta(budget), []
-    for aim, optimum in aims.items():
+    for objective, optimum in optima.items():
         needs = needed_rho(optimum, budget)
         needs = np.sort(needs[~np.isnan(needs)])
         steps = min(len(needs), MOST_STEPS)
         met = -(-np.arange(steps + 1) * len(needs) // steps)
-        rho = needs[np.maximum(met, 1) - 1]
-        epsilon = [privacy.epsilon_from_rho(each, delta) for each in rho.tolist()]
-        share = met / len(needs)
-        parts.append(
-            pd.DataFrame({"aim": aim, "rho": rho, "epsilon": epsilon, "met": met, "share": share})
-        )
+        rhos = needs[np.maximum(met, 1) - 1]
+        columns = {
+            "objective": objective,
+            "rho": rhos,
+            "epsilon": [privacy.epsilon_from_rho(rho, delta) for rho in rhos.tolist()],
+            "met": met,
+            "share": met / len(needs),
+        }
+        parts.append(pd.DataFrame(columns))
     return pd.concat(parts, ignore_index=True)
 
 
-def last_to_be_met(optimum: Optimum, budget: Budget) -> pd.DataFrame:
+def last_to_be_met(optimum: Optimum, budget: Budget, most: int | None = None) -> pd.DataFrame:
     """The tables with a target, the one that needs the largest budget first.
 
     Columns: table, target, standard_error (now, of the least accurate cell), met ("yes" or "no"),
-    needed_rho, times (needed over present).
+    needed_rho, times (needed over current).
     """
     needs = needed_rho(optimum, budget)
-    places = np.flatnonzero(~np.isnan(needs))
-    places = places[np.argsort(-needs[places], kind="stable")]
-    errors = optimum.standard_errors(budget, "worst")[places]
-    targets = optimum.workload.targets[places]
+    tables = np.flatnonzero(~np.isnan(needs))
+    tables = tables[np.argsort(-needs[tables], kind="stable")][:most]
+    errors = optimum.standard_errors(budget, "worst")[tables]
+    targets = optimum.workload.targets[tables]
     return pd.DataFrame(
         {
-            "table": titles(optimum.workload, places),
+            "table": titles(optimum.workload, tables),
             "target": targets,
             "standard_error": errors,
             "met": np.where(errors <= targets * MET, "yes", "no"),
-            "needed_rho": needs[places],
-            "times": needs[places] / float(budget.rho),
+            "needed_rho": needs[tables],
+            "times": needs[tables] / float(budget.rho),
         }
     )
 
 
-def outlook(optimum: Optimum, aimed: Optimum | None, budget: Budget) -> Outlook:
-    """What the targets take. aimed: the optimum of `AIM`, unless `optimum` is that.
+def outlook(optimum: Optimum, by_shortfall: Optimum | None, budget: Budget) -> Outlook:
+    """What the targets take. by_shortfall: that of `TARGET_LOSS`, unless `optimum` is it.
 
     Raises `WorkloadError` if there are no targets, `BudgetError` if no budget is large enough.
     """
     enough = smallest_budget(optimum, budget)
-    needs = needed_rho(optimum, budget)
-    places = np.argsort(-np.nan_to_num(needs, nan=-1.0), kind="stable")[:2]
-    names = [*titles(optimum.workload, places[~np.isnan(needs[places])]), ""]
+    last, *second = last_to_be_met(optimum, budget, 2).to_dict("records")
     errors, targets = optimum.standard_errors(budget, "worst"), optimum.workload.targets
-    best = optimum if optimum.loss == AIM else aimed
+    best = optimum if optimum.loss == TARGET_LOSS else by_shortfall
     if not optimum.workload.is_marginals:
         best = None  # its bound is that of what it measures, and other measuring may do with less
     bound = 0.0 if best is None else rho_below_no_plan_can(best, budget)
     return Outlook(
         targets=int(np.count_nonzero(~np.isnan(targets))),
         met=int(np.count_nonzero(errors <= targets * MET)),
-        last=names[0],
-        last_error=float(errors[places[0]]),
-        last_target=float(targets[places[0]]),
-        second=names[1],
+        last=last["table"],
+        last_error=last["standard_error"],
+        last_target=last["target"],
+        second=second[0]["table"] if second else "",
         enough=enough,
-        aimed=None if aimed is None else smallest_budget(aimed, budget),
+        by_shortfall=None if by_shortfall is None else smallest_budget(by_shortfall, budget),
         is_least=best is not None,
         out_of_reach=bound > float(budget.rho) * MET**2,
     )
 
 
-def describe_outlook(found: Outlook, record_noun: str) -> str:
+def describe_outlook(outlook: Outlook, record_noun: str) -> str:
     """Which targets are met, which is the last, and what it takes to meet them all."""
+    met = describe_targets_met(outlook.met, outlook.targets).removesuffix(".")
+    is_one = outlook.targets == 1
     last = (
-        f"{found.last} (wanted {rounded(found.last_target, 3)} {record_noun}, now "
-        f"{rounded(found.last_error, 3)})"
+        f"{outlook.last} (target {rounded(outlook.last_target, 3)} {record_noun}, now "
+        f"{rounded(outlook.last_error, 3)})"
     )
-    which, is_one = describe_targets_met(found.met, found.targets), found.targets == 1
-    if found.met == found.targets:
-        first = "It is that of" if is_one else _FIRST_MISSED
-        least = f"{found.enough.text}, {found.enough.compared}, is the least that does."
-        return f"{which[:-1]}; {least} {first} {last}."
-    second = f", after {found.second}" if found.second else ""
-    them, final = ("it", "It is that of") if is_one else ("all", "The last to be met is")
+    if outlook.met == outlook.targets:
+        which = "It is the target of" if is_one else "Below that the first target missed is that of"
+        return (
+            f"{met}; the smallest budget that does is {outlook.enough.text}, "
+            f"{outlook.enough.compared}. {which} {last}."
+        )
+    which = "It is the target of" if is_one else "The last target met is that of"
+    second = f", after {outlook.second}" if outlook.second else ""
     return (
-        f"{which[:-1]} at the present budget. The plan with the present aim meets {them} from "
-        f"{found.enough.text} on, {found.enough.compared}. {final} {last}{second}."
+        f"{met} at the current budget. The current objective meets {'it' if is_one else 'all'} "
+        f"from {outlook.enough.text} on, {outlook.enough.compared}. {which} {last}{second}."
     )
 
 
-def describe_aimed(found: Outlook) -> str:
-    """What a plan aimed at the targets would take, and whether any plan can do with less."""
-    words, is_one = [], found.targets == 1
-    if found.aimed is not None:
-        saved = 1 - found.aimed.needed / found.enough.needed
+def describe_by_shortfall(outlook: Outlook) -> str:
+    """What minimising the largest shortfall would take, and whether any plan can do with less."""
+    sentences, is_one = [], outlook.targets == 1
+    if outlook.by_shortfall is not None:
+        saved = 1 - outlook.by_shortfall.needed / outlook.enough.needed
         less = "no less" if saved < 0.005 else f"{rounded(100 * saved, 2)} % less"
-        plan = "at the target meets it" if is_one else "at the targets meets all"
-        words.append(f"A plan aimed {plan} from {found.aimed.text} on, {less}.")
-    if found.is_least:
-        words.append("No plan of this kind can do it with a noticeably smaller budget.")
-    if found.out_of_reach:
+        sentences.append(
+            f"The plan with the smallest shortfall meets {'it' if is_one else 'all'} from "
+            f"{outlook.by_shortfall.text} on, {less}."
+        )
+    if outlook.is_least:
+        sentences.append("No plan of this kind can do it with a noticeably smaller budget.")
+    if outlook.out_of_reach:
         which = "the target is" if is_one else "some targets are"
-        words.append(f"So at the present one, whatever the aim, {which} out of reach.")
-    return " ".join(words)
+        sentences.append(f"At the current budget {which} out of reach, whatever the objective.")
+    return " ".join(sentences)

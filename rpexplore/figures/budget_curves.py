@@ -1,6 +1,6 @@
 """Curves against the budget: standard errors, and the share of targets met.
 
-The budget is on a log axis, ρ below and ε above; the present one is a dashed line.
+The budget is on a log axis, ρ below and ε above; the current one is a dashed line.
 """
 
 import math
@@ -14,14 +14,15 @@ from rpexplore.common.formatting import plural, rounded
 from rpexplore.figures.axes import (
     GREY,
     GRID,
-    apart,
-    finished,
+    error_axis,
     log_axis,
     log_range,
     log_ticks,
     plotly_text,
     shortened,
+    spread_apart,
     style,
+    with_layout,
 )
 from rpexplore.privacy import conversions as privacy
 
@@ -32,7 +33,7 @@ _LABEL_ROOM = 0.06  # of the height of the axis, for a line of text
 
 @dataclass(frozen=True)
 class Mark:
-    """A point to point out: at ρ, on the curve of a series, with words beside it."""
+    """A point to point out: at ρ, on the curve of a series, with a text beside it."""
 
     rho: float
     value: float
@@ -58,17 +59,15 @@ def errors_by_budget(
                 x=list(rows["rho"]),
                 y=list(rows["standard_error"]),
                 mode="lines",
-                line={"color": look.colour, "dash": look.dash, "width": 2.5},
+                line=look.line(),
                 text=[rounded(error, 3) for error in rows["standard_error"]],
                 hovertemplate=f"σ = %{{text}}  {plotly_text(which)}<extra></extra>",
-                showlegend=False,
             )
         )
         now = rows.loc[(rows["rho"] - present).abs().idxmin()]
         figure.add_trace(_point(present, float(now["standard_error"]), series))
         ends.append((float(rows["standard_error"].iloc[-1]), shortened(curve), look.colour))
-    title = f"standard error of a cell ({plotly_text(record_noun)}, log scale)"
-    figure.update_yaxes(log_axis(low, high, title))
+    figure.update_yaxes(error_axis(low, high, record_noun))
     limits = min(frame["rho"]), max(frame["rho"])
     for mark in marks:
         figure.add_trace(_point(mark.rho, mark.value, mark.series, is_open=True))
@@ -77,28 +76,27 @@ def errors_by_budget(
         _point_out(figure, mark, math.log10(mark.value), side, below=side == "left")
     _budget_axes(figure, limits, delta)
     _mark_present(figure, present)
-    finished(figure, _HEIGHT)
     _label_ends(figure, ends, (low, high))
-    room = 30 + _CHARACTER * max(len(name) for _, name, _ in ends)
-    figure.update_layout(hovermode="x unified", margin={"r": room, "t": 60})
+    figure.update_layout(hovermode="x unified")
     figure.update_xaxes(unifiedhovertitle={"text": "ρ = %{x:,.4~g}"})
-    return figure
+    room = 30 + _CHARACTER * max(len(name) for _, name, _ in ends)
+    return with_layout(figure, _HEIGHT, r=room, t=60)
 
 
 def targets_by_budget(
     frame: pd.DataFrame, present: float, delta: str, marks: Sequence[Mark] = ()
 ) -> go.Figure:
-    """Share of the targets met against the budget, one step curve an aim.
+    """Share of the targets met against the budget, one step curve for each objective.
 
     frame: of `analysis.target_curves.met_by_budget`; the marks say whose curve is which.
     """
     low, high = log_range(min(present, *frame["rho"]), max(present, *frame["rho"]))
     figure = go.Figure()
-    for series, (aim, rows) in enumerate(frame.groupby("aim", sort=False)):
+    for series, (objective, rows) in enumerate(frame.groupby("objective", sort=False)):
         look = style(series)
         hover = [
             f"{plural(met, 'target')} met from ρ = {rounded(rho, 4)} on<br>"
-            f"(ε = {rounded(epsilon, 3, 'up')} at δ = {delta}), {plotly_text(str(aim))}"
+            f"(ε = {rounded(epsilon, 3, 'up')} at δ = {delta}), {plotly_text(str(objective))}"
             for met, rho, epsilon in zip(rows["met"], rows["rho"], rows["epsilon"], strict=True)
         ]
         figure.add_trace(
@@ -106,11 +104,10 @@ def targets_by_budget(
                 x=[low, *rows["rho"], high],
                 y=[0.0, *rows["share"], 1.0],
                 mode="lines",
-                line={"color": look.colour, "dash": look.dash, "width": 2.5, "shape": "hv"},
+                line=look.line(shape="hv"),
                 hovertext=[hover[0], *hover, hover[-1]],
                 hoverinfo="text",
-                name=plotly_text(str(aim)),
-                showlegend=False,
+                name=plotly_text(str(objective)),
             )
         )
     figure.update_yaxes(
@@ -126,30 +123,16 @@ def targets_by_budget(
         _point_out(figure, mark, 1 + 0.09 * level, _side(mark, (low, high), present))
     _budget_axes(figure, (low, high), delta)
     _mark_present(figure, present)
-    finished(figure, _HEIGHT)
-    figure.update_layout(hovermode="closest", margin={"t": 60})
-    return figure
+    return with_layout(figure, _HEIGHT, t=60)
 
 
 def _point(rho: float, value: float, series: int, *, is_open: bool = False) -> go.Scatter:
-    look = style(series)
-    return go.Scatter(
-        x=[rho],
-        y=[value],
-        mode="markers",
-        marker={
-            "symbol": f"{look.marker}-open" if is_open else look.marker,
-            "size": 10,
-            "color": look.colour,
-            "line": {"color": look.colour, "width": 2},
-        },
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    mark = style(series).mark(is_open=is_open)
+    return go.Scatter(x=[rho], y=[value], mode="markers", marker=mark, hoverinfo="skip")
 
 
 def _point_out(figure: go.Figure, mark: Mark, y: float, side: str, *, below: bool = False) -> None:
-    """The words of a mark beside it; y in the units of the axis (a logarithm on a log axis)."""
+    """The text of a mark beside it; y in the units of the axis (a logarithm on a log axis)."""
     figure.add_annotation(
         x=math.log10(mark.rho),
         y=y,
@@ -163,7 +146,7 @@ def _point_out(figure: go.Figure, mark: Mark, y: float, side: str, *, below: boo
 
 
 def _side(mark: Mark, limits: tuple[float, float], present: float) -> str:
-    """The side of a mark on which its words fit and do not cross the present budget."""
+    """The side of a mark on which its text fits and does not cross the current budget."""
     low, span = math.log(limits[0]), math.log(limits[1] / limits[0])
     at, line = ((math.log(rho) - low) / span for rho in (mark.rho, present))
     width = _CHARACTER * len(mark.text) / _WIDTH
@@ -184,7 +167,6 @@ def _epsilon_line(frame: pd.DataFrame, y: float, delta: str) -> go.Scatter:
         line={"width": 0, "color": GREY},
         text=[rounded(epsilon, 3, "up") for epsilon in rows["epsilon"]],
         hovertemplate=f"ε = %{{text}} at δ = {plotly_text(delta)}<extra></extra>",
-        showlegend=False,
     )
 
 
@@ -192,15 +174,17 @@ def _budget_axes(figure: go.Figure, limits: tuple[float, float], delta: str) -> 
     """ρ below, and above the round ε that are the same budgets at this δ."""
     figure.update_xaxes(log_axis(*limits, "budget ρ (log scale): ← more private · more accurate →"))
     epsilons = log_ticks(*(privacy.epsilon_from_rho(rho, delta) for rho in limits))
-    figure.add_trace(go.Scatter(x=[], y=[], xaxis="x2", hoverinfo="skip", showlegend=False))
+    figure.add_trace(go.Scatter(x=[], y=[], xaxis="x2", hoverinfo="skip"))
     figure.update_layout(
         xaxis2={
             "overlaying": "x",
             "side": "top",
             "type": "log",
             "range": [math.log10(limit) for limit in limits],
-            "tickvals": [float(privacy.rho_from_epsilon_delta(each, delta)) for each in epsilons],
-            "ticktext": [rounded(each, 4) for each in epsilons],
+            "tickvals": [
+                float(privacy.rho_from_epsilon_delta(epsilon, delta)) for epsilon in epsilons
+            ],
+            "ticktext": [rounded(epsilon, 4) for epsilon in epsilons],
             "title": f"the same budget as ε at δ = {plotly_text(delta)}",
             "showgrid": False,
             "zeroline": False,
@@ -214,7 +198,7 @@ def _mark_present(figure: go.Figure, present: float) -> None:
         x=math.log10(present),
         yref="paper",
         y=1,
-        text=f"present: ρ = {rounded(present, 6)}",
+        text=f"current: ρ = {rounded(present, 6)}",
         showarrow=False,
         xanchor="left",
         yanchor="top",
@@ -227,22 +211,22 @@ def _label_ends(
 ) -> None:
     """Name the curves to the right of their ends: (value, name, colour) of each."""
     low, high = (math.log10(limit) for limit in limits)
-    places = [math.log10(value) for value, _, _ in ends]
-    moved = apart(places, _LABEL_ROOM * (high - low))
-    for place, at, (_, name, colour) in zip(places, moved, ends, strict=True):
+    heights = [math.log10(value) for value, _, _ in ends]
+    moved = spread_apart(heights, _LABEL_ROOM * (high - low))
+    for (value, name, colour), height in zip(ends, moved, strict=True):
         figure.add_shape(
             type="line",
             xref="paper",
             x0=1,
             x1=1.015,
-            y0=10**place,
-            y1=10**at,
+            y0=value,
+            y1=10**height,
             line={"color": colour, "width": 1.5},
         )
         figure.add_annotation(
             xref="paper",
             x=1.02,
-            y=at,
+            y=height,
             text=plotly_text(name),
             showarrow=False,
             xanchor="left",

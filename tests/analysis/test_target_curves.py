@@ -9,7 +9,7 @@ from rpexplore.analysis import accuracy as se
 from rpexplore.analysis import target_curves
 from rpexplore.analysis import target_curves as curves
 from rpexplore.analysis.sufficient_budgets import needed_rho, smallest_budget
-from rpexplore.analysis.target_curves import AIM, AIMED, PRESENT
+from rpexplore.analysis.target_curves import CURRENT, SHORTFALL, TARGET_LOSS
 from rpexplore.planning.planner import optimum
 from rpexplore.scenarios.table_settings import TableSetting
 from tests.analysis.bases import SCENARIO
@@ -37,13 +37,13 @@ def met_at(workload, loss, rho):
 @given(workload=workloads(with_targets=True))
 @settings(deadline=None, max_examples=20)
 def test_the_curves_step_where_plans_come_to_meet_more(workload):
-    aims = {
-        PRESENT: optimum(workload, loss=rp.SumOfVariances()),
-        AIMED: optimum(workload, loss=AIM),
+    optima = {
+        CURRENT: optimum(workload, loss=rp.SumOfVariances()),
+        SHORTFALL: optimum(workload, loss=TARGET_LOSS),
     }
-    frame = curves.met_by_budget(aims, BUDGET)
-    for aim, solved in aims.items():
-        rows = frame[frame["aim"] == aim]
+    frame = curves.met_by_budget(optima, BUDGET)
+    for objective, solved in optima.items():
+        rows = frame[frame["objective"] == objective]
         assert rows["met"].tolist() == list(range(len(workload) + 1))
         assert rows["rho"].is_monotonic_increasing
         assert rows["share"].tolist() == (rows["met"] / len(workload)).tolist()
@@ -58,7 +58,7 @@ def test_long_curves_are_thinned_to_points_that_are_exact():
     targets = np.random.default_rng(0).uniform(1, 50, len(tables))
     workload = rp.Workload(domain, tables.members, tables.weights, targets)
     solved = optimum(workload, loss=rp.SumOfVariances())
-    frame = curves.met_by_budget({PRESENT: solved}, BUDGET)
+    frame = curves.met_by_budget({CURRENT: solved}, BUDGET)
     assert len(frame) == curves.MOST_STEPS + 1
     assert frame["met"].iloc[[0, -1]].tolist() == [0, len(workload)]
     for row in (17, 101, 200):
@@ -81,44 +81,57 @@ def test_the_last_to_be_met_stands_first(workload):
 
 
 def test_some_targets_out_of_reach(workload):
-    present, aimed = (optimum(workload, loss=loss) for loss in (rp.SumOfVariances(), AIM))
-    found = curves.outlook(present, aimed, BUDGET)
+    current, by_shortfall = (
+        optimum(workload, loss=loss) for loss in (rp.SumOfVariances(), TARGET_LOSS)
+    )
+    found = curves.outlook(current, by_shortfall, BUDGET)
     assert (found.targets, found.is_least, found.out_of_reach) == (7, True, True)
-    assert found.met == met_at(workload, present.loss, "0.1") < 7
-    assert found.last == curves.last_to_be_met(present, BUDGET)["table"].iloc[0]
-    assert found.second == curves.last_to_be_met(present, BUDGET)["table"].iloc[1]
-    assert found.aimed.needed < found.enough.needed
+    assert found.met == met_at(workload, current.loss, "0.1") < 7
+    assert found.last == curves.last_to_be_met(current, BUDGET)["table"].iloc[0]
+    assert found.second == curves.last_to_be_met(current, BUDGET)["table"].iloc[1]
+    assert found.by_shortfall.needed < found.enough.needed
     words = curves.describe_outlook(found, "people")
-    assert words.startswith(f"{found.met} of 7 targets are met at the present budget.")
+    assert words.startswith(f"{found.met} of 7 targets are met at the current budget.")
     assert f"ρ = {found.enough.rho} " in words
-    assert f"The last to be met is {found.last} (wanted " in words
+    assert f"The last target met is that of {found.last} (target " in words
     assert words.endswith(f", after {found.second}.")
-    words = curves.describe_aimed(found)
-    assert f"from ρ = {found.aimed.rho} " in words
+    words = curves.describe_by_shortfall(found)
+    assert f"from ρ = {found.by_shortfall.rho} " in words
     assert "No plan of this kind can do it with a noticeably smaller budget." in words
     assert "out of reach" in words
 
 
 def test_all_targets_met(workload):
     plenty = rp.Budget(rho=1000)
-    found = curves.outlook(optimum(workload, loss=AIM), None, plenty)
-    assert (found.met, found.aimed, found.is_least, found.out_of_reach) == (7, None, True, False)
+    found = curves.outlook(optimum(workload, loss=TARGET_LOSS), None, plenty)
+    assert (found.met, found.by_shortfall, found.is_least, found.out_of_reach) == (
+        7,
+        None,
+        True,
+        False,
+    )
     words = curves.describe_outlook(found, "people")
-    assert words.startswith("All 7 targets are met; ρ = ")
-    assert "% of the present budget" in words
-    assert curves.describe_aimed(found).startswith("No plan of this kind")
+    assert words.startswith("All 7 targets are met; the smallest budget that does is ρ = ")
+    assert "% of the current budget" in words
+    assert curves.describe_by_shortfall(found).startswith("No plan of this kind")
 
 
 @pytest.mark.parametrize(
     ("target", "told"),
     [
-        (1e4, ["The one target is met; ρ = ", "It is that of age (wanted"]),
+        (
+            1e4,
+            [
+                "The one target is met; the smallest budget that does is ρ = ",
+                "It is the target of age (target",
+            ],
+        ),
         (
             1e-3,
             [
-                "The one target is not met at the present budget.",
-                "aim meets it from ρ = ",
-                "It is that of age (wanted",
+                "The one target is not met at the current budget.",
+                "The current objective meets it from ρ = ",
+                "It is the target of age (target",
             ],
         ),
     ],
@@ -126,14 +139,16 @@ def test_all_targets_met(workload):
 def test_words_for_a_single_target(target, told):
     tables = rp.Workload.of(rp.Domain.from_sizes({"age": 10}), ["age"])
     single = tables.with_targets({("age",): target})
-    solved, aimed = (optimum(single, loss=loss) for loss in (rp.SumOfVariances(), AIM))
-    found = curves.outlook(solved, aimed, BUDGET)
+    solved, by_shortfall = (
+        optimum(single, loss=loss) for loss in (rp.SumOfVariances(), TARGET_LOSS)
+    )
+    found = curves.outlook(solved, by_shortfall, BUDGET)
     words = curves.describe_outlook(found, "people")
     for part in told:
         assert part in words
     assert "They" not in words
-    words = curves.describe_aimed(found)
-    assert words.startswith("A plan aimed at the target meets it from ")
+    words = curves.describe_by_shortfall(found)
+    assert words.startswith("The plan with the smallest shortfall meets it from ")
     assert ("the target is out of reach" in words) == (target < 1)
 
 
@@ -144,11 +159,11 @@ def test_targets_of_some_tables_only(workload):
     found = curves.outlook(solved, None, BUDGET)
     assert (found.targets, found.last, found.second) == (1, "(total)", "")
     assert not found.is_least
-    assert curves.describe_aimed(found) == ""
+    assert curves.describe_by_shortfall(found) == ""
     assert len(curves.last_to_be_met(solved, BUDGET)) == 1
     none = workload.with_targets(dict.fromkeys(workload.tables))
     assert curves.has_targets(optimum(none, loss=rp.SumOfVariances())) == (False, False)
-    assert curves.has_targets(optimum(workload, loss=AIM)) == (True, True)
+    assert curves.has_targets(optimum(workload, loss=TARGET_LOSS)) == (True, True)
 
 
 # ---- tables whose cells are not equally accurate

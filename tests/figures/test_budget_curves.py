@@ -71,7 +71,7 @@ def test_pointing_at_a_budget_tells_rho_and_epsilon(errors):
 def test_the_present_budget_and_the_wish_are_marked(errors):
     mark = figures.Mark(0.4, 5.0, "half", 1)
     figure = figures.errors_by_budget(errors, 0.1, "1e-6", "people", [mark])
-    assert "present: ρ = 0.1" in texts_of(figure)
+    assert "current: ρ = 0.1" in texts_of(figure)
     (present,) = [shape for shape in figure.layout.shapes if shape.yref == "y domain"]
     assert (present.x0, present.line.dash) == (0.1, "dash")
     wished = next(each for each in figure.layout.annotations if each.text == "half")
@@ -105,8 +105,8 @@ def targets():
     tables = rp.Workload.all_up_to(domain, 2)
     workload = rp.Workload(domain, tables.members, tables.weights, np.linspace(5, 30, 7))
     aims = {
-        "present aim": optimum(workload, loss=rp.SumOfVariances()),
-        "aimed at the targets": optimum(workload, loss=target_curves.AIM),
+        "current objective": optimum(workload, loss=rp.SumOfVariances()),
+        "largest shortfall": optimum(workload, loss=target_curves.TARGET_LOSS),
     }
     return target_curves.met_by_budget(aims, BUDGET)
 
@@ -114,10 +114,10 @@ def targets():
 def test_step_curves_hold_the_frame(targets):
     figure = figures.targets_by_budget(targets, 0.1, "1e-6")
     lines = lines_of(figure)
-    assert [line.name for line in lines] == ["present aim", "aimed at the targets"]
+    assert [line.name for line in lines] == ["current objective", "largest shortfall"]
     low, high = (10**each for each in figure.layout.xaxis.range)
     for line in lines:
-        rows = targets[targets["aim"] == line.name]
+        rows = targets[targets["objective"] == line.name]
         assert list(line.x) == [pytest.approx(low), *rows["rho"], pytest.approx(high)]
         assert list(line.y) == [0, *rows["share"], 1]
         assert line.line.shape == "hv"
@@ -127,7 +127,7 @@ def test_step_curves_hold_the_frame(targets):
 
 
 def test_words_at_the_top_stand_one_above_the_other(targets):
-    needs = targets.groupby("aim", sort=False)["rho"].max().tolist()
+    needs = targets.groupby("objective", sort=False)["rho"].max().tolist()
     marks = [figures.Mark(rho, 1.0, f"at {rho}", i) for i, rho in enumerate(needs)]
     figure = figures.targets_by_budget(targets, 0.1, "1e-6", marks)
     placed = [each for each in figure.layout.annotations if each.text.startswith("at ")]
@@ -139,7 +139,7 @@ def test_words_at_the_top_stand_one_above_the_other(targets):
     [
         (0.02, 0.9, "right"),
         (0.9, 0.02, "left"),
-        (0.1, 0.2, "left"),  # on the right it would cross the present budget
+        (0.1, 0.2, "left"),  # on the right it would cross the current budget
         (0.2, 0.1, "right"),
         (0.015, 0.02, "right"),  # there is no room on the left
         (0.7, 0.6, "left"),  # there is none on the right
@@ -156,7 +156,7 @@ def test_words_beside_a_mark_have_room_and_do_not_cross_the_present(errors, rho,
 def test_one_target_has_a_curve_too():
     workload = rp.Workload.of(rp.Domain.from_sizes({"a": 3}), ["a"], targets=[2.0])
     frame = target_curves.met_by_budget(
-        {"present aim": optimum(workload, loss=rp.SumOfVariances())}, BUDGET
+        {"current objective": optimum(workload, loss=rp.SumOfVariances())}, BUDGET
     )
     figure = figures.targets_by_budget(frame, 0.1, "1e-6")
     (line,) = lines_of(figure)
@@ -168,5 +168,5 @@ def test_curves_do_not_grow_with_the_tables():
     tables = rp.Workload.all_up_to(domain, 2)
     workload = rp.Workload(domain, tables.members, tables.weights, np.linspace(5, 30, len(tables)))
     solved = optimum(workload, loss=rp.SumOfVariances())
-    frame = target_curves.met_by_budget({"present aim": solved}, BUDGET)
+    frame = target_curves.met_by_budget({"current objective": solved}, BUDGET)
     assert len(figures.targets_by_budget(frame, 0.1, "1e-6").to_json()) < 60_000

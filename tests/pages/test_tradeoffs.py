@@ -8,7 +8,7 @@ import pytest
 import rpexplore as rp
 from pages.components.shared import background as _task
 from rpexplore.analysis import frontier as trade
-from rpexplore.analysis.target_curves import AIM
+from rpexplore.analysis.target_curves import TARGET_LOSS
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
@@ -89,7 +89,7 @@ def largest(scenario):
 
 
 def aimed(scenario):
-    return targeted(scenario).replaced(loss=AIM)
+    return targeted(scenario).replaced(loss=TARGET_LOSS)
 
 
 def generous(scenario):
@@ -146,7 +146,7 @@ def test_hostile_names_are_shown_as_they_are(tradeoffs, hostile):
 
 
 def test_without_a_plan_it_says_why(app, small):
-    session = app("tradeoffs", small.replaced(loss=AIM))
+    session = app("tradeoffs", small.replaced(loss=TARGET_LOSS))
     assert "has no target" in plain(session.texts("error"))
     assert not charts(session)
     session = app("tradeoffs", small.replaced(budget=rp.Budget(privacy_cost="1e-125")))
@@ -259,7 +259,7 @@ def test_aiming_at_the_targets_takes_the_least(tradeoffs, small):
         session.texts("caption")
     )
     session.press("Apply this budget and objective")
-    assert session.scenario.loss == AIM
+    assert session.scenario.loss == TARGET_LOSS
     assert (session.scenario.plan().standard_errors <= 4).all()
     assert [button.label for button in session.button].count("Use this budget") == 1
     less = session.scenario.budget.rho * 999 / 1000

@@ -24,7 +24,7 @@ AT_ONCE = 20_000  # tables; with more it takes seconds, and is done when asked f
 
 
 def average_against_worst(solution: Optimum) -> None:
-    """The frontier between the sum and the largest variance, with the present plan on it."""
+    """The frontier between the sum and the largest variance, with the current plan on it."""
     left, right = st.columns([1, 2], gap="large")
     weighting = left.selectbox(
         "How tables count in the average",
@@ -68,7 +68,7 @@ def _found(solution: Optimum, average: SumOfVariances) -> trade.Frontier | None:
 def _found_measured_alike(
     solution: Optimum, average: SumOfVariances, worst: MaxVariance
 ) -> trade.Frontier | None:
-    """The frontier between plans that measure attributes as the present one does."""
+    """The frontier between plans that measure attributes as the current one does."""
     st.caption(trade.STRATEGIES_OF_PLAN)
 
     def work(note: Note) -> trade.Frontier:

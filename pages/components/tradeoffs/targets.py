@@ -26,17 +26,17 @@ def targets_against_budget(solution: Optimum) -> None:
         )
         st.page_link("pages/workload.py", label="To the tables")
         return
-    aimed = None
-    if every and solution.loss != targets.AIM:
-        aimed = optimum(targets.AIM)
-        if aimed is None:
+    by_shortfall = None
+    if every and solution.loss != targets.TARGET_LOSS:
+        by_shortfall = optimum(targets.TARGET_LOSS)
+        if by_shortfall is None:
             return
     budget, delta = current().budget, stated_delta(current().budget)
     try:
         found = kept(
             "targets outlook",
-            (solution, aimed, budget),
-            lambda: targets.outlook(solution, aimed, budget),
+            (solution, by_shortfall, budget),
+            lambda: targets.outlook(solution, by_shortfall, budget),
         )
     except RpexploreError as error:
         st.error(escaped(str(error)))
@@ -44,26 +44,28 @@ def targets_against_budget(solution: Optimum) -> None:
     left, right = st.columns([1, 2], gap="large")
     with left:
         _headline(found, every)
-    aims = {targets.PRESENT: solution} | ({targets.AIMED: aimed} if aimed else {})
+    optima = {targets.CURRENT: solution}
+    if by_shortfall is not None:
+        optima[targets.SHORTFALL] = by_shortfall
     frame = kept(
         "targets met",
-        (*aims.values(), budget),
-        lambda: targets.met_by_budget(aims, budget),
+        (*optima.values(), budget),
+        lambda: targets.met_by_budget(optima, budget),
     )
-    marks = [figures.Mark(found.enough.needed, 1.0, f"present objective: ρ = {found.enough.rho}")]
-    if found.aimed is not None:
-        words = f"aimed at the targets: ρ = {found.aimed.rho}"
-        marks.append(figures.Mark(found.aimed.needed, 1.0, words, 1))
+    marks = [figures.Mark(found.enough.needed, 1.0, f"current objective: ρ = {found.enough.rho}")]
+    if found.by_shortfall is not None:
+        text = f"{targets.SHORTFALL}: ρ = {found.by_shortfall.rho}"
+        marks.append(figures.Mark(found.by_shortfall.needed, 1.0, text, 1))
     with right:
         exhibit(
             figures.targets_by_budget(frame, float(budget.rho), delta, marks),
             targets.describe_outlook(found, current().record_noun),
             "Share of targets met against the budget",
-            escaped(targets.describe_aimed(found)),
+            escaped(targets.describe_by_shortfall(found)),
         )
         with st.expander("The numbers of this chart"):
             columns = {
-                "aim": "Objective",
+                "objective": "Objective",
                 "rho": number("ρ", frame["rho"], 5),
                 "epsilon": number(f"ε at δ = {delta}", frame["epsilon"]),
                 "met": st.column_config.NumberColumn("Targets met", format="localized"),
@@ -75,24 +77,26 @@ def targets_against_budget(solution: Optimum) -> None:
 
 def _headline(found: targets.Outlook, every: bool) -> None:
     """How many are met, what all would take, and buttons to apply that."""
-    met, enough, aimed = (st.container(gap="xxsmall") for _ in range(3))
+    met, enough, by_shortfall = (st.container(gap="xxsmall") for _ in range(3))
     met.metric("Targets met now", f"{found.met:,} of {found.targets:,}")
-    enough.metric("All met, with the present objective, from", f"ρ = {found.enough.rho}")
+    enough.metric("All met, with the current objective, from", f"ρ = {found.enough.rho}")
     enough.caption(found.enough.compared)
     enough.button("Use this budget", on_click=use_budget, args=(HERE, found.enough.budget))
-    if found.aimed is not None:
-        aimed.metric("All met, aimed at the targets, from", f"ρ = {found.aimed.rho}")
-        aimed.caption(found.aimed.compared)
-        aimed.button(
+    if found.by_shortfall is not None:
+        by_shortfall.metric(
+            "All met, with the smallest shortfall, from", f"ρ = {found.by_shortfall.rho}"
+        )
+        by_shortfall.caption(found.by_shortfall.compared)
+        by_shortfall.button(
             "Apply this budget and objective",
             on_click=use_budget,
-            args=(HERE, found.aimed.budget),
-            kwargs={"loss": targets.AIM},
+            args=(HERE, found.by_shortfall.budget),
+            kwargs={"loss": targets.TARGET_LOSS},
         )
     elif not every:
-        aimed.caption(
-            "A plan aimed at the targets may do with less. It needs a target for every table: set "
-            "the missing ones on the Plan page, to minimise the largest shortfall from targets."
+        by_shortfall.caption(
+            "The plan with the smallest shortfall from targets may do with less. It needs a target "
+            "for every table; set the missing ones on the Plan page."
         )
     show_messages(HERE)
 
@@ -115,6 +119,6 @@ def _last_to_be_met(solution: Optimum) -> None:
         "standard_error": number("Standard error σ now", frame["standard_error"]),
         "met": "Met now",
         "needed_rho": number("Met from ρ", frame["needed_rho"]),
-        "times": number("Times the present budget", frame["times"]),
+        "times": number("Times the current budget", frame["times"]),
     }
     numbers(frame, columns, "targets.csv", "Tables with a target, the last to be met first")
