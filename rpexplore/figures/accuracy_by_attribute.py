@@ -84,6 +84,6 @@ def standard_errors_by_attribute(frame: pd.DataFrame, median: float, record_noun
     )
     low, high = log_range(min(frame["smallest"]), max(frame["largest"]))
     figure.update_xaxes(error_axis(low, high, record_noun), zeroline=False)
-    figure.update_yaxes(row_axis(frame["attribute"]), range=[len(rows) - 0.4, -0.8])
+    figure.update_yaxes(row_axis(list(frame["attribute"])), range=[len(rows) - 0.4, -0.8])
     marked_line(figure, median, f"median of all tables: {rounded(median, 3, zeros=True)}")
     return with_layout(figure, 110 + 34 * len(rows), t=30)

@@ -64,7 +64,7 @@ def style(series: int) -> Style:
 
 
 def with_layout(
-    figure: go.Figure, height: int = 380, *, legend: bool = False, **margins: int
+    figure: go.Figure, height: int = 380, *, legend: bool = False, **margins: float
 ) -> go.Figure:
     """The figure with the layout of all of them.
 

@@ -55,7 +55,7 @@ def before_and_after(frame: pd.DataFrame, record_noun: str) -> go.Figure:
     margin = max((max(values) / min(values)) ** 0.1, _LEAST_MARGIN)
     axis = error_axis(min(values) / margin, max(values) * margin, record_noun)
     figure.update_xaxes(axis, showgrid=True)
-    figure.update_yaxes(row_axis(frame["name"]))
+    figure.update_yaxes(row_axis(list(frame["name"])))
     return with_layout(figure, 90 + 34 * len(rows), r=190)
 
 

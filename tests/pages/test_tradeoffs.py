@@ -88,7 +88,7 @@ def largest(scenario):
     return scenario.replaced(loss=rp.MaxVariance())
 
 
-def aimed(scenario):
+def with_target_loss(scenario):
     return targeted(scenario).replaced(loss=TARGET_LOSS)
 
 
@@ -111,7 +111,7 @@ STATES = [
     one_attribute,
     one_value,
     largest,
-    aimed,
+    with_target_loss,
     generous,
     tiny,
     of_people,
@@ -272,7 +272,7 @@ def test_targets_of_some_tables(tradeoffs, small):
     session = tradeoffs(scenario, TARGETS)
     assert session.metrics()["Targets met now"] == "0 of 1"
     assert "needs a target for every table" in plain(session.texts("caption"))
-    assert "It is that of age × region (wanted 2 people" in plain(session.texts("caption"))
+    assert "It is the target of age × region (target 2 people" in plain(session.texts("caption"))
     assert len(session.dataframe[-1].value) == 1
 
 
