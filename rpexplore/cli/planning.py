@@ -76,7 +76,7 @@ def plan(
     from rpexplore.cli.plan_facts import plan_facts
     from rpexplore.domain.domain import Domain
     from rpexplore.planning import planner
-    from rpexplore.planning.losses.serialization import loss_from_text
+    from rpexplore.planning.loss_serialization import loss_from_text
 
     refuse_existing(out, force)
     domain = Domain.load(codebook)

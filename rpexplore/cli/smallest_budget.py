@@ -13,9 +13,9 @@ from rpexplore.analysis.sufficient_budgets import smallest_budget
 from rpexplore.common.concurrency import Progress
 from rpexplore.errors import WorkloadError
 from rpexplore.planning import planner
+from rpexplore.planning.loss_serialization import loss_from_text
 from rpexplore.planning.losses.base import Loss, MaxVariance
 from rpexplore.planning.losses.constrained import SumWithinTargets
-from rpexplore.planning.losses.serialization import loss_from_text
 from rpexplore.planning.minimum_budget import minimum_budget
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy.budget import Budget

@@ -1,10 +1,10 @@
 """Planning: workload, loss and budget become a plan, proven and verified. Never sees a record.
 
 In reading order: `losses/`, `mechanism/`, `solvers/`; `strategy_cache`, `strategy_search`,
-`optimal_strategies` (what is measured of an attribute); `solving` (the solver that a loss takes),
-`solving_with_strategies`, `dual_bounds`, `certificate`; `optimum`, `planner`, `minimum_budget`;
-`release_plan`, `plan`, `plan_writer` and `plan_file` (described in `schemas/plan-1.json`),
-`plan_summary`; `verification`, `bound_verification`.
+`optimal_strategies` (what is measured of an attribute); `solving` (the solver of each loss),
+`loss_serialization`, `solving_with_strategies`, `dual_bounds`, `certificate`; `optimum`,
+`planner`, `minimum_budget`; `release_plan`, `plan`, `plan_writer` and `plan_file` (described in
+`schemas/plan-1.json`), `plan_summary`; `verification`, `bound_verification`.
 
 Imports `workload`, `privacy`, `domain`, `common` and `errors`.
 

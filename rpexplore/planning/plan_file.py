@@ -28,8 +28,8 @@ from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import Certificate
+from rpexplore.planning.loss_serialization import loss_from_json
 from rpexplore.planning.losses.base import Loss
-from rpexplore.planning.losses.serialization import loss_from_json
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_places
 from rpexplore.planning.mechanism.table_variances import TableVariances

@@ -8,7 +8,6 @@ import numpy as np
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.base import Loss
-from rpexplore.planning.losses.custom import UnavailableLoss
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_places
 from rpexplore.planning.optimum import Optimum, record_cost
@@ -90,7 +89,7 @@ def optimum(
         True
     """
     _refuse_other(workload, {Workload}, "workload")
-    _refuse_other(loss, {*SOLVERS, UnavailableLoss}, "loss")  # the latter tells what is missing
+    _refuse_other(loss, SOLVERS, "loss")
     if len(workload.domain) == 0:
         raise PlanError("The schema has no attributes yet; give it at least one.")
     if not TOLERANCE_LEAST <= tolerance < 1:

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from rpexplore.common.concurrency import Progress, no_progress, one_thread
-from rpexplore.common.formatting import rounded
+from rpexplore.common.formatting import joined, rounded
 from rpexplore.errors import OutOfReachError
 from rpexplore.planning.dual_bounds import smallest_weighted_sum
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
@@ -20,7 +20,7 @@ from rpexplore.planning.losses.constrained import (
     SumWithBoundedMax,
     SumWithinTargets,
 )
-from rpexplore.planning.losses.custom import CustomLoss
+from rpexplore.planning.losses.custom import CustomLoss, UnavailableLoss
 from rpexplore.planning.losses.p_norm import PNorm
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
@@ -120,34 +120,36 @@ def _custom(problem: Problem) -> Solution:
 
 def _sum_within_targets(problem: Problem) -> Solution:
     caps, inside = _feasible(problem)
-    solution = minimise_capped(
-        problem.cells,
-        inside,
-        table_weights=problem.weights,
-        caps=caps,
-        privacy_cost=problem.privacy_cost,
-        tolerance=problem.tolerance,
-        on_progress=problem.on_progress,
-    )
-    return _certified(problem, solution)
+    return _within_caps(minimise_capped, problem, caps, inside)
 
 
 def _largest_within_targets(problem: Problem) -> Solution:
     caps, inside = _feasible(problem)
-    if np.all(problem.workload.required):  # they all count, and are met anyway
-        solution = _largest(problem)
-        solution = replace(solution, dual_weights=solution.shadow_prices * problem.weights)
-    else:
-        solution = minimise_capped_max(
-            problem.cells,
-            inside,
-            table_weights=problem.weights,
-            caps=caps,
-            privacy_cost=problem.privacy_cost,
-            tolerance=problem.tolerance,
-            on_progress=problem.on_progress,
-        )
-    return _certified(problem, solution)
+    if not np.all(problem.workload.required):
+        return _within_caps(minimise_capped_max, problem, caps, inside)
+    solution = _largest(problem)  # all tables count, and are met anyway
+    dual_weights = solution.shadow_prices * problem.weights
+    return _certified(problem, replace(solution, dual_weights=dual_weights))
+
+
+def _sum_with_bounded_max(problem: Problem) -> Solution:
+    loss, weights, cells = problem.loss, problem.workload.weights, problem.cells
+    assert isinstance(loss, SumWithBoundedMax)
+    fine = min(problem.tolerance, LIMIT_TOLERANCE)
+    smallest = minimise_max_cell_variance(
+        cells, weights, problem.privacy_cost, fine, on_progress=problem.on_progress
+    )
+    worst = worst_of(cells, smallest.sigma_squared).variances
+    limit = loss.limit(float(np.max(weights * worst)))
+    caps = loss.caps(problem.workload, limit)
+    inside = FeasiblePoint(
+        sigma_squared=smallest.sigma_squared,
+        largest=float(np.max(worst / caps)),
+        least=smallest.lower_bound / limit,
+        prices=smallest.shadow_prices,
+        cells=smallest.cells,
+    )
+    return _within_caps(minimise_capped, problem, caps, inside, limit)
 
 
 def _feasible(problem: Problem) -> tuple[np.ndarray, FeasiblePoint]:
@@ -169,25 +171,16 @@ def _feasible(problem: Problem) -> tuple[np.ndarray, FeasiblePoint]:
     return caps, inside
 
 
-def _sum_with_bounded_max(problem: Problem) -> Solution:
-    loss, workload, cells = problem.loss, problem.workload, problem.cells
-    assert isinstance(loss, SumWithBoundedMax)
-    fine = min(problem.tolerance, LIMIT_TOLERANCE)
-    smallest = minimise_max_cell_variance(
-        cells, workload.weights, problem.privacy_cost, fine, on_progress=problem.on_progress
-    )
-    worst = worst_of(cells, smallest.sigma_squared).variances
-    limit = loss.limit(float(np.max(workload.weights * worst)))
-    caps = loss.caps(workload, limit)
-    inside = FeasiblePoint(
-        smallest.sigma_squared,
-        float(np.max(worst / caps)),
-        smallest.lower_bound / limit,
-        smallest.shadow_prices,
-        smallest.cells,
-    )
-    solution = minimise_capped(
-        cells,
+def _within_caps(
+    minimise: Callable[..., Solution],
+    problem: Problem,
+    caps: np.ndarray,
+    inside: FeasiblePoint,
+    limit: float | None = None,
+) -> Solution:
+    """The solution of `minimise_capped` or `minimise_capped_max`, certified."""
+    solution = minimise(
+        problem.cells,
         inside,
         table_weights=problem.weights,
         caps=caps,
@@ -226,23 +219,20 @@ def _certified(problem: Problem, solution: Solution) -> Solution:
 def _out_of_reach(workload: Workload, inside: FeasiblePoint) -> OutOfReachError:
     """Which targets conflict, and what budget would do."""
     order = np.argsort(-inside.prices, kind="stable")
-    held = [at for at in order.tolist() if inside.prices[at] > _NO_PRICE * inside.prices[order[0]]]
-    names = ", ".join(workload.describe(at) for at in held[:_MOST_NAMED])
-    more = f" and {len(held) - _MOST_NAMED:,} more" if len(held) > _MOST_NAMED else ""
-    which = "that of table" if len(held) == 1 else "those of tables"
-    together = "" if len(held) == 1 else " together"
+    binding = order[inside.prices[order] > _NO_PRICE * inside.prices[order[0]]].tolist()
+    names = [workload.describe(table) for table in binding[:_MOST_NAMED]]
+    if len(binding) > _MOST_NAMED:
+        names.append(f"{len(binding) - _MOST_NAMED:,} more")
     return OutOfReachError(
-        "The targets that must be met cannot all be met at this budget. What stands in the way "
-        f"{'is' if len(held) == 1 else 'are'} {which} {names}{more}{together}. Give "
-        f"{rounded(inside.largest, 4, 'up')} times the budget and a little more (the Plan page, or "
-        "--minimum-budget required, finds it), make some of these targets wider, or let some be "
-        "met in "
-        "proportion only.",
+        "The required targets cannot all be met at this budget; the binding ones are those of "
+        f"{joined(names)}. Use {rounded(inside.largest, 4, 'up')} times the budget and a little "
+        "more (the Plan page, or --minimum-budget required, finds it), make some of these targets "
+        "wider, or do not require them.",
         needed=inside.largest,
     )
 
 
-# A new loss needs a line here, and one in `rpexplore.planning.losses.registry`.
+# All losses, in the order in which they are offered: a new one needs a line here.
 SOLVERS: dict[type[Loss], Callable[[Problem], Solution]] = {
     SumOfVariances: _sum,
     MaxVariance: _largest,
@@ -251,4 +241,10 @@ SOLVERS: dict[type[Loss], Callable[[Problem], Solution]] = {
     SumWithBoundedMax: _sum_with_bounded_max,
     PNorm: _p_norm,
     CustomLoss: _custom,
+    UnavailableLoss: _custom,  # never solved: its weights are refused
 }
+
+
+def loss_kinds() -> dict[str, type[Loss]]:
+    """The losses that files know, by kind; of a `CustomLoss` they hold an `UnavailableLoss`."""
+    return {loss.kind: loss for loss in SOLVERS}

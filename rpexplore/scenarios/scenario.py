@@ -19,8 +19,8 @@ from rpexplore.domain.attribute import is_text
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
+from rpexplore.planning.loss_serialization import loss_from_json
 from rpexplore.planning.losses.base import Loss, SumOfVariances
-from rpexplore.planning.losses.serialization import loss_from_json
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import plan
 from rpexplore.privacy.budget import Budget

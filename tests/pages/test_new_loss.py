@@ -1,4 +1,4 @@
-"""A loss nobody thought of: with its class and a line in each registry it is known everywhere."""
+"""A loss nobody thought of: with its class and a line in the registry it is known everywhere."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.planning.losses import registry
+from rpexplore.planning.loss_serialization import loss_from_text, option_forms, options_of_loss
 from rpexplore.planning.losses.base import Loss, NumberOption
-from rpexplore.planning.losses.serialization import loss_from_text, option_forms, options_of_loss
 from rpexplore.planning.solvers.weighted_sum import minimise_sum
 from rpexplore.planning.solving import SOLVERS
 from rpexplore.scenarios.scenario import Scenario
@@ -50,7 +49,6 @@ def solved(problem):
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
-    monkeypatch.setitem(registry.LOSSES, SmallTablesFirst.kind, SmallTablesFirst)
     monkeypatch.setitem(SOLVERS, SmallTablesFirst, solved)
 
 

@@ -7,8 +7,8 @@ import pytest
 import rpexplore as rp
 from pages.components.shared.session import escaped
 from rpexplore.common.formatting import capitalised
+from rpexplore.planning.loss_serialization import loss_choices
 from rpexplore.planning.losses import base as losses
-from rpexplore.planning.losses.registry import choices
 from rpexplore.scenarios.workload_request import TableSetting
 
 
@@ -120,7 +120,7 @@ def test_a_single_target_is_told_in_grammar(app, small):
 
 def test_objectives_and_weightings_are_called_what_they_are_elsewhere(app, small):
     session = app("plan", small)
-    titles = [capitalised(loss.objective) for loss in choices().values()]
+    titles = [capitalised(loss.objective) for loss in loss_choices().values()]
     assert session.radio(key="objective").options == titles
     weightings = [losses.describe_weighting(weighting) for weighting in losses.WEIGHTINGS]
     assert session.selectbox(key="weighting").options == weightings

@@ -136,15 +136,15 @@ def test_the_smallest_budget_is_told_from_the_largest_that_is_not_enough():
         rp.plan(workload, loss=loss, budget=budget_of(needed * (1 + 1e-8)))
 
 
-def test_the_tables_in_the_way_are_named():
+def test_the_binding_tables_are_named():
     domain = rp.Domain.from_sizes({"a": 4, "b": 9, "c": 3, "d": 2, "e": 5})
     alone = rp.Workload.of(domain, ["a", "b"], targets=[0.1, 100], required=[True, False])
     with pytest.raises(OutOfReachError) as refused:
         rp.plan(alone, loss=AVERAGE, budget=rp.Budget(rho=0.5))
     words = str(refused.value)
-    assert "What stands in the way is that of table (a). Give" in words
+    assert "the binding ones are those of (a). Use" in words
     assert "times the budget and a little more" in words
-    figure = float(words.split("Give ")[1].split(" times")[0].replace(",", ""))
+    figure = float(words.split("Use ")[1].split(" times")[0].replace(",", ""))
     assert refused.value.needed <= figure <= refused.value.needed * 1.001
     # Of five that conflict three are named, the one with the most influence first; one that is
     # met by far is not.
@@ -156,8 +156,8 @@ def test_the_tables_in_the_way_are_named():
     )
     with pytest.raises(OutOfReachError) as refused:
         rp.plan(several, loss=AVERAGE, budget=rp.Budget(rho=0.5))
-    assert "are those of tables (b), " in str(refused.value)
-    assert "and 2 more together. Give" in str(refused.value)
+    assert "are those of (b), " in str(refused.value)
+    assert "and 2 more. Use" in str(refused.value)
     assert "total" not in str(refused.value)
 
 

@@ -8,15 +8,15 @@ import streamlit as st
 
 from pages.components.shared.session import bind, change, current
 from rpexplore.common.formatting import capitalised
+from rpexplore.planning.loss_serialization import loss_choices
 from rpexplore.planning.losses.base import WEIGHTINGS, Loss, NumberOption, describe_weighting
-from rpexplore.planning.losses.registry import choices
 
 Take = Callable[[Any], None]
 
 
 def loss_input(place: str) -> None:
     """The objective, and below it its options."""
-    loss, offered = current().loss, choices()
+    loss, offered = current().loss, loss_choices()
 
     def take(chosen: Loss) -> None:
         change(place, lambda: current().replaced(loss=chosen))

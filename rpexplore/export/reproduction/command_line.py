@@ -7,7 +7,7 @@ import numpy as np
 
 from rpexplore.analysis.targets_met import wanted_targets
 from rpexplore.export.reproduction.recipe import Recipe, budget_texts
-from rpexplore.planning.losses.serialization import options_of_loss
+from rpexplore.planning.loss_serialization import options_of_loss
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.basis_choice_text import text_of_basis_choice
 from rpexplore.scenarios.workload_request import WorkloadRequest

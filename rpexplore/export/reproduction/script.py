@@ -10,8 +10,8 @@ from rpexplore.domain.provenance import except_found
 from rpexplore.export.reproduction.literals import call, literal, wrapped
 from rpexplore.export.reproduction.recipe import Recipe, budget_texts
 from rpexplore.export.reproduction.script_tables import needs_tables_csv, workload_source
+from rpexplore.planning.loss_serialization import options_of_loss
 from rpexplore.planning.losses.base import Loss
-from rpexplore.planning.losses.serialization import options_of_loss
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.workload_request import WorkloadRequest
 

@@ -4,8 +4,8 @@ Each loss turns a workload's weights into weights on a variance of each table: t
 cells' variances, or that of its least accurate cell. All cells of a marginal have one variance;
 those of a table of ranges or cumulative counts differ.
 
-A new loss is a class in this folder and a line in `registry`, with its solver in
-`rpexplore.planning.solving.SOLVERS`. File, command line, page and report ask the class.
+A new loss is a class in this folder and a line in `rpexplore.planning.solving.SOLVERS`. File,
+command line, page and report ask the class.
 """
 
 from abc import ABC, abstractmethod
@@ -24,7 +24,6 @@ WEIGHTINGS = {
     "sqrt": "square root of cells",
 }
 _EFFECTS = {"cells": "so large tables count more", "sqrt": "between the two others"}
-RELATIVE_TO = ("weight", "target")
 
 
 def describe_weighting(weighting: str) -> str:
@@ -160,22 +159,13 @@ class Loss(ABC):
 
 
 @dataclass(frozen=True)
-class SumOfVariances(Loss):
-    """Weighted sum of variances: Σ_A weight_A · scheme_A · Var_A (RP+ §6.2).
+class WeightedSum(Loss):
+    """Σ_A weight_A · scheme_A · Var_A, with Var_A the mean cell variance of table A.
 
-    Var_A is the mean cell variance of table A, weight_A the workload's weight, and scheme_A is 1
-    ("equal"), cells(A) ("cells", the classical sum of all cell variances) or √cells(A) ("sqrt").
-
-    Example:
-        >>> SumOfVariances(weighting="cells").weighting
-        'cells'
+    weighting: scheme_A is 1 ("equal"), cells(A) ("cells") or √cells(A) ("sqrt")
     """
 
     weighting: str = "equal"
-
-    kind: ClassVar[str] = "sum_of_variances"
-    option: ClassVar[str] = "sum"
-    is_proven_by_shadow_prices: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.weighting not in tuple(WEIGHTINGS):
@@ -184,16 +174,12 @@ class SumOfVariances(Loss):
             )
 
     @property
-    def objective(self) -> str:
-        return "minimise the average error"
+    def title(self) -> str:
+        return f"{self.objective}, {WEIGHTINGS[self.weighting]}"
 
     @property
     def description(self) -> str:
         return f"the sum of variances times weight ({describe_weighting(self.weighting)})"
-
-    @property
-    def title(self) -> str:
-        return f"{self.objective}, {WEIGHTINGS[self.weighting]}"
 
     def table_weights(self, workload: Workload) -> np.ndarray:
         scheme = {"equal": 1.0, "cells": workload.cells, "sqrt": np.sqrt(workload.cells)}
@@ -210,7 +196,52 @@ class SumOfVariances(Loss):
 
 
 @dataclass(frozen=True)
-class MaxVariance(Loss):
+class SumOfVariances(WeightedSum):
+    """Weighted sum of variances: Σ_A weight_A · scheme_A · Var_A (RP+ §6.2).
+
+    Var_A is the mean cell variance of table A, weight_A the workload's weight, and scheme_A is 1
+    ("equal"), cells(A) ("cells", the classical sum of all cell variances) or √cells(A) ("sqrt").
+
+    Example:
+        >>> SumOfVariances(weighting="cells").weighting
+        'cells'
+    """
+
+    kind: ClassVar[str] = "sum_of_variances"
+    option: ClassVar[str] = "sum"
+    is_proven_by_shadow_prices: ClassVar[bool] = True
+
+    @property
+    def objective(self) -> str:
+        return "minimise the average error"
+
+
+class RelativeLoss(Loss):
+    """A loss of variances times weight, or of variances over the squares of targets."""
+
+    relative_to: str
+
+    def __post_init__(self) -> None:
+        if self.relative_to not in ("weight", "target"):
+            raise WorkloadError(
+                f"relative_to must be 'weight' or 'target', got {self.relative_to!r}."
+            )
+
+    @property
+    def compares_with_targets(self) -> bool:
+        return self.relative_to == "target"
+
+    def table_weights(self, workload: Workload) -> np.ndarray:
+        if self.relative_to == "weight":
+            return workload.weights
+        every_table = np.ones(len(workload), dtype=bool)
+        return weights_to_targets(
+            workload, every_table, "choose a loss that is not relative to targets"
+        )
+
+
+@dataclass(frozen=True)
+class MaxVariance(RelativeLoss):
     """Largest weighted variance: max_A Var_A / t_A (docs/mathematics.md §6.3).
 
     Var_A is that of A's least accurate cell. relative_to="weight": t_A = 1 / the table's
@@ -229,9 +260,6 @@ class MaxVariance(Loss):
     option: ClassVar[str] = "max"
     looks_at_worst_cells: ClassVar[bool] = True
     is_proven_by_shadow_prices: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        refuse_unknown_reference(self.relative_to)
 
     @classmethod
     def choices(cls) -> tuple[Loss, ...]:
@@ -253,37 +281,12 @@ class MaxVariance(Loss):
             return "the largest variance relative to its target"
         return "the largest weighted variance"
 
-    @property
-    def compares_with_targets(self) -> bool:
-        return self.relative_to == "target"
-
-    def table_weights(self, workload: Workload) -> np.ndarray:
-        return weights_relative_to(
-            self.relative_to, workload, "use MaxVariance(relative_to='weight')"
-        )
-
     def value(self, variances: np.ndarray, workload: Workload) -> float:
         return float(np.max(self.table_weights(workload) * variances))
 
     def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
         """A maximum is at least any mean."""
         return 1 / float(np.sum(dual_weights / self.table_weights(workload))), 0.0
-
-
-def refuse_unknown_reference(relative_to: str) -> None:
-    """Raise `WorkloadError` unless variances can be taken relative to it."""
-    if relative_to not in RELATIVE_TO:
-        raise WorkloadError(f"relative_to must be 'weight' or 'target', got {relative_to!r}.")
-
-
-def weights_relative_to(relative_to: str, workload: Workload, remedy: str) -> np.ndarray:
-    """The workload's weights, or 1/target², float64[n_tables].
-
-    Raises `WorkloadError` for a table without a target; remedy: what else could be done.
-    """
-    if relative_to == "weight":
-        return workload.weights
-    return weights_to_targets(workload, np.ones(len(workload), dtype=bool), remedy)
 
 
 def weights_to_targets(workload: Workload, tables: np.ndarray, remedy: str) -> np.ndarray:

@@ -7,11 +7,9 @@ import numpy as np
 
 from rpexplore.errors import WorkloadError
 from rpexplore.planning.losses.base import (
-    WEIGHTINGS,
     Loss,
     NumberOption,
-    SumOfVariances,
-    describe_weighting,
+    WeightedSum,
     weights_to_targets,
 )
 from rpexplore.workload.workload import Workload
@@ -49,7 +47,7 @@ class WithinTargets(Loss):
 
 
 @dataclass(frozen=True)
-class SumWithinTargets(WithinTargets):
+class SumWithinTargets(WeightedSum, WithinTargets):
     """The required targets are met, and the other tables' weighted sum of variances is smallest.
 
     weighting: of the sum; as for `SumOfVariances`
@@ -59,35 +57,20 @@ class SumWithinTargets(WithinTargets):
         True
     """
 
-    weighting: str = "equal"
-
     kind: ClassVar[str] = "sum_within_targets"
     option: ClassVar[str] = "required"
-
-    def __post_init__(self) -> None:
-        SumOfVariances(self.weighting)  # refuses unknown ones
 
     @property
     def objective(self) -> str:
         return "meet required targets, then minimise the average error"
 
     @property
-    def title(self) -> str:
-        return f"{self.objective}, {WEIGHTINGS[self.weighting]}"
-
-    @property
     def description(self) -> str:
-        weighting = describe_weighting(self.weighting)
-        return f"the sum of variances times weight ({weighting}) of tables without required target"
+        return f"{super().description} of tables without required target"
 
     def table_weights(self, workload: Workload) -> np.ndarray:
         """Weight on each table's variance, float64[n_tables]; 0 where a target is required."""
-        weights = SumOfVariances(self.weighting).table_weights(workload)
-        return np.where(self.counted_tables(workload), weights, 0.0)
-
-    def value(self, variances: np.ndarray, workload: Workload) -> float:
-        """The sum, whether or not the required targets are met."""
-        return float(np.sum(self.table_weights(workload) * variances))
+        return np.where(self.counted_tables(workload), super().table_weights(workload), 0.0)
 
     def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
         """Where required targets are met; dual weights beyond those of the sum price the caps."""
@@ -157,7 +140,7 @@ class MaxWithinTargets(WithinTargets):
 
 
 @dataclass(frozen=True)
-class SumWithBoundedMax(Loss):
+class SumWithBoundedMax(WeightedSum):
     """Weighted sum of variances, with the largest weighted standard error bounded.
 
     weighting  of the sum; as for `SumOfVariances`
@@ -172,7 +155,6 @@ class SumWithBoundedMax(Loss):
         0.2
     """
 
-    weighting: str = "equal"
     slack: float = 0.1
 
     kind: ClassVar[str] = "sum_with_bounded_max"
@@ -190,7 +172,7 @@ class SumWithBoundedMax(Loss):
     has_limit: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        SumOfVariances(self.weighting)
+        super().__post_init__()
         if isinstance(self.slack, bool) or not isinstance(self.slack, int | float):
             raise WorkloadError(f"The slack must be a number, got {self.slack!r}.")
         if not _LEAST_SLACK <= self.slack <= _MOST_SLACK:
@@ -204,15 +186,10 @@ class SumWithBoundedMax(Loss):
         return "minimise the average error, with a bounded largest error"
 
     @property
-    def title(self) -> str:
-        return f"{self.objective}, {WEIGHTINGS[self.weighting]}"
-
-    @property
     def description(self) -> str:
-        weighting = describe_weighting(self.weighting)
         return (
-            f"the sum of variances times weight ({weighting}), with the largest standard error at "
-            f"most {100 * self.slack:.6g} % above the smallest possible"
+            f"{super().description}, with the largest standard error at most "
+            f"{100 * self.slack:.6g} % above the smallest possible"
         )
 
     def limit(self, smallest: float) -> float:
@@ -225,16 +202,6 @@ class SumWithBoundedMax(Loss):
         limit: on weight times variance; without one, none is allowed any
         """
         return (0.0 if limit is None else limit) / workload.weights
-
-    def table_weights(self, workload: Workload) -> np.ndarray:
-        return SumOfVariances(self.weighting).table_weights(workload)
-
-    def value(self, variances: np.ndarray, workload: Workload) -> float:
-        return float(np.sum(self.table_weights(workload) * variances))
-
-    def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
-        """Without the limit, only what the sum counts; see `minorant_of_plan`."""
-        return SumOfVariances(self.weighting).minorant(dual_weights, workload)
 
     def minorant_of_plan(
         self,

@@ -34,8 +34,32 @@ _REMEDY = (
 )
 
 
+class NamedLoss(Loss):
+    """A loss of which files hold the name only: what it is, is a piece of program."""
+
+    name: str
+
+    kind: ClassVar[str] = "custom"
+    is_homogeneous: ClassVar[bool] = False  # not known
+
+    @classmethod
+    def choices(cls) -> tuple[Loss, ...]:
+        return ()
+
+    @property
+    def objective(self) -> str:
+        return f"minimise “{self.name}”"
+
+    @property
+    def description(self) -> str:
+        return f"the loss “{self.name}”"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "name": self.name}
+
+
 @dataclass(frozen=True)
-class CustomLoss(Loss):
+class CustomLoss(NamedLoss):
     """A convex, nondecreasing loss L(Var), from a CVXPY expression.
 
     expression: takes the mean cell variances of the tables as a CVXPY expression [n_tables] in the
@@ -47,13 +71,20 @@ class CustomLoss(Loss):
     for the workload's tables; it must not be negative where all variances are 0, and every table
     must count. Nothing is added to the expression: where it is flat, or leaves tables out, the
     solver says so, and adding a little of the sum (`+ 1e-3 * cvxpy.sum(V)`) is the remedy.
+
+    Example:
+        >>> import cvxpy
+        >>> import rpexplore as rp
+        >>> tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 10, "sex": 2}), 2)
+        >>> loss = rp.CustomLoss(lambda variances: cvxpy.norm(variances, 4), name="4-norm")
+        >>> plan = rp.plan(tables, loss=loss, budget=rp.Budget(rho="0.5"))
+        >>> plan.certificate.gap < 1e-6
+        True
     """
 
     expression_of: Callable[["cvxpy.Expression"], "cvxpy.Expression"]
     name: str
 
-    kind: ClassVar[str] = "custom"
-    is_homogeneous: ClassVar[bool] = False  # not known
     bound_allowance: ClassVar[float] = SOLVER_ALLOWANCE
 
     def __post_init__(self) -> None:
@@ -65,22 +96,6 @@ class CustomLoss(Loss):
         if not isinstance(self.name, str) or not self.name.strip():
             raise WorkloadError(f"A custom loss needs a name for reports, got {self.name!r}.")
 
-    @property
-    def description(self) -> str:
-        return f"the loss “{self.name}”"
-
-    @property
-    def objective(self) -> str:
-        return f"minimise “{self.name}”"
-
-    @classmethod
-    def choices(cls) -> tuple[Loss, ...]:
-        return ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Its name alone: the expression is a piece of program."""
-        return {"kind": self.kind, "name": self.name}
-
     def table_weights(self, workload: Workload) -> np.ndarray:
         """1 for each table, float64[n_tables]: the expression sees the variances as they are.
 
@@ -89,30 +104,35 @@ class CustomLoss(Loss):
         import cvxpy
 
         n_tables = len(workload)
-        self._refuse_unless_convex(self.expression(cvxpy.square(cvxpy.Variable(n_tables))))
-        nothing = self._value(np.zeros(n_tables))
-        for value, words in ((nothing, "0"), (self._value(np.ones(n_tables)), "1")):
+        if not self.expression(cvxpy.square(cvxpy.Variable(n_tables))).is_convex():
+            raise WorkloadError(
+                f"The loss “{self.name}” must be convex and never fall when a variance rises, and "
+                f"CVXPY's rules do not show that; {_REMEDY}."
+            )
+        loss = self.function(n_tables)
+        values = {variance: loss(np.full(n_tables, variance)) for variance in (0, 1)}
+        for variance, value in values.items():
             if not np.isfinite(value):
                 raise WorkloadError(
                     f"The loss “{self.name}” must be a finite number for any variances, got "
-                    f"{value} where all are {words}; check its weights and targets."
+                    f"{value} where all are {variance}; check its weights and targets."
                 )
-        if nothing < 0:
+        if values[0] < 0:
             raise WorkloadError(
-                f"The loss “{self.name}” must not be negative, got {nothing:.6g} where all "
+                f"The loss “{self.name}” must not be negative, got {values[0]:.6g} where all "
                 "variances are 0; add a constant to it."
             )
         return np.ones(n_tables)
 
     def value(self, variances: np.ndarray, workload: Workload) -> float:
-        return self._value(variances)
+        return self.function(len(variances))(variances)
 
     def minorant(
         self, dual_weights: np.ndarray, workload: Workload, *, near: np.ndarray | None = None
     ) -> tuple[float, float]:
         """(f, o): the loss is at least f · Σ dual_weights · Var − o, for any variances ≥ 0.
 
-        dual_weights: float64[n_tables], ≥ 0 and not all 0. The bound is best where
+        The bound is best where
         Σ dual_weights · Var = 1. There, the smallest loss m and its multiplier f are found by
         CVXPY: the loss is at least m + f · (Σ dual_weights · Var − 1). This is proven as well as
         the solver knows m and f, so o is raised by `SOLVER_ALLOWANCE` times their sum.
@@ -123,21 +143,21 @@ class CustomLoss(Loss):
 
         Raises `PlanError` if the solver finds no such bound.
         """
-        counted = dual_weights > 0
-        at = np.divide(1.0, dual_weights, where=counted, out=np.zeros(len(dual_weights)))
-        if near is not None:
-            at = near
+        at = near
+        if at is None:
+            at = np.divide(1.0, dual_weights, where=dual_weights > 0, out=np.zeros(len(workload)))
+        value = self.function(len(at))
         for turn in range(1, _MOST_UNITS + 1):
             at = at / np.sum(dual_weights * at)
-            tangent = self._tangent(dual_weights, at)
+            seen = value(at)  # so the smallest is no larger
+            tangent = self._tangent(dual_weights, at, seen)
             if tangent is not None:
                 return tangent
-            seen = self._value(at)  # so the smallest is no larger
-            found = self._smallest(dual_weights, at, seen)
-            if found is None:  # it lost its way; from a little elsewhere it may not
+            smallest = self._smallest(dual_weights, at, seen)
+            if smallest is None:  # it lost its way; from a little elsewhere it may not
                 at = at * (1 + scattered(len(at), turn) / 2)
                 continue
-            least, factor, where = found
+            least, factor, where = smallest
             if seen * (1 - 1e-6) <= least <= seen * (1 + SOLVER_ALLOWANCE):
                 least = min(least, seen)
                 return factor, factor - least + SOLVER_ALLOWANCE * (least + factor)
@@ -163,18 +183,23 @@ class CustomLoss(Loss):
 
         variable = cvxpy.Variable(len(variances), nonneg=True)
         variable.value = variances
-        found: Any = self.expression(variable).grad.get(variable)
-        if found is None:
+        gradient: Any = self.expression(variable).grad.get(variable)
+        if gradient is None:
             return None
-        found = np.asarray(found.todense() if sparse.issparse(found) else found).ravel()
-        return np.maximum(found, 0.0) if np.all(np.isfinite(found)) else None
+        gradient = np.asarray(gradient.todense() if sparse.issparse(gradient) else gradient).ravel()
+        return np.maximum(gradient, 0.0) if np.all(np.isfinite(gradient)) else None
 
-    def _tangent(self, dual_weights: np.ndarray, at: np.ndarray) -> tuple[float, float] | None:
-        """(f, o) by the tangent where Σ dual_weights · at = 1; None if it bounds worse there."""
+    def _tangent(
+        self, dual_weights: np.ndarray, at: np.ndarray, value: float
+    ) -> tuple[float, float] | None:
+        """(f, o) by the tangent where Σ dual_weights · at = 1; None if it bounds worse there.
+
+        value: the loss at these variances
+        """
         gradient = self.gradient(at)
         if gradient is None:
             return None
-        value, counted = self._value(at), dual_weights > 0
+        counted = dual_weights > 0
         factor = float(np.min(gradient[counted] / dual_weights[counted]))
         offset = float(np.sum(gradient * at)) - value
         offset += len(at) * 2.0**-50 * (abs(value) + float(np.sum(gradient * at)))  # rounding
@@ -219,7 +244,8 @@ class CustomLoss(Loss):
 
         def value(at: np.ndarray) -> float:
             variances.value = at
-            return _number(loss.value)
+            number: Any = loss.value
+            return float("nan") if number is None else float(np.sum(number))
 
         return value
 
@@ -228,36 +254,23 @@ class CustomLoss(Loss):
         import cvxpy
 
         try:
-            found = self.expression_of(variances)
+            loss = self.expression_of(variances)
         except Exception as error:
             raise WorkloadError(
                 f"The loss “{self.name}” could not be applied to the variances of "
                 f"{variances.size:,} tables ({error}); check the number of its weights and targets."
             ) from error
-        if not isinstance(found, cvxpy.Expression) or not found.is_scalar() or not found.is_real():
-            shape = f"of shape {found.shape}" if isinstance(found, cvxpy.Expression) else ""
+        if not isinstance(loss, cvxpy.Expression) or not loss.is_scalar() or not loss.is_real():
+            shape = f" of shape {loss.shape}" if isinstance(loss, cvxpy.Expression) else ""
             raise WorkloadError(
                 f"The loss “{self.name}” must give one real number as a CVXPY expression, got "
-                f"{type(found).__name__} {shape}".rstrip()
-                + "; add cvxpy.sum or cvxpy.max."
+                f"{type(loss).__name__}{shape}; add cvxpy.sum or cvxpy.max."
             )
-        return found
-
-    def _value(self, variances: np.ndarray) -> float:
-        import cvxpy
-
-        return _number(self.expression(cvxpy.Constant(variances)).value)
-
-    def _refuse_unless_convex(self, of_squares: "cvxpy.Expression") -> None:
-        if not of_squares.is_convex():
-            raise WorkloadError(
-                f"The loss “{self.name}” must be convex and never fall when a variance rises, and "
-                f"CVXPY's rules do not show that; {_REMEDY}."
-            )
+        return loss
 
 
 @dataclass(frozen=True)
-class UnavailableLoss(Loss):
+class UnavailableLoss(NamedLoss):
     """A `CustomLoss` of which a file knows the name only. Nothing can be planned with it.
 
     Its plan can be verified as far as privacy and accuracy go, and released.
@@ -265,25 +278,11 @@ class UnavailableLoss(Loss):
 
     name: str
 
-    kind: ClassVar[str] = CustomLoss.kind
     is_available: ClassVar[bool] = False
-    is_homogeneous: ClassVar[bool] = False  # not known
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name.strip():
             raise PlanError(f"A custom loss must be named by a text, got {self.name!r}.")
-
-    @property
-    def description(self) -> str:
-        return f"the loss “{self.name}”"
-
-    @property
-    def objective(self) -> str:
-        return f"minimise “{self.name}”"
-
-    @classmethod
-    def choices(cls) -> tuple[Loss, ...]:
-        return ()
 
     def table_weights(self, workload: Workload) -> np.ndarray:
         raise self._unknown()
@@ -304,8 +303,3 @@ class UnavailableLoss(Loss):
 def scattered(count: int, turn: int) -> np.ndarray:
     """Numbers between 0 and 1 that all differ, float64[count]; others at another turn."""
     return np.modf(np.arange(1, count + 1) * turn * _GOLDEN)[0]
-
-
-def _number(value: Any) -> float:
-    """What CVXPY gives for a scalar expression, NaN where it gives nothing."""
-    return float("nan") if value is None else float(np.sum(value))

@@ -11,17 +11,12 @@ import numpy as np
 
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
-from rpexplore.planning.losses.base import (
-    Loss,
-    NumberOption,
-    refuse_unknown_reference,
-    weights_relative_to,
-)
+from rpexplore.planning.losses.base import NumberOption, RelativeLoss
 from rpexplore.workload.workload import Workload
 
 
 @dataclass(frozen=True)
-class PNorm(Loss):
+class PNorm(RelativeLoss):
     """p-norm of the weighted variances: (Σ_A x_A^p)^(1/p), p ≥ 1.
 
     p = 1 is their sum, and the larger p, the nearer to the largest one (at most a factor
@@ -46,9 +41,10 @@ class PNorm(Loss):
     )
 
     def __post_init__(self) -> None:
-        if not _is_power(self.p):
+        is_number = isinstance(self.p, int | float | np.number) and not isinstance(self.p, bool)
+        if not is_number or not 1 <= self.p <= 1000:
             raise WorkloadError(f"p must be a number from 1 to 1000, got {self.p!r}.")
-        refuse_unknown_reference(self.relative_to)
+        super().__post_init__()
 
     @property
     def objective(self) -> str:
@@ -63,23 +59,11 @@ class PNorm(Loss):
         which = "relative to its target" if self.compares_with_targets else "times weight"
         return f"the {rounded(float(self.p), 4)}-norm of variances {which}"
 
-    @property
-    def compares_with_targets(self) -> bool:
-        return self.relative_to == "target"
-
-    def table_weights(self, workload: Workload) -> np.ndarray:
-        return weights_relative_to(
-            self.relative_to, workload, "choose a loss that is not relative to targets"
-        )
-
     def value(self, variances: np.ndarray, workload: Workload) -> float:
         return p_norm(self.table_weights(workload) * variances, self.p)
 
     def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
-        """(f, 0): the loss is at least f · Σ dual_weights · Var, by Hölder's inequality.
-
-        dual_weights: float64[n_tables], ≥ 0 and not all 0.
-        """
+        """By Hölder's inequality."""
         conjugate = np.inf if self.p == 1 else self.p / (self.p - 1)
         return 1 / p_norm(dual_weights / self.table_weights(workload), conjugate), 0.0
 
@@ -90,10 +74,3 @@ def p_norm(values: np.ndarray, p: float) -> float:
     if largest == 0 or np.isinf(p):
         return largest
     return largest * float(np.sum((values / largest) ** p) ** (1 / p))
-
-
-def _is_power(value: object) -> bool:
-    """Whether it is a number from 1 to 1000, and not a bool."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-        return False
-    return bool(1 <= value <= 1000)

@@ -1,4 +1,4 @@
-"""Losses as JSON, for files, and as text, for command lines: "sum", "bounded:0.1", "p-norm:3", …"""
+"""Losses as JSON for files, as text for command lines ("p-norm:3"), and as choices of a page."""
 
 from collections.abc import Iterable
 from dataclasses import fields
@@ -6,16 +6,21 @@ from typing import Any
 
 from rpexplore.errors import PlanError, WorkloadError
 from rpexplore.planning.losses.base import Loss
-from rpexplore.planning.losses.registry import LOSSES
+from rpexplore.planning.solving import loss_kinds
 
 
 def loss_from_json(content: Any) -> Loss:
     """The loss of `Loss.to_json`; raises `PlanError` for an unknown kind."""
-    options = dict(content)
+    options, kinds = dict(content), loss_kinds()
     kind = options.pop("kind")
-    if kind not in LOSSES:
-        raise PlanError(f"the loss must be one of {', '.join(LOSSES)}, got {kind!r}.")
-    return LOSSES[kind](**options)
+    if kind not in kinds:
+        raise PlanError(f"the loss must be one of {', '.join(kinds)}, got {kind!r}.")
+    return kinds[kind](**options)
+
+
+def loss_choices() -> dict[str, Loss]:
+    """What can be chosen on a page: a loss with its usual options, by its `Loss.choice`."""
+    return {loss.choice: loss for kind in loss_kinds().values() for loss in kind.choices()}
 
 
 def option_forms() -> list[str]:
@@ -83,7 +88,7 @@ def options_of_loss(loss: Loss) -> list[tuple[str, str]]:
 
 
 def _writable() -> Iterable[type[Loss]]:
-    return [loss for loss in LOSSES.values() if loss.option]
+    return [loss for loss in loss_kinds().values() if loss.option]
 
 
 def _flags(loss: type[Loss]) -> list[str]:
