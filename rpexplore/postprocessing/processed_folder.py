@@ -10,25 +10,14 @@ What was done is also in the metadata of every Parquet file. Written as a `new_f
 comes last.
 """
 
-import json
-import os
-import platform
-from collections.abc import Callable, Sequence
-from contextlib import closing
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 
-from rpexplore.common.concurrency import Progress, in_order, no_progress
+from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.formatting import describe_share
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
@@ -38,10 +27,11 @@ from rpexplore.postprocessing.nonnegative import GAP, Nonnegative
 from rpexplore.postprocessing.nonnegative import nonnegative as nearest_nonnegative
 from rpexplore.postprocessing.processed_tables import KIND, ProcessedTables
 from rpexplore.postprocessing.rounding import rounded as whole_numbers
-from rpexplore.postprocessing.table_map import ContributionArrays, subsets
-from rpexplore.releases.atomic_folder import check_new, check_room, new_folder
-from rpexplore.releases.manifest import CONFIDENCE, file_entry
-from rpexplore.releases.table_cells import ESTIMATES, write_cells
+from rpexplore.postprocessing.table_map import subsets
+from rpexplore.postprocessing.table_writing import new_tables_folder, write_readme, write_tables
+from rpexplore.releases.atomic_folder import check_new, check_room
+from rpexplore.releases.manifest import now, save_manifest
+from rpexplore.releases.table_cells import ESTIMATES
 from rpexplore.releases.table_folder import Release, table_path
 from rpexplore.workload.query_matrix import QueryMatrix
 
@@ -83,7 +73,7 @@ _NONNEGATIVE = """
 """
 
 _ROUNDED = """
-- Cells are whole numbers; each moved by less than 1 (of an attribute that is asked in sums, each
+- Cells are whole numbers; each moved by less than 1 (of an attribute with another aggregation, each
   count of a single value did). All tables have the same total, and the totals for the first
   attributes of a table are those of the table of these attributes alone. Totals over other
   attributes can differ from table to table, by rounding. The rounding is not random: small cells
@@ -100,29 +90,32 @@ def postprocess(
     gap: float = GAP,
     on_progress: Progress = no_progress,
 ) -> ProcessedTables:
-    """Write the folder `output`, which must not exist yet, and return its tables.
+    """Make tables nonnegative or whole; costs no privacy, as only what was released is looked at.
 
-    nonnegative  no cell is below 0, all tables still agree, and the total is kept
-                 (`nonnegative`, up to `gap`)
-    rounded      cells are whole numbers (`rounding`); with attributes that
-                 are asked in sums, the counts of their single values are, before they are summed
+    Args:
+        output: The folder to write, which must not exist yet.
+        nonnegative: Whether no cell is below 0; all tables still agree, and the total is kept.
+        rounded: Whether cells are whole numbers. Of an attribute with another aggregation, the
+            counts of its single values are, before they are summed.
+        gap: Share of the distance to the noisy tables that may be avoidable (nonnegative ones).
 
-    Raises `ReleaseError` if neither is wanted, for a gap that cannot be, or for what cannot be
-    written. Costs no privacy: only what was released is looked at.
+    Returns:
+        The tables that were written.
+
+    Raises:
+        ReleaseError: If neither is wanted, the gap is out of range, or nothing can be written.
     """
     if not (nonnegative or rounded):
         raise ReleaseError("Nothing to do to the tables: ask for nonnegative or whole numbers.")
     output = Path(output)
     check_new(output)
-    tables = _Tables.of(source)
-    check_room(_BYTES_PER_CELL * tables.cells, output)
+    check_room(_BYTES_PER_CELL * _cell_count(source), output)
     on_progress("Reading what was measured", 0.0)
     estimates = source if isinstance(source, Estimates) else Estimates.of(source)
     projection = None
-    contributions = estimates.contributions
     if nonnegative:
         projection = nearest_nonnegative(
-            contributions,
+            estimates.contributions,
             estimates.domain.sizes,
             estimates.strategies,
             gap=gap,
@@ -130,140 +123,108 @@ def postprocess(
                 f"Making the tables nonnegative (gap {gap:.1g})", _SEARCHED * share
             ),
         )
-        contributions = projection.contributions
-    writer = _Writer(estimates, contributions, nonnegative, rounded)
+    label, query_matrices = _label(nonnegative, rounded), _query_matrices(source)
+    tables = source.table_names
+
+    def cells(position: int) -> pa.Table:
+        attributes = estimates.domain.positions(tables[position])
+        counts = _processed_counts(estimates, projection, attributes, rounded)
+        values = answers(counts, query_matrices[position])
+        return _with_unbiased(values.ravel(), _unbiased_cells(source, position), label)
+
     done = _SEARCHED if nonnegative else 0.0
-    try:
-        with new_folder(output) as folder:
-            (folder / "tables").mkdir()
-            files = []
-            count = len(tables.attribute_indices)
-            write = partial(writer.write_table, tables, folder)
-            with closing(in_order(write, range(count))) as written:
-                for position, entries in enumerate(written):
-                    files += entries
-                    if position % 16 == 0:
-                        on_progress("Writing the tables", done + (1 - done) * position / count)
-            text = _readme(estimates, writer.label, rounded, projection)
-            (folder / "README.md").write_text(text, encoding="utf-8", newline="\n")
-            files.append(file_entry(folder, "README.md"))
-            manifest = _manifest(estimates, writer.label, nonnegative, rounded, projection, files)
-            _write_manifest(folder, manifest)
-    except OSError as error:
-        raise ReleaseError(
-            f"The tables could not be written to {str(output)!r} ({error.strerror or error}) and "
-            "nothing of them was left; make room, or choose another folder."
-        ) from None
+    with new_tables_folder(output) as folder:
+        files = write_tables(
+            folder,
+            tables,
+            cells,
+            lambda share: on_progress("Writing the tables", done + (1 - done) * share),
+        )
+        files.append(write_readme(folder, _readme(estimates, label, rounded, projection)))
+        facts = {
+            "created": now(),
+            "label": label,
+            "nonnegative": nonnegative,
+            "rounded": rounded,
+            "gap": None if projection is None else projection.gap,
+            "rounds": None if projection is None else projection.rounds,
+            "guarantee": estimates.guarantee,
+            "sources": [source.to_json() for source in estimates.sources],
+        }
+        manifest = save_manifest(folder, KIND, facts, files)
     on_progress("Finished", 1.0)
     return ProcessedTables(output, MappingProxyType(manifest))
 
 
-@dataclass(frozen=True, eq=False)
-class _Tables:
-    """The tables of a source, with the queries that are asked about each.
-
-    attribute_indices  of each table
-    query_matrices     of each table, of each axis; None: single values
-    paths              where each lies in a folder, without ending
-    cells              of all together
-    unbiased           each as rows of labels, value, error and interval
-    """
-
-    attribute_indices: Sequence[AttributeIndices]
-    query_matrices: Sequence[Sequence[QueryMatrix | None]]
-    paths: Sequence[str]
-    cells: float
-    unbiased: Callable[[int], pa.Table]
-
-    @classmethod
-    def of(cls, source: Release | Estimates) -> "_Tables":
-        if isinstance(source, Estimates):
-            sizes = source.domain.sizes.astype(float)
-            names = source.domain.names
-            named = [[names[attribute] for attribute in table] for table in source.tables]
-            return cls(
-                source.tables,
-                [[None] * len(table) for table in source.tables],
-                [table_path(position, table) for position, table in enumerate(named)],
-                float(sum(np.prod(sizes[list(table)]) for table in source.tables)),
-                lambda position: source.cells(named[position]),
-            )
-        workload = source.plan.workload
-        matrices = asked_by(workload)
-        tables = [tuple(workload.attribute_indices(position)) for position in range(len(workload))]
-        paths = [table_path(position, names) for position, names in enumerate(workload.tables)]
-        return cls(
-            tables,
-            [
-                [matrices[i] for i in workload.attribute_basis_index[position, : len(table)]]
-                for position, table in enumerate(tables)
-            ],
-            paths,
-            float(np.sum(workload.cells)),
-            lambda position: pyarrow.parquet.read_table(
-                source.folder / f"{paths[position]}.parquet"
-            ),
-        )
+def _cell_count(source: Release | Estimates) -> float:
+    """Cells of all tables together."""
+    if isinstance(source, Release):
+        return float(np.sum(source.plan.workload.cells))
+    sizes = source.domain.sizes.astype(float)
+    return float(sum(np.prod(sizes[list(table)]) for table in source.tables))
 
 
-class _Writer:
-    """Writes processed tables."""
+def _query_matrices(source: Release | Estimates) -> list[list[QueryMatrix | None]]:
+    """The queries of each table, of each axis; None: single values."""
+    if isinstance(source, Estimates):
+        return [[None] * len(table) for table in source.tables]
+    workload = source.plan.workload
+    matrices = asked_by(workload)
+    return [
+        [matrices[i] for i in workload.attribute_basis_index[position, :order]]
+        for position, order in enumerate(workload.orders)
+    ]
 
-    def __init__(
-        self,
-        estimates: Estimates,
-        contributions: ContributionArrays,
-        nonnegative: bool,
-        rounded: bool,
-    ) -> None:
-        self._estimates, self._contributions = estimates, contributions
-        self._nonnegative, self._rounded = nonnegative, rounded
-        self.label = _label(nonnegative, rounded)
 
-    def write_table(self, tables: _Tables, folder: Path, position: int) -> list[dict[str, Any]]:
-        """Write a table, and return what the manifest says of its files."""
-        table = tables.attribute_indices[position]
-        values = answers(self._counts(table), tables.query_matrices[position])
-        cells = _beside(tables.unbiased(position), values.ravel(), self.label)
-        path = tables.paths[position]
-        write_cells(folder / path, iter([cells]))
-        names = [self._estimates.domain.names[attribute] for attribute in table]
-        endings = (".parquet", ".csv")
-        return [file_entry(folder, f"{path}{ending}", attributes=names) for ending in endings]
+def _unbiased_cells(source: Release | Estimates, position: int) -> pa.Table:
+    """A table as rows of labels, value, error and interval."""
+    names = source.table_names[position]
+    if isinstance(source, Estimates):
+        return source.cells(names)
+    path = f"{table_path(position, names)}.parquet"
+    return pyarrow.parquet.read_table(source.folder / path)
 
-    def _counts(self, table: AttributeIndices) -> np.ndarray:
-        """The processed counts of the single values, one axis an attribute."""
-        if not self._rounded:
-            return self._marginal(table)
-        return whole_numbers([self._marginal(table[:i]) for i in range(len(table) + 1)])
 
-    def _marginal(self, table: AttributeIndices) -> np.ndarray:
-        sizes = self._estimates.domain.sizes
-        several = [attribute for attribute in table if sizes[attribute] > 1]
-        within = {subset: self._contributions[subset] for subset in subsets(tuple(several))}
-        values = marginal(table, sizes, within, self._estimates.strategies)
+def _processed_counts(
+    estimates: Estimates, projection: Nonnegative | None, table: AttributeIndices, rounded: bool
+) -> np.ndarray:
+    """The processed counts of the single values of a table, one axis an attribute."""
+    sizes = estimates.domain.sizes
+    contributions = estimates.contributions if projection is None else projection.contributions
+
+    def counts(attributes: AttributeIndices) -> np.ndarray:
+        several = tuple(attribute for attribute in attributes if sizes[attribute] > 1)
+        within = {subset: contributions[subset] for subset in subsets(several)}
+        values = marginal(attributes, sizes, within, estimates.strategies)
         # Sums of nonnegative tables, computed from contributions, are below 0 by rounding at most.
-        return np.maximum(values, 0.0) if self._nonnegative else values
+        return values if projection is None else np.maximum(values, 0.0)
+
+    if not rounded:
+        return counts(table)
+    return whole_numbers([counts(table[:i]) for i in range(len(table) + 1)])
 
 
-def _beside(unbiased: pa.Table, values: np.ndarray, label: str) -> pa.Table:
+def _with_unbiased(values: np.ndarray, unbiased: pa.Table, label: str) -> pa.Table:
     """The processed values before the unbiased answers, and what they are behind all."""
     # By position: an attribute may bear any name, and the last columns are the estimates.
     n_labels = unbiased.num_columns - len(ESTIMATES)
-    names = [*unbiased.column_names[:n_labels]]
-    taken = ["unbiased_value", "value_is"]
-    names = [f"{name} (attribute)" if name in taken else name for name in names]
+    names = [
+        f"{name} (attribute)" if name in ("unbiased_value", "value_is") else name
+        for name in unbiased.column_names[:n_labels]
+    ]
     columns = unbiased.columns
-    what = pa.DictionaryArray.from_arrays(np.zeros(len(values), dtype=np.int32), pa.array([label]))
-    made = pa.table(
-        [*columns[:n_labels], pa.array(values), *columns[n_labels:], what],
+    labels = pa.DictionaryArray.from_arrays(
+        np.zeros(len(values), dtype=np.int32), pa.array([label])
+    )
+    cells = pa.table(
+        [*columns[:n_labels], pa.array(values), *columns[n_labels:], labels],
         names=[*names, "value", "unbiased_value", *ESTIMATES[1:], "value_is"],
     )
-    return made.replace_schema_metadata({"rpexplore": label})
+    return cells.replace_schema_metadata({"rpexplore": label})
 
 
 def _label(nonnegative: bool, rounded: bool) -> str:
-    """What was done to the tables, in words that go with them wherever they go."""
+    """What was done to the tables, for every file."""
     done = ["nonnegative and consistent"] if nonnegative else []
     done += ["rounded to whole numbers"] if rounded else []
     return f"{', then '.join(done)}; biased; intervals are those of the unbiased answers"
@@ -282,39 +243,3 @@ def _readme(estimates: Estimates, label: str, rounded: bool, projection: Nonnega
     return _README.format(
         label=label, done=done, guarantee=estimates.guarantee, sources="\n".join(sources)
     )
-
-
-def _manifest(
-    estimates: Estimates,
-    label: str,
-    nonnegative: bool,
-    rounded: bool,
-    projection: Nonnegative | None,
-    files: Sequence[dict[str, Any]],
-) -> dict[str, Any]:
-    return {
-        "format": KIND[0],
-        "format_version": KIND[1],
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "label": label,
-        "nonnegative": nonnegative,
-        "rounded": rounded,
-        "gap": None if projection is None else projection.gap,
-        "rounds": None if projection is None else projection.rounds,
-        "guarantee": estimates.guarantee,
-        "sources": [source.to_json() for source in estimates.sources],
-        "interval_confidence": CONFIDENCE,
-        "versions": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("rpexplore", "numpy", "pyarrow")},
-        },
-        "files": list(files),
-    }
-
-
-def _write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    with (folder / "manifest.json").open("w", encoding="utf-8", newline="\n") as file:
-        json.dump(manifest, file, indent=1, ensure_ascii=False)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())

@@ -1,6 +1,5 @@
 """Processed tables as they are read again: every value with its label and the unbiased answer."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +13,7 @@ import pyarrow.parquet
 from rpexplore.domain.domain import AttributeSet
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.query_covariance import Where
-from rpexplore.releases.manifest import file_entry
+from rpexplore.releases.manifest import checked_folder, not_as_written
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,35 +33,19 @@ class ProcessedTables:
     def load(cls, folder: str | Path) -> "ProcessedTables":
         """Open a folder; raises `ReleaseError` if it is not one or a file was changed."""
         folder = Path(folder)
+        manifest = checked_folder(folder, KIND, "processed tables")
+        loaded = cls(folder, MappingProxyType(manifest))
         try:
-            manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-            found = manifest["format"], manifest["format_version"]
-            entries = list(manifest["files"])
-            named = [(each["path"], each["bytes"], each["sha256"]) for each in entries]
-            loaded = cls(folder, MappingProxyType(manifest))
-            if not (isinstance(loaded.label, str) and loaded.table_names):
-                raise TypeError
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            raise ReleaseError(
-                f"{str(folder)!r} does not hold processed tables: it has no readable "
-                "manifest.json; name the folder that they were written to."
-            ) from None
-        if found != KIND:
-            raise ReleaseError(
-                f"{str(folder)!r} does not hold processed tables that can be read here (format "
-                f"{found[0]!r}, version {found[1]!r}; it must be {KIND[0]!r}, version {KIND[1]})."
-            )
-        for path, size, sha256 in named:
-            if not _is_as_written(folder, {"path": path, "bytes": size, "sha256": sha256}):
-                raise ReleaseError(
-                    f"The file {path!r} of {str(folder)!r} is missing or was changed since; "
-                    "restore it, or use the original folder."
-                )
+            is_complete = isinstance(loaded.label, str) and len(loaded.table_names) > 0
+        except (KeyError, TypeError):
+            is_complete = False
+        if not is_complete:
+            raise not_as_written(folder, "processed tables")
         return loaded
 
     @property
     def label(self) -> str:
-        """What was done to the tables, in words that go with them wherever they go."""
+        """What was done to the tables."""
         return self.manifest["label"]
 
     @property
@@ -131,10 +114,3 @@ def _names(attributes: Sequence[AttributeSet]) -> list[str]:
     if len(attributes) == 1 and not isinstance(attributes[0], str):
         return list(attributes[0])
     return [str(name) for name in attributes]
-
-
-def _is_as_written(folder: Path, entry: Mapping[str, Any]) -> bool:
-    try:
-        return file_entry(folder, entry["path"]) == entry
-    except OSError:
-        return False

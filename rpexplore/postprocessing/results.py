@@ -1,6 +1,5 @@
 """Results: tables to be looked at, be they released, combined or processed."""
 
-import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +13,7 @@ from rpexplore.postprocessing.combination_folder import load_unbiased
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_tables import KIND as PROCESSED
 from rpexplore.postprocessing.processed_tables import ProcessedTables
+from rpexplore.releases.manifest import read_manifest
 from rpexplore.releases.marginal_estimate import Answer
 from rpexplore.releases.query_folder import FORMAT as OF_QUERIES
 from rpexplore.releases.table_folder import Release
@@ -92,16 +92,7 @@ def load_results(folder: str | Path) -> Results:
     Raises `ReleaseError` if it is none of these, or a file was changed since it was written.
     """
     folder = Path(folder)
-    try:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        manifest = None
-    kind = manifest.get("format") if isinstance(manifest, dict) else None
-    if kind is None:
-        raise ReleaseError(
-            f"{str(folder)!r} is not the folder of a finished release: it has no readable "
-            "manifest.json; check the path, and name the folder itself."
-        )
+    kind = read_manifest(folder).get("format")
     if kind == OF_QUERIES[0]:
         raise ReleaseError(
             f"{str(folder)!r} holds the answers to a list of queries, and no tables; they are "

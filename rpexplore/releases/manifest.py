@@ -43,10 +43,8 @@ def write_manifest(
         release_format: Its name and version.
         files: Their entries.
     """
-    manifest = {
-        "format": release_format[0],
-        "format_version": release_format[1],
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+    facts = {
+        "finished": now(),
         "plan_sha256": plan.sha256,
         "rho": exact_text(plan.rho),
         "privacy_unit": plan.budget.unit,
@@ -55,6 +53,27 @@ def write_manifest(
         "postprocessing": "none: unbiased linear reconstruction",
         "other_values": dict(note.unknown_values),
         "persons": note.person_rule,
+    }
+    return save_manifest(folder, release_format, facts, files)
+
+
+def save_manifest(
+    folder: Path,
+    folder_format: tuple[str, int],
+    facts: Mapping[str, Any],
+    files: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Write a manifest with these facts and what is in every manifest, and return it.
+
+    Args:
+        folder_format: Name and version of the folder's format.
+        facts: What is particular to this kind of folder.
+        files: The entries of its files.
+    """
+    manifest = {
+        "format": folder_format[0],
+        "format_version": folder_format[1],
+        **facts,
         "interval_confidence": CONFIDENCE,
         "versions": {
             "python": platform.python_version(),
@@ -70,34 +89,71 @@ def write_manifest(
     return manifest
 
 
+def now() -> str:
+    """The time, as manifests have it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
 def checked_manifest(folder: Path, release_format: tuple[str, int]) -> dict[str, Any]:
     """The manifest of a release of this format, name and version.
 
     Raises `ReleaseError` if the folder is none, or if one of its files is not as it was written.
     """
+    manifest = checked_folder(folder, release_format, "a release")
+    _check_files(folder, {"plan.json": manifest.get("plan_sha256")})
+    return manifest
+
+
+def checked_folder(folder: Path, folder_format: tuple[str, int], noun: str) -> dict[str, Any]:
+    """The manifest of a folder of this format, which holds `noun`.
+
+    Raises `ReleaseError` if the folder holds something else, or a file is not as it was written.
+    """
+    manifest = read_manifest(folder)
+    try:
+        stated_format = manifest["format"], manifest["format_version"]
+        hashes = {str(entry["path"]): entry["sha256"] for entry in manifest["files"]}
+    except (KeyError, TypeError):
+        raise not_as_written(folder, noun) from None
+    if stated_format != folder_format:
+        raise ReleaseError(
+            f"{str(folder)!r} does not hold {noun} that can be read here (format "
+            f"{stated_format[0]!r}, version {stated_format[1]!r}; it must be "
+            f"{folder_format[0]!r}, version {folder_format[1]!r})."
+        )
+    _check_files(folder, hashes)
+    return manifest
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of any folder; raises `ReleaseError` if there is none that can be read."""
     try:
         manifest = json.loads((folder / _NAME).read_text(encoding="utf-8"))
-        stated_format = manifest["format"], manifest["format_version"]
-        hashes = {entry["path"]: entry["sha256"] for entry in manifest["files"]}
-        plan_sha256 = manifest["plan_sha256"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError):
+        manifest = None
+    if not isinstance(manifest, dict):
         raise ReleaseError(
-            f"{str(folder)!r} is not a finished release: it has no readable {_NAME}."
-        ) from None
-    if stated_format != release_format:
-        raise ReleaseError(
-            f"{str(folder)!r} is not a release that can be read here (format "
-            f"{stated_format[0]!r}, version {stated_format[1]!r}; it must be "
-            f"{release_format[0]!r}, version {release_format[1]!r})."
+            f"{str(folder)!r} is not a finished release: it has no readable {_NAME}; check the "
+            "path, and name the folder itself."
         )
-    for path, sha256 in {**hashes, "plan.json": plan_sha256}.items():
+    return manifest
+
+
+def not_as_written(folder: Path, noun: str) -> ReleaseError:
+    """What to raise for a folder whose manifest lacks something."""
+    return ReleaseError(
+        f"{str(folder)!r} does not hold {noun} as written; use the original folder."
+    )
+
+
+def _check_files(folder: Path, hashes: Mapping[str, str | None]) -> None:
+    for path, sha256 in hashes.items():
         file = folder / path
         if not file.is_file() or _sha256(file) != sha256:
             raise ReleaseError(
-                f"The file {path!r} of the release {str(folder)!r} is missing or was changed "
-                "since; restore it, or use the original folder."
+                f"The file {path!r} of {str(folder)!r} is missing or was changed since; restore "
+                "it, or use the original folder."
             )
-    return manifest
 
 
 def _sha256(path: Path) -> str:

@@ -14,7 +14,7 @@ has the measurements that everything is computed from (`measured_file`).
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -161,13 +161,8 @@ class FolderWriter:
             for basis_index in workload.attribute_basis_index[position, : values.ndim].tolist()
         ]
         variances = self._cells.variances_of(position, plan.sigma_squared.floats)
-        path = table_path(position, workload.tables[position])
-        write_cells(self.folder / path, pieces_of_cells(labels, values, variances))
-        attributes = list(workload.tables[position])
-        return [
-            file_entry(self.folder, f"{path}{ending}", attributes=attributes)
-            for ending in (".parquet", ".csv")
-        ]
+        pieces = pieces_of_cells(labels, values, variances)
+        return write_table(self.folder, position, workload.tables[position], pieces)
 
     def residuals(self) -> dict[str, Any]:
         """Write all that was measured; what the manifest says of the file."""
@@ -204,6 +199,18 @@ class FolderWriter:
         (self.folder / "README.md").write_text(text, encoding="utf-8")
         files += [file_entry(self.folder, name) for name in ("plan.json", "README.md")]
         return write_manifest(self.folder, FORMAT, self.plan, self._note, files)
+
+
+def write_table(
+    folder: Path, position: int, attributes: Sequence[str], pieces: Iterator[pa.Table]
+) -> list[dict[str, Any]]:
+    """Write a table, given in pieces, as CSV and Parquet; what the manifest says of its files."""
+    path = table_path(position, attributes)
+    write_cells(folder / path, pieces)
+    return [
+        file_entry(folder, f"{path}{ending}", attributes=list(attributes))
+        for ending in (".parquet", ".csv")
+    ]
 
 
 def table_path(position: int, names: Sequence[str]) -> str:

@@ -145,9 +145,7 @@ def test_what_cannot_be_combined_is_refused(arguments, told, folder):
 def test_a_changed_release_is_refused(folder):
     with Path("two/residuals.parquet").open("ab") as file:
         file.write(b"x")
-    assert "'residuals.parquet' of the release 'two' is missing or was changed" in refused(
-        "one", "two"
-    )
+    assert "'residuals.parquet' of 'two' is missing or was changed" in refused("one", "two")
 
 
 def test_an_existing_folder_is_kept(folder):

@@ -207,7 +207,7 @@ def test_combined_further_it_is_everything_combined_at_once(found, releases, mar
 def test_what_a_folder_holds_is_told_by_its_manifest(written, releases, tmp_path):
     assert isinstance(load_unbiased(written), Estimates)
     assert isinstance(load_unbiased(releases["first"].folder), Release)
-    with pytest.raises(ReleaseError, match="not a release that can be read here"):
+    with pytest.raises(ReleaseError, match="not hold a release that can be read here"):
         load_unbiased(foreign(tmp_path, {"format": "x", "format_version": 1, "files": []}))
     with pytest.raises(ReleaseError, match=r"no readable manifest\.json"):
         load_unbiased(tmp_path / "nowhere")

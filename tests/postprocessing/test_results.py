@@ -126,10 +126,10 @@ def test_processed_tables_of_combined_ones(folders, tmp_path):
 
 def test_a_folder_that_is_none_is_refused(folders, tmp_path):
     for folder in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(ReleaseError, match="not the folder of a finished release"):
+        with pytest.raises(ReleaseError, match="not a finished release"):
             load_results(folder)
     (tmp_path / "manifest.json").write_text("[1]")
-    with pytest.raises(ReleaseError, match="not the folder of a finished release"):
+    with pytest.raises(ReleaseError, match="not a finished release"):
         load_results(tmp_path)
     (tmp_path / "manifest.json").write_text('{"format": "rpexplore-query-release"}')
     with pytest.raises(ReleaseError, match="answers to a list of queries"):

@@ -1,0 +1,60 @@
+"""A new folder of tables: complete or not at all."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from rpexplore.common.concurrency import in_order
+from rpexplore.errors import ReleaseError
+from rpexplore.releases.atomic_folder import new_folder
+from rpexplore.releases.manifest import file_entry
+from rpexplore.releases.table_folder import write_table
+
+
+@contextmanager
+def new_tables_folder(output: Path) -> Iterator[Path]:
+    """A `new_folder` with a folder for tables; `ReleaseError` for what the system refuses."""
+    try:
+        with new_folder(output) as folder:
+            (folder / "tables").mkdir()
+            yield folder
+    except OSError as error:
+        raise ReleaseError(
+            f"The tables could not be written to {str(output)!r} ({error.strerror or error}) and "
+            "nothing of them was left; make room, or choose another folder."
+        ) from None
+
+
+def write_tables(
+    folder: Path,
+    tables: Sequence[Sequence[str]],
+    cells: Callable[[int], pa.Table],
+    on_share: Callable[[float], None],
+) -> list[dict[str, Any]]:
+    """Write tables on all processors; what the manifest says of their files.
+
+    Args:
+        tables: The attributes of each.
+        cells: Of the table at a position, one row a cell; called in threads.
+        on_share: Is told the share of the tables that are written.
+    """
+
+    def write(position: int) -> list[dict[str, Any]]:
+        return write_table(folder, position, tables[position], iter([cells(position)]))
+
+    files = []
+    with closing(in_order(write, range(len(tables)))) as written:
+        for position, entries in enumerate(written):
+            files += entries
+            if position % 16 == 0:
+                on_share(position / len(tables))
+    return files
+
+
+def write_readme(folder: Path, text: str) -> dict[str, Any]:
+    """Write README.md; what the manifest says of it."""
+    (folder / "README.md").write_text(text, encoding="utf-8", newline="\n")
+    return file_entry(folder, "README.md")
