@@ -3,8 +3,8 @@
 GReM-LNN (ReM §3.1): minimise Σ_A ‖c_A − z_A‖² over the contributions of a release's closure such
 that every maximal table is nonnegative; all other tables are sums of these. Distances are measured
 as in `table_map`: the σ² are left out, as the paper does. Beyond the paper the total is kept as it
-was measured, unless told otherwise: cells that come up from below 0 would raise it by far more
-than its standard error, and all tables with it.
+was measured: cells that come up from below 0 would raise it by far more than its standard error,
+and all tables with it.
 
 Solved by the alternating direction method of multipliers on M c = y, y ≥ 0, whose step in c is
 exact: M_TᵀM_T is a number for each subset of T (without strategies; with them, a bound on it takes
@@ -34,10 +34,10 @@ from rpexplore.postprocessing.table_map import ContributionArrays, TableMap, sub
 GAP = 1e-3
 """Where the search stops unless told otherwise; finer is lost in the noise."""
 
-Made = TypeVar("Made")
+Value = TypeVar("Value")
 
 SearchProgress = Callable[[float, float], None]
-"""Told the share that is done and the gap so far, after every round; may raise to stop."""
+"""Is given the share that is done and the gap so far, after every round; may raise to stop."""
 
 # The first of these is the weight of the constraints, as a multiple of the objective's; tried from
 # 1 to 64 on tables of Adult and of single figures. The second is usual, 1 to 2.
@@ -51,9 +51,9 @@ _ROUNDING = 1e-24  # of the squared length of what is given: whatever is below i
 
 @dataclass(frozen=True, eq=False)
 class Nonnegative:
-    """ContributionArrays whose maximal tables have no negative cell.
+    """Contributions whose maximal tables have no negative cell.
 
-    contributions  like those given, read-only; `reconstruct.marginal` makes tables of them
+    contributions  like those given, read-only; `reconstruction.marginal` makes tables of them
     distance       Σ_A ‖c_A − z_A‖² to those given
     gap            by how much of it, at most, this is more than the smallest possible
     rounds         how long the search took
@@ -71,23 +71,27 @@ def nonnegative(
     sizes: np.ndarray,
     strategies: Mapping[int, Strategy],
     *,
-    keep_total: bool = True,
     gap: float = GAP,
     on_progress: SearchProgress = lambda share, gap: None,
 ) -> Nonnegative:
     """The nearest contributions whose tables are nonnegative, up to a gap.
 
-    contributions: of a downward closed family of attribute sets, as `reconstruct.contribution`
-    returns them; sizes: int64[d], of all attributes
-    keep_total: the total stays as it is (0 where it is negative); else it moves like all others
+    The total stays as it is, or becomes 0 where it is negative.
 
-    Raises `ReleaseError` for a gap that is not between 0 and 1 or out of reach.
+    Args:
+        contributions: Of a downward closed family of attribute sets, as
+            `reconstruction.contribution` returns them.
+        sizes: int64[d], of all attributes.
+        strategies: Of attributes that are not measured by single values.
+
+    Raises:
+        ReleaseError: If the gap is not between 0 and 1, or out of reach.
     """
     if not 0 < gap < 1:
         raise ReleaseError(
             f"The gap must be above 0 and below 1, got {gap}; {GAP} is enough for most purposes."
         )
-    search = _Search(TableMap(contributions, sizes, strategies), contributions, keep_total)
+    search = _Search(TableMap(contributions, sizes, strategies), contributions)
     on_progress(0.0, 1.0)
     solution = search.trivial_solution()
     while solution is None and search.rounds < _MOST_ROUNDS:
@@ -107,10 +111,8 @@ def nonnegative(
 class _Search:
     """The state of the method: one number x a cell of the maximal tables."""
 
-    def __init__(self, tables: TableMap, given: ContributionArrays, keep_total: bool) -> None:
-        self._keep_total = keep_total
-        if keep_total:
-            given = {**given, (): np.maximum(given[()], 0.0)}
+    def __init__(self, tables: TableMap, given: ContributionArrays) -> None:
+        given = {**given, (): np.maximum(given[()], 0.0)}
         self._map, self._given, self._contributions = tables, given, dict(given)
         self._length = tables.product(given, given)
         self._batches = _batches(tables)
@@ -130,7 +132,7 @@ class _Search:
         """What needs no search: tables without negative cells, or of nothing at all."""
         if not any(np.any(cells < 0) for cells in self._cells.values()):
             return Nonnegative(_read_only(self._given), 0.0, 0.0, 0)
-        if self._keep_total and self._given[()] == 0:  # then all cells can only be 0
+        if self._given[()] == 0:  # then all cells can only be 0
             nothing = {subset: np.zeros_like(values) for subset, values in self._given.items()}
             return Nonnegative(_read_only(nothing), self._length, 0.0, 0)
         return None
@@ -144,8 +146,7 @@ class _Search:
             if self._values is not None:
                 minimum += curvature * self._contributions[subset]
             self._contributions[subset] = minimum / (2 + curvature)
-        if self._keep_total:
-            self._contributions[()] = self._given[()]
+        self._contributions[()] = self._given[()]
         for table, values in self._of_tables(
             lambda subset: self._map.table(subset, self._contributions)
         ):
@@ -172,8 +173,7 @@ class _Search:
             subset: self._given[subset] + self._map.shaped(subset, values) / 2
             for subset, values in pull.items()
         }
-        if self._keep_total:
-            near[()] = self._given[()]
+        near[()] = self._given[()]
         twice = sum(
             np.vdot(values, near[subset] + self._given[subset]) for subset, values in pull.items()
         )
@@ -188,11 +188,11 @@ class _Search:
         return result if result.gap <= goal else None
 
     def _raised(self, near: ContributionArrays) -> dict[AttributeIndices, np.ndarray]:
-        """The nearest that were found to what was given, of contributions with no negative cell.
+        """Contributions near to these, with the total as given and no negative cell.
 
         Every cell is raised evenly by a part of what the lowest one lacks; what others still lack
-        is added to each, spread evenly over the other attributes. Which part, and what all is then
-        multiplied by, is chosen for the distance.
+        is added to each, spread evenly over the other attributes. Which part is chosen for the
+        distance.
         """
         tables = self._tables(near)
         total = max(
@@ -216,13 +216,8 @@ class _Search:
         return best
 
     def _scaled(self, contributions: ContributionArrays) -> dict[AttributeIndices, np.ndarray]:
-        """All multiplied by one number: to the total, or as near to what was given as it gets."""
-        if self._keep_total:
-            scale = float(self._given[()] / contributions[()])
-        else:
-            length = self._map.product(contributions, contributions)
-            along = self._map.product(self._given, contributions)
-            scale = max(along / length, 0.0) if length > 0 else 0.0
+        """All multiplied by one number, to the total as given."""
+        scale = float(self._given[()] / contributions[()])
         return {subset: scale * values for subset, values in contributions.items()}
 
     def _without_rounding(self, contributions: ContributionArrays) -> ContributionArrays:
@@ -237,11 +232,8 @@ class _Search:
                 return contributions
             margin *= 2
             added = self._map.spread_evenly({(): np.array(margin * lacking)})
-            contributions = {
-                subset: values + added[subset] for subset, values in contributions.items()
-            }
-            if self._keep_total:
-                contributions = {**self._scaled(contributions), (): self._given[()]}
+            raised = {subset: values + added[subset] for subset, values in contributions.items()}
+            contributions = {**self._scaled(raised), (): self._given[()]}
 
     def _distance(self, contributions: ContributionArrays) -> float:
         moved = {subset: values - self._given[subset] for subset, values in contributions.items()}
@@ -269,18 +261,18 @@ class _Search:
         return sums
 
     def _of_tables(
-        self, function: Callable[[AttributeIndices], Made]
-    ) -> Iterator[tuple[AttributeIndices, Made]]:
+        self, function: Callable[[AttributeIndices], Value]
+    ) -> Iterator[tuple[AttributeIndices, Value]]:
         """(table, function(table)) of every maximal table."""
 
-        def of_batch(batch: list[AttributeIndices]) -> list[tuple[AttributeIndices, Made]]:
+        def of_batch(batch: list[AttributeIndices]) -> list[tuple[AttributeIndices, Value]]:
             return [(table, function(table)) for table in batch]
 
         if len(self._batches) == 1:
             yield from of_batch(self._batches[0])
             return
-        for made in in_order(of_batch, self._batches):
-            yield from made
+        for values in in_order(of_batch, self._batches):
+            yield from values
 
 
 def _batches(tables: TableMap) -> list[list[AttributeIndices]]:

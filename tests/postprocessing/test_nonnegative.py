@@ -60,7 +60,7 @@ def drawn(tables, sizes, strategies, seed, noise=3.0):
     return found
 
 
-def dense_optimum(contributions, tables, sizes, strategies, keep_total):
+def dense_optimum(contributions, tables, sizes, strategies):
     """The smallest distance, by an interior-point method on explicit matrices."""
     unknown = {
         places: cp.Variable(int(np.prod([sizes[i] - 1 for i in places], dtype=int)))
@@ -77,12 +77,9 @@ def dense_optimum(contributions, tables, sizes, strategies, keep_total):
             for places in subsets(table)
         )
         constraints.append(values >= 0)
-    if keep_total:
-        constraints.append(unknown[()] == max(float(contributions[()]), 0.0))
+    constraints.append(unknown[()] == max(float(contributions[()]), 0.0))
     distance = sum(
-        cp.sum_squares(unknown[places] - wanted[places])
-        for places in contributions
-        if places or not keep_total
+        cp.sum_squares(unknown[places] - wanted[places]) for places in contributions if places
     )
     problem = cp.Problem(cp.Minimize(distance), constraints)
     problem.solve(solver="CLARABEL")
@@ -99,7 +96,7 @@ def problems(draw, *, with_strategies: bool):
     seed = draw(st.integers(0, 2**32))
     chosen = draw(st.sets(st.sampled_from(list(places)))) if with_strategies else set()
     strategies = {place: any_strategy(int(sizes[place]), seed) for place in chosen}
-    return sizes, tables, strategies, seed, draw(st.booleans())
+    return sizes, tables, strategies, seed
 
 
 @given(problems(with_strategies=False))
@@ -114,13 +111,12 @@ def test_it_is_the_optimum_with_strategies_too(problem):
     check_optimum(*problem)
 
 
-def check_optimum(sizes, tables, strategies, seed, keep_total):
+def check_optimum(sizes, tables, strategies, seed):
     contributions = drawn(tables, sizes, strategies, seed)
-    found = nonnegative(contributions, sizes, strategies, keep_total=keep_total, gap=1e-6)
-    value, dense = dense_optimum(contributions, tables, sizes, strategies, keep_total)
+    found = nonnegative(contributions, sizes, strategies, gap=1e-6)
+    value, dense = dense_optimum(contributions, tables, sizes, strategies)
     scale = sum(float(np.sum(values**2)) for values in contributions.values())
-    if keep_total:
-        assert found.contributions[()] == max(float(contributions[()]), 0.0)
+    assert found.contributions[()] == max(float(contributions[()]), 0.0)
     allowed = 1e-6 * scale + 1e-9  # of the interior-point method
     assert found.distance <= value / (1 - found.gap) + allowed
     assert found.distance >= value - allowed
@@ -296,7 +292,7 @@ def test_what_is_returned_cannot_be_changed():
 @given(problems(with_strategies=True))
 @settings(deadline=None, max_examples=40)
 def test_the_map_its_adjoint_and_its_bound(problem):
-    sizes, tables, strategies, seed, _ = problem
+    sizes, tables, strategies, seed = problem
     left, right = (drawn(tables, sizes, strategies, each) for each in (seed, seed + 1))
     tested = TableMap(left, sizes, strategies)
     scale = sum(float(np.sum(values**2)) for values in [*left.values(), *right.values()])
@@ -328,7 +324,7 @@ def test_the_map_its_adjoint_and_its_bound(problem):
 @given(problems(with_strategies=True))
 @settings(deadline=None, max_examples=40)
 def test_masses_spread_evenly_are_marginals_of_one_full_table(problem):
-    sizes, tables, strategies, seed, _ = problem
+    sizes, tables, strategies, seed = problem
     tested = TableMap(family_of(tables), sizes, strategies)
     rng = np.random.default_rng(seed)
     masses = {table: rng.gamma(0.5, 1.0, [int(sizes[i]) for i in table]) for table in tested.tables}
