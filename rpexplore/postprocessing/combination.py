@@ -7,7 +7,8 @@ measured is kept. As no residual follows from others, this is generalised least 
 everything at once.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -32,38 +33,40 @@ def combine(
     noisy: Iterable[NoisyMarginal] = (),
     ledger: str | Path | None = None,
 ) -> Estimates:
-    """The most accurate unbiased tables that follow from all parts; they are the parts' tables.
+    """The most accurate unbiased estimates of all tables of the parts.
 
-    parts   releases, and what was combined before, all of the same records: nothing in them can
-            show it, so the caller answers for it
-    noisy   noisy marginals of these records from elsewhere
-    ledger  where the runs are booked; those that it knows by different records are refused
+    Spends nothing; what the parts spent adds up. All parts are in memory at once, 8 bytes a number.
 
-    Spends nothing. What the parts spent adds up. All parts are in memory at once, 8 bytes a number.
+    Args:
+        parts: Releases and combined ones, all of the same records: nothing in them can show it, the
+            caller answers for it.
+        noisy: Noisy marginals of these records from elsewhere.
+        ledger: Where the runs are booked; those that it knows by different records are refused.
 
-    Raises `ReleaseError` for parts that cannot be combined: different domains, the same
-    measurements twice, other values counted in other categories, an attribute measured in
-    different ways; `LedgerError` for a ledger that cannot be read.
+    Raises:
+        ReleaseError: If parts have different domains, hold the same measurements, count
+            out-of-codebook values differently, or measure an attribute by different strategies.
+        LedgerError: If the ledger cannot be read.
     """
     marginals = list(noisy)
     if not parts and not marginals:
         raise ReleaseError("There is nothing to combine; name a release.")
     if ledger is not None:
         refuse_other_records(ledger, [run for part in parts for run in _runs(part)])
-    found = [part if isinstance(part, Estimates) else Estimates.of(part) for part in parts]
+    estimates = [part if isinstance(part, Estimates) else Estimates.of(part) for part in parts]
     for marginal in marginals:
-        _refuse_own_table(found, marginal)
-    found += [marginal.estimates() for marginal in marginals]
-    sources = tuple(source for each in found for source in each.sources)
+        _refuse_own_table(estimates, marginal)
+    estimates += [marginal.estimates() for marginal in marginals]
+    sources = tuple(source for part in estimates for source in part.sources)
     refuse_unlike(sources)
-    for each in found[1:]:
-        _refuse_other_domain(found[0], each)
-    strategies = _common_strategies(found)
-    precisions = _precisions(each.variances for each in found)
+    for part in estimates[1:]:
+        _refuse_different_domains(estimates[0], part)
+    strategies = _common_strategies(estimates)
+    precisions = _precisions(estimates)
     return Estimates(
-        found[0].domain,
-        tuple(table for each in found for table in each.tables),
-        {subset: _mean(subset, precision, found) for subset, precision in precisions.items()},
+        estimates[0].domain,
+        tuple(table for part in estimates for table in part.tables),
+        {subset: _mean(subset, precision, estimates) for subset, precision in precisions.items()},
         {subset: 1 / precision for subset, precision in precisions.items()},
         strategies,
         sources,
@@ -72,33 +75,30 @@ def combine(
 
 def _refuse_own_table(parts: Sequence[Estimates], marginal: NoisyMarginal) -> None:
     """Raise `ReleaseError` if a marginal is one that follows from a part: nothing new."""
-    names = [marginal.domain.names[place] for place in marginal.places]
+    names = [marginal.domain.names[index] for index in marginal.attribute_indices]
     # Whole numbers may be a rounded table, but a few of them can also be alike by chance.
     tolerance = 0.51 if marginal.values.size >= _MANY_CELLS else 1e-6
     for part in parts:
         if part.domain == marginal.domain and any(
-            set(marginal.places) <= set(table) for table in part.tables
+            set(marginal.attribute_indices) <= set(table) for table in part.tables
         ):
             own = part.marginal(names)
             if own.shape == marginal.values.shape and np.all(
                 np.abs(own - marginal.values) <= tolerance + 1e-9 * np.abs(own)
             ):
                 raise ReleaseError(
-                    f"The noisy marginal {marginal.name!r} holds what a release says of its "
-                    "attributes already, so it would count twice; leave it out."
+                    f"The noisy marginal {marginal.name!r} is a table of one of the releases and "
+                    "would count twice; leave it out."
                 )
 
 
-def _precisions(
-    of_parts: Iterable[Mapping[AttributeIndices, Fraction]],
-) -> dict[AttributeIndices, Fraction]:
+def _precisions(parts: Sequence[Estimates]) -> dict[AttributeIndices, Fraction]:
     """Σ 1/σ² of each residual, exact."""
-    total: dict[AttributeIndices, Fraction] = {}
-    for variances in of_parts:
-        for subset, variance in variances.items():
-            before = total.get(subset)
-            total[subset] = 1 / variance if before is None else before + 1 / variance
-    return total
+    precisions: defaultdict[AttributeIndices, Fraction] = defaultdict(Fraction)
+    for part in parts:
+        for subset, variance in part.variances.items():
+            precisions[subset] += 1 / variance
+    return precisions
 
 
 def _mean(subset: AttributeIndices, precision: Fraction, parts: Sequence[Estimates]) -> np.ndarray:
@@ -112,55 +112,53 @@ def _mean(subset: AttributeIndices, precision: Fraction, parts: Sequence[Estimat
 
 
 def _common_strategies(parts: Sequence[Estimates]) -> dict[int, Strategy]:
-    """How each attribute is measured by all parts that have it; `ReleaseError` if not alike."""
-    found: dict[int, tuple[Strategy | None, Estimates]] = {}
+    """The strategy of each attribute in all parts that have it; `ReleaseError` if they differ."""
+    strategies: dict[int, tuple[Strategy | None, Estimates]] = {}
     for part in parts:
-        for place in sorted({place for subset in part.contributions for place in subset}):
-            strategy = part.strategies.get(place)
-            known, first = found.setdefault(place, (strategy, part))
-            if not _alike(strategy, known):
+        for index in sorted({index for subset in part.contributions for index in subset}):
+            strategy = part.strategies.get(index)
+            known, first = strategies.setdefault(index, (strategy, part))
+            if not _measure_the_same(strategy, known):
                 raise ReleaseError(
-                    f"{part.domain.names[place]!r} was measured in one way for "
-                    f"{first.sources[0].name!r} and in another for {part.sources[0].name!r}, so "
-                    "their measurements answer different questions and cannot be averaged; combine "
-                    "only what asks this attribute by single values, or was planned with the same "
-                    "strategies."
+                    f"{part.domain.names[index]!r} was measured by different strategies for "
+                    f"{first.sources[0].name!r} and {part.sources[0].name!r}, and such "
+                    "measurements cannot be averaged; combine only releases that count single "
+                    "values of this attribute, or were planned with the same strategy."
                 )
-    return {place: strategy for place, (strategy, _) in found.items() if strategy is not None}
+    return {index: strategy for index, (strategy, _) in strategies.items() if strategy is not None}
 
 
-def _alike(one: Strategy | None, other: Strategy | None) -> bool:
-    """Whether two strategies measure the same; None: single values."""
-    if one is None or other is None:
-        return one is other
-    return np.array_equal(one.matrix, other.matrix)
+def _measure_the_same(left: Strategy | None, right: Strategy | None) -> bool:
+    """Whether two strategies do; None: single values."""
+    if left is None or right is None:
+        return left is right
+    return np.array_equal(left.matrix, right.matrix)
 
 
-def _refuse_other_domain(first: Estimates, other: Estimates) -> None:
+def _refuse_different_domains(left: Estimates, right: Estimates) -> None:
     """Raise `ReleaseError` unless both have the same attributes with the same values, in order."""
-    names = first.sources[0].name, other.sources[0].name
-    if first.domain.names != other.domain.names:
+    names = f"{left.sources[0].name!r} and {right.sources[0].name!r}"
+    if left.domain.names != right.domain.names:
         raise ReleaseError(
-            f"{names[0]!r} and {names[1]!r} have different attributes, "
-            f"{_listed(first.domain.names)} and {_listed(other.domain.names)}; combine only what "
-            "was planned with the same codebook."
+            f"{names} have different attributes, {_first_names(left)} and {_first_names(right)}; "
+            "combine only what was planned with the same codebook."
         )
-    for mine, theirs in zip(first.domain, other.domain, strict=True):
-        if _values(mine) != _values(theirs):
+    for left_attribute, right_attribute in zip(left.domain, right.domain, strict=True):
+        if _values(left_attribute) != _values(right_attribute):
             raise ReleaseError(
-                f"The values of {mine.name!r} differ between {names[0]!r} and {names[1]!r}, so "
-                "their cells do not count the same; combine only what was planned with the same "
-                "codebook."
+                f"The values of {left_attribute.name!r} differ between {names}, and their cells do "
+                "not count the same; combine only what was planned with the same codebook."
             )
 
 
 def _values(attribute: Attribute) -> object:
-    """What tells an attribute's values from others, whatever they are called."""
+    """The values of an attribute, without their labels."""
     values = attribute.values
     return values.values if isinstance(values, Categories) else values
 
 
-def _listed(names: Sequence[str]) -> str:
+def _first_names(part: Estimates) -> str:
+    names = part.domain.names
     return f"({', '.join(names[:8])}{', …' if len(names) > 8 else ''})"
 
 
@@ -168,4 +166,4 @@ def _runs(part: Release | Estimates) -> list[RunId]:
     """The runs that a part was released by."""
     if isinstance(part, Release):
         return [RunId(part.plan.sha256, text_of_path(part.folder.resolve()))]
-    return [RunId(each.plan_sha256, each.name) for each in part.sources if each.is_release]
+    return [RunId(source.plan_sha256, source.name) for source in part.sources if source.is_release]

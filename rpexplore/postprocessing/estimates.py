@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -31,6 +30,7 @@ from rpexplore.postprocessing.measurement_source import (
     spent,
 )
 from rpexplore.postprocessing.stored_arrays import read_arrays
+from rpexplore.postprocessing.table_map import subsets
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.table_cells import Labels, label_columns
 from rpexplore.releases.table_folder import Release
@@ -47,7 +47,7 @@ class Estimates:
     contributions  of every subset of a table's attributes with several values: float64, one axis
                    an attribute, all its values; sums along any axis are 0. Read-only
     variances      σ² of each of these, exact
-    strategies     how attributes that are not measured by single values are, by place
+    strategies     of attributes that are not measured by single values, by their index
     sources        what it was computed from
 
     Raises `ReleaseError` if a residual of a table is missing, has no positive variance or not the
@@ -99,16 +99,17 @@ class Estimates:
     def of(cls, release: Release) -> "Estimates":
         """All that a release measured; takes up to 17 bytes of memory a measured number."""
         plan, closure = release.plan, release.plan.closure
-        subsets = [closure.attributes(residual) for residual in range(len(closure))]
+        residuals = [closure.attributes(position) for position in range(len(closure))]
         shapes = [
-            tuple(int(closure.sizes[i]) - (i in closure.strategies) for i in subset)
-            for subset in subsets
+            tuple(int(closure.sizes[i]) - (i in closure.strategies) for i in residual)
+            for residual in residuals
         ]
         path = release.folder / "residuals.parquet"
-        drawn = read_arrays(path, "measured", shapes, np.int64)
+        measured = read_arrays(path, "measured", shapes, np.int64)
+        entries = release.manifest["files"]
         source = MeasurementSource(
             name=release.folder.resolve().name,
-            sha256=_sha256_in(release, path.name),
+            sha256=next(entry["sha256"] for entry in entries if entry["path"] == path.name),
             rho=plan.rho,
             max_records_per_person=plan.budget.max_records_per_person,
             plan_sha256=plan.sha256,
@@ -117,23 +118,19 @@ class Estimates:
         )
         return cls(
             plan.workload.domain,
-            tuple(
-                plan.workload.attribute_indices(position) for position in range(len(plan.workload))
-            ),
+            tuple(map(plan.workload.attribute_indices, range(len(plan.workload)))),
             {
-                subset: contribution(each, subset, closure.strategies)
-                for subset, each in zip(subsets, drawn, strict=True)
+                residual: contribution(array, residual, closure.strategies)
+                for residual, array in zip(residuals, measured, strict=True)
             },
-            {subset: plan.sigma_squared.fraction(i) for i, subset in enumerate(subsets)},
+            {residual: plan.sigma_squared.fraction(i) for i, residual in enumerate(residuals)},
             closure.strategies,
             (source,),
         )
 
-    # ---- how it came about
-
     @property
     def label(self) -> str:
-        """How the tables came about, in words that go with them wherever they go."""
+        """How the tables came about."""
         if len(self.sources) == 1:
             return f"unbiased; from {describe_sources(self.sources)}"
         return f"unbiased; combined by inverse variance from {describe_sources(self.sources)}"
@@ -147,8 +144,6 @@ class Estimates:
     def guarantee(self) -> str:
         """What holds for everything that was measured, in words."""
         return guarantee(self.sources)
-
-    # ---- answers
 
     @cached_property
     def table_names(self) -> tuple[tuple[str, ...], ...]:
@@ -195,8 +190,6 @@ class Estimates:
     def __repr__(self) -> str:
         return f"<Estimates of {len(self.tables):,} tables, {self.label}>"
 
-    # ---- inside
-
     def _estimate(self, attributes: AttributeIndices) -> MarginalEstimate:
         several = _several(self.domain, attributes)
         if several not in self.contributions:
@@ -204,7 +197,7 @@ class Estimates:
                 f"The attributes {self.domain.describe(attributes)} are in no table together, so "
                 "nothing is known of them together; ask for fewer of them."
             )
-        within = [subset for k in range(len(several) + 1) for subset in combinations(several, k)]
+        within = list(subsets(several))
         return MarginalEstimate(
             self.domain,
             attributes,
@@ -223,7 +216,3 @@ class Estimates:
 def _several(domain: Domain, attributes: Sequence[int]) -> AttributeIndices:
     """The attributes that have several values: the others have no residual."""
     return tuple(attribute for attribute in attributes if domain.sizes[attribute] > 1)
-
-
-def _sha256_in(release: Release, path: str) -> str:
-    return next(each["sha256"] for each in release.manifest["files"] if each["path"] == path)

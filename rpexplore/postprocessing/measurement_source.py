@@ -15,7 +15,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.privacy.budget import Budget
 from rpexplore.privacy.conversions import guarantees
 
-_LISTED = 6  # as many amounts of ρ are shown one by one
+_MOST_LISTED = 6  # amounts of ρ that are shown one by one
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,15 @@ class MeasurementSource:
     person_rule: str = ""
 
     def __post_init__(self) -> None:
-        _unit_cost(1 if self.rho is None else self.rho, self.max_records_per_person)
+        Budget(
+            rho=1 if self.rho is None else self.rho,
+            max_records_per_person=self.max_records_per_person,
+        )
 
     @property
     def unit(self) -> str:
         """The privacy unit, for a sentence."""
-        return _unit_cost(1, self.max_records_per_person).unit
+        return _unit_cost(self.max_records_per_person).unit
 
     @property
     def is_release(self) -> bool:
@@ -108,22 +111,15 @@ def spent(sources: Sequence[MeasurementSource]) -> Spent:
     A source whose unit is one record counts m² times as much for a person with m records, as one
     that protects persons with fewer does.
     """
-    record_limits = [
-        source.max_records_per_person
-        for source in sources
-        if source.rho is not None and source.max_records_per_person is not None
-    ]
-    common = _unit_cost(1, max(record_limits, default=None))
-    rhos = tuple(
-        None
-        if source.rho is None
-        else source.rho
-        * common.records_factor
-        / _unit_cost(1, source.max_records_per_person).records_factor
-        for source in sources
-    )
-    known = [rho for rho in rhos if rho is not None]
-    return Spent(sum(known, Fraction(0)), common.unit, rhos)
+    known = [source for source in sources if source.rho is not None]
+    limits = [source.max_records_per_person for source in known if source.max_records_per_person]
+    common = _unit_cost(max(limits, default=None))
+    rhos = []
+    for source in sources:
+        factor = _unit_cost(source.max_records_per_person).records_factor
+        rhos.append(None if source.rho is None else source.rho * common.records_factor / factor)
+    total = sum((rho for rho in rhos if rho is not None), Fraction(0))
+    return Spent(total, common.unit, tuple(rhos))
 
 
 def describe_sources(sources: Sequence[MeasurementSource]) -> str:
@@ -134,7 +130,7 @@ def describe_sources(sources: Sequence[MeasurementSource]) -> str:
 
 
 def guarantee(sources: Sequence[MeasurementSource]) -> str:
-    """What holds for everything that was measured for some tables, in words."""
+    """What holds for everything that was measured for some tables."""
     total = spent(sources)
     start = (
         f"These tables were computed from {describe_sources(sources)}; computing them spent "
@@ -151,18 +147,17 @@ def guarantee(sources: Sequence[MeasurementSource]) -> str:
             "known and nothing about ε and δ follows."
         )
     parts = [rounded(rho, 6, "up") for rho in total.rhos if rho is not None]
-    summed = f", the sum of what each spent ({' + '.join(parts)})" if len(parts) > 1 else ""
-    converted = (
-        " What was released for another privacy unit is counted here for this one."
-        if len({source.unit for source in sources}) > 1
-        else ""
-    )
+    summed = converted = ""
+    if 1 < len(parts) <= _MOST_LISTED:
+        summed = f", the sum of what each spent ({' + '.join(parts)})"
+    if len({source.unit for source in sources}) > 1:
+        converted = " What was released for another privacy unit is counted here for this one."
     return (
         f"{start}What was measured for them is ρ-zCDP, all together, with ρ = {amount} for "
-        f"{total.unit}{summed if len(parts) <= _LISTED else ''}: adding or removing it changes the "
-        "distribution of all these measurements by no more than that. It follows that they are "
-        f"(ε, δ)-differentially private with {', '.join(guarantees(total.rho, None))}.{converted} "
-        "Anything else that was released from the same records comes on top."
+        f"{total.unit}{summed}: adding or removing it changes the distribution of all these "
+        "measurements by no more than that. It follows that they are (ε, δ)-differentially private "
+        f"with {', '.join(guarantees(total.rho, None))}.{converted} Anything else that was "
+        "released from the same records comes on top."
     )
 
 
@@ -178,8 +173,8 @@ def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
             raise ReleaseError(
                 f"The records of one person were bounded in different ways for "
                 f"{releases[0].name!r} ({releases[0].person_rule or 'not at all'}) and "
-                f"{source.name!r} ({source.person_rule or 'not at all'}), so the two need not "
-                "count the same records; combine only releases with one rule for persons."
+                f"{source.name!r} ({source.person_rule or 'not at all'}), and the two may count "
+                "different records; combine only releases with one rule for persons."
             )
     by_sha256: dict[str, MeasurementSource] = {}
     categories: dict[str, tuple[str, MeasurementSource]] = {}
@@ -194,12 +189,12 @@ def refuse_unlike(sources: Sequence[MeasurementSource]) -> None:
             before, first = categories.setdefault(name, (value, source))
             if before != value:
                 raise ReleaseError(
-                    f"Values of {name!r} outside the domain were counted as {before!r} in "
-                    f"{first.name!r} and as {value!r} in {source.name!r}, so the two do not count "
+                    f"Out-of-codebook values of {name!r} were counted as {before!r} in "
+                    f"{first.name!r} and as {value!r} in {source.name!r}, and the two do not count "
                     "the same; combine only releases that treat such values alike."
                 )
 
 
-def _unit_cost(rho: Fraction | int, max_records_per_person: int | None) -> Budget:
-    """The ρ of a privacy unit as a budget, which knows about units."""
-    return Budget(rho=rho, max_records_per_person=max_records_per_person)
+def _unit_cost(max_records_per_person: int | None) -> Budget:
+    """A ρ of 1 for a privacy unit: budgets know what it is called, and what a record costs."""
+    return Budget(rho=1, max_records_per_person=max_records_per_person)

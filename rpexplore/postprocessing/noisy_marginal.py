@@ -3,7 +3,7 @@
 Its cells are the true counts plus independent noise of mean 0 and variance v. Summed over the
 attributes that a residual A' does not have and centred along those that it has, they are an
 unbiased contribution to that residual with σ² = v ∏_{j∈A∖A'} n_j, independent of those to all
-others (docs/mathematics.md §10; ReM §3.2), so that nothing of what the table tells is lost.
+others (docs/mathematics.md §10; ReM §3.2), so that nothing of what the table says is lost.
 """
 
 import csv
@@ -11,20 +11,20 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rpexplore.common.exact_numbers import Exact, exact_fraction, shown
 from rpexplore.domain.attribute import Attribute
-from rpexplore.domain.domain import AttributeSet, Domain
+from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import BudgetError, ReleaseError
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.measurement_source import MeasurementSource
+from rpexplore.postprocessing.table_map import subsets
 from rpexplore.releases.measurement import MAX_TABLE_CELLS
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ COUNT = "count"  # what the column of the counts is called, unless another is na
 class NoisyMarginal:
     """Noisy counts of every cell of a marginal.
 
-    places    of its attributes in the domain, ascending
+    attribute_indices
+              in the domain, ascending
     values    float64, one axis an attribute; read-only
     variance  of the noise of each cell, exact
     name      what people call it; the table's attributes if left out
@@ -50,7 +51,7 @@ class NoisyMarginal:
     """
 
     domain: Domain
-    places: tuple[int, ...]
+    attribute_indices: AttributeIndices
     values: np.ndarray
     variance: Fraction
     name: str = ""
@@ -58,9 +59,9 @@ class NoisyMarginal:
     max_records_per_person: int | None = None
 
     def __post_init__(self) -> None:
-        table = self.domain.describe(self.places)
+        table = self.domain.describe(self.attribute_indices)
         values = np.array(self.values, dtype=float)
-        shape = tuple(self.domain.attributes[place].size for place in self.places)
+        shape = tuple(self.domain.attributes[index].size for index in self.attribute_indices)
         if values.shape != shape:
             raise ReleaseError(
                 f"The noisy marginal {table} must have the shape {shape}, one axis an attribute, "
@@ -95,20 +96,16 @@ class NoisyMarginal:
     ) -> "NoisyMarginal":
         """From an array with one axis an attribute, in the order in which they are named."""
         names = [attributes] if isinstance(attributes, str) else list(attributes)
-        places = domain.positions(names)
-        found = np.asarray(values, dtype=float)
-        if found.ndim == len(names):
-            named = [domain.position(each) for each in names]
-            found = found.transpose([named.index(place) for place in places])
-        return cls(
-            domain,
-            places,
-            found,
-            _variance(variance),
-            name,
-            None if rho is None else exact_fraction(rho, "rho"),
-            max_records_per_person,
-        )
+        indices = domain.positions(names)
+        array = np.asarray(values, dtype=float)
+        if array.ndim == len(names):
+            array = array.transpose([names.index(domain.names[index]) for index in indices])
+        try:
+            exact_variance = exact_fraction(variance, "The variance")
+        except BudgetError as error:
+            raise ReleaseError(str(error)) from None
+        exact_rho = None if rho is None else exact_fraction(rho, "rho")
+        return cls(domain, indices, array, exact_variance, name, exact_rho, max_records_per_person)
 
     @classmethod
     def of_frame(
@@ -128,15 +125,15 @@ class NoisyMarginal:
         `ReleaseError` for a cell that is missing or there twice, a value that is not in the domain,
         and a column that is no attribute.
         """
-        places, values = _counts_of_frame(domain, frame, count, name or "The noisy marginal")
-        return cls(
+        names, values = _counts_of_frame(domain, frame, count, name or "The noisy marginal")
+        return cls.of(
             domain,
-            places,
+            names,
             values,
-            _variance(variance),
-            name,
-            None if rho is None else exact_fraction(rho, "rho"),
-            max_records_per_person,
+            variance,
+            name=name,
+            rho=rho,
+            max_records_per_person=max_records_per_person,
         )
 
     @classmethod
@@ -183,130 +180,116 @@ class NoisyMarginal:
     @property
     def source(self) -> MeasurementSource:
         """What it is, and what it spent."""
-        digest = hashlib.sha256(repr((self.places, self.values.shape)).encode())
+        digest = hashlib.sha256(repr((self.attribute_indices, self.values.shape)).encode())
         digest.update(self.values.tobytes())
         return MeasurementSource(
             self.name, digest.hexdigest(), self.rho, self.max_records_per_person
         )
 
     def estimates(self) -> Estimates:
-        """What it tells of every residual within it."""
-        several = [place for place in self.places if self.domain.sizes[place] > 1]
-        counts = self.values.reshape([self.domain.attributes[place].size for place in several])
-        subsets = [each for k in range(len(several) + 1) for each in combinations(several, k)]
+        """What it says of every residual within it."""
+        several = [index for index in self.attribute_indices if self.domain.sizes[index] > 1]
+        counts = self.values.reshape([self.domain.attributes[index].size for index in several])
         contributions, variances = {}, {}
-        for subset in subsets:
-            left = tuple(axis for axis, place in enumerate(several) if place not in subset)
-            found = counts.sum(axis=left)
-            for axis in range(found.ndim):
-                found = found - found.mean(axis=axis, keepdims=True)
-            contributions[subset] = found
+        for subset in subsets(tuple(several)):
+            left = tuple(axis for axis, index in enumerate(several) if index not in subset)
+            centred = counts.sum(axis=left)
+            for axis in range(centred.ndim):
+                centred = centred - centred.mean(axis=axis, keepdims=True)
+            contributions[subset] = centred
             variances[subset] = self.variance * prod(counts.shape[axis] for axis in left)
-        return Estimates(self.domain, (self.places,), contributions, variances, {}, (self.source,))
+        tables = (self.attribute_indices,)
+        return Estimates(self.domain, tables, contributions, variances, {}, (self.source,))
 
     def __repr__(self) -> str:
-        return f"<NoisyMarginal {self.name!r} of {self.domain.describe(self.places)}>"
-
-
-def _variance(given: Exact) -> Fraction:
-    """The variance as an exact number."""
-    try:
-        return exact_fraction(given, "The variance")
-    except BudgetError as error:
-        raise ReleaseError(str(error)) from None
+        return f"<NoisyMarginal {self.name!r} of {self.domain.describe(self.attribute_indices)}>"
 
 
 def _counts_of_frame(
-    domain: Domain, frame: "pd.DataFrame", count: str, called: str
-) -> tuple[tuple[int, ...], np.ndarray]:
-    """(ascending places of the attributes, counts: float64, one axis an attribute).
+    domain: Domain, frame: "pd.DataFrame", count: str, noun: str
+) -> tuple[list[str], np.ndarray]:
+    """(names of the attributes in the domain's order, counts: float64, one axis an attribute).
 
     count: the column of the counts; all others must be attributes, and rows may stand in any order.
-    called: what errors call the marginal. Raises `ReleaseError` for a column that is no attribute,
+    noun: what errors call the marginal. Raises `ReleaseError` for a column that is no attribute,
     a value that is not in the domain, a cell that is missing or there twice, and what is no number.
     """
     columns = list(frame.columns)
     if columns.count(count) != 1:
         raise ReleaseError(
-            f"{called} must have one column {count!r} with the noisy counts, got "
+            f"{noun} must have one column {count!r} with the noisy counts, got "
             f"{', '.join(map(str, columns)) or 'no columns'}."
         )
-    names = [column for column in columns if column != count]
-    for name in names:
-        if name not in domain:
+    columns.remove(count)
+    for column in columns:
+        if column not in domain:
             raise ReleaseError(
-                f"{called} has a column {name!r}, which is no attribute of the domain; rename it, "
+                f"{noun} has a column {column!r}, which is no attribute of the domain; rename it, "
                 "or take it out."
             )
-    places = domain.positions(names)
-    attributes = [domain.attributes[place] for place in places]
+    attributes = [domain.attributes[index] for index in domain.positions(columns)]
     shape = [attribute.size for attribute in attributes]
-    if prod(shape) > MAX_TABLE_CELLS:
+    n_cells = prod(shape)
+    if n_cells > MAX_TABLE_CELLS:
         raise ReleaseError(
-            f"{called} has {prod(shape):,} cells by the domain, and a table can have "
+            f"{noun} has {n_cells:,} cells by the domain, and a table can have "
             f"{MAX_TABLE_CELLS:,}; leave it out."
         )
-    flat = np.zeros(len(frame), dtype=np.int64)
+    cells = np.zeros(len(frame), dtype=np.int64)
     for attribute in attributes:
-        flat = flat * attribute.size + _codes(attribute, frame[attribute.name].tolist(), called)
-    times = np.bincount(flat, minlength=prod(shape))
+        cells = cells * attribute.size + _codes(attribute, frame[attribute.name].tolist(), noun)
+    times = np.bincount(cells, minlength=n_cells)
     if np.any(wrong := times != 1):
         cell = int(np.argmax(wrong))
         raise ReleaseError(
-            f"{called} must have one row for each of its {prod(shape):,} cells, and has "
+            f"{noun} must have one row for each of its {n_cells:,} cells, and has "
             f"{times[cell] or 'none'} for {_describe_cell(attributes, shape, cell)}."
         )
-    values = np.empty(prod(shape))
-    values[flat] = _numbers(frame[count].tolist(), count, called)
-    return places, values.reshape(shape)
+    values = np.empty(n_cells)
+    values[cells] = _numbers(frame[count].tolist(), count, noun)
+    return [attribute.name for attribute in attributes], values.reshape(shape)
 
 
-def _codes(attribute: Attribute, column: Sequence[object], called: str) -> np.ndarray:
-    """The places of a column's values among those of an attribute, int64[len(column)]."""
+def _codes(attribute: Attribute, column: Sequence[object], noun: str) -> np.ndarray:
+    """The indices of a column's values among those of an attribute, int64[len(column)]."""
+    import pandas as pd
+
     texts = [str(value) for value in column]
-    labels, by_value = attribute.labels(), attribute.stored_values()
-    known = next(
-        (
-            places
-            for places in (
-                {text: i for i, text in enumerate(listed)} for listed in (by_value, labels)
-            )
-            if all(text in places for text in texts)
-        ),
-        None,
-    )
-    if known is None:
-        either = {*by_value, *labels}
-        wrong = next((text for text in texts if text not in either), None)
+    labels, in_codebook = attribute.labels(), attribute.stored_values()
+    for known in (in_codebook, labels):
+        codes = pd.Index(known, dtype=object).get_indexer(pd.Index(texts, dtype=object))
+        if np.all(codes >= 0):
+            return codes
+    unknown = next((text for text in texts if text not in {*in_codebook, *labels}), None)
+    if unknown is None:
         raise ReleaseError(
-            f"{called} writes some values of {attribute.name!r} as in the codebook and others by "
+            f"{noun} writes some values of {attribute.name!r} as in the codebook and others by "
             "their labels; write all in one way."
-            if wrong is None
-            else f"{called} has the value {shown(wrong)!r} for {attribute.name!r}, which is not in "
-            f"the domain; it knows {', '.join(by_value[:8])}{', …' if len(by_value) > 8 else ''}."
         )
-    return np.array([known[text] for text in texts], dtype=np.int64)
+    raise ReleaseError(
+        f"{noun} has the value {shown(unknown)!r} for {attribute.name!r}, which is not in the "
+        f"domain; it knows {', '.join(in_codebook[:8])}{', …' if len(in_codebook) > 8 else ''}."
+    )
 
 
-def _numbers(column: Sequence[object], count: str, called: str) -> np.ndarray:
-    """The counts, float64[len(column)]; whether they are finite is seen to where they are kept."""
-    found = np.empty(len(column))
-    for row, value in enumerate(column):
+def _numbers(column: Sequence[Any], count: str, noun: str) -> list[float]:
+    """The counts; `NoisyMarginal` refuses those that are not finite."""
+    numbers = []
+    for row, value in enumerate(column, start=1):
         try:
-            found[row] = float(value)  # pyright: ignore[reportArgumentType] (that is the question)
+            numbers.append(float(value))
         except (TypeError, ValueError):
             raise ReleaseError(
-                f"{called} must have numbers in the column {count!r}, got {shown(value)!r} in row "
-                f"{row + 1}."
+                f"{noun} must have numbers in the column {count!r}, got {shown(value)!r} in row "
+                f"{row}."
             ) from None
-    return found
+    return numbers
 
 
 def _describe_cell(attributes: Sequence[Attribute], shape: Sequence[int], cell: int) -> str:
     """A cell in words: "(sex = female, age = 0 to 2)", or "(total)"."""
-    places = [int(place) for place in np.unravel_index(cell, shape)] if shape else []
-    named = [
-        f"{attribute.name} = {attribute.values.label(place)}"
-        for attribute, place in zip(attributes, places, strict=True)
+    labels = [
+        f"{attribute.name} = {attribute.values.label(int(index))}"
+        for attribute, index in zip(attributes, np.unravel_index(cell, shape), strict=True)
     ]
-    return f"({', '.join(named) or 'total'})"
+    return f"({', '.join(labels) or 'total'})"

@@ -24,10 +24,10 @@ def rounded(totals: Sequence[np.ndarray]) -> np.ndarray:
     two, …, and the table itself; each the sum of the next up to rounding errors.
     """
     first, *finer = totals
-    found = np.rint(first)
+    whole = np.rint(first)
     for values in finer:
-        found = _parts(found.ravel(), values.reshape(found.size, -1)).reshape(values.shape)
-    return found
+        whole = _parts(whole.ravel(), values.reshape(whole.size, -1)).reshape(values.shape)
+    return whole
 
 
 def _parts(wholes: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -36,13 +36,12 @@ def _parts(wholes: np.ndarray, values: np.ndarray) -> np.ndarray:
     A whole is at less than 1 from the sum of its row.
     """
     nearest = np.rint(values)
-    found = np.where(np.abs(values - nearest) < _WHOLE, nearest, np.floor(values))
-    fractions = values - found
-    missing = (wholes - found.sum(axis=1))[:, np.newaxis]
+    whole = np.where(np.abs(values - nearest) < _WHOLE, nearest, np.floor(values))
+    fractions = values - whole
+    missing = (wholes - whole.sum(axis=1))[:, np.newaxis]
     order = np.argsort(-fractions, axis=1, kind="stable")
-    rank = np.empty_like(order)
-    np.put_along_axis(rank, order, np.arange(values.shape[1])[np.newaxis], axis=1)
-    found += rank < missing
+    rank = np.argsort(order, axis=1)
+    whole += rank < missing
     # Of numbers that were taken for whole ones a little above them, the sum can be one too many.
-    found -= rank >= values.shape[1] + missing
-    return found
+    whole -= rank >= values.shape[1] + missing
+    return whole

@@ -6,10 +6,11 @@ renamed since; then its last name decides, and else every run of the plan.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 from rpexplore.errors import LedgerError, ReleaseError
-from rpexplore.releases.ledger import Ledger, LedgerEntry
+from rpexplore.releases.ledger import Ledger
 
 
 @dataclass(frozen=True)
@@ -30,38 +31,34 @@ def refuse_other_records(ledger: str | Path, runs: Sequence[RunId]) -> None:
     ledger that can be read.
     """
     booked = _booked(Path(ledger))
-    known = [(run, datasets) for run in runs if (datasets := _datasets(run, booked))]
-    for place, (run, datasets) in enumerate(known):
-        for other, of_other in known[:place]:
-            if not datasets & of_other:
-                raise ReleaseError(
-                    f"By the ledger the releases {Path(other.folder).name!r} and "
-                    f"{Path(run.folder).name!r} are of different records, {min(of_other)!r} and "
-                    f"{min(datasets)!r}; only releases of the same records can be combined."
-                )
+    known = [(run, records) for run in runs if (records := _records_of(run, booked))]
+    for (left, left_records), (right, right_records) in combinations(known, 2):
+        if left_records.isdisjoint(right_records):
+            raise ReleaseError(
+                f"By the ledger the releases {Path(left.folder).name!r} and "
+                f"{Path(right.folder).name!r} are of different records, {min(left_records)!r} and "
+                f"{min(right_records)!r}; only releases of the same records can be combined."
+            )
 
 
-def _datasets(run: RunId, booked: Sequence[tuple[str, str, str]]) -> set[str]:
-    """The datasets that the run may have been on; none if the ledger does not know it."""
-    of_plan = [(dataset, output) for dataset, sha256, output in booked if sha256 == run.plan_sha256]
-    here = {dataset for dataset, output in of_plan if output == run.folder}
+def _records_of(run: RunId, booked: Sequence[tuple[str, str, str]]) -> set[str]:
+    """The records that the run may have been on; none if the ledger does not know it."""
+    of_plan = [(records, output) for records, sha256, output in booked if sha256 == run.plan_sha256]
+    here = {records for records, output in of_plan if output == run.folder}
     name = Path(run.folder).name
-    moved = {dataset for dataset, output in of_plan if Path(output).name == name}
-    return here or moved or {dataset for dataset, _ in of_plan}
+    moved = {records for records, output in of_plan if Path(output).name == name}
+    return here or moved or {records for records, _ in of_plan}
 
 
 def _booked(ledger: Path) -> list[tuple[str, str, str]]:
     """(records, plan_sha256, output) of every run: the dataset, and its state where it is known."""
     if not ledger.is_file():
         raise LedgerError(f"There is no ledger at {str(ledger)!r}; check the path.")
-    return [
-        (f"{account.dataset}{_state_of(run)}", run.plan_sha256, run.output)
-        for account in Ledger(ledger).accounts()
-        for run in account.runs
-    ]
-
-
-def _state_of(run: LedgerEntry) -> str:
-    if not run.data_modified:
-        return ""
-    return f" as of {run.data_modified} ({run.data_bytes:,} bytes)"
+    booked = []
+    for account in Ledger(ledger).accounts():
+        for run in account.runs:
+            records = account.dataset
+            if run.data_modified:
+                records += f" as of {run.data_modified} ({run.data_bytes:,} bytes)"
+            booked.append((records, run.plan_sha256, run.output))
+    return booked

@@ -1,4 +1,4 @@
-"""A list of arrays in a Parquet file: one row a number, with its array's place and its own."""
+"""A list of arrays in a Parquet file: one row a number, with its array's index and its own."""
 
 from collections.abc import Iterable, Sequence
 from math import prod
@@ -16,15 +16,15 @@ _ROWS_PER_GROUP = 1 << 20
 def write_arrays(path: Path, column: str, arrays: Iterable[np.ndarray]) -> None:
     """Write the arrays, float64, row-major, one after another.
 
-    Columns: residual (the array's place in the list), cell (the number's place in it), `column`.
+    Columns: residual (the array's index in the list), cell (the number's index in it), `column`.
     """
     schema = pa.schema([("residual", pa.int32()), ("cell", pa.int64()), (column, pa.float64())])
     waiting: list[pa.RecordBatch] = []
     rows = 0
     with pyarrow.parquet.ParquetWriter(path, schema) as writer:
-        for place, array in enumerate(arrays):
+        for index, array in enumerate(arrays):
             columns = [
-                pa.array(np.full(array.size, place, dtype=np.int32)),
+                pa.array(np.full(array.size, index, dtype=np.int32)),
                 pa.array(np.arange(array.size)),
                 pa.array(array.ravel()),
             ]
@@ -52,9 +52,7 @@ def read_arrays(
         with pyarrow.parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(columns=["residual", "cell", column]):
                 array, cell = (batch[name].to_numpy() for name in ("residual", "cell"))
-                if np.any((array < 0) | (array >= len(shapes))):
-                    raise IndexError
-                if np.any((cell < 0) | (cell >= sizes[array])):
+                if np.any((array < 0) | (cell < 0)) or np.any(cell >= sizes[array]):
                     raise IndexError
                 where = starts[array] + cell
                 flat[where], seen[where] = batch[column].to_numpy(), True

@@ -26,7 +26,7 @@ ContributionArrays = Mapping[AttributeIndices, np.ndarray]
 class TableMap:
     """M of a downward closed family of attribute sets, none of which has a single-valued attribute.
 
-    sizes: int64[d], number of values of all attributes; strategies: by place
+    sizes: int64[d], number of values of all attributes; strategies: by attribute index
     """
 
     def __init__(
@@ -35,14 +35,14 @@ class TableMap:
         sizes: np.ndarray,
         strategies: Mapping[int, Strategy],
     ) -> None:
-        self.family = sorted(family, key=lambda places: (len(places), places))
+        self.family = sorted(family, key=lambda subset: (len(subset), subset))
         self.sizes, self.strategies = sizes, strategies
         self.tables = _maximal(self.family)
-        used = sorted({place for places in self.tables for place in places})
-        self._bounds = {place: _bounds(int(sizes[place]), strategies.get(place)) for place in used}
+        used = {index for table in self.tables for index in table}
+        self._bounds = {index: _bounds(int(sizes[index]), strategies.get(index)) for index in used}
 
-    def cells(self, places: AttributeIndices) -> int:
-        return prod(int(self.sizes[place]) for place in places)
+    def cells(self, subset: AttributeIndices) -> int:
+        return prod(int(self.sizes[index]) for index in subset)
 
     def table(self, table: AttributeIndices, contributions: ContributionArrays) -> np.ndarray:
         """M_T c, the marginal on a set of the family: one axis an attribute."""
@@ -58,10 +58,10 @@ class TableMap:
         """
         return self._summed(table, values, self.strategies)
 
-    def shaped(self, places: AttributeIndices, values: np.ndarray) -> np.ndarray:
+    def shaped(self, subset: AttributeIndices, values: np.ndarray) -> np.ndarray:
         """K_A applied to what `pulled_back` gave: a contribution."""
-        for axis, place in enumerate(places):
-            strategy = self.strategies.get(place)
+        for axis, index in enumerate(subset):
+            strategy = self.strategies.get(index)
             if strategy is None:
                 values = values - values.mean(axis=axis, keepdims=True)
             else:
@@ -73,14 +73,14 @@ class TableMap:
         """Σ_A l_Aᵀ K_A⁺ r_A."""
         return float(
             sum(
-                np.vdot(self._measured(places, left[places]), self._measured(places, right[places]))
-                for places in self.family
+                np.vdot(self._measured(subset, left[subset]), self._measured(subset, right[subset]))
+                for subset in self.family
             )
         )
 
-    def bound(self, table: AttributeIndices, places: AttributeIndices) -> float:
+    def bound(self, table: AttributeIndices, subset: AttributeIndices) -> float:
         """H with ‖M_T c‖² ≤ Σ_{A⊆T} H(T, A) ‖c_A‖²; equal without strategies."""
-        return prod(self._bounds[place][place in places] for place in table)
+        return prod(self._bounds[index][index in subset] for index in table)
 
     def spread_evenly(
         self, masses: Mapping[AttributeIndices, np.ndarray]
@@ -90,16 +90,16 @@ class TableMap:
         masses: of tables, one axis an attribute. A full table of nonnegative numbers has these
         tables for marginals if all m_T are nonnegative.
         """
-        sums = {places: np.zeros(self._shape(places)) for places in self.family}
+        sums = {subset: np.zeros(self.sizes[list(subset)]) for subset in self.family}
         for table, mass in masses.items():
-            for places, mean in self._summed(table, mass, {}).items():
-                sums[places] += mean * (self.cells(table) / self.cells(places))
+            for subset, mean in self._summed(table, mass, {}).items():
+                sums[subset] += mean * (self.cells(table) / self.cells(subset))
         even = TableMap(self.family, self.sizes, {})
-        parts = {places: even.shaped(places, values) for places, values in sums.items()}
+        parts = {subset: even.shaped(subset, values) for subset, values in sums.items()}
         if not self.strategies:
             return parts
         return {
-            places: self._decomposed(places, even.table(places, parts)) for places in self.family
+            subset: self._decomposed(subset, even.table(subset, parts)) for subset in self.family
         }
 
     def _summed(
@@ -108,10 +108,10 @@ class TableMap:
         """The values and their weighted sums (means without a strategy) over any of the axes."""
         parts = {table: values}
         # The longest axes first: what is left is small.
-        for place in sorted(table, key=lambda each: -self.sizes[each]):
-            strategy = strategies.get(place)
+        for index in sorted(table, key=lambda index: -self.sizes[index]):
+            strategy = strategies.get(index)
             for subset, part in list(parts.items()):
-                axis = subset.index(place)
+                axis = subset.index(index)
                 left = subset[:axis] + subset[axis + 1 :]
                 if strategy is None:
                     parts[left] = part.mean(axis=axis)
@@ -119,36 +119,34 @@ class TableMap:
                     parts[left] = np.tensordot(strategy.reference, part, axes=(0, axis))
         return parts
 
-    def _measured(self, places: AttributeIndices, contribution: np.ndarray) -> np.ndarray:
+    def _measured(self, subset: AttributeIndices, contribution: np.ndarray) -> np.ndarray:
         """R_i applied to each axis with a strategy, so that distances are sums of squares."""
-        for axis, place in enumerate(places):
-            if place in self.strategies:
-                matrix = self.strategies[place].matrix
+        for axis, index in enumerate(subset):
+            if index in self.strategies:
+                matrix = self.strategies[index].matrix
                 contribution = np.moveaxis(np.tensordot(matrix, contribution, (1, axis)), 0, axis)
         return contribution
 
-    def _decomposed(self, places: AttributeIndices, table: np.ndarray) -> np.ndarray:
+    def _decomposed(self, subset: AttributeIndices, table: np.ndarray) -> np.ndarray:
         """The contribution of A in a marginal on A: along each axis, less the total spread."""
-        for axis, place in enumerate(places):
-            strategy = self.strategies.get(place)
-            size = int(self.sizes[place])
+        for axis, index in enumerate(subset):
+            strategy = self.strategies.get(index)
+            size = int(self.sizes[index])
             spread = np.full(size, 1 / size) if strategy is None else strategy.reference
-            along = spread.reshape([-1 if i == axis else 1 for i in range(len(places))])
+            along = np.expand_dims(spread, [i for i in range(len(subset)) if i != axis])
             table = table - along * table.sum(axis=axis, keepdims=True)
         return table
 
-    def _shape(self, places: AttributeIndices) -> list[int]:
-        return [int(self.sizes[place]) for place in places]
 
-
-def subsets(places: AttributeIndices) -> Iterable[AttributeIndices]:
-    return (subset for order in range(len(places) + 1) for subset in combinations(places, order))
+def subsets(table: AttributeIndices) -> Iterable[AttributeIndices]:
+    """All subsets of the attributes of a table, the smaller first."""
+    return (subset for order in range(len(table) + 1) for subset in combinations(table, order))
 
 
 def _maximal(family: Sequence[AttributeIndices]) -> list[AttributeIndices]:
     """Those that no other contains; the family holds every subset with one attribute less."""
-    within = {places[:i] + places[i + 1 :] for places in family for i in range(len(places))}
-    return [places for places in family if places not in within]
+    within = {subset[:i] + subset[i + 1 :] for subset in family for i in range(len(subset))}
+    return [subset for subset in family if subset not in within]
 
 
 def _bounds(size: int, strategy: Strategy | None) -> tuple[float, float]:

@@ -58,8 +58,8 @@ class World:
 
     @property
     def tables(self) -> set[tuple[int, ...]]:
-        own = [given.tables for given in self.releases]
-        return {table for tables in own for table in tables} | {each.places for each in self.noisy}
+        released = {table for estimates in self.releases for table in estimates.tables}
+        return released | {marginal.attribute_indices for marginal in self.noisy}
 
     def best(self, table) -> tuple[np.ndarray, np.ndarray]:
         """(marginal [cells], covariance [cells, cells]) by generalised least squares."""

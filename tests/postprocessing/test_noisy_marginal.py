@@ -66,7 +66,7 @@ def test_each_residual_gets_what_the_cells_say_of_it(sizes, data):
 def test_axes_may_be_named_in_any_order():
     values = np.arange(6.0).reshape(3, 2)
     found = NoisyMarginal.of(DOMAIN, ["age", "sex"], values, "0.1")
-    assert found.places == (0, 1)
+    assert found.attribute_indices == (0, 1)
     assert np.array_equal(found.values, values.T)
     assert found.variance == Fraction(1, 10)
     assert found.name == "marginal (sex, age)"
@@ -140,7 +140,7 @@ EXPECTED = [[-1.0, 3.0, 6.0], [2.0, 4.25, 5.5]]
 
 def test_rows_may_stand_in_any_order():
     found = NoisyMarginal.of_frame(DOMAIN, rows(), 4, name="census", rho="0.1")
-    assert found.places == (0, 1)
+    assert found.attribute_indices == (0, 1)
     assert found.values.tolist() == EXPECTED
     assert found.name == "census"
     assert found.rho == Fraction(1, 10)
@@ -160,7 +160,7 @@ def test_whole_numbers_may_be_numbers():
 
 def test_a_total_has_no_columns_but_its_count():
     found = NoisyMarginal.of_frame(DOMAIN, pd.DataFrame({"count": [7.5]}), 1)
-    assert found.places == ()
+    assert found.attribute_indices == ()
     assert found.values == 7.5
 
 
