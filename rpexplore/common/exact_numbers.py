@@ -101,6 +101,12 @@ def shown(value: object) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
+def shown_few(texts: Sequence[str], most: int = 4) -> str:
+    """Names for a message, quoted: "'a', 'b'", "'a', 'b', 'c', 'd' and 3 more"."""
+    listed = ", ".join(repr(shown(text)) for text in texts[:most])
+    return f"{listed} and {len(texts) - most:,} more" if len(texts) > most else listed
+
+
 @dataclass(frozen=True, eq=False)
 class Decimals:
     """digits[i] · 10^exponents[i]; both int64[n], read-only, in lowest form (no trailing zeros)."""

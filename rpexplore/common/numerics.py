@@ -1,8 +1,9 @@
-"""Numerics: the normal quantile, and conic programs by Clarabel, through CVXPY."""
+"""Numerics: read-only arrays, the normal quantile, conic programs by Clarabel, through CVXPY."""
 
 import warnings
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from scipy.special import ndtri
 
 from rpexplore.errors import WorkloadError
@@ -11,6 +12,12 @@ if TYPE_CHECKING:
     import cvxpy
 
 _TOLERANCE = 1e-10  # that the conic solver is asked for, relative
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """The array itself, which can no longer be written to."""
+    array.setflags(write=False)
+    return array
 
 
 def normal_quantile(confidence: float) -> float:

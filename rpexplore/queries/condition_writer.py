@@ -19,9 +19,9 @@ def condition_of_cells(domain: Domain, counted: np.ndarray) -> str | None:
     counted = np.asarray(counted, dtype=bool)
     if not counted.any():
         raise ValueError("no condition is made for a query that counts no cell")
-    telling = [attribute for attribute in domain if attribute.size > 1]
-    table = counted.reshape([attribute.size for attribute in telling])
-    text = _condition(telling, table) or (TOTAL if TOTAL not in domain else "")
+    attributes = [attribute for attribute in domain if attribute.size > 1]
+    table = counted.reshape([attribute.size for attribute in attributes])
+    text = _condition(attributes, table) or (TOTAL if TOTAL not in domain else "")
     return text if len(text) <= MAX_LENGTH else None
 
 
@@ -31,17 +31,17 @@ def _condition(attributes: list[Attribute], table: np.ndarray) -> str:
         return ""
     first, rest = attributes[0], attributes[1:]
     # Values of the first attribute with the same cells behind them share one condition.
-    alike: dict[bytes, list[int]] = {}
-    for place, cells in enumerate(table):
+    values_by_cells: dict[bytes, list[int]] = {}
+    for value, cells in enumerate(table):
         if cells.any():
-            alike.setdefault(cells.tobytes(), []).append(place)
+            values_by_cells.setdefault(cells.tobytes(), []).append(value)
     parts = []
-    for places in alike.values():
-        values = _one_of(first, np.isin(np.arange(first.size), places))
-        behind = _condition(rest, table[places[0]])
-        if values and " | " in behind:
+    for values in values_by_cells.values():
+        one_of = _one_of(first, np.isin(np.arange(first.size), values))
+        behind = _condition(rest, table[values[0]])
+        if one_of and " | " in behind:
             behind = f"({behind})"
-        parts.append(" & ".join(filter(None, (values, behind))))
+        parts.append(" & ".join(filter(None, (one_of, behind))))
     return " | ".join(parts)
 
 
@@ -49,30 +49,29 @@ def _one_of(attribute: Attribute, where: np.ndarray) -> str:
     """The condition that the attribute has one of these values; "" for all of them."""
     if where.all():
         return ""
-    name = text_of_name(attribute.name)
     if isinstance(attribute.values, Categories):
-        return _one_of_categories(attribute, name, where)
+        return _one_of_categories(attribute, where)
     edges = np.flatnonzero(np.diff(where, prepend=False, append=False)).reshape(-1, 2)
-    runs = [_run(attribute, name, first, after - 1) for first, after in edges.tolist()]
+    runs = [_run(attribute, first, after - 1) for first, after in edges.tolist()]
     return runs[0] if len(runs) == 1 else f"({' | '.join(runs)})"
 
 
-def _one_of_categories(attribute: Attribute, name: str, where: np.ndarray) -> str:
-    texts = [quoted(text) for text in value_names(attribute)]
+def _one_of_categories(attribute: Attribute, where: np.ndarray) -> str:
+    name, texts = text_of_name(attribute.name), [*map(quoted, value_names(attribute))]
     left_out = 2 * np.count_nonzero(where) > len(where)
-    listed = [texts[place] for place in np.flatnonzero(where != left_out).tolist()]
+    listed = [texts[index] for index in np.flatnonzero(where != left_out).tolist()]
     if len(listed) == 1:
         return f"{name} {'!=' if left_out else '=='} {listed[0]}"
     return f"{name} {'not in' if left_out else 'in'} ({', '.join(listed)})"
 
 
-def _run(attribute: Attribute, name: str, first: int, last: int) -> str:
+def _run(attribute: Attribute, first: int, last: int) -> str:
     """The condition of the values first … last of whole numbers or intervals."""
     lows, highs, closed = bounds(attribute)
-    low, high = plain(lows[first]), plain(highs[last])
-    upto = "<=" if closed[last] else "<"
+    name, low, high = text_of_name(attribute.name), plain(lows[first]), plain(highs[last])
+    up_to = "<=" if closed[last] else "<"
     if lows[first] == highs[last]:
         return f"{name} == {low}"
-    if first > 0 and last < attribute.size - 1:
-        return f"{low} <= {name} {upto} {high}"
-    return f"{name} {upto} {high}" if first == 0 else f"{name} >= {low}"
+    if last == attribute.size - 1:
+        return f"{name} >= {low}"
+    return f"{name} {up_to} {high}" if first == 0 else f"{low} <= {name} {up_to} {high}"

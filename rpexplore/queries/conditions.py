@@ -20,7 +20,7 @@ from rpexplore.domain.domain import Domain
 from rpexplore.errors import DomainError, WorkloadError
 from rpexplore.queries.condition_tokens import NAME, SIGN, Token, refused, text_of_name, tokens_of
 from rpexplore.queries.query_list import checked_n_cells
-from rpexplore.queries.value_comparisons import MIRRORED, values_among, values_where
+from rpexplore.queries.value_comparisons import EQUAL, MIRRORED, values_where
 
 MAX_DEPTH = 50  # brackets and negations within each other
 
@@ -31,23 +31,21 @@ _CLOSES = {"(": ")", "[": "]"}
 def cells_of_condition(domain: Domain, text: str) -> np.ndarray:
     """Whether the condition holds for each cell, bool[n_cells], the last attribute fastest.
 
-    Raises `WorkloadError` naming the place in the text that cannot be used.
+    Raises `WorkloadError` naming the character from which on the text cannot be used.
     """
     n_cells = checked_n_cells(domain)
-    tokens = list(tokens_of(text))
-    if not tokens:
-        return np.ones(n_cells, dtype=bool)
-    return _Reader(domain, tokens).whole()
+    tokens = tokens_of(text)
+    return _Reader(domain, tokens).cells() if tokens else np.ones(n_cells, dtype=bool)
 
 
 def attributes_of_condition(domain: Domain, text: str) -> tuple[str, ...]:
     """The attributes that the condition names, in domain order.
 
-    Raises `WorkloadError` naming the place of one that the domain does not have.
+    Raises `WorkloadError` naming the character at which one stands that the domain does not have.
     """
-    named = [token for token in tokens_of(text) if token.kind == NAME]
-    found = {_attribute_place(domain, token) for token in named if not _is_total(domain, token)}
-    return tuple(domain.names[place] for place in sorted(found))
+    names = [token for token in tokens_of(text) if token.kind == NAME]
+    indices = {_attribute_index(domain, token) for token in names if not _is_total(domain, token)}
+    return tuple(domain.names[index] for index in sorted(indices))
 
 
 class _Reader:
@@ -55,33 +53,33 @@ class _Reader:
 
     def __init__(self, domain: Domain, tokens: list[Token]) -> None:
         self._domain, self._tokens = domain, tokens
-        self._place = self._depth = 0
+        self._position = self._depth = 0
 
-    def whole(self) -> np.ndarray:
-        holds = self._any_of()
+    def cells(self) -> np.ndarray:
+        holds = self._alternatives()
         if self._next is not None:
             raise _misplaced(self._next, "there must be & or | between parts of a condition")
         return holds
 
     @property
     def _next(self) -> Token | None:
-        return self._tokens[self._place] if self._place < len(self._tokens) else None
+        return self._tokens[self._position] if self._position < len(self._tokens) else None
 
     def _takes(self, *signs: str) -> Token | None:
         """The next token if it is one of these signs, which is read then."""
         token = self._next
-        if token is None or not token.is_sign(*signs):
+        if token is None or token.kind != SIGN or token.meaning not in signs:
             return None
-        self._place += 1
+        self._position += 1
         return token
 
-    def _any_of(self) -> np.ndarray:
-        holds = self._all_of()
+    def _alternatives(self) -> np.ndarray:
+        holds = self._conjunction()
         while self._takes("or"):
-            holds = holds | self._all_of()
+            holds = holds | self._conjunction()
         return holds
 
-    def _all_of(self) -> np.ndarray:
+    def _conjunction(self) -> np.ndarray:
         holds = self._part()
         while self._takes("and"):
             holds = holds & self._part()
@@ -99,7 +97,7 @@ class _Reader:
         if token.meaning == "not":
             holds = ~self._part()
         else:
-            holds = self._any_of()
+            holds = self._alternatives()
             self._close(token, "& or |")
         self._depth -= 1
         return holds
@@ -114,21 +112,21 @@ class _Reader:
     def _comparisons(self) -> np.ndarray:
         """One or more comparisons in a row: 18 <= age < 65."""
         left = self._operand()
-        holds = None
+        comparisons = []
         while (operator := self._operator()) is not None:
             if operator in ("in", "not in"):
-                right, one = left, self._is_in(left, negated=operator == "not in")
+                among = self._among(left)
+                comparisons.append(among if operator == "in" else ~among)
             else:
                 right = self._operand()
-                one = self._compared(left, operator, right)
-            holds = one if holds is None else holds & one
-            left = right
-        if holds is not None:
-            return holds
+                comparisons.append(self._compared(left, operator, right))
+                left = right
+        if comparisons:
+            return np.all(comparisons, axis=0)
         if _is_total(self._domain, left):
             return np.ones(math.prod(self._domain.sizes.tolist()), dtype=bool)
         if left.kind == NAME:
-            _attribute_place(self._domain, left)
+            _attribute_index(self._domain, left)
             raise refused(left, "an attribute must be compared with a value, as in age >= 18")
         raise refused(left, "a value must be compared with an attribute, as in age >= 18")
 
@@ -137,15 +135,15 @@ class _Reader:
         if token is None:
             last = self._tokens[-1]
             raise refused(last, "the condition must not end here; write what comes behind it")
-        if token.is_sign(*MIRRORED):
-            raise refused(
-                token,
-                "there must be an attribute or a value before it; write the attribute again, as in "
-                "age >= 18 & age < 65",
-            )
         if token.kind == SIGN:
-            raise refused(token, "there must be an attribute or a value here")
-        self._place += 1
+            reason = "there must be an attribute or a value here"
+            if token.meaning in MIRRORED:
+                reason = (
+                    "there must be an attribute or a value before it; write the attribute again, "
+                    "as in age >= 18 & age < 65"
+                )
+            raise refused(token, reason)
+        self._position += 1
         return token
 
     def _operator(self) -> str | None:
@@ -166,64 +164,55 @@ class _Reader:
                 "one side of a comparison must be an attribute, got two values; the name of an "
                 "attribute stands without quotation marks, or in `backquotes`",
             )
-        place = _attribute_place(self._domain, left)
-        if right.kind == NAME:
-            self._refuse_name(right)
-        try:
-            where = values_where(self._domain.attributes[place], operator, right.meaning)
-        except WorkloadError as error:
-            raise refused(right, str(error)) from None
-        return self._along(place, where)
+        index = _attribute_index(self._domain, left)
+        return self._cells_of_values(index, self._values_where(index, operator, right))
 
-    def _is_in(self, left: Token, *, negated: bool) -> np.ndarray:
+    def _among(self, left: Token) -> np.ndarray:
         if left.kind != NAME:
             raise refused(left, "there must be an attribute before in, as in age in (18, 19)")
-        place = _attribute_place(self._domain, left)
+        index = _attribute_index(self._domain, left)
         opened, values = self._takes("("), [self._operand()]
         while opened and self._takes(","):
             values.append(self._operand())
         if opened:
             self._close(opened, "a comma")
-        among = np.zeros(self._domain.attributes[place].size, dtype=bool)
-        for token in values:
-            if token.kind == NAME:
-                self._refuse_name(token)
-            try:
-                among |= values_among(self._domain.attributes[place], [token.meaning])
-            except WorkloadError as error:
-                raise refused(token, str(error)) from None
-        return self._along(place, ~among if negated else among)
+        among = np.any([self._values_where(index, EQUAL, value) for value in values], axis=0)
+        return self._cells_of_values(index, among)
 
-    def _refuse_name(self, token: Token) -> None:
-        """Refuse a name that stands where a value must be."""
-        if token.meaning in self._domain:
+    def _values_where(self, index: int, operator: str, value: Token) -> np.ndarray:
+        """Whether each value of an attribute compares like this with a token, bool[size]."""
+        if value.kind == NAME and value.meaning in self._domain:
             raise refused(
-                token,
+                value,
                 "an attribute must be compared with a value, got another attribute; compare each "
                 "with a value of its own",
             )
-        raise refused(
-            token,
-            f"there must be a value here, and {shown(token.meaning)!r} is none; write a text in "
-            f'quotation marks: "{shown(token.meaning)}"',
-        )
+        if value.kind == NAME:
+            raise refused(
+                value,
+                f"there must be a value here, and {shown(value.meaning)!r} is none; write a text "
+                f'in quotation marks: "{shown(value.meaning)}"',
+            )
+        try:
+            return values_where(self._domain.attributes[index], operator, value.meaning)
+        except WorkloadError as error:
+            raise refused(value, str(error)) from None
 
-    def _along(self, place: int, where: np.ndarray) -> np.ndarray:
+    def _cells_of_values(self, index: int, values: np.ndarray) -> np.ndarray:
         """What holds for the values of one attribute, for each cell."""
         sizes = self._domain.sizes.tolist()
-        return np.tile(np.repeat(where, math.prod(sizes[place + 1 :])), math.prod(sizes[:place]))
+        return np.tile(np.repeat(values, math.prod(sizes[index + 1 :])), math.prod(sizes[:index]))
 
 
 def _misplaced(token: Token, expected: str) -> WorkloadError:
     """The refusal of a token where something else is expected."""
-    if token.is_sign(","):
-        return refused(
-            token,
+    if token.kind == SIGN and token.meaning == ",":
+        expected = (
             "a comma can only stand in a list behind in; write numbers without separators of "
-            "thousands, and decimals with a point",
+            "thousands, and decimals with a point"
         )
-    if token.is_sign(")"):
-        return refused(token, "this bracket was not opened; remove it")
+    elif token.kind == SIGN and token.meaning == ")":
+        expected = "this bracket was not opened; remove it"
     return refused(token, expected)
 
 
@@ -232,15 +221,14 @@ def _is_total(domain: Domain, token: Token) -> bool:
     return token.written.lower() == TOTAL and token.written not in domain
 
 
-def _attribute_place(domain: Domain, token: Token) -> int:
+def _attribute_index(domain: Domain, token: Token) -> int:
+    name = str(token.meaning)
     try:
-        return domain.position(str(token.meaning))
+        return domain.position(name)
     except DomainError as error:
-        longer = [text for name in domain.names if name != (text := text_of_name(name))]
-        meant = next((text for text in longer if str(token.meaning) in text), None)
-        if meant is None:
-            advice = " A value that is a text stands in quotation marks"
-            raise refused(token, f"{error}{advice}: '{token.meaning}'.") from None
-        raise refused(
-            token, f"a name that is more than one word must stand in backquotes: {meant}"
-        ) from None
+        several_words = [text for text in map(text_of_name, domain.names) if text.startswith("`")]
+        meant = next((text for text in several_words if name in text), None)
+        reason = f"{error} A value that is a text stands in quotation marks: '{name}'."
+        if meant is not None:
+            reason = f"a name that is more than one word must stand in backquotes: {meant}"
+        raise refused(token, reason) from None

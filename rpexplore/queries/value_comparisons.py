@@ -7,7 +7,7 @@ of the parts.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from functools import lru_cache
@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown
+from rpexplore.common.formatting import joined
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.value_selection import values_by_name
 from rpexplore.errors import WorkloadError
@@ -27,11 +28,9 @@ ORDERED = ("<", "<=", ">", ">=")
 # The same comparison with its sides exchanged: 18 <= age is age >= 18.
 MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", EQUAL: EQUAL, UNEQUAL: UNEQUAL}
 
-_MOST_SHOWN = 4
-
 
 def values_where(attribute: Attribute, operator: str, value: Value) -> np.ndarray:
-    """Whether each value of the attribute compares so with `value`, bool[size].
+    """Whether each value of the attribute compares like this with `value`, bool[size].
 
     operator: EQUAL, UNEQUAL or one of ORDERED
 
@@ -40,16 +39,9 @@ def values_where(attribute: Attribute, operator: str, value: Value) -> np.ndarra
     """
     if operator in ORDERED:
         return _ordered(attribute, operator, value)
-    among = values_among(attribute, [value])
-    return among if operator == EQUAL else ~among
-
-
-def values_among(attribute: Attribute, values: Iterable[Value]) -> np.ndarray:
-    """Whether each value of the attribute is one of these, bool[size]; raises as above."""
-    among = np.zeros(attribute.size, dtype=bool)
-    for value in values:
-        among[_places(attribute, value)] = True
-    return among
+    equal = np.zeros(attribute.size, dtype=bool)
+    equal[_equal_values(attribute, value)] = True
+    return equal if operator == EQUAL else ~equal
 
 
 def quoted(text: str) -> str:
@@ -59,68 +51,66 @@ def quoted(text: str) -> str:
 
 def value_names(attribute: Attribute) -> list[str]:
     """A text for each value that names it, and it alone: its label, else what is stored."""
-    named = values_by_name(attribute)
+    names = values_by_name(attribute)
     labels, stored = attribute.labels(), attribute.stored_values()
     return [
-        label if named[label] == [place] else stored[place] for place, label in enumerate(labels)
+        label if names[label] == [index] else stored[index] for index, label in enumerate(labels)
     ]
 
 
-def _places(attribute: Attribute, value: Value) -> Sequence[int]:
-    """The values that are equal to a text or a number."""
-    named = values_by_name(attribute)
+def _equal_values(attribute: Attribute, value: Value) -> Sequence[int]:
+    """The indices of the values that are equal to a text or a number."""
     if isinstance(value, str):
-        found = named.get(value, named.get(value.strip()))
-        if found is None:
+        names = values_by_name(attribute)
+        indices = names.get(value, names.get(value.strip()))
+        if indices is None:
             raise _unknown(attribute, repr(shown(value)), value)
-        return found
+        return indices
     if isinstance(attribute.values, Categories):
-        return _numbered_categories(attribute, value)
+        return _equal_categories(attribute, attribute.values, value)
     lows, highs, _ = bounds(attribute)
-    place = bisect_right(lows, value) - 1
-    if place >= 0 and value <= highs[place]:  # where an interval is open, the next one begins
-        if lows[place] < highs[place]:
-            raise _cut(attribute, place, EQUAL, value)
-        return [place]
-    raise WorkloadError(
-        f"The attribute {attribute.name!r} has no value {shown(value)}; its values are "
-        f"{_listed(attribute.labels(), quote=False)}."
-    )
-
-
-def _numbered_categories(attribute: Attribute, value: Decimal) -> Sequence[int]:
-    """The category that is this number: written like it, or else of its size ("01" for 1)."""
-    assert isinstance(attribute.values, Categories)
-    if str(value) in (named := values_by_name(attribute)):
-        return named[str(value)]
-    found = _numbered(attribute).get(value, [])
-    if not found:
-        raise _unknown(attribute, shown(value), shown(value))
-    if len(found) > 1:
-        texts = [attribute.values.values[place] for place in found]
+    index = bisect_right(lows, value) - 1
+    if index < 0 or value > highs[index]:  # where an interval is open, the next one begins
         raise WorkloadError(
-            f"The number {shown(value)} could be {_listed(texts)} of attribute "
+            f"The attribute {attribute.name!r} has no value {shown(value)}; its values are "
+            f"{_listed(attribute.labels())}."
+        )
+    if lows[index] < highs[index]:
+        raise _cut(attribute, index, EQUAL, value)
+    return [index]
+
+
+def _equal_categories(attribute: Attribute, values: Categories, value: Decimal) -> Sequence[int]:
+    """The category that is this number: written like it, or else of its size ("01" for 1)."""
+    if str(value) in (names := values_by_name(attribute)):
+        return names[str(value)]
+    indices = _categories_by_number(values).get(value, [])
+    if not indices:
+        raise _unknown(attribute, shown(value), shown(value))
+    if len(indices) > 1:
+        raise WorkloadError(
+            f"The number {shown(value)} could be "
+            f"{_listed([repr(values.values[index]) for index in indices])} of attribute "
             f"{attribute.name!r}; write the value as a text in quotation marks."
         )
-    return found
+    return indices
 
 
 @lru_cache(maxsize=64)
-def _numbered(attribute: Attribute) -> dict[Decimal, list[int]]:
-    """The places of the categories that a number may mean: what is stored goes before labels."""
-    assert isinstance(attribute.values, Categories)
+def _categories_by_number(values: Categories) -> dict[Decimal, list[int]]:
+    """The categories that a number may mean: what is stored goes before labels."""
     by_label: dict[Decimal, list[int]] = {}
     by_value: dict[Decimal, list[int]] = {}
-    for found, texts in ((by_label, attribute.values.labels), (by_value, attribute.values.values)):
-        for place, text in enumerate(texts):
+    for indices, texts in ((by_label, values.labels), (by_value, values.values)):
+        for index, text in enumerate(texts):
             if (number := _number(text)) is not None:
-                found.setdefault(number, []).append(place)
+                indices.setdefault(number, []).append(index)
     return by_label | by_value
 
 
 def _ordered(attribute: Attribute, operator: str, value: Value) -> np.ndarray:
-    in_categories = isinstance(attribute.values, Categories)
-    numbers = _numbers_of_categories(attribute) if in_categories else []
+    values = attribute.values
+    numbers = _numbers_of_categories(attribute) if isinstance(values, Categories) else None
     if isinstance(value, str):
         remedy = "leave out the quotation marks" if _number(value) is not None else "write a number"
         raise WorkloadError(
@@ -129,7 +119,7 @@ def _ordered(attribute: Attribute, operator: str, value: Value) -> np.ndarray:
         )
     # > holds where <= does not, and >= where < does not.
     strictly = operator in ("<", ">=")
-    if in_categories:
+    if numbers is not None:
         below = np.array([number < value if strictly else number <= value for number in numbers])
     else:
         lows, highs, closed = bounds(attribute)
@@ -150,7 +140,7 @@ def bounds(attribute: Attribute) -> tuple[list[Decimal], list[Decimal], list[boo
     """
     values, size = attribute.values, attribute.size
     if isinstance(values, Integers):
-        lows = [values.minimum + place * values.step for place in range(size)]
+        lows = [values.minimum + index * values.step for index in range(size)]
         highs = [*(low - 1 for low in lows[1:]), values.maximum]
         return [*map(Decimal, lows)], [*map(Decimal, highs)], [True] * size
     assert isinstance(values, Bins)
@@ -172,54 +162,51 @@ def _numbers_of_categories(attribute: Attribute) -> list[Decimal]:
     ]
     if len(usable) == 1 or (usable and stored == labels):
         return usable[0]
-    if usable:
-        why = "its values are stored as other numbers than their labels show"
-    else:
-        other = values.labels[labels.index(None)]
-        why = f"its value {shown(other)!r} is not a number"
+    reason = "its values are stored as other numbers than their labels show"
+    if not usable:
+        reason = f"its value {shown(values.labels[labels.index(None)])!r} is not a number"
     example = ", ".join(map(quoted, value_names(attribute)[:2]))
     raise WorkloadError(
-        f"The attribute {attribute.name!r} has no order, since {why}; list the values, such as "
+        f"The attribute {attribute.name!r} has no order, since {reason}; list the values, such as "
         f"in ({example})."
     )
 
 
-def _cut(attribute: Attribute, place: int, operator: str, value: Decimal) -> WorkloadError:
+def _cut(attribute: Attribute, index: int, operator: str, value: Decimal) -> WorkloadError:
     """The refusal of a comparison that cuts through a value, with those that do not."""
     lows, highs, closed = bounds(attribute)
-    label = attribute.values.label(place)
-    low, high = plain(lows[place]), plain(highs[place])
-    last = place == attribute.size - 1
-    upto = ("<=", ">") if closed[place] else ("<", ">=")
-    if operator in ("<", "<="):
-        remedies = [f"< {low}"] * (place > 0) + [f"{upto[0]} {high}"]
-    elif operator in (">", ">="):
-        remedies = [f">= {low}"] + [f"{upto[1]} {high}"] * (not last)
-    else:
+    label = attribute.values.label(index)
+    low, high = plain(lows[index]), plain(highs[index])
+    if operator == EQUAL:
         remedies = [f"{EQUAL} {quoted(label)}"]
-    reach = f"from {low} to {high}" if closed[place] else f"from {low} to under {high}"
+    elif operator in ("<", "<="):
+        remedies = [f"{'<=' if closed[index] else '<'} {high}"]
+        if index > 0:
+            remedies.insert(0, f"< {low}")
+    else:
+        remedies = [f">= {low}"]
+        if index < attribute.size - 1:
+            remedies.append(f"{'>' if closed[index] else '>='} {high}")
+    end = high if closed[index] else f"under {high}"
     return WorkloadError(
         f"{operator} {shown(value)} cuts through the value {label!r} of attribute "
-        f"{attribute.name!r}, which reaches {reach} and is counted as a whole; write "
+        f"{attribute.name!r}, which reaches from {low} to {end} and is counted as a whole; write "
         f"{' or '.join(remedies)}."
     )
 
 
 def _unknown(attribute: Attribute, got: str, text: str) -> WorkloadError:
-    names = [*values_by_name(attribute)]
-    alike = {name.casefold(): name for name in names}.get(text.strip().casefold())
-    close = [alike] if alike is not None else get_close_matches(text, names, n=1)
-    meant = f"did you mean {shown(close[0])!r}?" if close else ""
-    known = f"its values are {_listed(attribute.labels())}."
-    return WorkloadError(f"The attribute {attribute.name!r} has no value {got}; {meant or known}")
+    by_folded = {name.casefold(): name for name in values_by_name(attribute)}
+    close = get_close_matches(text.strip().casefold(), by_folded, n=1)
+    advice = f"its values are {_listed([*map(repr, map(shown, attribute.labels()))])}."
+    if close:
+        advice = f"did you mean {shown(by_folded[close[0]])!r}?"
+    return WorkloadError(f"The attribute {attribute.name!r} has no value {got}; {advice}")
 
 
-def _listed(labels: Sequence[str], *, quote: bool = True) -> str:
-    """ "'a', 'b' and 'c'" or "'a', 'b', … and 'z'"."""
-    if len(labels) > _MOST_SHOWN:
-        labels = [*labels[: _MOST_SHOWN - 2], "…", labels[-1]]
-    texts = [repr(shown(label)) if quote and label != "…" else shown(label) for label in labels]
-    return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
+def _listed(texts: Sequence[str]) -> str:
+    """ "a, b and c" or "a, b, … and z"."""
+    return joined(texts if len(texts) <= 4 else [*texts[:2], "…", texts[-1]])
 
 
 def _number(text: str) -> Decimal | None:

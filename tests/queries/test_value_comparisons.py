@@ -19,7 +19,6 @@ from rpexplore.queries.value_comparisons import (
     UNEQUAL,
     quoted,
     value_names,
-    values_among,
     values_where,
 )
 from tests.support.strategies import categories
@@ -132,7 +131,7 @@ def test_intervals_and_groups_are_named_by_their_labels():
 def test_every_category_has_a_name_of_its_own(values):
     attribute = Attribute("x", values)
     for place, name in enumerate(value_names(attribute)):
-        assert np.flatnonzero(values_among(attribute, [name])).tolist() == [place]
+        assert np.flatnonzero(values_where(attribute, EQUAL, name)).tolist() == [place]
         stored = values.values[place]
         assert np.flatnonzero(values_where(attribute, EQUAL, stored)).tolist() == [place]
 
