@@ -74,23 +74,23 @@ def _needed_costs(matrix: np.ndarray, queries: QueryList) -> np.ndarray:
     matrix: what is measured, float64[n_measured, n_cells], of full rank on the touched cells.
     """
     largest = np.max(np.sum(matrix**2, axis=0))
-    if len(matrix) > np.count_nonzero(queries.asked_cells):
+    if len(matrix) > np.count_nonzero(queries.counted_cells):
         # A triangle with the same least-squares answers.
-        triangle = np.linalg.qr(matrix[:, queries.asked_cells], mode="r")
+        triangle = np.linalg.qr(matrix[:, queries.counted_cells], mode="r")
         matrix = np.zeros((len(triangle), queries.n_cells))
-        matrix[:, queries.asked_cells] = triangle
+        matrix[:, queries.counted_cells] = triangle
     decoded = decoding(matrix, queries.coefficients)
     return np.sum(decoded**2, axis=1) / queries.targets**2 * largest
 
 
 def _cells(queries: QueryList) -> np.ndarray:
     """A row for each touched cell, float64[n_touched, n_cells]."""
-    return np.eye(queries.n_cells)[queries.asked_cells]
+    return np.eye(queries.n_cells)[queries.counted_cells]
 
 
 def _tree(queries: QueryList) -> np.ndarray:
     """A row for each node of a binary tree over the touched cells, float64[n_nodes, n_cells]."""
-    places, rows = np.flatnonzero(queries.asked_cells), []
+    places, rows = np.flatnonzero(queries.counted_cells), []
     nodes = [places]
     while nodes:
         node = nodes.pop()

@@ -14,7 +14,7 @@ from rpexplore.common.exact_numbers import whole_number
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.conditions import TOTAL
-from rpexplore.queries.query_list import QueryList, check_list_size, checked_n_cells
+from rpexplore.queries.query_list import QueryList, check_list_size, checked_n_cells, free_name
 from rpexplore.workload.bases import Basis, Hierarchy, Identity, Prefix, Ranges
 from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
 
@@ -45,82 +45,76 @@ def cumulative_queries(
     domain: Domain, name: str, by: Iterable[str] = (), target: float = USUAL_TARGET
 ) -> QueryList:
     """All values of the attribute up to each one, for each combination of the attributes `by`."""
-    return table_queries(domain, [_crossed(domain, name, Prefix(), by)], target)
+    return table_queries(domain, [_crossed(name, Prefix(), by)], target)
 
 
 def range_queries(
     domain: Domain, name: str, by: Iterable[str] = (), target: float = USUAL_TARGET
 ) -> QueryList:
     """Every range of the attribute's values, for each combination of the attributes `by`."""
-    return table_queries(domain, [_crossed(domain, name, Ranges(), by)], target)
+    return table_queries(domain, [_crossed(name, Ranges(), by)], target)
 
 
 def table_queries(
     domain: Domain, tables: Sequence[Mapping[str, Basis]], target: float = USUAL_TARGET
 ) -> QueryList:
-    """Every cell of tables whose attributes are asked in given ways (⊗ W_i ⊗ 1ᵀ).
+    """Every cell of tables whose attributes have given bases (⊗ W_i ⊗ 1ᵀ).
 
-    tables: for each the way in which each of its attributes is asked, {name: basis}
+    tables: the basis of each attribute of each table, {name: basis}
 
-    Raises `WorkloadError` for too many queries or cells, and for a way in which an attribute cannot
-    be asked, `DomainError` for an unknown attribute.
+    Raises `WorkloadError` for too many queries or cells, and for a basis that an attribute cannot
+    have, `DomainError` for an unknown attribute.
     """
     n_cells = checked_n_cells(domain)
     for name in {name for table in tables for name in table}:
         domain.position(name)
-    asked = [{name: query_matrix(table[name], domain[name]) for name in table} for table in tables]
-    check_list_size(
-        sum(math.prod(each.n_rows for each in table.values()) for table in asked), n_cells
-    )
-    return query_list(
-        domain,
-        [(name, row, target) for table in asked for name, row in _table(domain, table)],
-    )
+    matrices = [
+        {name: query_matrix(basis, domain[name]) for name, basis in table.items()}
+        for table in tables
+    ]
+    n_queries = (math.prod(matrix.n_rows for matrix in table.values()) for table in matrices)
+    check_list_size(sum(n_queries), n_cells)
+    lines = ((name, row, target) for table in matrices for name, row in _cells(domain, table))
+    return query_list(domain, lines)
 
 
-def query_list(domain: Domain, listed: Iterable[tuple[str, np.ndarray, float]]) -> QueryList:
+def query_list(domain: Domain, lines: Iterable[tuple[str, np.ndarray, float]]) -> QueryList:
     """The list of queries given by name, coefficients [n_cells] and target, each query once.
 
     Of names that are given twice, later ones get a number behind them.
     """
     rows: dict[bytes, np.ndarray] = {}
-    names: dict[str, float] = {}
-    for name, coefficients, target in listed:
+    targets: dict[str, float] = {}
+    for name, coefficients, target in lines:
         row = np.asarray(coefficients, dtype=np.float64)
         if row.tobytes() not in rows:
             rows[row.tobytes()] = row
-            names[_free(name, names)] = target
-    targets = np.array(list(names.values()), dtype=np.float64)
-    return QueryList(domain, np.array(list(rows.values())), tuple(names), targets)
+            targets[free_name(name, targets)] = target
+    return QueryList(
+        domain, np.array(list(rows.values())), tuple(targets), np.array(list(targets.values()))
+    )
 
 
-def _table(domain: Domain, asked: Mapping[str, QueryMatrix]) -> Iterable[tuple[str, np.ndarray]]:
+def _cells(domain: Domain, matrices: Mapping[str, QueryMatrix]) -> Iterable[tuple[str, np.ndarray]]:
     """The name and the coefficients of each cell of a table, the last attribute fastest."""
     factors, labels = [], []
     for attribute in domain:
-        each = asked.get(attribute.name)
-        if each is None:
+        matrix = matrices.get(attribute.name)
+        if matrix is None:
             factors.append(np.ones((1, attribute.size)))
             continue
-        factors.append(each.of(np.eye(attribute.size), 0))
-        labels.append([f"{attribute.name} {label}" for label in each.labels()])
-        if isinstance(each.basis, Hierarchy) and each.n_rows > 1:
+        factors.append(matrix.of(np.eye(attribute.size), 0))
+        labels.append([f"{attribute.name} {label}" for label in matrix.labels()])
+        if isinstance(matrix.basis, Hierarchy) and matrix.n_rows > 1:
             labels[-1][0] = ""  # all values
     names = (" × ".join(filter(None, parts)) or TOTAL for parts in product(*labels))
     return zip(names, reduce(np.kron, factors), strict=True)
 
 
-def _crossed(domain: Domain, name: str, basis: Basis, by: Iterable[str]) -> dict[str, Basis]:
+def _crossed(name: str, basis: Basis, by: Iterable[str]) -> dict[str, Basis]:
     crossed: dict[str, Basis] = dict.fromkeys(by, Identity())
     if name in crossed:
         raise WorkloadError(
             f"The attribute {name!r} is asked by itself; leave it out of those it is crossed with."
         )
     return {**crossed, name: basis}
-
-
-def _free(name: str, taken: Mapping[str, float]) -> str:
-    found, number = name, 2
-    while found in taken:
-        found, number = f"{name} ({number})", number + 1
-    return found

@@ -14,20 +14,17 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-import numpy as np
-
-from rpexplore.common.exact_numbers import shown
+from rpexplore.common.exact_numbers import shown, shown_few
 from rpexplore.common.files import utf8_text
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.builders import marginal_queries
 from rpexplore.queries.definitions import StatedLines, StatedQueries
-from rpexplore.queries.query_list import QueryList, checked_n_cells
+from rpexplore.queries.query_list import cell_labels, checked_n_cells
 from rpexplore.workload.targets import Target
 
 NAME, CONDITION, TARGET = "name", "condition", "target"
-_MOST_SHOWN = 4
 
 
 def stated_from_csv(
@@ -78,7 +75,7 @@ def csv_of_conditions(stated: StatedQueries) -> str:
     Raises `WorkloadError` for a query that has no condition.
     """
     names = stated.queries.names
-    conditions = [stated.condition(place) for place in range(len(stated))]
+    conditions = [stated.condition(query) for query in range(len(stated))]
     if None in conditions:
         raise WorkloadError(
             f"The query {shown(names[conditions.index(None)])!r} cannot be written as a condition; "
@@ -92,12 +89,8 @@ def csv_of_coefficients(stated: StatedQueries) -> str:
     """The list as CSV by coefficients; `stated_from_csv` undoes it, but knows no conditions."""
     queries = stated.queries
     rows = zip(queries.names, stated.targets, queries.coefficients.tolist(), strict=True)
-    return _csv(
-        [
-            [NAME, TARGET, *queries.cell_labels],
-            *([name, target.text, *map(_text_of_number, row)] for name, target, row in rows),
-        ]
-    )
+    lines = ([name, target.text, *map(_text_of_number, row)] for name, target, row in rows)
+    return _csv([[NAME, TARGET, *queries.cell_labels], *lines])
 
 
 def csv_template(domain: Domain) -> str:
@@ -110,11 +103,12 @@ def csv_template(domain: Domain) -> str:
 
 def _from_rows(domain: Domain, rows: Any, source: str, default: Target | None) -> StatedQueries:
     """The queries of the rows of a CSV reader, the header first."""
-    labels = _cell_labels(domain)
+    checked_n_cells(domain)
+    labels = cell_labels(domain)
     header = [title.strip() for title in next(rows, [])]
     by_condition = CONDITION in map(str.lower, header) and CONDITION not in labels
     columns = (_condition_columns if by_condition else _first_columns)(header, source)
-    order = [] if by_condition else _order_of_cells(labels, header, len(columns), source)
+    cells = [] if by_condition else _columns_of_cells(labels, header, len(columns), source)
     lines = StatedLines(domain, default)
     for row in rows:
         if not any(text.strip() for text in row):
@@ -125,12 +119,13 @@ def _from_rows(domain: Domain, rows: Any, source: str, default: Target | None) -
                 f"{where}: There are {plural(len(row), 'value')} for "
                 f"{plural(len(header), 'column')}; put texts that hold a comma in quotes."
             )
-        name, target = (row[columns[each]] if each in columns else "" for each in (NAME, TARGET))
+        name = row[columns[NAME]] if NAME in columns else ""
+        target = row[columns[TARGET]] if TARGET in columns else ""
         if by_condition:
             lines.add_condition(where, name, row[columns[CONDITION]], target)
-            continue
-        coefficients = [_coefficient(row[column], where, header[column]) for column in order]
-        lines.add_coefficients(where, name, coefficients, target)
+        else:
+            coefficients = [_coefficient(row[column], where, header[column]) for column in cells]
+            lines.add_coefficients(where, name, coefficients, target)
     if not len(lines):
         raise WorkloadError(f"{source} has no queries; write one a row, below a header.")
     return lines.stated()
@@ -161,12 +156,12 @@ def _first_columns(header: Sequence[str], source: str) -> dict[str, int]:
     if NAME not in columns:
         raise WorkloadError(
             f"{source} must have a header with the columns name, condition and target, or with "
-            f"name, target and a column for each cell, got {_some(header) or 'no header'}."
+            f"name, target and a column for each cell, got {shown_few(header) or 'no header'}."
         )
     return columns
 
 
-def _order_of_cells(
+def _columns_of_cells(
     labels: Sequence[str], header: Sequence[str], before: int, source: str
 ) -> list[int]:
     """The column of each cell, [n_cells]; each must have one."""
@@ -180,32 +175,26 @@ def _order_of_cells(
         )
     column_of: dict[str, int] = {}
     for column, title in enumerate(titles, start=before):
+        where = f"{source}, column {column + 1:,}"
         if title in column_of:
             raise WorkloadError(
-                f"{source}, column {column + 1:,}: The cell {shown(title)!r} has a column already; "
-                "keep one of them."
+                f"{where}: The cell {shown(title)!r} has a column already; keep one of them."
             )
         if title not in labels:
             close = get_close_matches(title, labels, n=1)
-            meant = f"did you mean {close[0]!r}?" if close else f"the cells are {_some(labels)}."
-            raise WorkloadError(
-                f"{source}, column {column + 1:,}: There is no cell {shown(title)!r}; {meant}"
-            )
+            advice = f"the cells are {shown_few(labels)}."
+            if close:
+                advice = f"did you mean {close[0]!r}?"
+            raise WorkloadError(f"{where}: There is no cell {shown(title)!r}; {advice}")
         column_of[title] = column
     missing = [label for label in labels if label not in column_of]
     if missing:
         raise WorkloadError(
             f"{source} must have a column for each of the {len(labels):,} cells, and "
-            f"{len(missing):,} have none: {_some(missing)}; add them, with 0 where a query does "
-            "not count them."
+            f"{len(missing):,} have none: {shown_few(missing)}; add them, with 0 where a query "
+            "does not count them."
         )
     return [column_of[label] for label in labels]
-
-
-def _cell_labels(domain: Domain) -> tuple[str, ...]:
-    """What lists of queries call the cells of the domain."""
-    every = np.ones((1, checked_n_cells(domain)))
-    return QueryList(domain, every, ("all",), np.ones(1)).cell_labels
 
 
 def _coefficient(text: str, where: str, label: str) -> float:
@@ -223,11 +212,6 @@ def _coefficient(text: str, where: str, label: str) -> float:
 
 def _text_of_number(value: float) -> str:
     return str(int(value)) if value.is_integer() else repr(value)
-
-
-def _some(texts: Sequence[str]) -> str:
-    more = f" and {len(texts) - _MOST_SHOWN:,} more" if len(texts) > _MOST_SHOWN else ""
-    return ", ".join(repr(shown(text)) for text in texts[:_MOST_SHOWN]) + more
 
 
 def _csv(rows: Iterable[Iterable[Any]]) -> str:

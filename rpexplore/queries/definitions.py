@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown
+from rpexplore.common.json_fields import refusing
 from rpexplore.domain.domain import Domain
-from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.errors import WorkloadError
 from rpexplore.queries.condition_tokens import MAX_LENGTH
 from rpexplore.queries.condition_writer import condition_of_cells
 from rpexplore.queries.conditions import TOTAL, cells_of_condition
@@ -30,12 +31,19 @@ from rpexplore.workload.targets import NOTATIONS, Target, parse_target
 _MAX_TARGET_LENGTH = 200
 # A line without blanks around it.
 _NAMED = re.compile(
-    r"\"(?P<quoted>(?:[^\"]|\"\")*)\"\s*:"
-    r"|(?P<plain>[^\s'\"`“„‘:<>=≤≥≠!~¬|&±@][^\"`:<>=≤≥≠!~¬|&±@]*):"
+    r"""
+      " (?P<quoted> (?:[^"]|"")* ) " \s* :
+    | (?P<plain> [^\s'"`“„‘:<>=≤≥≠!~¬|&±@] [^"`:<>=≤≥≠!~¬|&±@]* ) :
+    """,
+    re.VERBOSE,
 )
 # Texts in quotation marks and names in backquotes may hold an @ or ±.
 _TARGET = re.compile(
-    r"\"[^\"]*\"|'[^']*'|`[^`]*`|[“„][^“”„]*[“”]|‘[^‘’]*’|(?P<sign>±|\+\s*(?:/\s*)?[-−]|@)"
+    r"""
+      "[^"]*" | '[^']*' | `[^`]*` | [“„][^“”„]*[“”] | ‘[^‘’]*’
+    | (?P<sign> ± | \+\s*(?:/\s*)?[-−] | @ )
+    """,
+    re.VERBOSE,
 )
 
 
@@ -94,19 +102,22 @@ class StatedQueries:
     def __repr__(self) -> str:
         return f"<StatedQueries: {self.queries!r}>"
 
-    def condition(self, place: int) -> str | None:
+    def condition(self, query: int) -> str | None:
         """The condition of a query as it was typed, or one that counts the same cells.
 
         None where there is no such, or none of usual length.
         """
-        stated, row = self.conditions[place], self.queries.coefficients[place]
-        if stated is not None or not np.isin(row, (0.0, 1.0)).all():
-            return stated
+        condition, row = self.conditions[query], self.queries.coefficients[query]
+        if condition is not None or not np.isin(row, (0.0, 1.0)).all():
+            return condition
         return condition_of_cells(self.queries.domain, row == 1)
 
 
 class StatedLines:
-    """Collects queries line by line; what it refuses names the line."""
+    """Collects queries line by line; what it refuses names the line.
+
+    Where a line is, such as "Line 3", comes first; the target is a text, "" for the default.
+    """
 
     def __init__(self, domain: Domain, default: Target | None) -> None:
         self._domain, self._default = domain, default
@@ -120,32 +131,28 @@ class StatedLines:
         return len(self._rows)
 
     def add_condition(self, where: str, name: str, condition: str, target: str) -> None:
-        """A query by its condition, called by it if it has no name.
-
-        where: "Line 3". target: as text; "" for the default.
-        """
+        """A query by its condition, called by it if it has no name."""
         condition = condition.strip()
-        try:
+        with refusing(WorkloadError, where):
             row = cells_of_condition(self._domain, condition)
             if not row.any():
                 raise WorkloadError(
                     f"The condition {shown(condition)!r} holds for no cell, so nothing would be "
                     "counted; mend it, or remove the line."
                 )
-        except RpexploreError as error:
-            raise WorkloadError(f"{where}: {error}") from None
-        self._add(
-            where, name if name.strip() else condition or TOTAL, row.astype(np.float64), target
-        )
-        self._conditions.append(condition)
+        name = name if name.strip() else condition or TOTAL
+        self._add(where, name, row.astype(np.float64), target, condition)
 
-    def add_coefficients(self, where: str, name: str, row: Sequence[float], target: str) -> None:
+    def add_coefficients(
+        self, where: str, name: str, row: Sequence[float] | np.ndarray, target: str
+    ) -> None:
         """A query by its coefficient for each cell."""
-        self._add(where, name, np.array(row, dtype=np.float64), target)
-        self._conditions.append(None)
+        self._add(where, name, np.array(row, dtype=np.float64), target, None)
 
-    def _add(self, where: str, name: str, row: np.ndarray, target: str) -> None:
-        try:
+    def _add(
+        self, where: str, name: str, row: np.ndarray, target: str, condition: str | None
+    ) -> None:
+        with refusing(WorkloadError, where):
             check_list_size(len(self._rows) + 1, self._n_cells)
             if name in self._lines:
                 raise WorkloadError(
@@ -154,9 +161,8 @@ class StatedLines:
                 )
             wanted = self._target(target)
             QueryList(self._domain, row[None], (name,), np.array([wanted.standard_error]))
-        except RpexploreError as error:
-            raise WorkloadError(f"{where}: {error}") from None
         self._rows.append(row)
+        self._conditions.append(condition)
         self._targets.append(wanted)
         self._lines[name] = where[:1].lower() + where[1:]
 
@@ -179,7 +185,7 @@ class StatedLines:
         return target
 
     def stated(self) -> StatedQueries:
-        """All of them; `WorkloadError` if there are none."""
+        """All queries that were added; `WorkloadError` if there are none."""
         check_list_size(len(self._rows), self._n_cells)
         errors = np.array([target.standard_error for target in self._targets])
         queries = QueryList(self._domain, np.array(self._rows), tuple(self._lines), errors)
@@ -191,7 +197,7 @@ def stated_from_text(domain: Domain, text: str, default: Target | None = None) -
 
     default: the target of queries that have none of their own
 
-    Raises `WorkloadError` naming the line and the place in it that cannot be used.
+    Raises `WorkloadError` naming the line, and the character from which on it cannot be used.
     """
     lines = StatedLines(domain, default)
     # Not splitlines: names may hold what Unicode calls a line separator.
@@ -207,7 +213,7 @@ def text_from_stated(stated: StatedQueries) -> str:
 
     Raises `WorkloadError` for a query that no line can hold.
     """
-    return "\n".join(_line(stated, place) for place in range(len(stated)))
+    return "\n".join(_line(stated, query) for query in range(len(stated)))
 
 
 def conditions_of_text(text: str) -> list[str]:
@@ -224,15 +230,14 @@ def _parts(line: str, where: str) -> tuple[str, str, str]:
             "give the coefficients of the cells in a file."
         )
     line = line.strip()
-    match = _NAMED.match(line)
     name = ""
-    if match is not None:
+    if match := _NAMED.match(line):
         quoted = match["quoted"]
         name = match["plain"].strip() if quoted is None else quoted.replace('""', '"')
         if not name.strip():
             raise WorkloadError(f"{where}: There must be a name before the colon; write one.")
         line = line[match.end() :]
-    sign = next((found for found in _TARGET.finditer(line) if found["sign"]), None)
+    sign = next((match for match in _TARGET.finditer(line) if match["sign"]), None)
     if sign is None:
         return name, line.strip(), ""
     target = line[sign.end() if sign["sign"] == "@" else sign.start() :].strip()
@@ -241,19 +246,21 @@ def _parts(line: str, where: str) -> tuple[str, str, str]:
     return name, line[: sign.start()].strip(), target
 
 
-def _line(stated: StatedQueries, place: int) -> str:
+def _line(stated: StatedQueries, query: int) -> str:
     """The line of one query, as short as can be read again."""
-    name, condition = stated.queries.names[place], stated.condition(place)
+    name, condition = stated.queries.names[query], stated.condition(query)
     if condition is None:
         raise WorkloadError(
             f"The query {shown(name)!r} cannot be written as a condition; save the list as CSV "
             "with the coefficients of every cell."
         )
-    target = stated.targets[place].text
+    target = stated.targets[query].text
     end = target if target.startswith("±") else f"@ {target}"
     doubled = name.replace('"', '""')
-    starts = [("", "")] if name == (condition or TOTAL) else []
-    for start, called in [*starts, (f"{name}:", name), (f'"{doubled}":', name)]:
+    starts = [(f"{name}:", name), (f'"{doubled}":', name)]
+    if name == (condition or TOTAL):
+        starts.insert(0, ("", ""))
+    for start, called in starts:
         line = " ".join(filter(None, (start, condition, end)))
         usual = "\n" not in line and len(line) <= MAX_LENGTH
         if usual and _parts(line, "") == (called, condition, target):

@@ -6,41 +6,42 @@ written many times as fast as numbers that a file has on lines of their own. Sta
 cells follow from these when the file is read, so that they cannot disagree with what is shown.
 """
 
-import json
 from typing import Any
 
-import numpy as np
-
 from rpexplore.common.exact_numbers import shown
-from rpexplore.common.json_fields import FieldError, check_keys, loads
+from rpexplore.common.json_fields import FieldError, check_keys, dumps, loads
 from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.definitions import StatedLines, StatedQueries
-from rpexplore.queries.query_list import QueryList, check_list_size, checked_n_cells
+from rpexplore.queries.query_list import (
+    check_list_size,
+    checked_n_cells,
+    row_from_terms,
+    terms_from_row,
+)
 
 _KEYS = ({"name", "target", "condition"}, {"name", "target", "terms"})
 
 
 def stated_to_json(stated: StatedQueries) -> dict[str, Any]:
     """Plain values for a file; `stated_from_json` undoes it exactly."""
-    content = stated.queries.to_json()
-    rows = zip(content["queries"], stated.targets, stated.conditions, strict=True)
-    return {
-        "domain": content["domain"],
-        "queries": [
-            {
-                "name": query["name"],
-                "target": target.text,
-                **(
-                    {"terms": json.dumps(query["terms"], separators=(",", ":"))}
-                    if condition is None
-                    else {"condition": condition}
-                ),
-            }
-            for query, target, condition in rows
-        ],
-    }
+    queries = []
+    for name, target, condition, row in zip(
+        stated.queries.names,
+        stated.targets,
+        stated.conditions,
+        stated.queries.coefficients,
+        strict=True,
+    ):
+        query = {"name": name, "target": target.text}
+        if condition is None:
+            query["terms"] = dumps(terms_from_row(row))
+        else:
+            query["condition"] = condition
+        queries.append(query)
+    schema = codebook.schema_from_attributes(stated.queries.domain.attributes)
+    return {"domain": schema, "queries": queries}
 
 
 def stated_from_json(content: Any) -> StatedQueries:
@@ -54,15 +55,19 @@ def stated_from_json(content: Any) -> StatedQueries:
             "them must be texts."
         )
     check_list_size(len(queries), n_cells)
-    by_terms = [query for query in queries if "terms" in query]
-    rows = iter(_coefficients(content["domain"], by_terms))
     lines = StatedLines(domain, default=None)
-    for place, query in enumerate(queries, start=1):
-        where, name, target = f"Query {place:,}", query["name"], query["target"]
-        if "terms" in query:
-            lines.add_coefficients(where, name, next(rows).tolist(), target)
-        else:
+    for number, query in enumerate(queries, start=1):
+        where, name, target = f"Query {number:,}", query["name"], query["target"]
+        if "condition" in query:
             lines.add_condition(where, name, query["condition"], target)
+            continue
+        try:
+            terms = loads(query["terms"])
+        except FieldError:
+            raise WorkloadError(
+                f"The terms of query {shown(name)!r} must be JSON such as [[0, 9, 1]]."
+            ) from None
+        lines.add_coefficients(where, name, row_from_terms(terms, n_cells, name), target)
     return lines.stated()
 
 
@@ -70,20 +75,3 @@ def _is_query(query: Any) -> bool:
     if not isinstance(query, dict) or set(query) not in _KEYS:
         return False
     return all(isinstance(text, str) for text in query.values())
-
-
-def _coefficients(schema: Any, by_terms: list[dict[str, Any]]) -> np.ndarray:
-    """The coefficients of queries with terms, float64[n_by_terms, n_cells]."""
-    if not by_terms:
-        return np.empty((0, 0))
-    queries = [query | {"target": 1.0, "terms": _terms(query)} for query in by_terms]
-    return QueryList.from_json({"domain": schema, "queries": queries}).coefficients
-
-
-def _terms(query: dict[str, Any]) -> Any:
-    try:
-        return loads(query["terms"])
-    except FieldError:
-        raise WorkloadError(
-            f"The terms of query {shown(query['name'])!r} must be JSON such as [[0, 9, 1]]."
-        ) from None

@@ -5,10 +5,11 @@ None of these changes the list it is given; each returns another one.
 
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import shown
+from rpexplore.common.exact_numbers import shown, shown_few
 from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
@@ -16,10 +17,14 @@ from rpexplore.queries.condition_tokens import NAME, tokens_of
 from rpexplore.queries.condition_writer import condition_of_cells
 from rpexplore.queries.conditions import attributes_of_condition, cells_of_condition
 from rpexplore.queries.definitions import StatedQueries, conditions_of_text
-from rpexplore.queries.query_list import MAX_CELLS, QueryList, check_list_size, checked_n_cells
+from rpexplore.queries.query_list import (
+    MAX_CELLS,
+    QueryList,
+    check_list_size,
+    checked_n_cells,
+    free_name,
+)
 from rpexplore.workload.targets import Target
-
-_MOST_SHOWN = 4
 
 
 def choosable(domain: Domain, chosen: Iterable[str] = ()) -> tuple[str, ...]:
@@ -27,12 +32,12 @@ def choosable(domain: Domain, chosen: Iterable[str] = ()) -> tuple[str, ...]:
 
     Raises `DomainError` for a chosen attribute that the domain does not have.
     """
-    places = domain.positions(chosen)
-    cells = math.prod(domain.attributes[place].size for place in places)
+    indices = domain.positions(chosen)
+    n_cells = math.prod(domain.attributes[index].size for index in indices)
     return tuple(
         attribute.name
-        for place, attribute in enumerate(domain)
-        if place not in places and cells * attribute.size <= MAX_CELLS
+        for index, attribute in enumerate(domain)
+        if index not in indices and n_cells * attribute.size <= MAX_CELLS
     )
 
 
@@ -42,7 +47,7 @@ def chosen_domain(domain: Domain, names: Iterable[str]) -> Domain:
     Raises `WorkloadError` if there are none, or too many cells for a list of queries, `DomainError`
     for an attribute that is unknown or named twice.
     """
-    chosen = Domain(tuple(domain.attributes[place] for place in domain.positions(names)))
+    chosen = Domain(tuple(domain.attributes[index] for index in domain.positions(names)))
     checked_n_cells(chosen)
     return chosen
 
@@ -64,25 +69,23 @@ def with_queries(stated: StatedQueries | None, added: QueryList, target: Target)
     What counts the same cells as a query of the list is left out; a name that is taken gets a
     number behind it. Raises `WorkloadError` if nothing is left to add, or for too many queries.
     """
-    present = set() if stated is None else {row.tobytes() for row in stated.queries.coefficients}
-    new = [place for place, row in enumerate(added.coefficients) if row.tobytes() not in present]
+    if stated is None:
+        known, names, conditions, targets = set(), {}, (), ()
+    else:
+        known = {row.tobytes() for row in stated.queries.coefficients}
+        names = dict.fromkeys(stated.queries.names)
+        conditions, targets = stated.conditions, stated.targets
+    new = [query for query, row in enumerate(added.coefficients) if row.tobytes() not in known]
     if not new:
         raise WorkloadError("The list has all of these queries already; add others.")
-    taken = set() if stated is None else set(stated.queries.names)
-    names = []
-    for place in new:
-        names.append(_free(added.names[place], taken))
-        taken.add(names[-1])
-    targets, rows = (target,) * len(new), added.coefficients[new]
-    conditions: tuple[str | None, ...] = (None,) * len(new)
+    check_list_size(len(names) + len(new), added.n_cells)
+    rows = added.coefficients[new]
     if stated is not None:
-        check_list_size(len(stated) + len(new), stated.queries.n_cells)
-        targets, conditions = stated.targets + targets, stated.conditions + conditions
-        names, rows = (
-            [*stated.queries.names, *names],
-            np.vstack([stated.queries.coefficients, rows]),
-        )
-    errors = np.array([each.standard_error for each in targets])
+        rows = np.vstack([stated.queries.coefficients, rows])
+    for query in new:
+        names[free_name(added.names[query], names)] = None
+    conditions, targets = (*conditions, *[None] * len(new)), (*targets, *[target] * len(new))
+    errors = np.array([target.standard_error for target in targets])
     return StatedQueries(QueryList(added.domain, rows, tuple(names), errors), conditions, targets)
 
 
@@ -92,9 +95,9 @@ def about_attributes(stated: StatedQueries, domain: Domain) -> StatedQueries:
     Raises `WorkloadError` for a query that needs an attribute the domain does not have, and for too
     many cells.
     """
-    old, cells = stated.queries.domain, stated.queries.coefficients
+    old = stated.queries.domain
     check_list_size(len(stated), checked_n_cells(domain))
-    table = cells.reshape(len(stated), *old.sizes.tolist())
+    table = stated.queries.coefficients.reshape(len(stated), *old.sizes.tolist())
     for axis, attribute in reversed(list(enumerate(old, start=1))):
         if attribute.name in domain:
             continue
@@ -109,13 +112,15 @@ def about_attributes(stated: StatedQueries, domain: Domain) -> StatedQueries:
     kept = [attribute.name for attribute in old if attribute.name in domain]
     # The axes in the new order, those of new attributes with length 1.
     table = np.transpose(table, [0, *(1 + kept.index(n) for n in domain.names if n in kept)])
-    sizes = [each.size if each.name in kept else 1 for each in domain]
+    sizes = [attribute.size if attribute.name in kept else 1 for attribute in domain]
     wide = np.broadcast_to(table.reshape(len(stated), *sizes), (len(stated), *domain.sizes))
     queries = QueryList(
         domain, wide.reshape(len(stated), -1), stated.queries.names, stated.queries.targets
     )
-    rows = zip(stated.conditions, queries.coefficients, strict=True)
-    conditions = tuple(each if _counts(domain, each, row) else None for each, row in rows)
+    conditions = tuple(
+        condition if _counts(domain, condition, row) else None
+        for condition, row in zip(stated.conditions, queries.coefficients, strict=True)
+    )
     return StatedQueries(queries, conditions, stated.targets)
 
 
@@ -130,11 +135,10 @@ def domain_of_text(schema: Domain, text: str, chosen: Domain | None) -> Domain:
         return chosen
     named = set() if chosen is None else set(chosen.names)
     for line in text.split("\n"):
-        try:
-            tokens = [token for each in conditions_of_text(line) for token in tokens_of(each)]
-        except RpexploreError:
-            continue
-        named.update(str(token.meaning) for token in tokens if token.kind == NAME)
+        with suppress(RpexploreError):
+            for condition in conditions_of_text(line):
+                tokens = tokens_of(condition)
+                named.update(str(token.meaning) for token in tokens if token.kind == NAME)
     about = [name for name in schema.names if name in named]
     if not about:
         raise WorkloadError(
@@ -152,61 +156,44 @@ def are_of_schema(domain: Domain, schema: Domain) -> bool:
 def differences_from_schema(domain: Domain, schema: Domain) -> list[str]:
     """A sentence for each kind of attribute that the schema does not have as the queries do."""
     missing = [attribute.name for attribute in domain if attribute.name not in schema]
-    changed = [
-        attribute
-        for attribute in domain
-        if attribute.name in schema and attribute.values != schema[attribute.name].values
-    ]
-    sentences = []
-    if missing:
-        sentences.append(f"The schema has no attribute {_listed(missing)}.")
-    sentences.extend(_change(attribute, schema[attribute.name]) for attribute in changed)
+    sentences = [f"The schema has no attribute {shown_few(missing)}."] if missing else []
+    for attribute in domain:
+        if attribute.name in schema and attribute.values != schema[attribute.name].values:
+            sentences.append(_change(attribute, schema[attribute.name]))
     return sentences
 
 
 def example_text(domain: Domain) -> str:
     """Two lines that could be typed, to show how they are written."""
-    everybody = np.ones(checked_n_cells(domain), dtype=bool)
-    some = everybody & (np.arange(len(everybody)) < len(everybody) // domain.attributes[0].size)
-    named = {"everybody": (everybody, 50), "some of them": (some, 30)}
-    lines = [
+    n_cells = checked_n_cells(domain)
+    everybody = np.ones(n_cells, dtype=bool)
+    some = np.arange(n_cells) < n_cells // domain.attributes[0].size
+    examples = [("everybody", everybody, 50)]
+    if not some.all():
+        examples.append(("some of them", some, 30))
+    conditions = [condition_of_cells(domain, cells) for _, cells, _ in examples]
+    return "\n".join(
         f"{name}: {condition} ± {target}"
-        for name, (cells, target) in named.items()
-        if (condition := condition_of_cells(domain, cells)) is not None
-    ]
-    return "\n".join(lines if not some.all() else lines[:1])
+        for (name, _, target), condition in zip(examples, conditions, strict=True)
+        if condition is not None
+    )
 
 
 def _change(attribute: Attribute, now: Attribute) -> str:
     """What is different of an attribute in the schema now."""
-    theirs, ours = attribute.labels(), now.labels()
-    gone = [label for label in theirs if label not in ours]
+    before, after = attribute.labels(), now.labels()
+    gone = [label for label in before if label not in after]
+    new = [label for label in after if label not in before]
     if gone:
-        return f"In the schema {attribute.name!r} no longer has {_listed(gone)}."
-    new = [label for label in ours if label not in theirs]
+        return f"In the schema {attribute.name!r} no longer has {shown_few(gone)}."
     if new:
-        return f"In the schema {attribute.name!r} has values that are new: {_listed(new)}."
+        return f"In the schema {attribute.name!r} has values that are new: {shown_few(new)}."
     return f"In the schema the values of {attribute.name!r} are described otherwise."
 
 
 def _counts(domain: Domain, condition: str | None, row: np.ndarray) -> bool:
     """Whether a condition can still be read, and counts these cells."""
     try:
-        return condition is not None and bool(
-            np.array_equal(cells_of_condition(domain, condition), row)
-        )
+        return condition is not None and np.array_equal(cells_of_condition(domain, condition), row)
     except RpexploreError:
         return False
-
-
-def _listed(names: list[str]) -> str:
-    shown_names = ", ".join(repr(shown(name)) for name in names[:_MOST_SHOWN])
-    more = len(names) - _MOST_SHOWN
-    return shown_names + (f" and {more:,} more" if more > 0 else "")
-
-
-def _free(name: str, taken: set[str]) -> str:
-    found, number = name, 2
-    while found in taken:
-        found, number = f"{name} ({number})", number + 1
-    return found

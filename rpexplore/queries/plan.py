@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rpexplore.common.formatting import plural, rounded
-from rpexplore.common.numerics import normal_quantile
+from rpexplore.common.numerics import normal_quantile, read_only
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import Certificate
@@ -96,9 +96,7 @@ class QueryPlan(ReleasePlan):
     @cached_property
     def standard_errors(self) -> np.ndarray:
         """Of each query's answer, float64[n_queries], read-only."""
-        errors = np.sqrt(self.variances)
-        errors.setflags(write=False)
-        return errors
+        return read_only(np.sqrt(self.variances))
 
     @property
     def variance_ratios(self) -> np.ndarray:
@@ -149,7 +147,26 @@ class QueryPlan(ReleasePlan):
         return cls(**plan_file.fields_from_text(text, source))
 
     def __str__(self) -> str:
-        return summary(self)
+        """The plan in a few lines, for a terminal."""
+        queries, errors = self.queries, self.standard_errors
+        measured = plural(len(self.strategy.integers), "number")
+        furthest = int(np.argmax(self.variance_ratios))
+        lines = [
+            f"Plan for {len(queries):,} quer{'y' if len(queries) == 1 else 'ies'} over "
+            f"{plural(queries.n_cells, 'cell')} ({measured} to measure)",
+            f"  Protects   {self.budget.unit}; neighbours add or remove it",
+            f"  Privacy    {rounded(self.rho, 6, 'up')}-zCDP "
+            f"(privacy cost {rounded(self.exact_privacy_cost, 6, 'up')}), so "
+            f"{' and '.join(self.guarantees[:2])}",
+            f"  Targets    {np.count_nonzero(self.met):,} of {len(queries):,} met; furthest off: "
+            f"{queries.names[furthest]}, {errors[furthest]:.4g} for a target of "
+            f"{self.targets[furthest]:.4g}",
+            f"  Proven     {self.proven}",
+            f"  Accuracy   standard errors {errors.min():.4g} to {errors.max():.4g}, median "
+            f"{np.median(errors):.4g}",
+            f"  Spare      {plural(int(np.count_nonzero(self.spare)), 'cell')} with unused budget",
+        ]
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return f"<QueryPlan for {len(self.queries):,} queries, ρ = {rounded(self.rho, 6, 'up')}>"
@@ -163,26 +180,3 @@ def check_scale(gamma_squared: Fraction) -> None:
             f"{rounded(math.isqrt(int(gamma_squared)), 3)}, at most "
             f"{rounded(math.isqrt(int(LARGEST_GAMMA_SQUARED)), 3)}); use a larger budget."
         )
-
-
-def summary(plan: QueryPlan) -> str:
-    """The plan in a few lines, for a terminal."""
-    queries, errors = plan.queries, plan.standard_errors
-    met, spare = int(np.count_nonzero(plan.met)), int(np.count_nonzero(plan.spare))
-    count = f"{len(queries):,} quer{'y' if len(queries) == 1 else 'ies'}"
-    furthest = int(np.argmax(plan.variance_ratios))
-    rows = [
-        f"Plan for {count} over {plural(queries.n_cells, 'cell')} "
-        f"({plural(len(plan.strategy.integers), 'number')} to measure)",
-        f"  Protects   {plan.budget.unit}; neighbours add or remove it",
-        f"  Privacy    {rounded(plan.rho, 6, 'up')}-zCDP "
-        f"(privacy cost {rounded(plan.exact_privacy_cost, 6, 'up')}), so "
-        f"{' and '.join(plan.guarantees[:2])}",
-        f"  Targets    {met:,} of {len(queries):,} met; furthest off: {queries.names[furthest]}, "
-        f"{errors[furthest]:.4g} for a target of {plan.targets[furthest]:.4g}",
-        f"  Proven     {plan.proven}",
-        f"  Accuracy   standard errors {errors.min():.4g} to {errors.max():.4g}, median "
-        f"{np.median(errors):.4g}",
-        f"  Spare      {plural(spare, 'cell')} with unused budget",
-    ]
-    return "\n".join(rows)

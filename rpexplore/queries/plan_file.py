@@ -25,6 +25,7 @@ from rpexplore.common.json_fields import (
     refusing,
     text_of,
 )
+from rpexplore.common.numerics import read_only
 from rpexplore.domain import codebook
 from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import Certificate
@@ -106,9 +107,8 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
     certificate = content["certificate"]
     check_keys(certificate, _CERTIFICATE_KEYS, "the certificate")
     rows = columns(content, "queries", _QUERY_KEYS)
-    definitions = [
-        {key: query[key] for key in ("name", "target", "terms")} for query in content["queries"]
-    ]
+    keys = ("name", "target", "terms")
+    definitions = [{key: query[key] for key in keys} for query in content["queries"]]
     queries = QueryList.from_json({"domain": content["domain"], "queries": definitions})
     cell_weights = not_negative(list_of(certificate, "cell_weights"), "cell_weight")
     if len(cell_weights) != queries.n_cells:
@@ -116,19 +116,16 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
             f"there must be a cell_weight for each of the {queries.n_cells:,} cells, got "
             f"{len(cell_weights):,}."
         )
-    cell_weights.setflags(write=False)
-    variances = not_negative(rows["variance"], "variance")
-    variances.setflags(write=False)
     return {
         "strategy": QueryStrategy(queries, _integers(content["strategy"])),
         "budget": Budget.from_json(content["budget"]),
         "gamma_squared": positive_exact(content, "gamma_squared"),
-        "variances": variances,
+        "variances": read_only(not_negative(rows["variance"], "variance")),
         "exact_privacy_cost": positive_exact(content, "privacy_cost"),
         "certificate": certificate_from_json(
             certificate, "largest_ratio", not_negative(rows["shadow_price"], "shadow_price")
         ),
-        "cell_weights": cell_weights,
+        "cell_weights": read_only(cell_weights),
         "version": text_of(content, "library_version"),
     }
 
@@ -137,8 +134,7 @@ def _integers(rows: Any) -> np.ndarray:
     """The matrix of the strategy, int64[k, n_cells]."""
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
         raise PlanError("the strategy must be a list of rows of whole numbers.")
-    widths = {len(row) for row in rows}
-    if len(widths) != 1:
+    if len({len(row) for row in rows}) != 1:
         raise PlanError("the rows of the strategy must be of one length, and at least one.")
     if not all(type(entry) is int and abs(entry) < 2**62 for row in rows for entry in row):
         raise PlanError("the strategy must hold whole numbers of at most 62 bits.")

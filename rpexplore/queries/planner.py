@@ -8,6 +8,7 @@ from importlib.metadata import version
 import numpy as np
 
 from rpexplore.common.concurrency import Progress, no_progress, one_thread
+from rpexplore.common.numerics import read_only
 from rpexplore.errors import PlanError
 from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.solvers.fitness_for_use import TOLERANCE, fitness_for_use
@@ -25,12 +26,19 @@ _DIGITS = 12  # of the noise scale
 def query_plan(queries: QueryList, *, budget: Budget, tolerance: float = TOLERANCE) -> QueryPlan:
     """The plan within the budget whose largest ratio of variance to squared target is smallest.
 
-    At a budget that is too small or more than enough, all queries miss or beat their targets by one
-    common factor. tolerance: how far (relative) the ratio may be from the smallest possible one;
-    the certificate tells how far it is.
+    Args:
+        queries: The queries, each with its target.
+        budget: At one that is too small or more than enough, all queries miss or beat their
+            targets by one common factor.
+        tolerance: How far (relative) the largest ratio may be from the smallest possible one, at
+            least 1e-6; the certificate says how far it is.
 
-    Raises `PlanError` for queries that integers cannot measure, and for a budget so small that its
-    noise cannot be drawn.
+    Returns:
+        The plan, with its certificate.
+
+    Raises:
+        PlanError: If integers cannot measure the queries, or the budget is so small that its noise
+            cannot be drawn.
 
     Example:
         >>> import rpexplore as rp
@@ -55,20 +63,24 @@ def query_optimum(
 ) -> "QueryOptimum":
     """The best measurement for a list of queries; `.at(budget)` makes the plan of a budget.
 
-    on_progress: called after every step; what it raises ends the search
+    Args:
+        queries: The queries, each with its target.
+        tolerance: As of `query_plan`.
+        on_progress: Called after every step; what it raises ends the search.
 
-    Raises what `query_plan` does.
+    Raises:
+        PlanError: If integers cannot measure the queries.
     """
     if type(queries) is not QueryList:
         raise PlanError(f"A query plan is made for a QueryList, got {type(queries).__name__}.")
     if not TOLERANCE_LEAST <= tolerance < 1:
         raise PlanError(f"The tolerance must be {TOLERANCE_LEAST} to 1, got {tolerance}.")
-    found = fitness_for_use(
+    solution = fitness_for_use(
         queries.coefficients, queries.targets, tolerance, on_progress=on_progress
     )
     with one_thread():
         integers = integer_measurement(
-            found.matrix, queries.coefficients, queries.integers, queries.targets
+            solution.matrix, queries.coefficients, queries.integers, queries.targets
         )
     if integers is None:
         raise PlanError(
@@ -78,9 +90,9 @@ def query_optimum(
         )
     return QueryOptimum(
         strategy=QueryStrategy(queries, integers),
-        lower_bound=found.lower_bound,
-        shadow_prices=found.shadow_prices,
-        cell_weights=found.cell_weights,
+        lower_bound=solution.lower_bound,
+        shadow_prices=solution.shadow_prices,
+        cell_weights=solution.cell_weights,
     )
 
 
@@ -126,25 +138,23 @@ class QueryOptimum:
         gamma_squared = _rounded_up(squared / allowed)
         check_scale(gamma_squared)
         variances = self.strategy.variance_factors * float(gamma_squared)
-        for array in (variances, self.cell_weights):
-            array.setflags(write=False)
         return QueryPlan(
             strategy=self.strategy,
             budget=budget,
             gamma_squared=gamma_squared,
-            variances=variances,
+            variances=read_only(variances),
             exact_privacy_cost=squared / gamma_squared * budget.records_factor,
             certificate=Certificate(
                 loss_value=float(np.max(variances / self.queries.targets**2)),
                 lower_bound=self.lower_bound / float(allowed),
                 shadow_prices=self.shadow_prices,
             ),
-            cell_weights=self.cell_weights,
+            cell_weights=read_only(self.cell_weights),
             version=version("rpexplore"),
         )
 
 
 def _rounded_up(value: Fraction) -> Fraction:
-    """The least decimal of so many digits that is not below the value."""
+    """The least decimal of `_DIGITS` digits that is not below the value."""
     context = Context(prec=_DIGITS, rounding=ROUND_CEILING)
     return Fraction(context.divide(Decimal(value.numerator), Decimal(value.denominator)))

@@ -5,7 +5,7 @@ Their targets are starting points, in people, for areas of some thousand inhabit
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def race_combinations() -> tuple[str, ...]:
     """The 63 ways to be of one or more of the six races, by how many they are, [63]."""
     alone = [f"{race} alone" for race in RACES]
     several = (combinations(RACES, count) for count in range(2, len(RACES) + 1))
-    return (*alone, *("; ".join(races) for each in several for races in each))
+    return (*alone, *map("; ".join, chain.from_iterable(several)))
 
 
 def redistricting() -> QueryList:
@@ -71,22 +71,19 @@ def redistricting() -> QueryList:
 
 def _redistricting_lines() -> Iterator[tuple[str, np.ndarray, float]]:
     """Name, coefficients and target of each line of the four tables."""
-    everybody, adults = np.array([1, 1]), np.array([0, 1])
-    hispanic, others = np.array([1, 0]), np.array([0, 1])
-    races = list(_race_lines())
-    every_race = races[0][1]
-
-    def line(name: str, *factors: np.ndarray, target: float) -> tuple[str, np.ndarray, float]:
-        ages, origins, of_races = factors
-        return name, np.kron(np.kron(ages, origins), of_races), target
-
+    everybody, adults = [1, 1], [0, 1]
+    hispanic, not_hispanic = [1, 0], [0, 1]
+    lines = list(_race_lines())
+    total, every_race, _ = lines[0]
     for ages, by_race, by_origin in ((everybody, "P1", "P2"), (adults, "P3", "P4")):
-        for name, of_races, target in races:
-            yield line(f"{by_race} {name}", ages, everybody, of_races, target=target)
-        yield line(f"{by_origin} Hispanic or Latino", ages, hispanic, every_race, target=_COARSE)
-        for place, (name, of_races, target) in enumerate(races):
-            called = f"{by_origin} Not Hispanic or Latino" + f": {name}" * (place > 0)
-            yield line(called, ages, others, of_races, target=target)
+        for name, races, target in lines:
+            yield f"{by_race} {name}", np.kron(ages, np.kron(everybody, races)), target
+        of_hispanic = np.kron(ages, np.kron(hispanic, every_race))
+        yield f"{by_origin} Hispanic or Latino", of_hispanic, _COARSE
+        for name, races, target in lines:
+            race = "" if name == total else f": {name}"
+            row = np.kron(ages, np.kron(not_hispanic, races))
+            yield f"{by_origin} Not Hispanic or Latino{race}", row, target
 
 
 def _race_lines() -> Iterator[tuple[str, np.ndarray, float]]:
@@ -101,8 +98,8 @@ def _race_lines() -> Iterator[tuple[str, np.ndarray, float]]:
         target = _COARSE if count == 1 else _FINE
         noun = "race" if count == 1 else "races"
         yield f"Population of {_NUMBERS[count]} {noun}", of_count.astype(float), target
-        for place in np.flatnonzero(of_count).tolist():
-            yield names[place], np.eye(1, len(names), place)[0], target
+        for index in np.flatnonzero(of_count).tolist():
+            yield names[index], np.eye(1, len(names), index)[0], target
 
 
 def age_pyramid() -> QueryList:

@@ -6,16 +6,18 @@ decimal number. Each query has a target, the standard error wanted for its answe
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import count, product
 from typing import Any
 
 import numpy as np
 
 from rpexplore.common.exact_numbers import shown
 from rpexplore.common.formatting import describe_count
+from rpexplore.common.json_fields import check_keys, columns
+from rpexplore.common.numerics import read_only
 from rpexplore.domain import codebook
 from rpexplore.domain.attribute import is_text
 from rpexplore.domain.domain import Domain
@@ -66,11 +68,9 @@ class QueryList:
         _check_coefficients(coefficients, names)
         targets = _numbers(self.targets, "The targets")
         _check_targets(targets, names)
-        for array in (coefficients, targets):
-            array.setflags(write=False)
-        object.__setattr__(self, "coefficients", coefficients)
+        object.__setattr__(self, "coefficients", read_only(coefficients))
         object.__setattr__(self, "names", names)
-        object.__setattr__(self, "targets", targets)
+        object.__setattr__(self, "targets", read_only(targets))
 
     def __len__(self) -> int:
         return len(self.names)
@@ -85,33 +85,27 @@ class QueryList:
     @cached_property
     def cell_labels(self) -> tuple[str, ...]:
         """What each cell is called: the labels of its values, "F, 18 to 24"."""
-        labels = (attribute.labels() for attribute in self.domain)
-        return tuple(", ".join(each) for each in product(*labels))
+        return cell_labels(self.domain)
 
     @cached_property
-    def asked_cells(self) -> np.ndarray:
+    def counted_cells(self) -> np.ndarray:
         """Whether any query touches the cell, bool[n_cells], read-only."""
-        asked = np.any(self.coefficients != 0, axis=0)
-        asked.setflags(write=False)
-        return asked
+        return read_only(np.any(self.coefficients != 0, axis=0))
 
     @cached_property
     def integers(self) -> np.ndarray:
         """The coefficients times each query's denominator, exact: int64[n_queries, n_cells]."""
-        integers = _in_units(self.coefficients) // (_UNITS // self.denominators)[:, None]
-        integers.setflags(write=False)
-        return integers
+        return read_only(_in_units(self.coefficients) // (_UNITS // self.denominators)[:, None])
 
     @cached_property
     def denominators(self) -> np.ndarray:
         """The power of ten that makes each query's coefficients whole: int64[n_queries]."""
         units = _in_units(self.coefficients)
         denominators = np.full(len(units), _UNITS)
-        for places in reversed(range(MOST_DECIMALS)):
-            whole = (units % 10 ** (MOST_DECIMALS - places) == 0).all(axis=1)
-            denominators[whole] = 10**places
-        denominators.setflags(write=False)
-        return denominators
+        for decimals in reversed(range(MOST_DECIMALS)):
+            whole = (units % 10 ** (MOST_DECIMALS - decimals) == 0).all(axis=1)
+            denominators[whole] = 10**decimals
+        return read_only(denominators)
 
     # ---- files
 
@@ -125,32 +119,32 @@ class QueryList:
         return {
             "domain": codebook.schema_from_attributes(self.domain.attributes),
             "queries": [
-                {"name": name, "target": target, "terms": _terms(row)} for name, target, row in rows
+                {"name": name, "target": target, "terms": terms_from_row(row)}
+                for name, target, row in rows
             ],
         }
 
     @classmethod
     def from_json(cls, content: Any) -> "QueryList":
         """The queries of a file; `RpexploreError` if it is not what `to_json` writes."""
-        if not isinstance(content, dict) or set(content) != {"domain", "queries"}:
-            raise WorkloadError("A list of queries must hold domain and queries, no more.")
+        check_keys(content, ("domain", "queries"), "a list of queries")
         domain = Domain(tuple(codebook.attributes_from_schema(content["domain"])))
-        n_cells, queries = checked_n_cells(domain), content["queries"]
-        keys = {"name", "target", "terms"}
-        if not isinstance(queries, list) or not all(
-            isinstance(query, dict) and set(query) == keys for query in queries
-        ):
-            raise WorkloadError("Every query must hold name, target and terms, no more.")
-        check_list_size(len(queries), n_cells)
-        coefficients = np.zeros((len(queries), n_cells))
-        for row, query in zip(coefficients, queries, strict=True):
-            _fill(row, query["terms"], query["name"])
-        return cls(
-            domain,
-            coefficients,
-            tuple(query["name"] for query in queries),
-            [query["target"] for query in queries],  # pyright: ignore[reportArgumentType]
-        )
+        n_cells = checked_n_cells(domain)
+        fields = columns(content, "queries", ("name", "target", "terms"))
+        names: list[Any] = fields["name"]
+        targets: Any = fields["target"]
+        check_list_size(len(names), n_cells)
+        rows = [
+            row_from_terms(terms, n_cells, name)
+            for terms, name in zip(fields["terms"], names, strict=True)
+        ]
+        return cls(domain, np.array(rows), tuple(names), targets)
+
+
+def cell_labels(domain: Domain) -> tuple[str, ...]:
+    """What each cell of a domain is called: the labels of its values, "F, 18 to 24"."""
+    labels = (attribute.labels() for attribute in domain)
+    return tuple(", ".join(values) for values in product(*labels))
 
 
 def checked_n_cells(domain: Domain) -> int:
@@ -167,17 +161,23 @@ def checked_n_cells(domain: Domain) -> int:
     return n_cells
 
 
+def free_name(name: str, taken: Container[str]) -> str:
+    """The name, or else the first of "name (2)", "name (3)", … that is not taken."""
+    numbered = (f"{name} ({number})" for number in count(2))
+    return name if name not in taken else next(text for text in numbered if text not in taken)
+
+
 def check_list_size(n_queries: int, n_cells: int) -> None:
     """Raise `WorkloadError` for a list of queries that is empty or too large."""
     if n_queries < 1:
         raise WorkloadError("A list of queries needs at least one query, got none.")
-    for count, most, noun in (
+    for size, most, noun in (
         (n_queries, MAX_QUERIES, "queries"),
         (n_queries * n_cells, MAX_ENTRIES, "coefficients (queries times cells)"),
     ):
-        if count > most:
+        if size > most:
             raise WorkloadError(
-                f"A list can have at most {most:,} {noun}, got {count:,}; ask fewer queries, or "
+                f"A list can have at most {most:,} {noun}, got {size:,}; ask fewer queries, or "
                 "group the values of the attributes."
             )
 
@@ -206,10 +206,10 @@ def _checked_names(names: Iterable[str], n_queries: int) -> tuple[str, ...]:
             f"There are {n_queries:,} queries but {len(names):,} names; give each query one name."
         )
     seen: set[str] = set()
-    for place, name in enumerate(names, start=1):
+    for number, name in enumerate(names, start=1):
         if not is_text(name) or not name.strip():
             raise WorkloadError(
-                f"The name of query {place} must be a text that is not empty, got {shown(name)!r}."
+                f"The name of query {number} must be a text that is not empty, got {shown(name)!r}."
             )
         if name in seen:
             raise WorkloadError(
@@ -253,33 +253,33 @@ def _check_targets(targets: np.ndarray, names: Sequence[str]) -> None:
         )
 
 
-def _terms(row: np.ndarray) -> list[list[int | float]]:
+def terms_from_row(row: np.ndarray) -> list[list[int | float]]:
     """Runs of cells with one coefficient that is not 0, as [first, last, coefficient]."""
     starts = np.flatnonzero(np.diff(row, prepend=math.nan) != 0)
     ends = np.append(starts[1:], len(row)) - 1
+    runs = zip(starts.tolist(), ends.tolist(), row[starts].tolist(), strict=True)
     return [
         [first, last, int(value) if value.is_integer() else value]
-        for first, last, value in zip(
-            starts.tolist(), ends.tolist(), row[starts].tolist(), strict=True
-        )
+        for first, last, value in runs
         if value
     ]
 
 
-def _fill(row: np.ndarray, terms: Any, name: Any) -> None:
-    """Put the terms of a file into a row of zeros."""
-    after = 0
+def row_from_terms(terms: Any, n_cells: int, name: Any) -> np.ndarray:
+    """The coefficients of the terms of a file, float64[n_cells]; `name` is the query's."""
+    row, after = np.zeros(n_cells), 0
     for term in terms if isinstance(terms, list) else [terms]:
         match term:
-            case [int(first), int(last), int() | float() as value] if bool not in map(
-                type, term
-            ) and after <= first <= last < len(row):
+            case [int(first), int(last), int() | float() as value] if (
+                bool not in map(type, term) and after <= first <= last < n_cells
+            ):
                 # Beyond what floats hold is refused as too large.
                 row[first : last + 1] = value if abs(value) <= LARGEST_COEFFICIENT else math.nan
                 after = last + 1
             case _:
                 raise WorkloadError(
                     f"The terms of query {shown(name)!r} must be [first cell, last cell, "
-                    f"coefficient], with ascending cells from 0 to {len(row) - 1:,}, got "
+                    f"coefficient], with ascending cells from 0 to {n_cells - 1:,}, got "
                     f"{shown(term)}."
                 )
+    return row

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from rpexplore.common.concurrency import one_thread
+from rpexplore.common.numerics import read_only
 from rpexplore.errors import PlanError
 from rpexplore.planning.solvers.fitness_for_use import decoding
 from rpexplore.planning.solvers.query_rounding import MOST_ENTRY_BITS
@@ -47,17 +48,13 @@ class QueryStrategy:
                 f"A strategy's numbers must be integers within ±2^{MOST_ENTRY_BITS}, got "
                 "something else; make the plan again."
             )
-        integers = np.ascontiguousarray(given, dtype=np.int64)
-        integers.setflags(write=False)
-        object.__setattr__(self, "integers", integers)
+        object.__setattr__(self, "integers", read_only(np.ascontiguousarray(given, dtype=np.int64)))
         _ = self.decoding
 
     @cached_property
     def column_squares(self) -> np.ndarray:
         """Squared norm of each column of R, exact: int64[n_cells], read-only."""
-        squares = np.sum(self.integers * self.integers, axis=0)
-        squares.setflags(write=False)
-        return squares
+        return read_only(np.sum(self.integers * self.integers, axis=0))
 
     @property
     def squared_sensitivity(self) -> int:
@@ -85,26 +82,19 @@ class QueryStrategy:
                 f"that of {query!r} well enough to compute with; make the plan again, or bring "
                 "the sizes of the coefficients closer together."
             )
-        decoded.setflags(write=False)
-        return decoded
+        return read_only(decoded)
 
     @cached_property
     def variance_factors(self) -> np.ndarray:
         """‖D_i‖²: variance of each query's answer over γ², float64[n_queries], read-only."""
-        factors = np.sum(self.decoding**2, axis=1)
-        factors.setflags(write=False)
-        return factors
+        return read_only(np.sum(self.decoding**2, axis=1))
 
     @cached_property
     def profile(self) -> np.ndarray:
         """Share of the privacy cost that records of each cell use, float64[n_cells], read-only."""
-        profile = self.column_squares / self.squared_sensitivity
-        profile.setflags(write=False)
-        return profile
+        return read_only(self.column_squares / self.squared_sensitivity)
 
     @cached_property
     def spare(self) -> np.ndarray:
         """Whether records of the cell leave some of the budget unused, bool[n_cells], read-only."""
-        spare = self.profile < _SPARE_BELOW
-        spare.setflags(write=False)
-        return spare
+        return read_only(self.profile < _SPARE_BELOW)

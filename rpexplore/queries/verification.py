@@ -42,9 +42,8 @@ def _check_privacy(plan: QueryPlan) -> Check:
 def _check_variances(plan: QueryPlan) -> Check:
     computed = plan.strategy.variance_factors * float(plan.gamma_squared)
     off = np.flatnonzero(~np.isclose(plan.variances, computed, rtol=DECODED_TOLERANCE, atol=0))
-    if len(off) == 0:
-        finding = f"all {len(computed):,} queries have the variance that is stated"
-    else:
+    finding = f"all {len(computed):,} queries have the variance that is stated"
+    if len(off):
         query = int(off[0])
         finding = (
             f"{len(off):,} of {len(computed):,} queries differ; the first is "
@@ -59,12 +58,11 @@ def _check_bound(plan: QueryPlan) -> Check:
     certificate = plan.certificate
     ratio = float(np.max(plan.variance_ratios))
     if not np.isclose(ratio, certificate.loss_value, rtol=DECODED_TOLERANCE, atol=0):
-        return Check(
-            "optimality",
-            False,
+        finding = (
             f"the largest ratio of a variance to its target's is {ratio:.9g}; stated "
-            f"{certificate.loss_value:.9g}",
+            f"{certificate.loss_value:.9g}"
         )
+        return Check("optimality", False, finding)
     prices, weights = certificate.shadow_prices, plan.cell_weights
     if any(abs(float(np.sum(shares)) - 1) > PRICE_TOLERANCE for shares in (prices, weights)):
         return Check("optimality", False, "the shadow prices or cell weights do not sum to 1")

@@ -166,5 +166,5 @@ def test_what_is_no_list_is_refused(content, told):
 def test_a_name_of_two_queries_by_coefficients_is_refused():
     query = {"name": "x", "target": "1", "terms": "[[0, 0, 1]]"}
     content = changed() | {"queries": [query, query]}
-    with pytest.raises(WorkloadError, match="'x' stands for two"):
+    with pytest.raises(WorkloadError, match="Query 2: The name 'x' was given before"):
         stated_from_json(content)

@@ -95,7 +95,7 @@ def test_every_preset_is_usable_and_can_be_shown():
     for preset in PRESETS:
         queries = preset.queries()
         assert len({row.tobytes() for row in queries.coefficients}) == len(queries)
-        assert queries.asked_cells.all()
+        assert queries.counted_cells.all()
         assert np.linalg.matrix_rank(queries.coefficients) == queries.n_cells
         assert preset.title
         assert re.fullmatch(r"[A-Z].*[^.]\.", preset.explanation)

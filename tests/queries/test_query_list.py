@@ -33,7 +33,7 @@ def test_cells_are_in_row_major_order():
     assert len(made) == 2
     assert made.n_cells == 6
     assert made.cell_labels[:4] == ("F, 0 to 9", "F, 10 to 19", "F, 20 to 29", "M, 0 to 9")
-    assert made.asked_cells.tolist() == [True, True, True, True, False, False]
+    assert made.counted_cells.tolist() == [True, True, True, True, False, False]
     assert repr(made) == "<QueryList of 2 queries over 6 cells>"
 
 
@@ -135,11 +135,11 @@ def test_too_many_queries():
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda content: content.pop("domain"), "domain and queries"),
-        (lambda content: content.update(more=1), "domain and queries"),
-        (lambda content: content.update(queries=3), "name, target and terms"),
+        (lambda content: content.pop("domain"), "exactly domain, queries"),
+        (lambda content: content.update(more=1), "exactly domain, queries"),
+        (lambda content: content.update(queries=3), "queries must be a list"),
         (lambda content: content.update(queries=[]), "at least one query"),
-        (lambda content: content["queries"][0].pop("name"), "name, target and terms"),
+        (lambda content: content["queries"][0].pop("name"), "exactly name, target, terms"),
         (lambda content: content["queries"][0].update(name=1), "must be a text"),
         (lambda content: content["queries"][0].update(target="1"), "must be numbers"),
         (lambda content: content["queries"][0].update(target=10**400), "must be numbers"),
