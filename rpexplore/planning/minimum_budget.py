@@ -14,12 +14,11 @@ import numpy as np
 from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import WorkloadError
-from rpexplore.planning.losses.base import MaxVariance
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.feasibility import FeasiblePoint, find_feasible
 from rpexplore.planning.solvers.solution import TOLERANCE
-from rpexplore.planning.solving_with_strategies import phases, with_optimal_strategies
+from rpexplore.planning.solving_with_strategies import phases, with_strategies_within
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
@@ -35,10 +34,10 @@ _LEAST_SHARE = 1e-3  # of the budget: below it a target hardly binds
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MinimumBudget:
-    """What it takes to meet the targets of some tables, whatever the others get.
+    """The smallest budget for the targets of some tables, whatever the others get.
 
-    tables  int64[m]: indices of the tables whose targets are to be met, ascending
-    point   the plan at privacy cost 1 of one record that comes furthest inside them
+    tables                  int64[m]: indices of these tables, ascending
+    point                   the plan at privacy cost 1 of one record that comes furthest inside them
     max_records_per_person  the privacy unit, as in `Budget`; None: one record
     """
 
@@ -66,7 +65,7 @@ class MinimumBudget:
 
     @property
     def lower_bound(self) -> float:
-        """No plan that measures the attributes alike meets them at a smaller privacy cost."""
+        """No plan with these strategies meets them at a smaller privacy cost of one record."""
         return self.point.least
 
     @property
@@ -144,7 +143,9 @@ def minimum_budget(
     caps = np.where(capped, workload.targets**2, np.inf)
     if closure is None:
         searching, on_progress = phases(workload, on_progress)
-        closure = _with_strategies(workload, caps, uniform_reference, searching)
+        closure = with_strategies_within(
+            workload, Closure.of(workload), caps, even=uniform_reference, on_progress=searching
+        )
     with one_thread():
         cells = CellVariances(workload, closure)
         point = find_feasible(cells, caps, 1.0, tolerance, on_progress=on_progress)
@@ -164,16 +165,3 @@ def rho_with_allowance(rho: float) -> Fraction:
 def typed_above(value: float | Fraction) -> str:
     """A number rounded up to five digits, as people type it: "0.34654"."""
     return rounded(value, _BUDGET_DIGITS, "up").replace(",", "")
-
-
-def _with_strategies(
-    workload: Workload, caps: np.ndarray, even: bool, on_progress: Progress
-) -> Closure:
-    closure = Closure.of(workload)
-    if workload.is_marginals:
-        return closure
-    # Tables without a cap count a little, so that all attributes are measured.
-    inverse = np.where(np.isfinite(caps), 1 / caps, np.min(1 / caps[np.isfinite(caps)]) * 1e-3)
-    return with_optimal_strategies(
-        workload, closure, MaxVariance(), even=even, on_progress=on_progress, table_weights=inverse
-    )

@@ -18,7 +18,7 @@ from rpexplore.planning.solving_with_strategies import solve_with_optimal_strate
 from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
-TOLERANCE_LEAST = 1e-10
+_LEAST_TOLERANCE = 1e-10
 
 _EXAMPLES = {
     "workload": "Workload.all_up_to(domain, 2)",
@@ -37,14 +37,23 @@ def plan(
 ) -> Plan:
     """The plan with the smallest loss within the budget, with its certificate.
 
-    tolerance: how far (relative) a plan may be from the optimum; a larger one is faster for
-    MaxVariance on very many tables, and means nothing for SumOfVariances, which is exact.
-    uniform_reference: measure attributes that are asked in ranges, groups and the like as
-    ResidualPlanner+ does, instead of optimising the reference distribution (docs/mathematics.md
-    §5.2) as well
+    Args:
+        workload: The tables, with weights and targets.
+        loss: What is minimised.
+        budget: The most that the plan may cost.
+        tolerance: Relative gap to the optimum at which a search may stop; a larger one is faster
+            for MaxVariance on very many tables, and SumOfVariances is exact whatever it is.
+        uniform_reference: Whether attributes in other bases than single values are measured as by
+            ResidualPlanner+, with uniform reference distributions instead of optimised ones
+            (docs/mathematics.md §5.2).
 
-    Raises `PlanError` if the workload is too large to plan, `OutOfReachError` if targets that must
-    be met cannot be, `WorkloadError` if the loss needs targets that are missing.
+    Returns:
+        The plan, which no other within the budget is better than by more than its certificate says.
+
+    Raises:
+        PlanError: If the workload is too large to plan, or its weights or targets too far from 1.
+        OutOfReachError: If required targets cannot all be met.
+        WorkloadError: If the loss needs targets that are missing.
 
     Example:
         >>> import rpexplore as rp
@@ -54,10 +63,10 @@ def plan(
         True
     """
     _refuse_other(budget, {Budget}, "budget")
-    found = optimum(
+    solved = optimum(
         workload, loss=loss, budget=budget, tolerance=tolerance, uniform_reference=uniform_reference
     )
-    return found.at(budget)
+    return solved.at(budget)
 
 
 def optimum(
@@ -73,13 +82,19 @@ def optimum(
 ) -> Optimum:
     """The best noise for a workload and a loss; `.at(budget)` makes the plan of a budget.
 
-    budget: for losses that are not homogeneous, whose best noise differs from budget to budget
-    closure: of this workload or of one with the same tables, where there is one already
-    strategies: to measure attributes by (place -> strategy), instead of looking for the best
-    on_progress: called with what is being done and the share that is done; what it raises ends
-    the search
+    Args:
+        workload, loss, tolerance, uniform_reference: As of `plan`.
+        budget: For losses that are not homogeneous, whose best noise differs by budget.
+        closure: Of this workload or of one with the same tables, where there is one already.
+        strategies: Attribute index -> strategy, instead of looking for the best ones.
+        on_progress: Called with what is being done and the share that is done; what it raises
+            ends the search.
 
-    Raises what `plan` does.
+    Returns:
+        The optimum at privacy cost 1 of one record, or for the budget of a loss that needs one.
+
+    Raises:
+        PlanError, OutOfReachError, WorkloadError: As by `plan`.
 
     Example:
         >>> import rpexplore as rp
@@ -92,12 +107,12 @@ def optimum(
     _refuse_other(loss, SOLVERS, "loss")
     if len(workload.domain) == 0:
         raise PlanError("The schema has no attributes yet; give it at least one.")
-    if not TOLERANCE_LEAST <= tolerance < 1:
-        raise PlanError(f"The tolerance must be {TOLERANCE_LEAST} to 1, got {tolerance}.")
+    if not _LEAST_TOLERANCE <= tolerance < 1:
+        raise PlanError(f"The tolerance must be {_LEAST_TOLERANCE} to 1, got {tolerance}.")
     if not np.all(workload.cells < 1e150):
-        place = int(np.argmax(workload.cells))
+        table = int(np.argmax(workload.cells))
         raise PlanError(
-            f"The table {workload.describe(place)} has {workload.cells[place]:.3g} cells, too many "
+            f"The table {workload.describe(table)} has {workload.cells[table]:.3g} cells, too many "
             "to plan; leave it out."
         )
     _refuse_weights(loss.table_weights(workload), workload)
@@ -115,24 +130,23 @@ def optimum(
         closure = Closure.of(workload)
     if strategies is not None:
         closure = closure.with_strategies(workload, strategies)
-        solution = solve(Problem(workload, closure, loss, cost, tolerance, on_progress))
+    problem = Problem(workload, closure, loss, cost, tolerance, on_progress)
+    if strategies is not None:
+        solution = solve(problem)
     else:
-        problem = Problem(workload, closure, loss, cost, tolerance, on_progress)
         closure, solution = solve_with_optimal_strategies(problem, even=uniform_reference)
     return Optimum(workload, loss, closure, solution, None if loss.is_homogeneous else budget)
 
 
 def _refuse_weights(table_weights: np.ndarray, workload: Workload) -> None:
     """Raise `PlanError` unless all weights (0: not counted) can be computed with."""
-    counted = table_weights != 0
-    usable = ~counted | ((table_weights > 1e-100) & (table_weights < 1e200))
-    if not np.all(usable):
-        sizes = np.abs(np.log(table_weights, where=counted, out=np.zeros(len(counted))))
-        place = int(np.argmax(sizes))
+    unusable = ~((table_weights > 1e-100) & (table_weights < 1e200)) & (table_weights != 0)
+    if np.any(unusable):
+        table = int(np.argmax(unusable))
         raise PlanError(
-            f"The weight of table {workload.describe(place)} in the loss is "
-            f"{table_weights[place]:.3g}, which cannot be planned with; bring weights "
-            "and targets closer to 1."
+            f"The weight of table {workload.describe(table)} in the loss is "
+            f"{table_weights[table]:.3g}, which cannot be planned with; bring weights and targets "
+            "closer to 1."
         )
 
 
@@ -151,17 +165,13 @@ def optimum_with_strategies_of(
     *,
     on_progress: Progress = no_progress,
 ) -> Optimum:
-    """The optimum of other tables, or for another loss, with the strategies of an optimum.
+    """The optimum of other tables, or for another loss, with the strategies of `reference`.
 
-    Nothing has to be searched for then. Where all attributes have single values, it is the optimum
-    itself; strategies that `reference` lacks are searched for.
-
-    Args:
-        reference: The optimum whose strategies and budget are used.
-        on_progress: As of `optimum`, which raises what this does.
+    Strategies that it lacks are searched for. Its budget is used as well; `optimum` describes the
+    rest, and what is raised.
     """
-    same = reference.workload.has_tables_of(workload)
-    closure = reference.closure if same else Closure.of(workload)
+    same_tables = reference.workload.has_tables_of(workload)
+    closure = reference.closure if same_tables else Closure.of(workload)
     strategies = dict(reference.closure.strategies)
     if not set(measured_places(workload)) <= strategies.keys():
         searched = optimum(

@@ -1,19 +1,16 @@
 """Solutions where attributes are measured through strategies: these are looked for as well.
 
 Where a loss has no search for strategies of its own, they are the best for a weighted sum, first
-with the loss's own weights and then with the dual weights of what came of it.
+with the loss's own weights and then with the dual weights of the solution.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.errors import OutOfReachError
-from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.strategy import Strategy
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.optimal_strategies import best_strategies
 from rpexplore.planning.solvers.solution import Solution
@@ -34,120 +31,97 @@ def phases(workload: Workload, on_progress: Progress) -> tuple[Progress, Progres
     )
 
 
-def with_optimal_strategies(
-    workload: Workload,
-    closure: Closure,
-    loss: Loss,
-    *,
-    even: bool,
-    on_progress: Progress,
-    table_weights: np.ndarray | None = None,
-) -> Closure:
-    """The closure, measured by strategies that suit the loss; itself if none are needed.
-
-    table_weights: float64[n_tables], instead of the loss's own
-    """
-    if workload.is_marginals:
-        return closure
-    largest = loss.looks_at_worst_cells
-    weights = loss.table_weights(workload) if table_weights is None else table_weights
-    if (caps := loss.caps(workload)) is not None and not loss.has_limit:
-        # What a cap is worth is not known yet: as much as all other tables together, at first.
-        inverse = 1 / caps
-        largest = False
-        weights = weights / np.sum(weights) + inverse / np.sum(inverse)
-    return _by_strategies(
-        workload, closure, weights, largest=largest, even=even, on_progress=on_progress
-    )
-
-
 def solve_with_optimal_strategies(problem: Problem, *, even: bool) -> tuple[Closure, Solution]:
     """The closure with strategies that suit the loss, and the best noise for it.
 
     Where these leave targets out of reach, those that come furthest inside the targets are taken;
-    and in the end those that the dual weights of the solution ask for, if they are better. Losses
-    with a search for strategies of their own stay with what that found.
+    and in the end those that suit the dual weights of the solution, if they are better. Losses
+    with a search for strategies of their own stay with its strategies.
 
     problem: its closure has no strategies yet
 
     Raises `OutOfReachError` if required targets cannot be met.
     """
-    workload, closure, loss = problem.workload, problem.closure, problem.loss
-    searching, solving = phases(workload, problem.on_progress)
-    problem = replace(problem, on_progress=solving)
-    measured = with_optimal_strategies(workload, closure, loss, even=even, on_progress=searching)
+    searching, solving = phases(problem.workload, problem.on_progress)
+    closure = _with_strategies_for_loss(problem, even=even, on_progress=searching)
+    problem = replace(problem, closure=closure, on_progress=solving)
     try:
-        solution = solve(replace(problem, closure=measured))
-    except OutOfReachError as error:
-        caps = loss.caps(workload)
-        if not measured.strategies or caps is None:
-            raise error
-        measured = find_feasible_with_optimal_strategies(
-            workload, closure, caps, even=even, on_progress=searching
+        solution = solve(problem)
+    except OutOfReachError:
+        caps = problem.loss.caps(problem.workload)
+        if not closure.strategies or caps is None:
+            raise
+        closure = with_strategies_within(
+            problem.workload, closure, caps, even=even, on_progress=searching
         )
-        solution = solve(replace(problem, closure=measured))
-    return _improved(replace(problem, closure=measured), solution, even=even)
+        problem = replace(problem, closure=closure)
+        solution = solve(problem)
+    return _improved(problem, solution, even=even)
 
 
-def find_feasible_with_optimal_strategies(
+def _with_strategies_for_loss(problem: Problem, *, even: bool, on_progress: Progress) -> Closure:
+    """The closure, measured by strategies that suit the loss; itself if none are needed."""
+    workload, closure, loss = problem.workload, problem.closure, problem.loss
+    if workload.is_marginals:
+        return closure
+    largest, weights = loss.looks_at_worst_cells, problem.weights
+    caps = loss.caps(workload)
+    if caps is not None and not loss.has_limit:
+        # What a cap is worth is not known yet: as much as all other tables together, at first.
+        inverse = 1 / caps
+        largest = False
+        weights = weights / np.sum(weights) + inverse / np.sum(inverse)
+    strategies = best_strategies(
+        workload, closure, weights, largest=largest, even=even, on_progress=on_progress
+    )
+    return closure.with_strategies(workload, strategies)
+
+
+def with_strategies_within(
     workload: Workload, closure: Closure, caps: np.ndarray, *, even: bool, on_progress: Progress
 ) -> Closure:
     """The closure, measured by strategies that come as far inside caps as can be.
 
-    caps: float64[n_tables], inf for tables without one
+    Args:
+        caps: float64[n_tables] on the variance of the least accurate cell; inf: none.
+        even: Whether reference distributions are uniform.
     """
     if workload.is_marginals:
         return closure
     # Tables without a cap count a little, so that all attributes are measured.
-    inverse = np.where(np.isfinite(caps), 1 / caps, 1e-3 / np.max(caps[np.isfinite(caps)]))
-    return _by_strategies(
-        workload, closure, inverse, largest=True, even=even, on_progress=on_progress
+    finite = np.isfinite(caps)
+    weights = np.where(finite, 1 / caps, np.min(1 / caps[finite]) * 1e-3)
+    strategies = best_strategies(
+        workload, closure, weights, largest=True, even=even, on_progress=on_progress
     )
+    return closure.with_strategies(workload, strategies)
 
 
 def _improved(problem: Problem, solution: Solution, *, even: bool) -> tuple[Closure, Solution]:
-    """The better of a solution and the one with the strategies that its dual weights ask for.
+    """The better of a solution and the one with the strategies that suit its dual weights.
 
     Where there is a limit each has one of its own; the better one is no worse in that either.
     """
-    dual = solution.dual_weights
-    if dual is None or not problem.closure.strategies:
-        return problem.closure, solution
+    dual, workload, closure = solution.dual_weights, problem.workload, problem.closure
+    if dual is None or not closure.strategies:
+        return closure, solution
     weights = np.maximum(dual, np.max(dual) * _LEAST_WEIGHT)
-    closure = _by_strategies(
-        problem.workload,
-        problem.closure,
-        weights,
-        largest=False,
-        even=even,
-        on_progress=no_progress,
+    changed = replace(
+        problem,
+        closure=closure.with_strategies(
+            workload, best_strategies(workload, closure, weights, even=even)
+        ),
     )
-    other = replace(problem, closure=closure)
     try:
-        again = solve(other)
+        again = solve(changed)
     except OutOfReachError:
-        return problem.closure, solution
-    is_better = _value(other, again) < _value(problem, solution)
+        return closure, solution
+    is_better = _value(changed, again) < _value(problem, solution)
     if is_better and (again.limit or 0.0) <= (solution.limit or 0.0):
-        return closure, again
-    return problem.closure, solution
+        return changed.closure, again
+    return closure, solution
 
 
 def _value(problem: Problem, solution: Solution) -> float:
     variances = TableVariances.of(problem.workload, problem.closure, solution.sigma_squared)
     return problem.loss.value(variances.of_loss(problem.loss), problem.workload)
-
-
-def _by_strategies(
-    workload: Workload,
-    closure: Closure,
-    weights: np.ndarray,
-    *,
-    largest: bool,
-    even: bool,
-    on_progress: Progress,
-) -> Closure:
-    found: Mapping[int, Strategy] = best_strategies(
-        workload, closure, weights, largest=largest, even=even, on_progress=on_progress
-    )
-    return replace(closure, strategies={}, moments=()).with_strategies(workload, found)
