@@ -43,16 +43,12 @@ class Certificate:
         """How far the plan's loss can be above the smallest possible one, relative, ≥ 0."""
         return max(self.loss_value / self.lower_bound - 1, 0.0)
 
-    def sentence(self, *, any_measuring: bool = True) -> str:
-        """What is proven, in words.
-
-        any_measuring: of all plans; otherwise of those that measure each attribute as this one
-        """
-        share = (
-            "one part in a billion"
-            if self.gap < 1e-9
-            else f"{rounded(100 * Fraction(self.gap), 2, 'up')} %"
-        )
-        which = "" if any_measuring else " that measures the attributes as this one does"
-        plans = f"no plan within this budget{which}"
-        return f"By the aim chosen, {plans} can be better by more than {share}."
+    def sentence(self, *, any_strategies: bool = True) -> str:
+        """The bound as a sentence: of all plans, or of those with the strategies of this one."""
+        share = f"{rounded(100 * Fraction(self.gap), 2, 'up')} %"
+        if self.gap < 1e-9:
+            share = "one part in a billion"
+        plans = "no plan within this budget"
+        if not any_strategies:
+            plans += " that measures the attributes as this one does"
+        return f"By the objective, {plans} can be better by more than {share}."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rpexplore.common.exact_numbers import Decimals
+from rpexplore.common.exact_numbers import Decimals, whole_number
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import WorkloadError
@@ -43,9 +43,8 @@ if TYPE_CHECKING:
 class Plan(ReleasePlan):
     """Noise scales for every residual of a workload, and what follows from them. No records.
 
+    closure             with the strategies of attributes in other bases than single values
     sigma_squared       exact σ² of each residual, in the order of `closure`
-    closure             measured by the strategies of attributes that are asked in other ways than
-                        by single values
     table_variances     of each table: mean over its cells, worst and best cell
     exact_privacy_cost  of the privacy unit, an upper bound in exact arithmetic, ≤ the budget's
     version             of the library that made the plan
@@ -106,13 +105,13 @@ class Plan(ReleasePlan):
 
     @property
     def proven(self) -> str:
-        """How good the plan is proven to be, in words."""
+        """How good the plan is proven to be, as a sentence."""
         if not self.loss.is_available:
             return (
                 f"Whether {self.loss.description} can be smaller is known to the script that made "
                 "the plan; this file cannot prove it."
             )
-        return self.certificate.sentence(any_measuring=not self.closure.strategies)
+        return self.certificate.sentence(any_strategies=not self.closure.strategies)
 
     @cached_property
     def standard_errors(self) -> np.ndarray:
@@ -126,22 +125,13 @@ class Plan(ReleasePlan):
 
     def cell_standard_errors(self, table: AttributeSet) -> np.ndarray:
         """Standard error of every cell of a table of the workload, one axis an attribute."""
+        cells = CellVariances(self.workload, self.closure)
         position = self.workload.position(table)
-        variances = CellVariances(self.workload, self.closure).variances_of(
-            position, self.sigma_squared.floats
-        )
-        return np.sqrt(variances)
+        return np.sqrt(cells.variances_of(position, self.sigma_squared.floats))
 
     @property
     def tables(self) -> "pd.DataFrame":
-        """One row a table: attributes, order, cells, accuracy, weight, target, shadow price.
-
-        A fresh copy each time, so that changing it does not change the plan.
-        """
-        return self._tables.copy()
-
-    @cached_property
-    def _tables(self) -> "pd.DataFrame":
+        """One row a table: attributes, order, cells, accuracy, weight, target, shadow price."""
         import pandas as pd  # half of the time that importing this package would take
 
         cells = self.workload.exact_cells
@@ -165,8 +155,8 @@ class Plan(ReleasePlan):
     def variance(self, table: AttributeSet) -> float:
         """Variance of a cell of any marginal that some table of the workload contains.
 
-        Of its single values, however the workload's tables ask them. Where these differ, because
-        an attribute has a strategy, it is that of the least accurate one.
+        Of its single values, whichever bases the workload's tables have. Where these differ,
+        because an attribute has a strategy, it is that of the least accurate one.
         """
         attributes = self.domain.positions(table)
         if any(attribute in self.closure.strategies for attribute in attributes):
@@ -206,7 +196,7 @@ class Plan(ReleasePlan):
         return normal_quantile(confidence) * float(np.sqrt(variance))
 
     def _cell_variance(self, attributes: AttributeIndices) -> float:
-        """Of the least accurate cell of a table, as it is asked where the workload holds it."""
+        """Of the least accurate cell of a table, in its bases where the workload holds it."""
         position = self.workload.find(attributes)
         if position is None:
             return self.variance([self.domain.names[attribute] for attribute in attributes])
@@ -256,29 +246,26 @@ class Plan(ReleasePlan):
         residuals = residuals_within(self.closure, attributes)
         return {subset: float(sigma_squared[residual]) for subset, residual in residuals.items()}
 
-    def _index_in(self, name: str, attributes: AttributeIndices) -> int:
-        attribute = self.domain.position(name)
-        if attribute not in attributes:
-            raise WorkloadError(f"The attribute {name!r} is not in the table; add it there.")
-        return attribute
-
     def _cell_vectors(
         self, attributes: AttributeIndices, cell: Mapping[str, int]
     ) -> dict[int, np.ndarray]:
         """Unit vectors that pick a cell, by attribute index."""
         vectors = {}
         for name, index in cell.items():
-            attribute = self._index_in(name, attributes)
-            size = int(self.closure.sizes[attribute])
-            if isinstance(index, bool) or not isinstance(index, int | np.integer):
-                raise WorkloadError(f"The index of {name!r} must be a whole number, got {index!r}.")
-            if not 0 <= index < size:
-                raise WorkloadError(f"The index of {name!r} must be 0 … {size - 1}, got {index}.")
+            attribute = self.domain.position(name)
+            if attribute not in attributes:
+                raise WorkloadError(f"The attribute {name!r} is not in the table; add it there.")
+            size, position = int(self.closure.sizes[attribute]), whole_number(index)
+            if position is None or not 0 <= position < size:
+                raise WorkloadError(
+                    f"The index of {name!r} must be a whole number from 0 to {size - 1}, got "
+                    f"{index!r}."
+                )
             vectors[attribute] = np.zeros(size)
-            vectors[attribute][index] = 1.0
+            vectors[attribute][position] = 1.0
         missing = [attribute for attribute in attributes if attribute not in vectors]
         if missing:
-            name = self.workload.domain.names[missing[0]]
+            name = self.domain.names[missing[0]]
             raise WorkloadError(f"The cell does not say which value of {name!r}; give its index.")
         return vectors
 

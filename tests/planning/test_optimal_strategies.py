@@ -201,7 +201,7 @@ def test_the_best_matrix_of_a_basis_is_kept_as_a_start(monkeypatch):
     for module in (strategy_cache, best_strategies_module):
         monkeypatch.setattr(module, "user_cache", lambda: cache)
     asked = workload([40, 3], [rp.Prefix(), rp.Identity()], 2)
-    gram = rp_questions(rp.Prefix(), asked.domain["a0"]).gram / 40
+    gram = rp_questions(rp.Prefix(), asked.domain["a0"]).operator.gram / 40
     found = strategy_cache.best_even_matrix(gram)
     told = []
 

@@ -301,10 +301,10 @@ def test_unusable_query(plan, query, message):
     ("cell", "message"),
     [
         ({"a": 0}, r"which value of 'b'"),
-        ({"a": 3, "b": 0}, r"index of 'a' must be 0 … 2, got 3"),
-        ({"a": -1, "b": 0}, r"index of 'a' must be 0 … 2, got -1"),
-        ({"a": 1.0, "b": 0}, r"index of 'a' must be a whole number, got 1.0"),
-        ({"a": True, "b": 0}, r"index of 'a' must be a whole number, got True"),
+        ({"a": 3, "b": 0}, r"index of 'a' must be a whole number from 0 to 2, got 3"),
+        ({"a": -1, "b": 0}, r"index of 'a' must be a whole number from 0 to 2, got -1"),
+        ({"a": 1.0, "b": 0}, r"index of 'a' must be a whole number from 0 to 2, got 1.0"),
+        ({"a": True, "b": 0}, r"index of 'a' must be a whole number from 0 to 2, got True"),
         ({"a": 0, "b": 0, "c": 0}, r"'c' is not in the table"),
     ],
 )
