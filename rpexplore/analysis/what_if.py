@@ -22,7 +22,7 @@ from rpexplore.scenarios.workload_changes import (
     PAST,
     WorkloadChange,
     describe_tables,
-    places_of,
+    row_indices,
     rows_of,
 )
 from rpexplore.workload.workload import Workload
@@ -60,7 +60,7 @@ def accuracy_changes(
     larger = after if workload_change.action == ADD else before
     workload = larger.workload
     if workload_change.action == ADD:
-        concerned = places_of(workload.members, before.workload.members) < 0
+        concerned = row_indices(workload.members, before.workload.members) < 0
     else:
         concerned = np.zeros(len(workload), dtype=bool)
         concerned[rows_of(workload, workload_change)] = True
@@ -212,10 +212,10 @@ def _variances(optimum: Optimum, larger: Optimum) -> np.ndarray:
     variances = np.full(len(larger.workload), np.inf)
     if _measures_alike(optimum, larger.closure):
         sigma_squared = np.full(len(larger.closure), np.inf)
-        places = places_of(optimum.closure.members, larger.closure.members)
+        places = row_indices(optimum.closure.members, larger.closure.members)
         sigma_squared[places] = optimum.solution.sigma_squared
         variances = larger.closure.variances(sigma_squared)
-    variances[places_of(optimum.workload.members, larger.workload.members)] = optimum.variances
+    variances[row_indices(optimum.workload.members, larger.workload.members)] = optimum.variances
     return variances
 
 

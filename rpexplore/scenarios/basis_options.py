@@ -1,9 +1,9 @@
 """The bases that an attribute can have, with examples of queries, and what tables then count."""
 
-import csv
-import io
+import string
 
 import numpy as np
+import pandas as pd
 
 from rpexplore.common.files import utf8_text
 from rpexplore.common.formatting import joined
@@ -13,8 +13,6 @@ from rpexplore.workload.bases import BASES, Basis, CustomBasis
 from rpexplore.workload.custom_basis_file import custom_basis_from_csv, custom_basis_from_npy
 from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.workload import Workload
-
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def available_kinds(attribute: Attribute) -> list[str]:
@@ -45,27 +43,18 @@ def template_csv(attribute: Attribute) -> str:
     total = "all"
     while total in names:
         total += " together"
-    text = io.StringIO(newline="")
-    lines = csv.writer(text, lineterminator="\n")
-    lines.writerow(["query", *names])
+    frame = pd.DataFrame(np.eye(len(names), dtype=int), index=names, columns=names)
     if len(names) > 1:
-        lines.writerow([total, *("1" for _ in names)])
-    for row, name in enumerate(names):
-        lines.writerow([name, *("1" if row == column else "0" for column in range(len(names)))])
-    return text.getvalue()
-
-
-def example_labels(basis: Basis, attribute: Attribute) -> list[str]:
-    """What up to three typical queries are called."""
-    queries = query_matrix(basis, attribute)
-    rows = dict.fromkeys(basis.example_rows(attribute))
-    return [queries.label(row) for row in rows if row < queries.n_rows][:3]
+        frame = pd.concat([pd.DataFrame(1, index=[total], columns=names), frame])
+    return frame.to_csv(index_label="query", lineterminator="\n")
 
 
 def describe_queries(basis: Basis, attribute: Attribute) -> str:
     """ "100 queries, such as “≤ 25”, “≤ 50” and “≤ 75”."."""
-    quoted = [f"“{label}”" for label in example_labels(basis, attribute)]
-    count = basis.n_rows(attribute)
+    queries = query_matrix(basis, attribute)
+    count = queries.n_rows
+    rows = [row for row in dict.fromkeys(basis.example_rows(attribute)) if row < count]
+    quoted = [f"“{queries.label(row)}”" for row in rows[:3]]
     start = "1 query" if count == 1 else f"{count:,} queries"
     separator = ", such as " if count > len(quoted) else ": "
     return f"{start}{separator}{joined(quoted)}."
@@ -77,13 +66,13 @@ def describe_order(basis: Basis, attribute: Attribute) -> str:
         return ""
     labels = attribute.labels()
     listed = ", ".join(labels if len(labels) <= 4 else [*labels[:3], "…", labels[-1]])
-    return f"Values count in the order of the schema: {listed}."
+    return f"Values count in the order of the codebook: {listed}."
 
 
 def describe_table(workload: Workload, table: int, record_noun: str) -> str:
     """What a table counts: "people with age ≤ a, by region (with its groups)"."""
     limits, by = [], []
-    letters = iter(_LETTERS * 3)
+    letters = iter(string.ascii_lowercase * 3)
     for index in workload.attribute_indices(table):
         attribute = workload.domain.attributes[index]
         basis = workload.basis_of(table, index)
@@ -93,16 +82,9 @@ def describe_table(workload: Workload, table: int, record_noun: str) -> str:
             limits.append(limit)
         else:
             by.append(basis.by(attribute.name))
-    if not limits and not by:
-        return f"{record_noun} in all"
-    text = record_noun
-    if limits:
-        text += f" with {joined(limits)}"
-    if limits and by:
-        text += ","
-    if by:
-        text += f" by {joined(by)}"
-    return text
+    parts = [f" with {joined(limits)}"] if limits else []
+    parts += [f" by {joined(by)}"] if by else []
+    return record_noun + (",".join(parts) or " in all")
 
 
 def example_table(workload: Workload, name: str, basis: Basis) -> int | None:

@@ -43,7 +43,7 @@ def equal_bins(lowest: float, highest: float, width: float, *, whole: bool) -> N
             f"The highest value must be above the lowest, got {lowest:g} … {highest:g}."
         )
     # A float stands for the decimal it prints as, so that the edges are 0.1, 0.2, 0.3.
-    start, end, step = (Fraction(repr(float(each))) for each in (lowest, highest, width))
+    start, end, step = (Fraction(repr(float(limit))) for limit in (lowest, highest, width))
     count = math.ceil((end - start) / step)
     if count > MAX_SIZE:
         raise DomainError(
@@ -54,16 +54,19 @@ def equal_bins(lowest: float, highest: float, width: float, *, whole: bool) -> N
 
 
 def bins_from_text(text: str) -> Bins:
-    """Bins from typed edges, separated by commas, semicolons, blanks or lines.
-
-    Raises `DomainError` naming the edge that cannot be used.
-    """
+    """Bins from typed edges, separated by commas, semicolons, blanks or lines."""
     return bins_of_texts([part for part in re.split(r"[,;\s]+", text) if part])
 
 
 def bins_of_texts(edges: Sequence[str]) -> Bins:
-    """Bins from the texts of their edges."""
-    return Bins(tuple(map(_edge, edges)))
+    """Bins from the texts of their edges; raises `DomainError` naming one that is no number."""
+    numbers = []
+    for text in edges:
+        try:
+            numbers.append(float(text))
+        except ValueError:
+            raise DomainError(f"An edge must be a number, got {text!r}.") from None
+    return Bins(tuple(numbers))
 
 
 def edge_texts(bins: Bins) -> list[str]:
@@ -84,8 +87,8 @@ def as_bins(values: Numeric) -> Bins:
 def merged(values: Numeric, first: int, last: int) -> Bins:
     """The bins in which those from number `first` to number `last` (from 1) have become one."""
     edges = as_bins(values).edges
-    _check_number(first, len(edges) - 1)
-    _check_number(last, len(edges) - 1)
+    _check_number(first, values)
+    _check_number(last, values)
     if not first < last:
         raise DomainError(f"Name two different bins, the lower one first, got {first} and {last}.")
     joined = edges[:first] + edges[last:]
@@ -97,7 +100,7 @@ def merged(values: Numeric, first: int, last: int) -> Bins:
 def split(values: Numeric, number: int, at: float) -> Bins:
     """The bins in which that of this number (from 1) ends at `at`, and another one begins there."""
     edges = as_bins(values).edges
-    _check_number(number, len(edges) - 1)
+    _check_number(number, values)
     left, right = edges[number - 1], edges[number]
     if isinstance(values, Integers):
         if values.label(number - 1) == f"{left:g}":
@@ -111,11 +114,12 @@ def split(values: Numeric, number: int, at: float) -> Bins:
 
 def widened(values: Numeric, changed: Numeric) -> str:
     """What else would be a value now, in a sentence; "" if nothing would."""
-    if isinstance(values, Integers) and isinstance(changed, Bins):
-        highest = changed.edges[-1]
-        if highest == values.maximum + 1:
-            return f"An interval needs two edges, so that the last one would also take {highest:g}."
-    return ""
+    if not (isinstance(values, Integers) and isinstance(changed, Bins)):
+        return ""
+    highest = changed.edges[-1]
+    if highest != values.maximum + 1:
+        return ""
+    return f"An interval needs two edges; the last one would also take {highest:g}."
 
 
 def middle(values: Numeric, number: int) -> float:
@@ -128,10 +132,8 @@ def middle(values: Numeric, number: int) -> float:
 
 def numbered(values: Numeric, most: int) -> pd.DataFrame:
     """The first bins: number (from 1) and label."""
-    count = min(values.size, most)
-    return pd.DataFrame(
-        {"bin": range(1, count + 1), "label": [values.label(index) for index in range(count)]}
-    )
+    labels = [values.label(index) for index in range(values.size)[:most]]
+    return pd.DataFrame({"bin": range(1, len(labels) + 1), "label": labels})
 
 
 def describe(values: Numeric) -> str:
@@ -142,13 +144,6 @@ def describe(values: Numeric) -> str:
     return f"{plural(size, 'bin')}: {', '.join([*shown, *more])}."
 
 
-def _edge(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise DomainError(f"An edge must be a number, got {text!r}.") from None
-
-
-def _check_number(number: int, count: int) -> None:
-    if not 1 <= number <= count:
-        raise DomainError(f"The bins have the numbers 1 to {count:,}, got {number:,}.")
+def _check_number(number: int, values: Numeric) -> None:
+    if not 1 <= number <= values.size:
+        raise DomainError(f"The bins have the numbers 1 to {values.size:,}, got {number:,}.")

@@ -1,4 +1,4 @@
-"""The schema as a grid that people edit: to a DataFrame, and back from what was typed."""
+"""The codebook as a grid that people edit: to a DataFrame, and back from what was typed."""
 
 import math
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers
+from rpexplore.domain.attribute import LEVELS, Attribute, Bins, Categories, Integers, Values
 from rpexplore.domain.domain import Domain
 from rpexplore.domain.provenance import TO_COMPLETE, is_unfinished
 from rpexplore.errors import DomainError
@@ -22,6 +22,8 @@ KINDS = [CATEGORIES, INTEGERS, BINS, UNFINISHED]
 MAX_LISTED = 1000
 
 _COLUMNS = ["remove", "name", "label", "kind", "size", "values", "minimum", "maximum", "step"]
+# Cells that make sense together only: a lowest value may need the highest typed next to it.
+_TOGETHER = (("name",), ("label",), ("kind", "values", "minimum", "maximum", "step"), ("remove",))
 
 
 def schema_grid(domain: Domain) -> pd.DataFrame:
@@ -37,16 +39,11 @@ def schema_grid(domain: Domain) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class EditedDomain:
-    """A domain read back from a grid, which attributes only changed their name, and why the
-    changes that are not in it were refused."""
+    """A domain read back from a grid, {old name: new name}, and why other changes were refused."""
 
     domain: Domain
     renamed: Mapping[str, str]
     refused: tuple[str, ...] = ()
-
-
-# Cells that make sense together only: a lowest value may need the highest typed next to it.
-_TOGETHER = (("name",), ("label",), ("kind", "values", "minimum", "maximum", "step"), ("remove",))
 
 
 def domain_from_grid(domain: Domain, changes: Mapping[int, Mapping[str, Any]]) -> EditedDomain:
@@ -59,16 +56,16 @@ def domain_from_grid(domain: Domain, changes: Mapping[int, Mapping[str, Any]]) -
         return _changed_domain(domain, changes)
     except DomainError:
         pass
-    taken: dict[int, dict[str, Any]] = {}
+    accepted: dict[int, dict[str, Any]] = {}
     result, refused = EditedDomain(domain, {}), []
     for row, change in changes.items():
         for columns in _TOGETHER:
             part = {column: change[column] for column in columns if column in change}
             if not part:
                 continue
-            trial = taken | {row: taken.get(row, {}) | part}
+            trial = accepted | {row: accepted.get(row, {}) | part}
             try:
-                result, taken = _changed_domain(domain, trial), trial
+                result, accepted = _changed_domain(domain, trial), trial
             except DomainError as error:
                 refused.append(str(error))
     return replace(result, refused=tuple(refused))
@@ -76,8 +73,8 @@ def domain_from_grid(domain: Domain, changes: Mapping[int, Mapping[str, Any]]) -
 
 def _changed_domain(domain: Domain, changes: Mapping[int, Mapping[str, Any]]) -> EditedDomain:
     attributes, renamed = [], {}
-    for place, attribute in enumerate(domain.attributes):
-        change = changes.get(place, {})
+    for row, attribute in enumerate(domain.attributes):
+        change = changes.get(row, {})
         if change.get("remove"):
             continue
         edited = _edited(attribute, change)
@@ -128,11 +125,11 @@ def categories_from_text(text: str) -> Categories:
     return Categories(tuple(part.strip() for part in parts if part.strip()))
 
 
-def domain_with_values(domain: Domain, name: str, values: Categories | Integers | Bins) -> Domain:
+def domain_with_values(domain: Domain, name: str, values: Values) -> Domain:
     """The domain in which an attribute has these values; one that stays keeps its group."""
     attribute = domain[name]
-    kept = _groups_by_value(attribute, values)
-    return _domain_with(domain, replace(attribute, values=values, groups=kept))
+    groups = _groups_by_value(attribute, values)
+    return _domain_with(domain, replace(attribute, values=values, groups=groups))
 
 
 def domain_with_labels(
@@ -179,9 +176,7 @@ def _domain_with(domain: Domain, attribute: Attribute) -> Domain:
     return Domain(tuple(attributes))
 
 
-def _groups_by_value(
-    attribute: Attribute, values: Categories | Integers | Bins
-) -> tuple[tuple[str, ...], ...]:
+def _groups_by_value(attribute: Attribute, values: Values) -> tuple[tuple[str, ...], ...]:
     """The groups of an attribute after it has these values: each value that stays keeps its own."""
     if not attribute.groups:
         return ()
@@ -189,11 +184,11 @@ def _groups_by_value(
     return tuple(group_of.get(key, ()) for key in _keys(values))
 
 
-def _keys(values: Categories | Integers | Bins) -> list[Any]:
+def _keys(values: Values) -> list[Any]:
     """What tells each value from others before and after a change."""
     if isinstance(values, Categories):
         return list(values.values)
-    if isinstance(values, Bins):  # the label of the last one says so
+    if isinstance(values, Bins):  # not by labels: that of a bin changes when it is no longer last
         return list(pairwise(values.edges))
     return [values.label(index) for index in range(values.size)]
 
@@ -212,18 +207,14 @@ def _row(attribute: Attribute) -> dict[str, Any]:
     if isinstance(values, Integers):
         row |= {"minimum": values.minimum, "maximum": values.maximum, "step": values.step}
     elif attribute.size <= MAX_LISTED:
-        row["values"] = _texts(values)
+        row["values"] = edge_texts(values) if isinstance(values, Bins) else list(values.values)
     return row
 
 
-def _kind(values: Categories | Integers | Bins) -> str:
+def _kind(values: Values) -> str:
     if values == TO_COMPLETE:
         return UNFINISHED
     return {Categories: CATEGORIES, Integers: INTEGERS, Bins: BINS}[type(values)]
-
-
-def _texts(values: Categories | Bins) -> list[str]:
-    return list(values.values) if isinstance(values, Categories) else edge_texts(values)
 
 
 def _edited(attribute: Attribute, change: Mapping[str, Any]) -> Attribute:
@@ -245,7 +236,7 @@ def _edited(attribute: Attribute, change: Mapping[str, Any]) -> Attribute:
     return Attribute(name, values, label, groups)
 
 
-def _completed(kind: str, change: Mapping[str, Any]) -> Categories | Integers | Bins:
+def _completed(kind: str, change: Mapping[str, Any]) -> Values:
     """What was typed for an attribute that waited for its values, once that is enough."""
     listed = [str(text).strip() for text in change.get("values") or ()]
     lowest, highest = change.get("minimum"), change.get("maximum")
@@ -256,17 +247,10 @@ def _completed(kind: str, change: Mapping[str, Any]) -> Categories | Integers | 
     return Categories(tuple(listed)) if listed and kind != INTEGERS else TO_COMPLETE
 
 
-def _edited_values(
-    values: Categories | Integers | Bins, change: Mapping[str, Any]
-) -> Categories | Integers | Bins:
+def _edited_values(values: Values, change: Mapping[str, Any]) -> Values:
     if isinstance(values, Integers):
-        given = {
-            key: int(change[key])
-            for key in ("minimum", "maximum", "step")
-            if change.get(key) is not None
-        }
-        old = {"minimum": values.minimum, "maximum": values.maximum, "step": values.step}
-        return Integers(**(old | given))
+        limits = {key: change.get(key) for key in ("minimum", "maximum", "step")}
+        return replace(values, **{key: int(v) for key, v in limits.items() if v is not None})
     if change.get("values") is None:
         return values
     texts = [str(text).strip() for text in change["values"]]
@@ -277,7 +261,7 @@ def _edited_values(
     return Categories(tuple(texts), tuple(labels.get(text, text) for text in texts))
 
 
-def _converted(attribute: Attribute, kind: str) -> Categories | Integers | Bins:
+def _converted(attribute: Attribute, kind: str) -> Values:
     """Values of another kind, of the same number where that can be."""
     values, size = attribute.values, attribute.size
     if kind == INTEGERS:
@@ -291,4 +275,4 @@ def _converted(attribute: Attribute, kind: str) -> Categories | Integers | Bins:
         return Categories(tuple(attribute.labels()))
     if isinstance(values, Integers):
         return as_bins(values)
-    return Bins(tuple(float(edge) for edge in range(size + 1)))
+    return Bins(tuple(range(size + 1)))

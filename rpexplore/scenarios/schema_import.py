@@ -1,4 +1,4 @@
-"""Where a schema comes from: uploaded files, typed lines, the columns of a data file."""
+"""Where a codebook comes from: uploaded files, typed lines, the columns of a data file."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -24,9 +24,8 @@ def domain_from_bytes(content: bytes, filename: str) -> Domain:
 def scenario_from_bytes(content: bytes, filename: str, present: Scenario) -> Scenario:
     """The present scenario with the inputs of an uploaded plan.
 
-    What is counted stays the same if the schema does.
-
-    Raises `RpexploreError` for a file that is no plan.
+    The record noun stays the same if the codebook does. Raises `RpexploreError` for a file that is
+    no plan.
     """
     text = utf8_text(content, filename, DomainError, "utf-8")  # plans have no byte order mark
     opened = Scenario.of_plan(Plan.parse(text, filename))
@@ -36,7 +35,7 @@ def scenario_from_bytes(content: bytes, filename: str, present: Scenario) -> Sce
 
 
 def domain_from_lines(text: str) -> Domain:
-    """A schema typed as lines: "age 0..99", "income 0..9999 step 500", "region 12", "sex: F, M".
+    """A codebook typed as lines: "age 0..99", "income 0..9999 step 500", "region 12", "sex: F, M".
 
     Raises `DomainError` naming the line that cannot be used.
     """
@@ -53,16 +52,17 @@ def domain_from_lines(text: str) -> Domain:
 
 
 def describe_loaded(scenario: Scenario, what: str) -> str:
-    """What was loaded as the schema, and what is still asked of tables and attributes."""
-    domain = scenario.domain
+    """What was loaded as the codebook, and which settings of tables and attributes were kept."""
+    domain, request = scenario.domain, scenario.request
     values = plural(values_in_all(domain), "value")
-    words = f"Loaded {what}: {plural(len(domain), 'attribute')}, {values}."
-    kept = [setting.attributes for setting in scenario.request.settings]
-    asked = [
-        (name,) for name in dict.fromkeys(each.attribute for each in scenario.request.basis_choices)
-    ]
-    words += f" Kept: weight or target of {list_titles(kept)}." if kept else ""
-    return words + f" Kept: how these are asked: {list_titles(asked)}." * bool(asked)
+    text = f"Loaded {what}: {plural(len(domain), 'attribute')}, {values}."
+    if request.settings:
+        tables = [setting.attributes for setting in request.settings]
+        text += f" Kept: weight or target of {list_titles(tables)}."
+    if request.basis_choices:
+        names = dict.fromkeys(choice.attribute for choice in request.basis_choices)
+        text += f" Kept: the basis of {list_titles([(name,) for name in names])}."
+    return text
 
 
 def domain_of_columns(
@@ -77,7 +77,7 @@ def domain_of_columns(
     present: the domain that they are added to; what it has already stays, but for values that it
     waits for.
     """
-    attributes = {each.name: each for each in present or ()}
+    attributes = {attribute.name: attribute for attribute in present or ()}
     for name, values in columns.items():
         if name not in attributes or is_unfinished(attributes[name]):
             label = attributes[name].label if name in attributes else ""
@@ -90,16 +90,14 @@ def domain_of_columns(
 
 def why_no_csv(domain: Domain) -> str:
     """Why there is no CSV codebook of a domain, in a sentence; "" where there is one."""
-    grouped = [each.name for each in domain.attributes if not _is_listable(each.values)]
-    if grouped:
-        return f"A CSV codebook lists single values; {grouped[0]} groups numbers. JSON holds all."
+    for attribute in domain:
+        values = attribute.values
+        if isinstance(values, Bins) or (isinstance(values, Integers) and values.step > 1):
+            name = attribute.name
+            return f"A CSV codebook lists single values; {name} groups numbers. JSON holds all."
     if int(domain.sizes.sum()) > _MAX_CSV_LINES:
         return "There are too many values to list one by one. JSON holds all."
     return ""
-
-
-def _is_listable(values: Categories | Integers | Bins) -> bool:
-    return isinstance(values, Categories) or (isinstance(values, Integers) and values.step == 1)
 
 
 def _attribute_from_line(line: str) -> Attribute:
@@ -107,11 +105,11 @@ def _attribute_from_line(line: str) -> Attribute:
     if colon:
         values = tuple(value.strip() for value in listed.split(",") if value.strip())
         return Attribute(name.strip(), Categories(values))
-    words = line.replace("=", " ").rsplit(" step ", 1)
-    name, _, last = words[0].strip().rpartition(" ")
+    line_without_step, _, step_text = line.replace("=", " ").partition(" step ")
+    name, _, last = line_without_step.strip().rpartition(" ")
     low, dots, high = last.partition("..")
     try:
-        step = int(words[1]) if len(words) > 1 else 1
+        step = int(step_text or 1)
         limits = (int(low), int(high)) if dots else (0, int(last) - 1)
     except ValueError:
         limits, step = None, 1

@@ -35,35 +35,33 @@ class WorkloadChange:
     factor: float = 2.0
 
 
-def rows_of(workload: Workload, workload_change: WorkloadChange) -> np.ndarray:
+def rows_of(workload: Workload, change: WorkloadChange) -> np.ndarray:
     """Rows of the tables that a change is about, ascending, int64[n]."""
-    rows = workload.containing(workload_change.containing)
-    return (
-        rows
-        if workload_change.order is None
-        else rows[workload.orders[rows] == workload_change.order]
-    )
+    rows = workload.containing(change.containing)
+    if change.order is None:
+        return rows
+    return rows[workload.orders[rows] == change.order]
 
 
-def changed_workload(scenario: Scenario, workload_change: WorkloadChange) -> Workload:
-    """The tables as wished, with their weights and targets.
+def changed_workload(scenario: Scenario, change: WorkloadChange) -> Workload:
+    """The changed tables, with their weights and targets.
 
     Raises `WorkloadError` where there is nothing to change, or nothing would be left.
     """
     workload = scenario.workload
-    if workload_change.action == ADD:
-        return workload | _added(scenario, workload_change)
-    rows = rows_of(workload, workload_change)
+    if change.action == ADD:
+        return workload | _added(scenario, change)
+    rows = rows_of(workload, change)
     if len(rows) == 0:
         raise WorkloadError("The workload has no such table; choose others.")
-    if workload_change.action == BOOST:
+    if change.action == BOOST:
         if scenario.loss.compares_with_targets:
             raise WorkloadError(
                 "The plan compares each table with its target, and weight has no effect; "
                 "choose smaller targets on the Tables page instead."
             )
         weights = workload.weights.copy()
-        weights[rows] *= workload_change.factor
+        weights[rows] *= change.factor
         return replace(workload, weights=weights)
     if len(rows) == len(workload):
         raise WorkloadError("That would leave no table; leave out fewer.")
@@ -80,46 +78,42 @@ def changed_workload(scenario: Scenario, workload_change: WorkloadChange) -> Wor
     )
 
 
-def changed_scenario(
-    scenario: Scenario, workload_change: WorkloadChange, workload: Workload
-) -> Scenario:
+def changed_scenario(scenario: Scenario, change: WorkloadChange, workload: Workload) -> Scenario:
     """The scenario that asks for the changed workload, as simply as it can be asked for.
 
     Raises `WorkloadError` where only a list can, and it would be too long to work with.
     """
-    if workload_change.action == BOOST:
-        return _boosted(scenario, workload_change, workload)
-    for request in _short_requests(scenario.request, workload_change, scenario.domain.names):
+    if change.action == BOOST:
+        return _boosted(scenario, change, workload)
+    for request in _short_requests(scenario.request, change, scenario.domain.names):
         try:
-            asked_for = request.workload(scenario.domain)
+            requested = request.workload(scenario.domain)
         except WorkloadError:
             continue
-        if asked_for.has_tables_of(workload):
+        if requested.has_tables_of(workload):
             return scenario.replaced(request=request)
     refuse_long(len(workload))
-    listed = tuple(_names(workload, row) for row in range(len(workload)))
-    return scenario.with_request(kind="listed", listed=listed)
+    return scenario.with_request(kind="listed", listed=tuple(workload.tables))
 
 
-def describe_tables(workload: Workload, workload_change: WorkloadChange) -> str:
+def describe_tables(workload: Workload, change: WorkloadChange) -> str:
     """The tables that a change is about: "the 45 tables with region", "the table age × sex"."""
-    rows = rows_of(workload, workload_change)
+    rows = rows_of(workload, change)
     if len(rows) == 1:
         (name,) = titles(workload, rows)
         return f"the table {name}" if workload.orders[rows[0]] else "the total"
-    which = (
-        f" with {' and '.join(workload_change.containing)}" if workload_change.containing else ""
-    )
-    size = (
-        "" if workload_change.order is None else f" of {plural(workload_change.order, 'attribute')}"
-    )
-    return f"the {len(rows):,} tables{size}{which}"
+    text = f"the {len(rows):,} tables"
+    if change.order is not None:
+        text += f" of {plural(change.order, 'attribute')}"
+    if change.containing:
+        text += f" with {' and '.join(change.containing)}"
+    return text
 
 
-def places_of(rows: np.ndarray, among: np.ndarray) -> np.ndarray:
-    """Where each row stands among others, int64[len(rows)]; −1 where it does not.
+def row_indices(rows: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """The index of each row among others, int64[len(rows)]; −1 where there is none.
 
-    rows, among: distinct rows of ascending attribute places, padded at the end with −1.
+    rows, among: distinct rows of ascending attribute indices, padded at the end with −1.
     """
     width = max(rows.shape[1], among.shape[1], 1)
     both = np.full((len(among) + len(rows), width), -1, dtype=np.int32)
@@ -128,9 +122,9 @@ def places_of(rows: np.ndarray, among: np.ndarray) -> np.ndarray:
     order = np.lexsort(both.T[::-1])  # stable: of two equal rows, that of `among` comes first
     first, second = order[:-1], order[1:]
     same = np.all(both[first] == both[second], axis=1)
-    found = np.full(len(rows), -1, dtype=np.int64)
-    found[second[same] - len(among)] = first[same]
-    return found
+    indices = np.full(len(rows), -1, dtype=np.int64)
+    indices[second[same] - len(among)] = first[same]
+    return indices
 
 
 def refuse_long(count: int) -> None:
@@ -142,47 +136,40 @@ def refuse_long(count: int) -> None:
         )
 
 
-def _added(scenario: Scenario, workload_change: WorkloadChange) -> Workload:
+def _added(scenario: Scenario, change: WorkloadChange) -> Workload:
     """The tables of that kind that are not there yet."""
-    if workload_change.order is None:
+    if change.order is None:
         raise WorkloadError("Say how many attributes the added tables have.")
-    domain, there = scenario.domain, scenario.workload.members
-    orders = range(workload_change.order, workload_change.order + 1)
-    members = attribute_sets(domain, orders, containing=workload_change.containing)
-    members = members[places_of(members, there) < 0]
-    if len(members) == 0:
+    orders = range(change.order, change.order + 1)
+    members = attribute_sets(scenario.domain, orders, containing=change.containing)
+    members = members[row_indices(members, scenario.workload.members) < 0]
+    count = len(members)
+    if count == 0:
         raise WorkloadError("The workload has all of these tables already.")
-    bare = Workload(domain, members, np.ones(len(members)), np.full(len(members), np.nan))
+    bare = Workload(scenario.domain, members, np.ones(count), np.full(count, np.nan))
     return scenario.request.settled(scenario.request.with_bases(bare))
 
 
-def _boosted(scenario: Scenario, workload_change: WorkloadChange, workload: Workload) -> Scenario:
-    if workload_change.order is None:
-        return scenario.with_group(
-            GroupSetting(workload_change.containing, factor=workload_change.factor)
-        )
-    rows = rows_of(workload, workload_change)
+def _boosted(scenario: Scenario, change: WorkloadChange, workload: Workload) -> Scenario:
+    if change.order is None:
+        group = GroupSetting(change.containing, factor=change.factor)
+        return scenario.with_group(group)
+    rows = rows_of(workload, change)
     refuse_long(len(rows))
     return scenario.with_settings(
-        TableSetting(_names(workload, row), weight=float(workload.weights[row]))
+        TableSetting(workload.tables[row], weight=float(workload.weights[row]))
         for row in rows.tolist()
     )
 
 
 def _short_requests(
-    request: WorkloadRequest, workload_change: WorkloadChange, names: Sequence[str]
+    request: WorkloadRequest, change: WorkloadChange, names: Sequence[str]
 ) -> Iterator[WorkloadRequest]:
-    """What may ask for the changed workload without naming each table."""
+    """Requests that may give the changed workload without naming each table."""
     if request.kind in ("up_to", "of_order"):
-        step = 1 if workload_change.action == ADD else -1
+        step = 1 if change.action == ADD else -1
         yield replace(request, order=max(request.order + step, 0))
-        yield replace(request, kind="up_to", order=workload_change.order or 0)
-    if workload_change.action == LEAVE_OUT and len(workload_change.containing) == 1:
-        only = tuple(
-            name for name in request.only or names if name not in workload_change.containing
-        )
-        yield replace(request, only=only)
-
-
-def _names(workload: Workload, row: int) -> Table:
-    return tuple(workload.domain.names[place] for place in workload.attribute_indices(row))
+        yield replace(request, kind="up_to", order=change.order or 0)
+    if change.action == LEAVE_OUT and len(change.containing) == 1:
+        only = [name for name in request.only or names if name not in change.containing]
+        yield replace(request, only=tuple(only))

@@ -122,7 +122,9 @@ def test_the_groups_of_the_schema_come_first(app):
     assert "region (with its groups)" in told
     session.text_input(key="numbers asked region").set_value("3").run()
     assert session.scenario.request.basis_choices == (BasisChoice("region", Hierarchy((3,))),)
-    assert "Values count in the order of the schema: Northshore" in plain(session.texts("caption"))
+    assert "Values count in the order of the codebook: Northshore" in plain(
+        session.texts("caption")
+    )
 
 
 def test_what_makes_no_sense_is_not_offered_and_says_why(app, small):

@@ -1,5 +1,7 @@
 """How attributes are asked, in words."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -36,11 +38,12 @@ def test_what_is_offered_can_be_asked_and_nothing_else_is_refused(kind, attribut
     basis.check(attribute)
     assert basis.kind == kind
     labels = query_matrix(basis, attribute).labels()
-    text = basis_options.example_labels(basis, attribute)
-    assert 1 <= len(text) <= 3
-    assert set(text) <= set(labels)
-    assert len(set(text)) == len(text)
-    assert f"{len(labels):,} queries" in basis_options.describe_queries(basis, attribute)
+    text = basis_options.describe_queries(basis, attribute)
+    examples = re.findall("“(.*?)”", text)
+    assert 1 <= len(examples) <= 3
+    assert set(examples) <= set(labels)
+    assert len(set(examples)) == len(examples)
+    assert f"{len(labels):,} queries" in text
 
 
 @pytest.mark.parametrize(
@@ -68,7 +71,8 @@ def test_refusals_are_one_sentence():
 
 
 def test_ranges_are_the_rows_they_are_said_to_be():
-    assert basis_options.example_labels(Ranges(), AGE) == ["25 to 50", "0 to 33", "50 to 99"]
+    text = basis_options.describe_queries(Ranges(), AGE)
+    assert text.endswith("queries, such as “25 to 50”, “0 to 33” and “50 to 99”.")
 
 
 def test_widths_are_typed_and_shown():
@@ -120,5 +124,5 @@ def test_what_a_table_answers():
 def test_categories_say_which_order_counts():
     assert basis_options.describe_order(Prefix(), AGE) == ""
     assert basis_options.describe_order(Hierarchy(), REGION) == ""
-    words = "Values count in the order of the schema: a, b, c, d."
+    words = "Values count in the order of the codebook: a, b, c, d."
     assert basis_options.describe_order(Hierarchy((2,)), REGION) == words

@@ -98,7 +98,7 @@ def test_what_stays_of_the_workload_is_named():
     )
     asked = scenario.with_basis("age", rp.Prefix()).with_basis("age", rp.Ranges(), [("age",)])
     assert schema_sources.describe_loaded(asked, "my.csv").endswith(
-        "Kept: weight or target of age × sex. Kept: how these are asked: age."
+        "Kept: weight or target of age × sex. Kept: the basis of age."
     )
 
 

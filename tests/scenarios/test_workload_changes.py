@@ -17,7 +17,7 @@ from rpexplore.scenarios.workload_changes import (
     changed_scenario,
     changed_workload,
     describe_tables,
-    places_of,
+    row_indices,
 )
 from rpexplore.scenarios.workload_request import WorkloadRequest
 
@@ -54,21 +54,21 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize("workload_change", CHANGES, ids=str)
-def test_the_workload_is_changed_as_wished(workload_change):
-    changed = tables(changed_workload(SCENARIO, workload_change))
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_the_workload_is_changed_as_wished(change):
+    changed = tables(changed_workload(SCENARIO, change))
 
     def concerned(table):
-        return set(workload_change.containing) <= set(table) and workload_change.order in (
+        return set(change.containing) <= set(table) and change.order in (
             None,
             len(table),
         )
 
-    if workload_change.action == LEAVE_OUT:
+    if change.action == LEAVE_OUT:
         assert changed == {table: v for table, v in BEFORE.items() if not concerned(table)}
-    elif workload_change.action == BOOST:
+    elif change.action == BOOST:
         expected = {
-            table: (weight * (workload_change.factor if concerned(table) else 1), target)
+            table: (weight * (change.factor if concerned(table) else 1), target)
             for table, (weight, target) in BEFORE.items()
         }
         assert changed == expected
@@ -77,23 +77,23 @@ def test_the_workload_is_changed_as_wished(workload_change):
         added = changed.keys() - BEFORE.keys()
         assert added == {
             table
-            for table in rp.Workload.all_of_order(DOMAIN, workload_change.order).tables
+            for table in rp.Workload.all_of_order(DOMAIN, change.order).tables
             if concerned(table)
         }
         for table in added:  # what groups ask for holds for tables that come later
             assert changed[table] == ((3.0, 8.0) if "region" in table else (1.0, 0.0))
 
 
-@pytest.mark.parametrize("workload_change", CHANGES, ids=str)
-def test_the_scenario_asks_for_the_changed_workload(workload_change):
-    workload = changed_workload(SCENARIO, workload_change)
-    made = changed_scenario(SCENARIO, workload_change, workload)
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+def test_the_scenario_asks_for_the_changed_workload(change):
+    workload = changed_workload(SCENARIO, change)
+    made = changed_scenario(SCENARIO, change, workload)
     assert tables(made.workload) == tables(workload)
     assert made.budget == SCENARIO.budget
 
 
 @pytest.mark.parametrize(
-    ("workload_change", "kind", "order", "only"),
+    ("change", "kind", "order", "only"),
     [
         (WorkloadChange(LEAVE_OUT, ("region",)), "up_to", 2, ("age", "sex", "income")),
         (WorkloadChange(LEAVE_OUT, (), 2), "up_to", 1, ()),
@@ -103,30 +103,24 @@ def test_the_scenario_asks_for_the_changed_workload(workload_change):
     ],
     ids=str,
 )
-def test_it_asks_as_simply_as_it_can(workload_change, kind, order, only):
-    request = changed_scenario(
-        SCENARIO, workload_change, changed_workload(SCENARIO, workload_change)
-    ).request
+def test_it_asks_as_simply_as_it_can(change, kind, order, only):
+    request = changed_scenario(SCENARIO, change, changed_workload(SCENARIO, change)).request
     assert (request.kind, request.order, request.only) == (kind, order, only)
 
 
 def test_tables_of_one_order_grow_into_all_up_to_it():
     scenario = Scenario(DOMAIN, WorkloadRequest("of_order", order=2))
-    workload_change = WorkloadChange(LEAVE_OUT, ("sex",))
-    request = changed_scenario(
-        scenario, workload_change, changed_workload(scenario, workload_change)
-    ).request
+    change = WorkloadChange(LEAVE_OUT, ("sex",))
+    request = changed_scenario(scenario, change, changed_workload(scenario, change)).request
     assert (request.kind, request.only) == ("of_order", ("age", "region", "income"))
-    workload_change = WorkloadChange(
-        ADD, (), 1
-    )  # the total is missing, so that only a list will do
-    made = changed_scenario(scenario, workload_change, changed_workload(scenario, workload_change))
+    change = WorkloadChange(ADD, (), 1)  # the total is missing, so that only a list will do
+    made = changed_scenario(scenario, change, changed_workload(scenario, change))
     assert made.request.kind == "listed"
     assert len(made.workload) == 10
 
 
 @pytest.mark.parametrize(
-    ("workload_change", "told"),
+    ("change", "told"),
     [
         (WorkloadChange(LEAVE_OUT, ("age", "sex", "region")), "no such table"),
         (WorkloadChange(LEAVE_OUT), "leave no table"),
@@ -140,9 +134,9 @@ def test_tables_of_one_order_grow_into_all_up_to_it():
     ],
     ids=str,
 )
-def test_wishes_that_mean_nothing_are_refused(workload_change, told):
+def test_wishes_that_mean_nothing_are_refused(change, told):
     with pytest.raises(WorkloadError, match=told):
-        changed_workload(SCENARIO, workload_change)
+        changed_workload(SCENARIO, change)
 
 
 def test_weight_means_nothing_where_targets_are_aimed_at():
@@ -154,27 +148,25 @@ def test_weight_means_nothing_where_targets_are_aimed_at():
 def test_long_lists_are_refused():
     domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(30)})
     scenario = Scenario(domain, WorkloadRequest(order=3))
-    for workload_change in (
+    for change in (
         WorkloadChange(LEAVE_OUT, (), 1),
         WorkloadChange(BOOST, (), 3),
         WorkloadChange(LEAVE_OUT, ("a1", "a2")),
     ):
-        workload = changed_workload(scenario, workload_change)
+        workload = changed_workload(scenario, change)
         with pytest.raises(WorkloadError, match="one by one"):
-            changed_scenario(scenario, workload_change, workload)
-    for workload_change in (
+            changed_scenario(scenario, change, workload)
+    for change in (
         WorkloadChange(LEAVE_OUT, ("a1",)),
         WorkloadChange(BOOST, ("a1",)),
         WorkloadChange(BOOST, (), 1),
     ):
-        workload = changed_workload(scenario, workload_change)
-        assert tables(changed_scenario(scenario, workload_change, workload).workload) == tables(
-            workload
-        )
+        workload = changed_workload(scenario, change)
+        assert tables(changed_scenario(scenario, change, workload).workload) == tables(workload)
 
 
 @pytest.mark.parametrize(
-    ("workload_change", "words"),
+    ("change", "words"),
     [
         (WorkloadChange(LEAVE_OUT, ("region",)), "the 4 tables with region"),
         (WorkloadChange(LEAVE_OUT, ("age", "sex")), "the table age × sex"),
@@ -187,8 +179,8 @@ def test_long_lists_are_refused():
     ],
     ids=str,
 )
-def test_in_words(workload_change, words):
-    assert describe_tables(SCENARIO.workload, workload_change) == words
+def test_in_words(change, words):
+    assert describe_tables(SCENARIO.workload, change) == words
 
 
 sets = st.lists(
@@ -204,6 +196,6 @@ def as_rows(chosen):
 
 
 @given(sets, sets)
-def test_places_of_rows(rows, among):
+def test_indices_of_rows(rows, among):
     expected = [among.index(each) if each in among else -1 for each in rows]
-    assert places_of(as_rows(rows), as_rows(among)).tolist() == expected
+    assert row_indices(as_rows(rows), as_rows(among)).tolist() == expected

@@ -106,7 +106,6 @@ def test_it_is_offered_and_described(workload):
     assert "steps" in basis_options.available_kinds(AGE)
     assert "steps" not in basis_options.available_kinds(DOMAIN["sex"])
     assert titles(workload, np.array([1, 3])) == ["age (pairs)", "age (pairs) × sex"]
-    assert basis_options.example_labels(Steps(2), AGE) == ["1 or 3", "2 or 4", "0"]
     assert basis_options.describe_queries(Steps(2), AGE) == (
         "8 queries, such as “1 or 3”, “2 or 4” and “0”."
     )
