@@ -2,24 +2,23 @@
 
 import streamlit as st
 
+from pages.components.fairness import distributions, tables
 from pages.components.fairness.cells import CELLS_VIEW, cells_of_table
-from pages.components.fairness.distributions import by_attribute, by_size, distributions
-from pages.components.fairness.forecasts import choose, forecasts, headline, looked_at
+from pages.components.fairness.forecasts import at_chosen_cell, choose_forecast, forecasts, headline
 from pages.components.fairness.relative_errors import relative_errors
-from pages.components.fairness.tables import all_tables, binding_tables
 from pages.components.shared.session import current
 
 st.title("Fairness")
 compared = forecasts(current())
 if compared:
-    compared, chosen = looked_at(compared, choose(compared))
+    compared, chosen = at_chosen_cell(compared, choose_forecast(compared))
     headline(chosen)
     views = {
-        "By size": lambda: by_size(compared, chosen),
-        "Distribution": lambda: distributions(compared, chosen),
-        "Tables": lambda: all_tables(chosen),
-        "Attributes": lambda: by_attribute(chosen),
-        "Binding targets": lambda: binding_tables(chosen),
+        "By size": lambda: distributions.accuracy_by_size(compared, chosen),
+        "Distribution": lambda: distributions.distributions(compared, chosen),
+        "Tables": lambda: tables.all_tables(chosen),
+        "Attributes": lambda: distributions.accuracy_by_attribute(chosen),
+        "Binding targets": lambda: tables.binding_tables(chosen),
         "Relative errors": lambda: relative_errors(compared, chosen),
     }
     if chosen.cells_differ:

@@ -6,15 +6,21 @@ from typing import Literal, TypeAlias
 
 import pandas as pd
 
-Kind: TypeAlias = Literal["text", "count", "share", "number"]
+Kind: TypeAlias = Literal["text", "name", "count", "share", "change", "number"]
 
 
 @dataclass(frozen=True)
 class Column:
-    """The heading of a column, in lower case, and how its values are to be read."""
+    """The heading of a column, in lower case, and how its values are to be read.
+
+    kind    names are headings to be left as they are; shares are between 0 and 1, changes in
+            per cent
+    digits  significant ones of the smallest number
+    """
 
     heading: str
     kind: Kind = "number"
+    digits: int = 3
 
 
 COLUMNS = {

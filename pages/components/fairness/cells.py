@@ -1,19 +1,21 @@
-"""The cells of one table on the Fairness page: which questions are answered more accurately."""
+"""The cells of one table on the Fairness page: which queries are answered more accurately."""
 
 import streamlit as st
 
-from pages.components.shared.charts import exhibit, number, numbers
+from pages.components.shared.charts import chart_with_numbers
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import cell_accuracy as cells
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import capitalised
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.cell_accuracy import cells_of_table as figure_of
+from rpexplore.figures.chart import Chart
+from rpexplore.figures.columns import Column, columns_of
 from rpexplore.scenarios.basis_options import describe_table
 from rpexplore.workload.query_matrix import QueryMatrix
 
 CELLS_VIEW = "Cells of a table"
-MOST_OPTIONS = 1000  # tables to choose from, or questions; of more tables, attributes are chosen
+MOST_OPTIONS = 1000  # tables to choose from, or queries; of more tables, attributes are chosen
 LEAST_ACCURATE = "the least accurate"
 
 
@@ -24,34 +26,29 @@ def cells_of_table(chosen: Forecast) -> None:
         table = _table(chosen)
         if table is None:
             return
-        asked = cells.questions_of(chosen, table)
-        axes = _axes(chosen, table, asked)
-        fixed = _fixed(asked, axes)
-    found = kept(
+        matrices = cells.questions_of(chosen, table)
+        axes = _axes(chosen, table, matrices)
+        fixed = _fixed(matrices, axes)
+    accuracy = kept(
         "cells of a table",
         (chosen, table, axes, tuple(fixed.items())),
         lambda: cells.accuracy_of_cells(chosen, table, axes, fixed),
     )
     record_noun = current().record_noun
-    answers = capitalised(describe_table(chosen.workload, table, record_noun))
+    description = capitalised(describe_table(chosen.workload, table, record_noun))
+    frame = accuracy.frame
+    attributes = {name: Column(name, "name") for name in frame.columns[:-2]}
+    chart = Chart(
+        figure_of(accuracy, record_noun),
+        subject="Standard error over the cells of a table",
+        sentence=accuracy.describe(record_noun),
+        frame=frame,
+        columns=attributes | columns_of(frame.iloc[:, -2:]),
+        file="cells_of_a_table.csv",
+        remark=f"The table: {description}. Under “{chosen.name}”.",
+    )
     with right:
-        exhibit(
-            figure_of(found, record_noun),
-            found.describe(record_noun),
-            "Standard error over the cells of a table",
-            escaped(f"The table: {answers}. Under “{chosen.name}”."),
-        )
-        with st.expander("The numbers of this chart"):
-            frame = found.frame
-            columns = {
-                name: number("Standard error σ", frame[name])
-                if name == "standard_error"
-                else number("95 % margin of error", frame[name])
-                if name == "margin_95"
-                else name
-                for name in frame
-            }
-            numbers(frame, columns, "cells_of_a_table.csv", "Standard errors of the table's cells")
+        chart_with_numbers(chart)
 
 
 def _table(chosen: Forecast) -> int | None:
@@ -59,17 +56,19 @@ def _table(chosen: Forecast) -> int | None:
     workload = chosen.workload
     first = kept("least even table", (chosen,), lambda: cells.least_even_table(chosen))
     if len(workload) <= MOST_OPTIONS:
-        names = kept("cells titles", (workload,), lambda: cells.tables_with_cells(workload))
+        titles = kept("cells titles", (workload,), lambda: cells.tables_with_cells(workload))
         return st.selectbox(
             "Table",
-            list(names),
-            index=list(names).index(first),
-            format_func=names.__getitem__,
+            list(titles),
+            index=list(titles).index(first),
+            format_func=titles.__getitem__,
             key="cells of",
         )
-    attributes = workload.tables[first]
     typed = st.multiselect(
-        "The attributes of the table", workload.domain.names, attributes, key="cells of attributes"
+        "The attributes of the table",
+        workload.domain.names,
+        workload.tables[first],
+        key="cells of attributes",
     )
     try:
         table = workload.position(typed)
@@ -82,15 +81,15 @@ def _table(chosen: Forecast) -> int | None:
     return table
 
 
-def _axes(chosen: Forecast, table: int, asked: list[QueryMatrix]) -> tuple[int, ...]:
+def _axes(chosen: Forecast, table: int, matrices: list[QueryMatrix]) -> tuple[int, ...]:
     """One or two attributes to spread out."""
     usual = cells.usual_axes(chosen, table)
-    if len(asked) == 1:
+    if len(matrices) == 1:
         return usual
-    names = [each.attribute.name for each in asked]
+    names = [matrix.attribute.name for matrix in matrices]
     picked = st.multiselect(
         "Spread out",
-        range(len(asked)),
+        range(len(names)),
         list(usual),
         format_func=names.__getitem__,
         max_selections=2,
@@ -101,18 +100,18 @@ def _axes(chosen: Forecast, table: int, asked: list[QueryMatrix]) -> tuple[int, 
     return tuple(sorted(picked)) or usual
 
 
-def _fixed(asked: list[QueryMatrix], axes: tuple[int, ...]) -> dict[int, int]:
-    """The questions of attributes that are not spread out, where one is chosen."""
+def _fixed(matrices: list[QueryMatrix], axes: tuple[int, ...]) -> dict[int, int]:
+    """The queries of attributes that are not spread out, where one is chosen."""
     fixed = {}
-    for axis, each in enumerate(asked):
-        if axis in axes or each.n_rows > MOST_OPTIONS:
+    for axis, matrix in enumerate(matrices):
+        if axis in axes or matrix.n_rows > MOST_OPTIONS:
             continue
-        labels = [LEAST_ACCURATE, *each.labels()]
+        labels = [LEAST_ACCURATE, *matrix.labels()]
         row = st.selectbox(
-            each.attribute.name,
+            matrix.attribute.name,
             range(len(labels)),
             format_func=labels.__getitem__,
-            key=f"cells fixed {each.attribute.name}",
+            key=f"cells fixed {matrix.attribute.name}",
         )
         if row:
             fixed[axis] = row - 1

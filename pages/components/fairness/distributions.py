@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from pages.components.fairness.cell_note import chart_with_cell, with_cell
+from pages.components.fairness.cell_note import chart_at_cell, with_cell
 from pages.components.fairness.forecasts import own_scheme
-from pages.components.shared.charts import chart_with_numbers, download
+from pages.components.shared.charts import download
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import accuracy_by_attribute as attributes
 from rpexplore.analysis import fairness
@@ -20,7 +20,7 @@ from rpexplore.figures.columns import columns_of
 MOST_POINTS = 20_000  # drawn one by one
 
 
-def by_size(compared: list[Forecast], chosen: Forecast) -> None:
+def accuracy_by_size(compared: list[Forecast], chosen: Forecast) -> None:
     """Cell variance against cell count for all plans, and the measures beside each other."""
     record_noun, own = current().record_noun, own_scheme()
     chart = kept(
@@ -28,48 +28,50 @@ def by_size(compared: list[Forecast], chosen: Forecast) -> None:
         (*compared, record_noun, own),
         lambda: size_figures.chart_by_plan(compared, record_noun, own),
     )
-    binned = "table" not in chart.frame
-    more = "" if binned else "Point at a mark for the name of its table."
-    chart_with_numbers(chart_with_cell(chart, chosen), more)
-    if binned:
-        single_tables(chosen)
+    if "table" in chart.frame:
+        chart_at_cell(chart, chosen, "Point at a mark for the name of its table.")
+    else:
+        chart_at_cell(chart, chosen)
+        _single_tables(chosen)
     st.subheader("The plans side by side")
-    measured = kept("fairness measures", tuple(compared), lambda: fairness.measures(compared))
-    sentence = fairness.describe_measures(measured, record_noun)
+    measures = kept("fairness measures", tuple(compared), lambda: fairness.measures(compared))
+    sentence = fairness.describe_measures(measures, record_noun)
     st.markdown(escaped(sentence))
     st.dataframe(
-        fairness.side_by_side(measured),
+        fairness.side_by_side(measures),
         hide_index=True,
         alt=f"Measures of evenness by plan. {sentence}",
         column_config={"measure": "Measure", "meaning": "What it says"},
     )
-    download(with_cell(measured, chosen), "evenness.csv")
+    download(with_cell(measures, chosen), "evenness.csv")
 
 
-def single_tables(chosen: Forecast) -> None:
+def _single_tables(chosen: Forecast) -> None:
     """Points on demand: every table of one plan, or of those that have some attributes."""
     if not st.toggle("Show single tables", key="single tables"):
         return
-    names = chosen.workload.domain.names
     containing = st.multiselect(
-        "Only tables with all of these attributes", names, key="single tables with"
+        "Only tables with all of these attributes",
+        chosen.workload.domain.names,
+        key="single tables with",
     )
-    places = chosen.workload.containing(containing)
-    if not len(places) or len(places) > MOST_POINTS:
-        few = f"at most {MOST_POINTS:,} can be drawn one by one: choose an attribute"
-        st.info(f"{plural(len(places), 'table')}{'; ' + few if len(places) else ''}.")
-        return
-    frame = cell_variances.points([chosen], places)
-    chart = Chart(
-        size_figures.single_tables(frame, current().record_noun),
-        subject="Variance of a cell against the number of cells of single tables",
-        sentence=f"{plural(len(places), 'table')} of “{chosen.name}”, each a mark; point at it "
-        "for its name.",
-        frame=frame,
-        columns=columns_of(frame),
-        file="single_tables.csv",
-    )
-    chart_with_numbers(chart_with_cell(chart, chosen))
+    tables = chosen.workload.containing(containing)
+    count = plural(len(tables), "table")
+    if len(tables) > MOST_POINTS:
+        st.info(f"{count}; at most {MOST_POINTS:,} can be drawn one by one: choose an attribute.")
+    elif not len(tables):
+        st.info(f"{count}.")
+    else:
+        frame = cell_variances.points([chosen], tables)
+        chart = Chart(
+            size_figures.single_tables(frame, current().record_noun),
+            subject="Variance of a cell against the number of cells of single tables",
+            sentence=f"{count} of “{chosen.name}”, each a mark; point at it for its name.",
+            frame=frame,
+            columns=columns_of(frame),
+            file="single_tables.csv",
+        )
+        chart_at_cell(chart, chosen)
 
 
 def distributions(compared: list[Forecast], chosen: Forecast) -> None:
@@ -79,18 +81,17 @@ def distributions(compared: list[Forecast], chosen: Forecast) -> None:
     with left:
         st.subheader("By number of attributes")
         chart = curves.chart_by_order(chosen, record_noun)
-        chart_with_numbers(chart_with_cell(chart, chosen), f"Under “{escaped(chosen.name)}”.")
+        chart_at_cell(chart, chosen, f"Under “{escaped(chosen.name)}”.")
     with right:
         st.subheader("By plan, all tables")
-        chart = curves.chart_by_plan(compared, record_noun)
-        chart_with_numbers(chart_with_cell(chart, chosen))
+        chart_at_cell(curves.chart_by_plan(compared, record_noun), chosen)
 
 
-def by_attribute(chosen: Forecast) -> None:
+def accuracy_by_attribute(chosen: Forecast) -> None:
     """How accurate the tables are that contain each attribute."""
     record_noun = current().record_noun
     frame = kept("fairness attributes", (chosen,), lambda: attributes.by_attribute(chosen))
     if frame.empty:
         st.info(escaped(attributes.describe(frame, chosen, record_noun)))
-        return
-    chart_with_numbers(chart_with_cell(attribute_figures.chart(frame, chosen, record_noun), chosen))
+    else:
+        chart_at_cell(attribute_figures.chart(frame, chosen, record_noun), chosen)

@@ -23,48 +23,33 @@ def forecasts(scenario: Scenario) -> list[Forecast]:
     The schemes weigh tables by nothing but their own rule. Empty while they are being worked out
     or where there are none; the page then says why.
     """
-    own = scenario.workload
+    own, budget = scenario.workload, scenario.budget
     bare = kept("fairness unweighted", (own,), lambda: unweighted(own))
-    wanted: dict[str, tuple[Loss, Workload]] = {}
+    plans: dict[str, tuple[Loss, Workload]] = {name: (loss, bare) for name, loss in SCHEMES.items()}
     if scenario.misses_target:
         st.info(
             f"Your own plan is not among these: table {escaped(scenario.misses_target)} has no "
             "target yet. Set one on the Plan page."
         )
     elif not scheme_of(scenario.loss, own):
-        wanted[OWN] = (scenario.loss, own)
-    wanted |= {name: (loss, bare) for name, loss in SCHEMES.items()}
-    found = _solved(scenario, list(wanted.values()))
-    if not found:
-        return []
-    names, budget = list(wanted), scenario.budget
+        plans = {OWN: (scenario.loss, own), **plans}
+    # Each measures attributes as is best for itself: what is best for one rule can make another
+    # one look less even than it is.
+    solutions: dict[str, Optimum] = {}
+    for name, (loss, workload) in plans.items():
+        solution = optimum(loss, scenario, workload)
+        if solution is None:
+            return []
+        solutions[name] = solution
     try:
         return kept(
             "fairness forecasts",
-            (*names, *found, budget),
-            lambda: [
-                Forecast.of_optimum(name, solution, budget)
-                for name, solution in zip(names, found, strict=True)
-            ],
+            (*solutions.items(), budget),
+            lambda: [Forecast.of_optimum(*named, budget) for named in solutions.items()],
         )
     except RpexploreError as error:
         st.error(escaped(f"There is no plan: {error}"))
         return []
-
-
-def _solved(scenario: Scenario, wanted: list[tuple[Loss, Workload]]) -> list[Optimum]:
-    """The solutions; empty while they are being worked out or where there are none.
-
-    Each measures attributes as is best for itself: what is best for one rule can make another one
-    look less even than it is.
-    """
-    found = []
-    for loss, workload in wanted:
-        solution = optimum(loss, scenario, workload)
-        if solution is None:
-            return []
-        found.append(solution)
-    return found
 
 
 def own_scheme() -> str:
@@ -72,25 +57,24 @@ def own_scheme() -> str:
     return scheme_of(current().loss, current().workload)
 
 
-def choose(compared: list[Forecast]) -> Forecast:
+def choose_forecast(compared: list[Forecast]) -> Forecast:
     """The forecast to look at closely: the curator's own plan, or another one."""
     own = own_scheme()
-    named = {forecast.name: forecast for forecast in compared}
+    by_name = {forecast.name: forecast for forecast in compared}
     chosen = st.segmented_control(
-        "Which tables are least accurate? The plans have the same budget and different weights. "
-        "Look closely at",
-        list(named),
+        "Plan to look at: all have the same tables and budget",
+        list(by_name),
         default=own or compared[0].name,
         format_func=lambda name: f"{name} (your plan)" if name == own else name,
         required=True,
         key="plan_shown",
         bind="query-params",
-        help="Your plan, and the same tables and budget with other rules for what matters.",
+        help="Your plan, and plans with other rules for how much each table counts.",
     )
-    return named.get(chosen or "", compared[0])
+    return by_name.get(chosen or "", compared[0])
 
 
-def looked_at(compared: list[Forecast], chosen: Forecast) -> tuple[list[Forecast], Forecast]:
+def at_chosen_cell(compared: list[Forecast], chosen: Forecast) -> tuple[list[Forecast], Forecast]:
     """The forecasts as seen at one cell of each table, which the curator chooses.
 
     Unchanged where all cells of a table are equally accurate: then there is nothing to choose.
@@ -98,37 +82,36 @@ def looked_at(compared: list[Forecast], chosen: Forecast) -> tuple[list[Forecast
     if not any(forecast.cells_differ for forecast in compared):
         return compared, chosen
     cell = st.segmented_control(
-        "Cells of a table are not equally accurate here. Look at",
+        "The cells of a table are not equally accurate here. Cell to look at",
         list(CELLS),
         default="mean",
         format_func=CELLS.__getitem__,
         required=True,
         key="cell_shown",
         bind="query-params",
-        help="Of each table; everything below is about that cell. A typical cell has the root "
+        help="Everything below is about that cell of each table. A typical cell has the root "
         "mean square of the standard errors.",
     )
-    seen = kept(
-        "fairness seen",
+    forecasts_there = kept(
+        "fairness at cell",
         (cell, *compared),
         lambda: [forecast.at_cell(cell or "mean") for forecast in compared],
     )
-    return seen, seen[compared.index(chosen)]
+    return forecasts_there, forecasts_there[compared.index(chosen)]
 
 
 def headline(chosen: Forecast) -> None:
     """The least and the most accurate table, and how uneven that is."""
-    found = fairness.unevenness(chosen)
-    record_noun = escaped(current().record_noun)
-    if found.is_even:
-        st.markdown(escaped(fairness.describe_unevenness(found, current().record_noun)))
+    summary, record_noun = fairness.unevenness(chosen), current().record_noun
+    if summary.is_even:
+        st.markdown(escaped(fairness.describe_unevenness(summary, record_noun)))
         return
     worst, best, ratio, gini = (column.container(gap="xxsmall") for column in st.columns(4))
-    worst.metric("Least accurate table", f"σ = {rounded(found.worst, 3)} {record_noun}")
-    worst.caption(escaped(found.worst_table))
-    best.metric("Most accurate table", f"σ = {rounded(found.best, 3)} {record_noun}")
-    best.caption(escaped(found.best_table))
-    ratio.metric("Least vs most accurate", f"{rounded(found.ratio, 3, zeros=True)} times")
-    ratio.caption(f"{describe_share(found.within_twice)} of the tables within twice the best")
-    gini.metric("Gini index of σ", rounded(found.gini, 2, zeros=True))
+    worst.metric("Least accurate table", f"σ = {rounded(summary.worst, 3)} {escaped(record_noun)}")
+    worst.caption(escaped(summary.worst_table))
+    best.metric("Most accurate table", f"σ = {rounded(summary.best, 3)} {escaped(record_noun)}")
+    best.caption(escaped(summary.best_table))
+    ratio.metric("Least vs most accurate", f"{rounded(summary.ratio, 3, zeros=True)} times")
+    ratio.caption(f"{describe_share(summary.within_twice)} of the tables within twice the best")
+    gini.metric("Gini index of σ", rounded(summary.gini, 2, zeros=True))
     gini.caption("0: all tables equally accurate")

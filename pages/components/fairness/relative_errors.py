@@ -3,28 +3,28 @@
 import streamlit as st
 
 from pages.components.fairness.tables import names_of
-from pages.components.shared.charts import chart_with_numbers, column_config, listing, numbers
+from pages.components.shared.charts import chart_with_numbers, listing, numbers
 from pages.components.shared.session import bind, change, current, escaped, kept, show_messages
 from rpexplore.analysis import relative_errors as relative
+from rpexplore.analysis.expected_cells import ExpectedCells
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.figures import distributions as curves
-from rpexplore.figures.columns import columns_of
+from rpexplore.figures.columns import Column, columns_of
 
 HERE = "expected"
 
 
 def relative_errors(compared: list[Forecast], chosen: Forecast) -> None:
     """Standard errors against expected counts, and which cells are accurate enough to publish."""
-    record_noun = escaped(current().record_noun)
     st.markdown(
-        f"An error of ±30 {record_noun} is much in a cell of 100 and little in one of 10,000. The "
-        "**coefficient of variation** of a cell is its standard error divided by its expected "
-        "count; many offices publish a cell only up to a certain one."
+        f"An error of ±30 {escaped(current().record_noun)} is much in a cell of 100 and little in "
+        "one of 10,000. The **coefficient of variation** (CV) of a cell is its standard error "
+        "divided by its expected count; many offices publish a cell only up to a certain CV."
     )
-    expected_inputs()
+    _expected_inputs()
     show_messages(HERE)
     expected = current().expected
     if expected is None:
@@ -33,7 +33,7 @@ def relative_errors(compared: list[Forecast], chosen: Forecast) -> None:
         cells = kept(
             "fairness cells",
             (expected, chosen.workload),
-            lambda: relative.ExpectedCells.of(expected, chosen.workload),
+            lambda: ExpectedCells.of(expected, chosen.workload),
         )
     except WorkloadError as error:
         st.error(escaped(str(error)))
@@ -54,11 +54,11 @@ def relative_errors(compared: list[Forecast], chosen: Forecast) -> None:
         width=360,
     )
     coefficient = (percent or 20.0) / 100
-    publishable(compared, chosen, cells, coefficient)
-    one_table(chosen, cells, coefficient)
+    _publishable_cells(compared, chosen, cells, coefficient)
+    _cells_of_table(chosen, cells, coefficient)
 
 
-def expected_inputs() -> None:
+def _expected_inputs() -> None:
     """A total or a public table; both are kept with the scenario."""
     st.info(
         "Type or load only what is **already public**: a census total, an earlier published table. "
@@ -66,28 +66,26 @@ def expected_inputs() -> None:
         "confidential records: that would publish something about them without any noise."
     )
     expected = current().expected
-    total = expected.total if expected is not None and not expected.attributes else None
 
     def set_total() -> None:
-        typed = st.session_state["expected total"]
+        total = st.session_state["expected total"]
         change(
             HERE,
             lambda: current().replaced(
-                expected=None if typed is None else ExpectedCounts.of_total(typed)
+                expected=None if total is None else ExpectedCounts.of_total(total)
             ),
         )
 
     def load() -> None:
         file = st.session_state["expected margin"]
-        if file is None:
-            return
-        content, domain = file.getvalue(), current().domain
-        change(
-            HERE,
-            lambda: current().replaced(
-                expected=expected_counts_from_csv(domain, content, file.name)
-            ),
-        )
+        if file is not None:
+            content, domain = file.getvalue(), current().domain
+            change(
+                HERE,
+                lambda: current().replaced(
+                    expected=expected_counts_from_csv(domain, content, file.name)
+                ),
+            )
 
     left, right = st.columns(2)
     left.number_input(
@@ -96,7 +94,10 @@ def expected_inputs() -> None:
         value=None,
         step=1000.0,
         format="%g",
-        key=bind("expected total", total),
+        key=bind(
+            "expected total",
+            expected.total if expected is not None and not expected.attributes else None,
+        ),
         on_change=set_total,
         placeholder="none typed",
     )
@@ -107,47 +108,40 @@ def expected_inputs() -> None:
         on_change=load,
     )
     if expected is not None:
-        words, button = st.columns([4, 1], vertical_alignment="center")
-        words.markdown(f"**Expected counts:** {escaped(expected.text)}.")
+        text, button = st.columns([4, 1], vertical_alignment="center")
+        text.markdown(f"**Expected counts:** {escaped(expected.text)}.")
         button.button(
             "Remove", on_click=change, args=(HERE, lambda: current().replaced(expected=None))
         )
 
 
-def publishable(
-    compared: list[Forecast], chosen: Forecast, cells: relative.ExpectedCells, coefficient: float
+def _publishable_cells(
+    compared: list[Forecast], chosen: Forecast, cells: ExpectedCells, coefficient: float
 ) -> None:
     """How many cells are accurate enough: by order, by plan and by table."""
-    key = (chosen, cells, coefficient)
-    st.subheader("Which cells are accurate enough")
-    frame = relative.by_order(chosen, cells, coefficient)
+    st.subheader("Publishable cells")
     left, right = st.columns([3, 2])
     with left:
         chart = curves.chart_of_publishable_cells(
-            kept("fairness coefficients", key[:2], lambda: relative.curves(chosen, cells)),
-            frame,
+            kept("fairness coefficients", (chosen, cells), lambda: relative.curves(chosen, cells)),
+            relative.by_order(chosen, cells, coefficient),
             coefficient,
         )
-        chart_with_numbers(
-            chart,
-            f"Under “{escaped(chosen.name)}”; the error is that of the privacy noise alone.",
-        )
+        more = f"Under “{escaped(chosen.name)}”; the error is that of the privacy noise alone."
+        chart_with_numbers(chart, more)
     with right:
         st.markdown("**Under each plan**")
         shares = relative.by_plan(compared, cells, coefficient)[["plan", "share", "whole"]]
-        listing(shares, column_config(shares, columns_of(shares)), "Publishable cells by plan")
+        listing(shares, columns_of(shares), "Publishable cells by plan")
     st.subheader("Table by table, the most publishable first")
-    names = names_of(chosen)
-    listed = kept("fairness publishable", key, lambda: relative.of_tables(*key, names))
+    key, names = (chosen, cells, coefficient), names_of(chosen)
+    frame = kept("fairness publishable", key, lambda: relative.of_tables(*key, names))
     numbers(
-        listed,
-        column_config(listed, columns_of(listed)),
-        "publishable_cells_by_table.csv",
-        "Publishable cells by table",
+        frame, columns_of(frame), "publishable_cells_by_table.csv", "Publishable cells by table"
     )
 
 
-def one_table(chosen: Forecast, cells: relative.ExpectedCells, coefficient: float) -> None:
+def _cells_of_table(chosen: Forecast, cells: ExpectedCells, coefficient: float) -> None:
     """The cells of one table, each publishable or not."""
     st.subheader("The cells of one table")
     names = st.multiselect(
@@ -157,17 +151,17 @@ def one_table(chosen: Forecast, cells: relative.ExpectedCells, coefficient: floa
         st.caption("Choose a table by its attributes.")
         return
     try:
-        place = chosen.workload.position(names)
-        frame = relative.of_cells(chosen, cells, place, coefficient)
+        table = chosen.workload.position(names)
+        frame = relative.of_cells(chosen, cells, table, coefficient)
     except RpexploreError as error:
         st.info(escaped(str(error)))
         return
     st.caption(escaped(relative.describe_cells(frame, coefficient)))
-    attributes = [name for name in frame.columns if name not in relative.OF_CELLS]
-    of_cells = column_config(frame, columns_of(frame[list(relative.OF_CELLS)]))
+    attributes = frame.columns.difference(relative.OF_CELLS, sort=False)
+    columns = {name: Column(name, "name") for name in attributes}
     numbers(
         frame,
-        dict(zip(attributes, attributes, strict=True)) | of_cells,
+        columns | columns_of(frame[list(relative.OF_CELLS)]),
         "publishable_cells.csv",
         "The cells of the table, with their expected counts",
     )

@@ -1,77 +1,62 @@
 """Views of the Fairness page table by table: the least and most accurate, and those that bind."""
 
-from typing import Any
-
-import pandas as pd
+import numpy as np
 import streamlit as st
 
-from pages.components.fairness.cell_note import chart_with_cell, with_cell
-from pages.components.shared.charts import chart_with_numbers, column_config, listing, numbers
+from pages.components.fairness.cell_note import chart_at_cell, with_cell
+from pages.components.shared.charts import listing, numbers
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import fairness, shadow_prices
 from rpexplore.analysis.forecast import SCHEMES, Forecast
-from rpexplore.figures import shadow_prices as shares
+from rpexplore.figures import shadow_prices as figures
 from rpexplore.figures.columns import columns_of
 
 
 def all_tables(chosen: Forecast) -> None:
     """The ten least accurate, the ten most accurate, and all tables."""
-    found = fairness.unevenness(chosen)
-    if not found.is_even:  # else the headline says so
-        st.markdown(escaped(fairness.describe_unevenness(found, current().record_noun)))
-    worst, best = fairness.worst_and_best(chosen)
-    left, right = st.columns(2)
-    for column, title, frame in ((left, "Least accurate", worst), (right, "Most accurate", best)):
-        if frame.empty:  # of a single table
-            continue
-        with column:
-            st.subheader(title)
-            shown = frame.drop(columns="margin_95")
-            listing(
-                shown,
-                column_config(shown, columns_of(shown)),
-                f"The tables that are {title.lower()}",
-            )
-    st.subheader("All tables, the least accurate first")
+    summary = fairness.unevenness(chosen)
+    if not summary.is_even:  # else the headline says so
+        st.markdown(escaped(fairness.describe_unevenness(summary, current().record_noun)))
+    titles, frames = ("Least accurate", "Most accurate"), fairness.worst_and_best(chosen)
+    for column, title, frame in zip(st.columns(2), titles, frames, strict=True):
+        if not frame.empty:  # as for a single table
+            with column:
+                st.subheader(title)
+                shown = columns_of(frame.drop(columns="margin_95"))
+                listing(frame, shown, f"{title} tables")
+    heading = "All tables, the least accurate first"
+    st.subheader(heading)
     frame = kept("fairness ranking", (chosen,), lambda: fairness.ranking(chosen, names_of(chosen)))
     frame = with_cell(frame, chosen)
-    numbers(
-        frame,
-        column_config(frame, columns_of(frame)),
-        "tables_by_standard_error.csv",
-        "All tables, the least accurate first",
-    )
+    numbers(frame, columns_of(frame), "tables_by_standard_error.csv", heading)
 
 
-def names_of(chosen: Forecast) -> Any:
+def names_of(chosen: Forecast) -> np.ndarray:
     """What the tables are called, kept for as long as they are the same."""
     workload = chosen.workload
     return kept("fairness names", (workload,), lambda: fairness.all_titles(workload))
 
 
 def binding_tables(chosen: Forecast) -> None:
-    """Which tables hold the largest variance, or the sum of variances, up."""
+    """Which tables bind the largest variance, or make up the sum of variances."""
     loss = SCHEMES.get(chosen.name, current().loss)
-    found = kept("fairness binding_tables", (chosen,), lambda: shadow_prices.binding_tables(chosen))
+    binding = kept("fairness binding", (chosen,), lambda: shadow_prices.binding_tables(chosen))
     what = shadow_prices.what_is_held(loss, chosen.workload)
-    st.markdown(escaped(shadow_prices.describe(found, what)))
+    st.markdown(escaped(shadow_prices.describe(binding, what)))
     st.page_link(
         "pages/tradeoffs.py",
         label="That is about small changes. Leaving tables out is tried under What if, on the "
         "Trade-offs page",
     )
+    by_table, by_order = shadow_prices.by_table(chosen), shadow_prices.by_order(chosen)
     left, right = st.columns(2)
     with left:
         st.subheader("Tables")
-        _shadow_prices(chosen, shadow_prices.by_table(chosen), "table", what)
+        chart_at_cell(figures.chart(by_table, "table", what), chosen)
     with right:
         st.subheader("By number of attributes")
-        _shadow_prices(chosen, shadow_prices.by_order(chosen), "attributes", what)
-    frame = shadow_prices.by_attribute(chosen)
-    if frame["tables"].any():
+        chart_at_cell(figures.chart(by_order, "attributes", what), chosen)
+    by_attribute = shadow_prices.by_attribute(chosen)
+    if by_attribute["tables"].any():
         st.subheader("By attribute")
-        _shadow_prices(chosen, frame, "attribute", what)
-
-
-def _shadow_prices(chosen: Forecast, frame: pd.DataFrame, names: str, what: str) -> None:
-    chart_with_numbers(chart_with_cell(shares.chart(frame, names, what), chosen))
+        chart_at_cell(figures.chart(by_attribute, "attribute", what), chosen)

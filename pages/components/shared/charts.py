@@ -20,22 +20,7 @@ def chart_with_numbers(chart: Chart, more: str = "") -> None:
     st.plotly_chart(chart.figure, alt=chart.alternative_text, config={"displayModeBar": False})
     st.caption(f"{escaped(chart.caption)} {more}".strip())
     with st.expander("The numbers of this chart"):
-        columns = column_config(chart.frame, chart.columns)
-        numbers(chart.frame, columns, chart.file, chart.subject)
-
-
-def column_config(frame: pd.DataFrame, columns: Mapping[str, Column]) -> dict[str, Any]:
-    """How to show these columns of a frame."""
-    return {name: _shown(frame[name], column) for name, column in columns.items()}
-
-
-def _shown(values: pd.Series, column: Column) -> Any:
-    heading = capitalised(column.heading)
-    if column.kind == "text":
-        return heading
-    formats = {"count": "localized", "share": "percent"}
-    form = formats[column.kind] if column.kind in formats else column_format(values)
-    return st.column_config.NumberColumn(heading, format=form)
+        numbers(chart.frame, chart.columns, chart.file, chart.subject)
 
 
 def exhibit(figure: go.Figure, sentence: str, alt: str, more: str = "") -> None:
@@ -45,13 +30,16 @@ def exhibit(figure: go.Figure, sentence: str, alt: str, more: str = "") -> None:
 
 
 def numbers(frame: pd.DataFrame, columns: Mapping[str, Any], file: str, alt: str) -> None:
-    """A frame as a table and as CSV; columns: what to call those that are shown, or how to show."""
+    """A frame as a table, with the columns of `listing`, and as CSV."""
     listing(frame, columns, alt)
     download(frame, file)
 
 
 def listing(frame: pd.DataFrame, columns: Mapping[str, Any], alt: str) -> None:
-    """A frame as a table; a long one is served as it is scrolled."""
+    """A frame as a table of these columns; a long one is served as it is scrolled.
+
+    columns: by name, a `Column` or what Streamlit takes
+    """
     st.dataframe(
         frame,
         hide_index=True,
@@ -59,8 +47,23 @@ def listing(frame: pd.DataFrame, columns: Mapping[str, Any], alt: str) -> None:
         placeholder="–",
         alt=alt,
         column_order=list(columns),
-        column_config=dict(columns),
+        column_config={
+            name: _configuration(frame[name], column) if isinstance(column, Column) else column
+            for name, column in columns.items()
+        },
     )
+
+
+def _configuration(values: pd.Series, column: Column) -> Any:
+    if column.kind == "name":
+        return column.heading
+    heading = capitalised(column.heading)
+    if column.kind == "text":
+        return heading
+    formats = {"count": "localized", "share": "percent", "change": "%+.3g %%"}
+    if column.kind in formats:
+        return st.column_config.NumberColumn(heading, format=formats[column.kind])
+    return number(heading, values, column.digits)
 
 
 def download(frame: pd.DataFrame, file: str) -> None:
