@@ -3,12 +3,10 @@
 import streamlit as st
 
 from pages.components.shared.session import current, escaped
-from pages.components.shared.solutions import optimum
-from pages.components.tradeoffs.budget import errors_against_budget
+from pages.components.shared.solutions import optimum, plan
+from pages.components.tradeoffs.budget_curves import errors_against_budget, targets_against_budget
 from pages.components.tradeoffs.frontier import average_against_worst
-from pages.components.tradeoffs.targets import targets_against_budget
 from pages.components.tradeoffs.what_if import changed_tables
-from rpexplore.errors import RpexploreError
 from rpexplore.planning.optimum import Optimum
 from rpexplore.scenarios.scenario import Scenario
 
@@ -23,34 +21,25 @@ VIEWS = {  # what each is called, the question it answers, and what answers it
 }
 
 
-def solved(scenario: Scenario) -> Optimum | None:
+def solution_of(scenario: Scenario) -> Optimum | None:
     """The solution behind the plan; None, which the page explains, where there is no plan."""
     if scenario.misses_target:
         st.error(
             f"There is no plan yet: table {escaped(scenario.misses_target)} has no target. Set one "
             "for every table, or choose another objective, on the Plan page."
         )
-        st.page_link("pages/plan.py", label="To the plan")
-        return None
-    if scenario.misses_required:
+    elif scenario.misses_required:
         st.error(
             "There is no plan yet: the objective meets required targets, and no target is required."
         )
-        st.page_link("pages/plan.py", label="To the plan")
-        return None
-    solution = optimum()
-    if solution is None:
-        return None
-    try:
-        solution.standard_errors(scenario.budget)
-    except RpexploreError as error:  # a budget out of range
-        st.error(escaped(f"There is no plan: {error}"))
-        return None
-    return solution
+    else:
+        return None if plan() is None else optimum()  # a budget can be out of range
+    st.page_link("pages/plan.py", label="To the plan")
+    return None
 
 
 st.title("Trade-offs")
-solution = solved(current())
+solution = solution_of(current())
 if solution is not None:
     if solution.budget is not None:
         st.info(

@@ -29,6 +29,7 @@ COLUMNS = {
     "attributes": Column("attributes", "text"),
     "attribute": Column("attribute", "text"),
     "table": Column("table", "text"),
+    "rho": Column("budget ρ"),
     "order": Column("attributes", "count"),
     "values": Column("values", "count"),
     "cells": Column("cells", "count"),

@@ -1,6 +1,7 @@
 """Views of the Fairness page table by table: the least and most accurate, and those that bind."""
 
-import numpy as np
+from typing import Any
+
 import streamlit as st
 
 from pages.components.fairness.cell_note import chart_at_cell, with_cell
@@ -31,7 +32,7 @@ def all_tables(chosen: Forecast) -> None:
     numbers(frame, columns_of(frame), "tables_by_standard_error.csv", heading)
 
 
-def names_of(chosen: Forecast) -> np.ndarray:
+def names_of(chosen: Forecast) -> Any:
     """What the tables are called, kept for as long as they are the same."""
     workload = chosen.workload
     return kept("fairness names", (workload,), lambda: fairness.all_titles(workload))

@@ -1,4 +1,4 @@
-"""How the Trade-offs page applies what it found."""
+"""How the Trade-offs page applies a result."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,13 +9,13 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import NOTE_LENGTH, Scenario
 
 
-def use_budget(place: str, budget: Budget, **more: Any) -> None:
-    """Apply a budget to the open scenario, maybe with other changes."""
-    if change(place, lambda: current().replaced(budget=budget, **more)):
-        say(place, "success", f"Applied: the budget is now ρ = {rounded(budget.rho, 6)}.")
+def use_budget(slot: str, budget: Budget, **changes: Any) -> None:
+    """Apply a budget to the open scenario, maybe with other changes; messages go to `slot`."""
+    if change(slot, lambda: current().replaced(budget=budget, **changes)):
+        say(slot, "success", f"Applied: the budget is now ρ = {rounded(budget.rho, 6)}.")
 
 
-def keep_scenario(place: str, make: Callable[[], Scenario], note: str) -> None:
+def save_scenario(slot: str, make: Callable[[], Scenario], note: str) -> None:
     """Save the result as a further scenario, with a note of what it is, and open it."""
-    if add_scenario(place, lambda: make().replaced(note=note[:NOTE_LENGTH])):
-        say(place, "success", f"Saved as “{current().name}”, which is open now.")
+    if add_scenario(slot, lambda: make().replaced(note=note[:NOTE_LENGTH])):
+        say(slot, "success", f"Saved as “{current().name}”, which is open now.")

@@ -3,12 +3,14 @@
 import streamlit as st
 
 from pages.components.shared.background import Note, worked_out
-from pages.components.shared.charts import exhibit, number, numbers
+from pages.components.shared.charts import chart_with_numbers
 from pages.components.shared.session import current, escaped, show_messages
 from pages.components.shared.solutions import optimum
-from pages.components.tradeoffs.adopt import keep_scenario
+from pages.components.tradeoffs.adopt import save_scenario
 from rpexplore.analysis import frontier as trade
 from rpexplore.figures import frontier as figures
+from rpexplore.figures.chart import Chart
+from rpexplore.figures.columns import Column
 from rpexplore.planning.losses.base import (
     WEIGHTINGS,
     MaxVariance,
@@ -17,55 +19,64 @@ from rpexplore.planning.losses.base import (
 )
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.planner import optimum_with_strategies_of
-from rpexplore.scenarios.scenario import Scenario
 
 HERE = "frontier"
-AT_ONCE = 20_000  # tables; with more it takes seconds, and is done when asked for
+AT_ONCE = 20_000  # tables; with more it takes seconds, and is done on request
+COLUMNS = {
+    "average": Column("average σ", digits=4),
+    "largest": Column("worst case", digits=4),
+    "given_up": Column("average σ larger by", "change"),
+    "gained": Column("worst case smaller by", "change"),
+    "share": Column("weight of the worst case", "share"),
+    "gap": Column("proven within"),
+}
 
 
 def average_against_worst(solution: Optimum) -> None:
     """The frontier between the sum and the largest variance, with the current plan on it."""
+    loss = solution.loss
+    current_weighting = loss.weighting if isinstance(loss, SumOfVariances) else "equal"
     left, right = st.columns([1, 2], gap="large")
     weighting = left.selectbox(
         "How tables count in the average",
         list(WEIGHTINGS),
-        index=list(WEIGHTINGS).index(_weighting(solution)),
+        index=list(WEIGHTINGS).index(current_weighting),
         format_func=describe_weighting,
         key="average",
         bind="query-params",
     )
     with right:
-        found = _found(solution, SumOfVariances(weighting or "equal"))
-        if found is not None:
-            _show(found, solution)
-    if found is not None and not found.is_a_point:
+        frontier = _frontier(solution, SumOfVariances(weighting or "equal"))
+        if frontier is not None:
+            _show(frontier, solution)
+    if frontier is not None and not frontier.is_a_point:
         with left:
-            _keep(found)
+            _save_point(frontier)
 
 
-def _found(solution: Optimum, average: SumOfVariances) -> trade.Frontier | None:
-    """The frontier; None while it is not asked for or goes on, or where it failed."""
+def _frontier(solution: Optimum, average: SumOfVariances) -> trade.Frontier | None:
+    """The frontier; None until it is requested, while it goes on, or where it failed."""
     worst = solution.loss if isinstance(solution.loss, MaxVariance) else MaxVariance()
     if not solution.workload.is_marginals:
-        return _found_measured_alike(solution, average, worst)
+        return _frontier_with_strategies(solution, average, worst)
     best_average = optimum(average)
     best_worst = optimum(worst) if best_average is not None else None
     if best_average is None or best_worst is None:
         return None
     key = (best_average, best_worst)
-    if len(solution.workload) > AT_ONCE and st.session_state.get("frontier asked for") != key:
+    if len(solution.workload) > AT_ONCE and st.session_state.get("requested frontier") != key:
         st.markdown(
             f"With {len(solution.workload):,} tables this takes some seconds; you can go on "
             "working, and cancel it."
         )
-        st.button("Find what lies between", on_click=_ask, args=(key,), type="primary")
+        st.button("Find what lies between", on_click=_request, args=(key,), type="primary")
         return None
     return worked_out(
         "frontier", key, lambda note: trade.frontier(best_average, best_worst, note=note)
     )
 
 
-def _found_measured_alike(
+def _frontier_with_strategies(
     solution: Optimum, average: SumOfVariances, worst: MaxVariance
 ) -> trade.Frontier | None:
     """The frontier between plans that measure attributes as the current one does."""
@@ -82,64 +93,59 @@ def _found_measured_alike(
     return worked_out("frontier", (solution, average, worst), work)
 
 
-def _ask(key: tuple) -> None:
-    st.session_state["frontier asked for"] = key
+def _request(key: tuple) -> None:
+    st.session_state["requested frontier"] = key
 
 
-def _weighting(solution: Optimum) -> str:
-    return solution.loss.weighting if isinstance(solution.loss, SumOfVariances) else "equal"
-
-
-def _show(found: trade.Frontier, solution: Optimum) -> None:
-    """The curve in words and as a chart, and its numbers."""
+def _show(frontier: trade.Frontier, solution: Optimum) -> None:
+    """The curve in a sentence and as a chart, and its numbers."""
     budget, record_noun = current().budget, current().record_noun
-    frame = trade.points_at(found, budget)
-    measure = trade.worst_measure(found.worst, solution.workload.weights)
-    sentence = trade.describe_frontier(found, frame, measure, record_noun)
-    if found.is_a_point:
+    frame = trade.points_at(frontier, budget)
+    measure = trade.worst_measure(frontier.worst, solution.workload.weights)
+    sentence = trade.describe_frontier(frontier, frame, measure, record_noun)
+    if frontier.is_a_point:
         st.info(escaped(sentence))
         return
-    present = trade.errors_of(found, trade.point_of(solution, found.average, found.worst), budget)
-    unit = "" if found.worst.relative_to == "target" else f" ({record_noun})"
-    exhibit(
-        figures.average_against_worst(
-            frame, trade.bend(frame), present, f"{measure}{unit}", record_noun
-        ),
-        sentence,
-        "The best averages against the best worst cases",
-        f"{trade.describe_marks(found)} The average is the root of the mean variance.",
+    own_point = trade.point_of(solution, frontier.average, frontier.worst)
+    present = trade.errors_of(frontier, own_point, budget)
+    unit = "" if frontier.worst.relative_to == "target" else f" ({record_noun})"
+    chart_with_numbers(
+        Chart(
+            figures.average_against_worst(
+                frame, trade.bend(frame), present, f"{measure}{unit}", record_noun
+            ),
+            subject="The best averages against the best worst cases",
+            sentence=sentence,
+            frame=frame,
+            columns=COLUMNS,
+            file="average_against_worst.csv",
+            remark=f"{trade.describe_marks(frontier)} The average is the root of the mean "
+            "variance.",
+        )
     )
-    with st.expander("The numbers of this chart"):
-        columns = {
-            "average": number("Average σ", frame["average"], 4),
-            "largest": number("Worst case", frame["largest"], 4),
-            "given_up": st.column_config.NumberColumn("Average σ larger by", format="%.3g %%"),
-            "gained": st.column_config.NumberColumn("Worst case smaller by", format="%.3g %%"),
-            "share": st.column_config.NumberColumn("Weight of the worst case", format="percent"),
-            "gap": st.column_config.NumberColumn("Proven within", format="%.1e"),
-        }
-        numbers(frame, columns, "average_against_worst.csv", "Average against worst case")
 
 
-def _keep(found: trade.Frontier) -> None:
+def _save_point(frontier: trade.Frontier) -> None:
     """One of the plans as a scenario of its own."""
-    frame = trade.points_at(found, current().budget)
+    frame = trade.points_at(frontier, current().budget)
     rows = frame.to_dict("records")
-    words = [trade.describe_point(row) for row in rows]
-    place = st.selectbox(
+    index = st.selectbox(
         "A plan of the curve",
-        range(len(words)),
+        range(len(rows)),
         index=trade.bend(frame),
-        format_func=words.__getitem__,
+        format_func=lambda index: trade.describe_point(rows[index]),
         key="point of frontier",
-        help="Between the ends, the weight of each table is set so that the plan comes out"
-        + (", if attributes are measured as in yours." if found.is_measured_alike else "."),
+        help="Between the ends, the weight of each table is set to give this plan"
+        + (", if attributes are measured as in yours." if frontier.is_measured_alike else "."),
     )
-    point = found.points[place or 0]
-
-    def scenario() -> Scenario:
-        return trade.scenario_between(current(), found, point.share)
-
-    note = trade.describe_note(found, rows[place or 0])
-    st.button("Save as scenario", on_click=keep_scenario, args=(HERE, scenario, note))
+    share = frontier.points[index or 0].share
+    st.button(
+        "Save as scenario",
+        on_click=save_scenario,
+        args=(
+            HERE,
+            lambda: trade.scenario_between(current(), frontier, share),
+            trade.describe_note(frontier, rows[index or 0]),
+        ),
+    )
     show_messages(HERE)

@@ -1,29 +1,60 @@
-"""What if: tables left out, counted differently or added, and how all others move."""
+"""What if: tables left out, with another weight or added, and how all others change."""
 
 import streamlit as st
 
 from pages.components.shared.background import Note, worked_out
-from pages.components.shared.charts import exhibit, number, numbers
-from pages.components.shared.session import current, escaped, kept
-from pages.components.tradeoffs.change_input import apply_or_save, change_inputs
+from pages.components.shared.charts import chart_with_numbers, numbers
+from pages.components.shared.session import change, current, escaped, kept, say, show_messages
+from pages.components.tradeoffs.adopt import save_scenario
 from rpexplore.analysis import what_if
 from rpexplore.errors import RpexploreError
+from rpexplore.figures.chart import Chart
+from rpexplore.figures.columns import COLUMNS, Column
 from rpexplore.figures.what_if import before_and_after
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.planner import optimum_with_strategies_of
-from rpexplore.scenarios.workload_changes import changed_workload
+from rpexplore.scenarios.scenario import Scenario
+from rpexplore.scenarios.workload_changes import (
+    ADD,
+    BOOST,
+    LEAVE_OUT,
+    WorkloadChange,
+    changed_scenario,
+    changed_workload,
+)
+from rpexplore.workload.workload import Workload
 
+HERE = "what if"
+ACTIONS = {LEAVE_OUT: "are left out", BOOST: "get another weight", ADD: "are added"}
+ANY = "any number"
 MOST_DRAWN = 10  # single tables
+ERRORS = {"before": Column("current σ"), "after": Column("changed σ")}
+GROUP_COLUMNS = {
+    "name": COLUMNS["attributes"],
+    "tables": COLUMNS["tables"],
+    "lost": Column("no longer available", "count"),
+    **ERRORS,
+    "smallest": Column("smallest change", "change"),
+    "change": Column("median change", "change"),
+    "largest": Column("largest change", "change"),
+}
+TABLE_COLUMNS = {
+    "table": COLUMNS["table"],
+    "order": COLUMNS["order"],
+    "concerned": Column("changed itself", "text"),
+    **ERRORS,
+    "change": Column("change", "change"),
+}
 
 
 def changed_tables(solution: Optimum) -> None:
-    """Choose tables and what becomes of them; see how every other table moves."""
+    """Choose tables and how they change; see how every other table changes."""
     left, right = st.columns([1, 2], gap="large")
     with left:
-        workload_change = change_inputs()
+        workload_change = _change_inputs()
     if workload_change is None:
         right.info(
-            "Choose attributes, or a number of attributes: which tables is it about? All other "
+            "Choose attributes, or a number of attributes, to say which tables change. All other "
             "tables are then compared with how they are now, at the same budget."
         )
         return
@@ -55,66 +86,108 @@ def changed_tables(solution: Optimum) -> None:
                 "squares over cells. Applied, the tables are planned anew, which may do a little "
                 "better."
             )
-        found = worked_out("what if", (solution, workload), work)
-        if found is not None:
-            _show(found)
-    if found is not None:
+        changes = worked_out("what if", (solution, workload), work)
+        if changes is not None:
+            sentence = what_if.describe_changes(changes, scenario.budget, scenario.record_noun)
+            _charts(changes, sentence)
+    if changes is not None:
         with left:
-            apply_or_save(
-                workload_change,
-                workload,
-                what_if.describe_changes(found, scenario.budget, scenario.record_noun),
-            )
-        _all_tables(found)
+            _apply_or_save(workload_change, workload, sentence)
+        budget = scenario.budget
+        frame = kept("what if rows", (changes, budget), lambda: what_if.of_tables(changes, budget))
+        with st.expander("The numbers of every table"):
+            numbers(frame, TABLE_COLUMNS, "what_if.csv", "Changes of every table")
 
 
-def _show(found: what_if.AccuracyChanges) -> None:
-    """The change in words, by number of attributes, and for the tables that move most."""
+def _charts(changes: what_if.AccuracyChanges, sentence: str) -> None:
+    """The change by number of attributes, and for the tables that change most and least."""
     budget, record_noun = current().budget, current().record_noun
-    sentence = what_if.describe_changes(found, budget, record_noun)
-    by_order = what_if.by_order(found, budget)
-    exhibit(
-        before_and_after(by_order, record_noun),
-        sentence,
-        "Standard errors before and after the change, by number of attributes",
-        "Hollow: now; filled: then. Medians; in brackets the range of the changes, if any.",
+    groups = what_if.by_order(changes, budget)
+    chart_with_numbers(
+        Chart(
+            before_and_after(groups, record_noun),
+            subject="Standard errors before and after the change, by number of attributes",
+            sentence=sentence,
+            frame=groups,
+            columns=GROUP_COLUMNS,
+            file="what_if_by_order.csv",
+            remark="Hollow: current; filled: changed. Medians; in brackets the range of the "
+            "changes, if any.",
+        )
     )
-    if what_if.others_differ(found):
-        st.markdown("**The other tables that move most and least**")
-        frame = what_if.extremes(found, budget, MOST_DRAWN)
-        exhibit(
-            before_and_after(frame, record_noun),
-            what_if.describe_extremes(frame, record_noun),
-            "Standard errors of single tables before and after the change",
+    if what_if.others_differ(changes):
+        st.markdown("**The other tables that change most and least**")
+        frame = what_if.extremes(changes, budget, MOST_DRAWN)
+        chart_with_numbers(
+            Chart(
+                before_and_after(frame, record_noun),
+                subject="Standard errors of single tables before and after the change",
+                sentence=what_if.describe_extremes(frame, record_noun),
+                frame=frame,
+                columns={"name": COLUMNS["table"], **ERRORS, "change": TABLE_COLUMNS["change"]},
+                file="what_if_extremes.csv",
+            )
         )
 
 
-def _all_tables(found: what_if.AccuracyChanges) -> None:
-    """The numbers of both charts, and of every table."""
-    budget = current().budget
-    with st.expander("The numbers of these charts, and every table"):
-        by_order = what_if.by_order(found, budget)
-        errors = {
-            "before": number("Standard error now", by_order["before"]),
-            "after": number("Standard error then", by_order["after"]),
-        }
-        change = st.column_config.NumberColumn("Change", format="%+.3g %%")
-        columns = {
-            "name": "Attributes",
-            "tables": st.column_config.NumberColumn("Tables", format="localized"),
-            "lost": st.column_config.NumberColumn("Not to be had then", format="localized"),
-            **errors,
-            "smallest": st.column_config.NumberColumn("Change from", format="%+.3g %%"),
-            "change": st.column_config.NumberColumn("Median change", format="%+.3g %%"),
-            "largest": st.column_config.NumberColumn("Change to", format="%+.3g %%"),
-        }
-        numbers(by_order, columns, "what_if_by_order.csv", "Changes by number of attributes")
-        frame = kept("what if rows", (found, budget), lambda: what_if.of_tables(found, budget))
-        columns = {
-            "table": st.column_config.TextColumn("Table", width="medium"),
-            "order": "Attributes",
-            "concerned": "Changed itself",
-            **errors,
-            "change": change,
-        }
-        numbers(frame, columns, "what_if.csv", "Changes of every table")
+def _change_inputs() -> WorkloadChange | None:
+    """Which tables, and how they change; None while that is not chosen."""
+    names, largest = current().domain.names, int(current().workload.orders.max())
+    action = st.segmented_control(
+        "What if these tables …",
+        list(ACTIONS),
+        format_func=ACTIONS.__getitem__,
+        default=LEAVE_OUT,
+        required=True,
+        key="what_if",
+        bind="query-params",
+    )
+    containing = st.multiselect(
+        "Tables with all of these attributes",
+        names,
+        key="what if attributes",
+        placeholder="Any attributes",
+        persist_state="session",
+    )
+    orders: list[str | int] = [ANY, *range(largest + 1)]
+    if action == ADD:
+        most = max(len(containing), min(largest + 2, len(names)))
+        orders = [*range(len(containing), most + 1)]
+    order = st.selectbox(
+        "and with this number of attributes in all",
+        orders,
+        index=orders.index(largest + 1) if largest + 1 in orders else 0,
+        format_func=str,
+        key=f"what if order {action}",
+        persist_state="session",
+    )
+    factor = 2.0
+    if action == BOOST:
+        factor = st.number_input(
+            "Their weight is multiplied by",
+            min_value=0.01,
+            value=2.0,
+            key="what if factor",
+            persist_state="session",
+        )
+    show_messages(HERE)
+    if order == ANY and not containing:
+        return None
+    attributes = tuple(name for name in names if name in containing)
+    wanted = int(order) if order in range(len(names) + 1) else None
+    return WorkloadChange(action or LEAVE_OUT, attributes, wanted, factor)
+
+
+def _apply_or_save(workload_change: WorkloadChange, workload: Workload, note: str) -> None:
+    """Buttons that make the change, in the open scenario or in a new one with this note."""
+
+    def scenario() -> Scenario:
+        return changed_scenario(current(), workload_change, workload)
+
+    def apply() -> None:
+        if change(HERE, scenario):
+            say(HERE, "success", "Applied. The comparison now starts from the changed tables.")
+
+    line = st.container(horizontal=True)
+    line.button("Apply", on_click=apply)
+    line.button("Save as scenario", on_click=save_scenario, args=(HERE, scenario, note))

@@ -1,0 +1,237 @@
+"""Standard errors and targets met against the budget, on the Trade-offs page."""
+
+import streamlit as st
+
+from pages.components.shared.charts import chart_with_numbers, numbers
+from pages.components.shared.session import current, escaped, kept, show_messages
+from pages.components.shared.solutions import optimum
+from pages.components.tradeoffs.adopt import use_budget
+from rpexplore.analysis import budget_curves as curves
+from rpexplore.analysis import target_curves as targets
+from rpexplore.analysis.budget_units import stated_delta
+from rpexplore.analysis.sufficient_budgets import SufficientBudget, budget_for_error
+from rpexplore.errors import RpexploreError
+from rpexplore.figures import budget_curves as figures
+from rpexplore.figures.chart import Chart
+from rpexplore.figures.columns import COLUMNS, Column
+from rpexplore.planning.mechanism.table_variances import cells_differ
+from rpexplore.planning.optimum import Optimum
+from rpexplore.workload.table_text import readable_title, table_from_text, texts_of_tables
+
+HERE = "budget curves"
+MOST_OPTIONS = 1000  # tables to choose from; of more, their attributes are typed
+MOST_CURVES = 6  # as many as there are styles to tell apart
+QUANTILES, MEDIAN, WORST = "quantiles", "median", "worst"
+SHOWN = {
+    QUANTILES: "Least accurate, median and most accurate",
+    MEDIAN: "Median by number of attributes",
+    WORST: "Least accurate by number of attributes",
+}
+TABLE_COLUMNS = {
+    "table": COLUMNS["table"],
+    "target": Column("target σ"),
+    "standard_error": Column("current σ"),
+    "met": Column("met now", "text"),
+    "needed_rho": Column("met from ρ"),
+    "times": Column("times the current budget"),
+}
+
+
+def errors_against_budget(solution: Optimum) -> None:
+    """Exact curves, and the budget that a wanted standard error would take."""
+    budget, record_noun = current().budget, current().record_noun
+    left, right = st.columns([1, 2], gap="large")
+    with left:
+        drawn = _chosen_curves(solution)
+        wanted = _wanted_error(drawn)
+    if wanted is None:
+        rho, error = curves.half_error(drawn[0], budget)
+        mark = figures.Mark(rho, error, "half the error: 4 × ρ")
+        frame = curves.errors_by_budget(drawn, budget)
+    else:
+        series, error, enough = wanted
+        mark = figures.Mark(enough.needed, error, f"wanted: {error:g}", series)
+        frame = curves.errors_by_budget(drawn, budget, [enough.needed])
+    marks = [mark] if mark.rho <= frame["rho"].max() else []
+    delta = stated_delta(budget)
+    with right:
+        chart_with_numbers(
+            Chart(
+                figures.errors_by_budget(frame, float(budget.rho), delta, record_noun, marks),
+                subject="Standard error of a cell against the budget",
+                sentence=curves.describe_curves(drawn, budget, record_noun),
+                frame=frame,
+                columns={
+                    "curve": Column("curve", "text"),
+                    "table": COLUMNS["table"],
+                    "rho": COLUMNS["rho"],
+                    "epsilon": Column(f"the same as ε at δ = {delta}"),
+                    "standard_error": COLUMNS["standard_error"],
+                },
+                file="errors_by_budget.csv",
+            )
+        )
+
+
+def _chosen_curves(solution: Optimum) -> list[curves.Curve]:
+    """The curves to draw: an overview, and tables of the curator's choice."""
+    shown = st.selectbox(
+        "Curves", list(SHOWN), format_func=SHOWN.__getitem__, key="curves", bind="query-params"
+    )
+    if shown == QUANTILES:
+        drawn = curves.quantile_curves(solution)
+    else:
+        drawn = curves.order_curves(solution, worst=shown == WORST)
+    workload, domain = solution.workload, solution.workload.domain
+    few = len(workload) <= MOST_OPTIONS
+    typed = st.multiselect(
+        "And these tables",
+        list(texts_of_tables(domain, workload.tables)) if few else [],
+        format_func=lambda text: readable_title(domain, table_from_text(domain, text)),
+        key="tables with curves",
+        accept_new_options=not few,
+        max_selections=max(MOST_CURVES - len(drawn), 2) // (1 if workload.is_marginals else 2),
+        placeholder="Choose tables" if few else "Type attributes, as in: age, sex",
+        persist_state="session",
+    )
+    for text in typed:
+        try:
+            table = workload.position(table_from_text(domain, text))
+        except RpexploreError as error:
+            st.error(escaped(str(error)))
+        else:
+            drawn.extend(curves.table_curves(solution, table))
+    return drawn
+
+
+def _wanted_error(drawn: list[curves.Curve]) -> tuple[int, float, SufficientBudget] | None:
+    """Which curve's standard error is wanted, how large, and the budget it takes; None: none."""
+    budget, record_noun = current().budget, current().record_noun
+    st.markdown("**What would a smaller error cost?**")
+    indices = range(len(drawn))
+    series = st.selectbox(
+        "Whose error", indices, format_func=lambda index: drawn[index].name, key="wanted for"
+    )
+    wanted = st.number_input(
+        f"Wanted standard error σ, in {escaped(record_noun)}",
+        min_value=0.0,
+        value=None,
+        key="wanted error",
+        placeholder="such as 5",
+        help="An answer is within 2 σ of the true one, 95 % of the time.",
+        persist_state="session",
+    )
+    if wanted is None or series not in indices:
+        return None
+    try:
+        enough = budget_for_error(drawn[series].variance, wanted, budget)
+    except RpexploreError as error:
+        st.error(escaped(str(error)))
+        return None
+    sentence = curves.describe_workload_change(drawn[series], wanted, enough, budget, record_noun)
+    st.markdown(escaped(sentence))
+    st.button(
+        "Use this budget",
+        on_click=use_budget,
+        args=(HERE, enough.budget),
+        disabled=enough.budget == budget,
+    )
+    show_messages(HERE)
+    return series, wanted, enough
+
+
+def targets_against_budget(solution: Optimum) -> None:
+    """Targets met at rising budgets, the smallest sufficient one, and the last to be met."""
+    some, every = targets.has_targets(solution)
+    if not some:
+        st.info(
+            "No table has a target yet. Give the tables that need it a wanted standard error on "
+            "the Tables page; this view then tells what meeting them costs."
+        )
+        st.page_link("pages/workload.py", label="To the tables")
+        return
+    optima = {targets.CURRENT: solution}
+    if every and solution.loss != targets.TARGET_LOSS:
+        by_shortfall = optimum(targets.TARGET_LOSS)
+        if by_shortfall is None:
+            return
+        optima[targets.SHORTFALL] = by_shortfall
+    budget, delta = current().budget, stated_delta(current().budget)
+    key = (*optima.values(), budget)
+    try:
+        outlook = kept(
+            "targets outlook",
+            key,
+            lambda: targets.outlook(solution, optima.get(targets.SHORTFALL), budget),
+        )
+    except RpexploreError as error:
+        st.error(escaped(str(error)))
+        return
+    left, right = st.columns([1, 2], gap="large")
+    with left:
+        _headline(outlook, every)
+    frame = kept("targets met", key, lambda: targets.met_by_budget(optima, budget))
+    enough = outlook.enough
+    marks = [figures.Mark(enough.needed, 1.0, f"current objective: ρ = {enough.rho}")]
+    if outlook.by_shortfall is not None:
+        text = f"{targets.SHORTFALL}: ρ = {outlook.by_shortfall.rho}"
+        marks.append(figures.Mark(outlook.by_shortfall.needed, 1.0, text, 1))
+    chart = Chart(
+        figures.targets_by_budget(frame, float(budget.rho), delta, marks),
+        subject="Share of targets met against the budget",
+        sentence=targets.describe_outlook(outlook, current().record_noun),
+        frame=frame,
+        columns={
+            "objective": Column("objective", "text"),
+            "rho": Column("budget ρ", digits=5),
+            "epsilon": Column(f"the same as ε at δ = {delta}"),
+            "met": Column("targets met", "count"),
+            "share": COLUMNS["share"],
+        },
+        file="targets_by_budget.csv",
+        remark=targets.describe_by_shortfall(outlook),
+    )
+    with right:
+        chart_with_numbers(chart)
+    _last_to_be_met(solution)
+
+
+def _headline(outlook: targets.Outlook, every: bool) -> None:
+    """How many are met, what all would take, and buttons to apply that."""
+    met, enough, by_shortfall = (st.container(gap="xxsmall") for _ in range(3))
+    met.metric("Targets met now", f"{outlook.met:,} of {outlook.targets:,}")
+    enough.metric("All met, with the current objective, from", f"ρ = {outlook.enough.rho}")
+    enough.caption(outlook.enough.compared)
+    enough.button("Use this budget", on_click=use_budget, args=(HERE, outlook.enough.budget))
+    if outlook.by_shortfall is not None:
+        by_shortfall.metric(
+            "All met, with the smallest shortfall, from", f"ρ = {outlook.by_shortfall.rho}"
+        )
+        by_shortfall.caption(outlook.by_shortfall.compared)
+        by_shortfall.button(
+            "Apply this budget and objective",
+            on_click=use_budget,
+            args=(HERE, outlook.by_shortfall.budget),
+            kwargs={"loss": targets.TARGET_LOSS},
+        )
+    elif not every:
+        by_shortfall.caption(
+            "The plan with the smallest shortfall from targets may do with less. It needs a target "
+            "for every table; set the missing ones on the Plan page."
+        )
+    show_messages(HERE)
+
+
+def _last_to_be_met(solution: Optimum) -> None:
+    """All tables with a target, the one that needs the largest budget first."""
+    budget = current().budget
+    st.subheader("The last to be met first")
+    frame = kept(
+        "last to be met", (solution, budget), lambda: targets.last_to_be_met(solution, budget)
+    )
+    if cells_differ(solution.table_variances):
+        st.caption(
+            "A target is met when the least accurate cell of its table meets it; the standard "
+            "errors are those of that cell."
+        )
+    numbers(frame, TABLE_COLUMNS, "targets.csv", "Tables with a target, the last to be met first")
