@@ -364,9 +364,7 @@ def test_a_list_is_solved_once_whatever_the_budget(app, listed, monkeypatch):
         raise AssertionError("solved once more")
 
     monkeypatch.setattr(sys.modules["pages.components.queries.solutions"], "query_optimum", refuse)
-    monkeypatch.setattr(
-        sys.modules["pages.components.queries.baselines"], "query_baselines", refuse
-    )
+    monkeypatch.setattr(sys.modules["pages.components.queries.results"], "query_baselines", refuse)
     for rho in ("0.2", "0.5"):
         session.text_input(key="typed budget").set_value(rho).run()
         assert plan_of(session).budget == rp.Budget(rho=rho)

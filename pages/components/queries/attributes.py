@@ -1,10 +1,8 @@
 """What the list on the Queries page is about: attributes of the codebook, or those of a preset."""
 
-from functools import partial
-
 import streamlit as st
 
-from pages.components.queries.query_lines import CHOSEN, HERE, domain, replace_list
+from pages.components.queries.query_lines import HERE, query_domain, replace_list, typed_lines
 from pages.components.shared.session import bind, change, current, escaped, say
 from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
@@ -20,33 +18,35 @@ from rpexplore.queries.presets import PRESETS
 from rpexplore.queries.query_list import MAX_CELLS, checked_n_cells
 
 
-def about() -> None:
+def query_attributes() -> None:
     """The attributes, or a preset to start from."""
-    schema, stated, present = current().domain, current().query_list, domain()
+    schema, stated = current().domain, current().query_list
     left, right = st.columns(2, gap="large")
     with left:
         if stated is None or are_of_schema(stated.queries.domain, schema):
-            _attributes(schema, present)
+            _codebook_attributes(schema)
         else:
-            _elsewhere(stated, schema)
+            _own_attributes(stated, schema)
     with right:
         _presets(stated is not None)
 
 
-def _attributes(schema: Domain, present: Domain | None) -> None:
+def _codebook_attributes(schema: Domain) -> None:
     """Attributes of the codebook, of which those can be chosen that still fit."""
-    names = [] if present is None else list(present.names)
+    domain = query_domain()
+    names = [] if domain is None else list(domain.names)
     options = [name for name in schema.names if name in {*names, *choosable(schema, names)}]
 
     def choose() -> None:
-        chosen = st.session_state["chosen query attributes"]
-        st.session_state[CHOSEN] = chosen
+        chosen = tuple(st.session_state["chosen query attributes"])
+        typed_lines().chosen = chosen
         stated = current().query_list
         if stated is not None:
-            other = partial(about_attributes, stated)
             change(
                 HERE,
-                lambda: current().replaced(query_list=other(chosen_domain(schema, chosen))),
+                lambda: current().replaced(
+                    query_list=about_attributes(stated, chosen_domain(schema, chosen))
+                ),
             )
 
     st.multiselect(
@@ -61,23 +61,20 @@ def _attributes(schema: Domain, present: Domain | None) -> None:
             f"No attribute of the codebook has as few as {MAX_CELLS:,} values. Group the values of "
             "one on the Codebook page, or start from a list on the right."
         )
-    elif present is not None:
-        sizes = " × ".join(f"{each.name} ({each.size:,})" for each in present)
-        left_out = len(schema) - len(options)
-        st.caption(
-            f"{plural(checked_n_cells(present), 'cell')} of at most {MAX_CELLS:,}: "
-            f"{escaped(sizes)}."
-            + f" {plural(left_out, 'attribute')} would make them too many."
-            * bool(left_out)
-        )
+    elif domain is not None:
+        text = f"{plural(checked_n_cells(domain), 'cell')} of at most {MAX_CELLS:,}: "
+        text += f"{_describe_sizes(domain)}."
+        if len(options) < len(schema):
+            left_out = plural(len(schema) - len(options), "attribute")
+            text += f" {left_out} would make them too many."
+        st.caption(text)
 
 
-def _elsewhere(stated: StatedQueries, schema: Domain) -> None:
+def _own_attributes(stated: StatedQueries, schema: Domain) -> None:
     """What a list is about whose attributes are not, or no longer, those of the codebook."""
-    present = stated.queries.domain
-    sizes = " × ".join(f"{each.name} ({each.size:,})" for each in present)
-    differences = " ".join(differences_from_schema(present, schema))
-    st.markdown(f"This list is about **attributes of its own**: {escaped(sizes)}.")
+    domain = stated.queries.domain
+    differences = " ".join(differences_from_schema(domain, schema))
+    st.markdown(f"This list is about **attributes of its own**: {_describe_sizes(domain)}.")
     st.info(
         escaped(
             f"{differences} The list is planned with the attributes it has; the records it is run "
@@ -85,22 +82,25 @@ def _elsewhere(stated: StatedQueries, schema: Domain) -> None:
         )
     )
 
-    def again() -> StatedQueries:
-        domain_now = chosen_domain(schema, present.names)
-        return stated_from_text(domain_now, text_from_stated(stated))
+    def with_codebook_values() -> StatedQueries:
+        return stated_from_text(chosen_domain(schema, domain.names), text_from_stated(stated))
 
     def read_again() -> None:
-        change(HERE, lambda: current().replaced(query_list=again()))
+        change(HERE, lambda: current().replaced(query_list=with_codebook_values()))
 
-    if all(name in schema for name in present.names):
+    if all(name in schema for name in domain.names):
         st.button("Read it with the codebook's values", on_click=read_again)
+
+
+def _describe_sizes(domain: Domain) -> str:
+    sizes = (f"{attribute.name} ({attribute.size:,})" for attribute in domain)
+    return escaped(" × ".join(sizes))
 
 
 def _presets(replaces: bool) -> None:
     """Well-known lists to start from."""
-    titles = {preset.title: preset for preset in PRESETS}
-    title = st.selectbox("Or start from a well-known list", list(titles), key="query preset")
-    preset = titles[title]
+    presets = {preset.title: preset for preset in PRESETS}
+    preset = presets[st.selectbox("Or start from a well-known list", presets, key="query preset")]
 
     def start() -> None:
         if replace_list(StatedQueries.of(preset.queries())):

@@ -2,16 +2,16 @@
 
 import streamlit as st
 
+from pages.components.queries.typed_lines import TypedLines
 from pages.components.shared.session import bind, change, current, escaped, kept, revision
 from rpexplore.analysis.query_outcomes import describe_queries
 from rpexplore.domain.domain import Domain
-from rpexplore.errors import RpexploreError, WorkloadError
-from rpexplore.queries.definitions import StatedQueries, stated_from_text, text_from_stated
-from rpexplore.queries.edits import choosable, chosen_domain, domain_of_text, example_text
+from rpexplore.errors import RpexploreError
+from rpexplore.queries.definitions import StatedQueries
+from rpexplore.queries.edits import choosable, chosen_domain, example_text
 from rpexplore.workload.targets import NOTATIONS, Target, parse_target
 
 HERE = "queries"
-MOST_LISTED = 1000  # queries that can be edited as text
 USUAL_TARGET = "±20"
 # As plain text: code in a caption would be too faint to read.
 NOTATION = (
@@ -19,25 +19,23 @@ NOTATION = (
     'region in ("north", "south"), joined by &, |, ! and brackets; total counts everybody. '
     f"Targets: {NOTATIONS}, behind ± or @. Name and target may be left out."
 )
-CHOSEN = "query attributes"  # in the session: those chosen for a list that is not there yet
-_TYPED = "typed queries"
 
 
-def domain() -> Domain | None:
-    """What the queries are about: the list's attributes, or those chosen for one; None: nothing."""
-    scenario = current()
-    if scenario.query_list is not None:
-        return scenario.query_list.queries.domain
-    chosen = [each for each in st.session_state.get(CHOSEN, ()) if each in scenario.domain]
-    try:
-        return chosen_domain(scenario.domain, chosen) if chosen else None
-    except RpexploreError:  # the codebook has changed since they were chosen
-        return None
+def typed_lines() -> TypedLines:
+    """What was typed in this session and is not in effect yet."""
+    lines: TypedLines = st.session_state.setdefault("typed queries", TypedLines())
+    lines.forget_others(revision(HERE))
+    return lines
+
+
+def query_domain() -> Domain | None:
+    """What the queries are about; None while that is not chosen."""
+    return typed_lines().domain(current().domain, current().query_list)
 
 
 def replace_list(stated: StatedQueries | None) -> bool:
     """Put another list in place of the current one, and forget lines that could not be read."""
-    st.session_state[_TYPED] = None
+    typed_lines().typed = None
     return change(HERE, lambda: current().replaced(query_list=stated))
 
 
@@ -52,49 +50,36 @@ def default_target() -> Target | None:
 
 def take_typed() -> None:
     """Take over the typed lines; refused ones are kept to be mended, and say so on every visit."""
-    text = _typed()
-    if text is None:
+    lines, before, schema = typed_lines(), current().query_list, current().domain
+    if lines.typed is None:
         return
-    before = current().query_list
-    if not text.strip():
-        if before is not None:  # what it was about stays chosen
-            st.session_state[CHOSEN] = list(before.queries.domain.names)
-        replace_list(None)
-        return
-
-    def read() -> StatedQueries:
-        schema = current().domain
-        return stated_from_text(domain_of_text(schema, text, domain()), text, default_target())
-
-    done = change(
+    accepted = change(
         HERE,
-        lambda: current().replaced(query_list=read()),
+        lambda: current().replaced(query_list=lines.read(schema, before, default_target())),
         otherwise="There is no list until this is mended."
         if before is None
         else "Until this is mended, the list before it stays in effect.",
     )
-    if done:
-        st.session_state[_TYPED] = None
+    if accepted:
+        lines.accept(before)
 
 
-def lines() -> None:
+def query_list() -> None:
     """The queries as lines of text, and the target of those that have none of their own."""
-    stated, typed = current().query_list, _typed()
+    stated, lines = current().query_list, typed_lines()
     st.subheader("The list")
-    text = typed
-    if text is None:
-        text = "" if stated is None else kept("query lines", (stated,), lambda: _text_of(stated))
+    text = kept("query lines", (stated, lines.typed), lambda: lines.shown(stated))
     if text is None:
         st.info(
             f"This list of {describe_queries(len(stated or ()))} cannot be edited here: it is "
-            "long, or has queries that no line can hold. Take it from the CSV file below, change "
-            "it there, and bring it back."
+            "long, or has queries that no line can hold. Download the CSV file below, change it, "
+            "and load it again."
         )
     else:
         st.text_area(
             "One query a line, as name: condition ± margin",
             key=bind("query lines", text),
-            on_change=_set_typed,
+            on_change=lambda: lines.type(st.session_state["query lines"], revision(HERE)),
             height=260,
             placeholder=_example(),
         )
@@ -109,8 +94,9 @@ def lines() -> None:
     )
     right.button(
         "Remove the list",
-        on_click=_remove,
-        disabled=stated is None and typed is None,
+        on_click=replace_list,
+        args=(None,),
+        disabled=stated is None and lines.typed is None,
     )
     if default_target() is None:
         st.error(escaped(f"The target of queries without one must be like {NOTATIONS}."))
@@ -118,29 +104,8 @@ def lines() -> None:
 
 def _example() -> str:
     """Lines that could be typed, about what is chosen or the first attribute that can be."""
-    about, schema = domain(), current().domain
-    if about is None:
+    domain, schema = query_domain(), current().domain
+    if domain is None:
         first = choosable(schema)[:1]
-        about = chosen_domain(schema, first) if first else None
-    return "" if about is None else example_text(about)
-
-
-def _remove() -> None:
-    replace_list(None)
-
-
-def _typed() -> str | None:
-    """Lines that were typed and not taken over; not those of before an undo or another project."""
-    held = st.session_state.get(_TYPED)
-    return held[1] if held is not None and held[0] == revision(HERE) else None
-
-
-def _set_typed() -> None:
-    st.session_state[_TYPED] = (revision(HERE), st.session_state["query lines"])
-
-
-def _text_of(stated: StatedQueries) -> str | None:
-    try:
-        return text_from_stated(stated) if len(stated) <= MOST_LISTED else None
-    except WorkloadError:
-        return None
+        domain = chosen_domain(schema, first) if first else None
+    return "" if domain is None else example_text(domain)

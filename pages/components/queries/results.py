@@ -1,29 +1,69 @@
-"""What the plan of a list of queries gives: in numbers, proven, query by query, and as files."""
+"""What the plan of a list of queries gives: proven, query by query, as files, and beside others."""
 
 import streamlit as st
 
-from pages.components.shared.charts import number, numbers
+from pages.components.shared.background import Note, worked_out
+from pages.components.shared.charts import chart_with_numbers, numbers
 from pages.components.shared.session import current, escaped, kept
+from rpexplore.analysis.query_baselines import budgets_needed, describe_budgets, query_baselines
 from rpexplore.analysis.query_outcomes import describe_queries, of_queries, query_headline
+from rpexplore.analysis.query_profile import describe_profile, profile_of_cells, spare_cells
 from rpexplore.analysis.sufficient_budgets import rho_below_no_queries_are_met
 from rpexplore.common.formatting import plural, rounded
+from rpexplore.figures.chart import Chart
+from rpexplore.figures.columns import COLUMNS, Column
+from rpexplore.figures.queries import budgets_of_baselines, shares_of_cells
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import QueryOptimum
 
 COMMAND = "rpexplore release query-plan.json records.csv --out released-queries"
+METHODS = (
+    "Noise on every cell: each cell is counted with noise and the noisy cells are added up. A tree "
+    "of subtotals: halves, quarters and further parts are counted as well. The best on average: "
+    "the smallest sum of variances, each compared with its target."
+)
+OUTCOME_COLUMNS = {
+    "query": Column("query", "text"),
+    "condition": Column("condition", "text"),
+    "wanted": Column("target", "text"),
+    "standard_error": COLUMNS["standard_error"],
+    "margin_95": COLUMNS["margin_95"],
+    "outcome": Column("met or short by", "text"),
+    "share": Column("share of the budget", "share"),
+}
+PROFILE_COLUMNS = {
+    "cell": Column("cell", "text"),
+    "share": Column("budget in use", "share"),
+    "spare": Column("some unused", "text"),
+}
+FREE_COLUMNS = {
+    "cell": Column("cell", "text"),
+    "profile": Column("budget in use", "share"),
+    "standard_error": Column("free count σ"),
+    "present_standard_error": Column("from the answers alone σ"),
+    "combined_standard_error": Column("both together σ"),
+}
+BASELINE_COLUMNS = {
+    "title": Column("method", "text"),
+    "measured": Column("numbers measured", "count"),
+    "rho": Column("smallest ρ that meets all targets"),
+    "largest_ratio": Column("largest variance over its target's, at this plan's ρ"),
+    "mean_ratio": Column("the same on average"),
+    "saved": Column("saved by this plan", "share"),
+}
 
 
-def headline(planned: QueryPlan) -> None:
+def headline(planned: QueryPlan, stated: StatedQueries) -> None:
     """How many queries, how many targets are met, privacy, and how far off the list is."""
-    top = query_headline(planned, _stated())
+    summary = query_headline(planned, stated)
     met, privacy = (column.container(gap="xxsmall") for column in st.columns(2))
-    met.metric("Targets met", f"{top.met:,} of {top.queries:,}")
+    met.metric("Targets met", f"{summary.met:,} of {summary.queries:,}")
     cells = plural(planned.queries.n_cells, "cell")
-    met.caption(f"{describe_queries(top.queries)} over {cells}")
+    met.caption(f"{describe_queries(summary.queries)} over {cells}")
     privacy.metric("Privacy", f"ρ = {rounded(planned.rho, 3, 'up')}")
     privacy.caption(f"{'; '.join(planned.guarantees[:2])}; protects {escaped(planned.budget.unit)}")
-    st.markdown(f":material/straighten: **Targets.** {escaped(top.text)}")
+    st.markdown(f":material/straighten: **Targets.** {escaped(summary.text)}")
 
 
 def certificate(planned: QueryPlan, solution: QueryOptimum) -> None:
@@ -35,24 +75,16 @@ def certificate(planned: QueryPlan, solution: QueryOptimum) -> None:
     )
 
 
-def outcomes(planned: QueryPlan) -> None:
-    """Every query with its target and what it gets."""
-    stated, record_noun = _stated(), current().record_noun
+def outcomes(planned: QueryPlan, stated: StatedQueries) -> None:
+    """Every query with its target and how accurate it is."""
     st.subheader("Query by query")
     frame = kept("query outcomes", (planned, stated), lambda: of_queries(planned, stated))
-    columns = {
-        "query": st.column_config.TextColumn("Query", width="medium"),
-        "condition": st.column_config.TextColumn("Condition", width="medium"),
-        "wanted": "Target",
-        "standard_error": number("Standard error σ", frame["standard_error"]),
-        "margin_95": number("95 % margin of error", frame["margin_95"]),
-        "outcome": "Met or short by",
-        "share": st.column_config.NumberColumn("Share of the budget", format="percent"),
-    }
-    numbers(frame, columns, "queries.csv", "Every query with its target and its standard error")
+    alt = "Every query with its target and its standard error"
+    numbers(frame, OUTCOME_COLUMNS, "queries.csv", alt)
     st.caption(
-        f"Errors are in {escaped(record_noun)}. Share of the budget: whose targets make the "
-        "smallest budget as large as it is. Targets of the others are met on the way."
+        f"Errors are in {escaped(current().record_noun)}. Share of the budget: queries with a "
+        "share have binding targets, which make the smallest budget as large as it is. The targets "
+        "of all others are met with it as well."
     )
 
 
@@ -68,12 +100,63 @@ def downloads(planned: QueryPlan) -> None:
     )
     st.caption(
         "The plan file holds everything a release needs, and no records. Where the records are, "
-        "this runs it, and enters what it costs in the ledger:"
+        "this command runs it, and enters its cost in the ledger:"
     )
     st.code(COMMAND, language="bash", wrap_lines=True)
 
 
-def _stated() -> StatedQueries:
-    stated = current().query_list
-    assert stated is not None  # there is a plan of it
-    return stated
+def privacy_profile(planned: QueryPlan) -> None:
+    """The share of the budget that each cell uses, and the counts that would be free."""
+    st.subheader("Privacy profile: unused budget by cell")
+    sentence = describe_profile(planned, current().record_noun)
+    if not planned.spare.any():
+        st.markdown(escaped(sentence))
+        return
+    frame = kept("query profile", (planned,), lambda: profile_of_cells(planned))
+    chart_with_numbers(
+        Chart(
+            shares_of_cells(frame),
+            subject="Share of the budget that the records of each cell use",
+            sentence=sentence,
+            frame=frame,
+            columns=PROFILE_COLUMNS,
+            file="query_profile.csv",
+            remark="Everybody is promised the whole budget; the records of a cell that uses less "
+            "have more privacy than promised.",
+        )
+    )
+    with st.expander("Counts that would cost nothing more"):
+        st.markdown(
+            "Each of these cells can be counted as well without anybody's protection falling below "
+            "the promise, all of them together: a record is in one cell only. Add any of them to "
+            "the list with the error below as its target, and all targets that are met now can "
+            "still be met at the same budget."
+        )
+        free = kept("spare cells", (planned,), lambda: spare_cells(planned))
+        alt = "Cells with unused budget and the error of counting them"
+        numbers(free, FREE_COLUMNS, "free_counts.csv", alt)
+
+
+def baselines(solution: QueryOptimum) -> None:
+    """The budget that each plainer method needs for the same targets, drawn and in numbers."""
+    st.subheader("Baselines")
+
+    def work(note: Note):
+        return query_baselines(solution, on_progress=lambda doing, share: note(share, doing))
+
+    ratios = worked_out("query baselines", (solution,), work)
+    if ratios is None:
+        return
+    budget = current().budget
+    frame = budgets_needed(ratios, budget)
+    chart_with_numbers(
+        Chart(
+            budgets_of_baselines(frame, budget.unit),
+            subject="Budget that each method needs to meet all targets",
+            sentence=describe_budgets(frame),
+            frame=frame,
+            columns=BASELINE_COLUMNS,
+            file="query_budgets.csv",
+            remark=METHODS,
+        )
+    )

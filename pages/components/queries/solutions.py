@@ -12,7 +12,7 @@ from rpexplore.queries.planner import QueryOptimum, query_optimum
 from rpexplore.queries.query_list import QueryList
 
 MOST_KEPT = 6  # lists whose solutions stay with the session
-Held = list[tuple[QueryList, Task[QueryOptimum]]]
+Tasks = list[tuple[QueryList, Task[QueryOptimum]]]  # the one used last at the end
 
 
 def optimum() -> QueryOptimum | None:
@@ -47,27 +47,27 @@ def plan(solution: QueryOptimum, budget: Budget) -> QueryPlan | None:
 
 
 def _task(queries: QueryList) -> Task[QueryOptimum]:
-    """The task that solves for a list, begun when it is first asked for."""
-    held: Held = st.session_state.setdefault("query optima", [])
-    found = next((each for each in held if each[0] is queries), None)
-    if found is None:
-        for _, task in held:
+    """The task that solves for a list, begun when it is first needed."""
+    tasks: Tasks = st.session_state.setdefault("query optima", [])
+    entry = next((entry for entry in tasks if entry[0] is queries), None)
+    if entry is None:
+        for _, task in tasks:
             task.cancel()
-        # Asked for again, what was not finished starts anew.
-        held[:] = [each for each in held if each[1].result is not None]
-        found = queries, Task(lambda note: _solved(queries, note)).start()
+        # What was not finished starts anew when it is needed again.
+        tasks[:] = [entry for entry in tasks if entry[1].result is not None]
+        entry = queries, Task(lambda note: _solve(queries, note)).start()
     else:
-        held.remove(found)
-    held.append(found)
-    del held[:-MOST_KEPT]
-    return found[1]
+        tasks.remove(entry)
+    tasks.append(entry)
+    del tasks[:-MOST_KEPT]
+    return entry[1]
 
 
-def _solved(queries: QueryList, note: Note) -> QueryOptimum:
+def _solve(queries: QueryList, note: Note) -> QueryOptimum:
     note(0.0, f"Planning {describe_queries(len(queries))}")
     return query_optimum(queries, on_progress=lambda doing, share: note(share, doing))
 
 
 def _forget(task: Task[QueryOptimum]) -> None:
-    held: Held = st.session_state["query optima"]
-    held[:] = [each for each in held if each[1] is not task]
+    tasks: Tasks = st.session_state["query optima"]
+    tasks[:] = [entry for entry in tasks if entry[1] is not task]

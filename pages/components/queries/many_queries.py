@@ -1,0 +1,144 @@
+"""Many queries at once on the Queries page: made from attributes, or loaded from a CSV file."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from pages.components.queries.query_lines import HERE, default_target, query_domain, replace_list
+from pages.components.queries.typed_lines import MOST_LISTED
+from pages.components.shared.session import change, current, kept, revision, say
+from rpexplore.analysis.query_outcomes import describe_queries
+from rpexplore.domain.domain import Domain
+from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.queries.builders import cumulative_queries, marginal_queries, range_queries
+from rpexplore.queries.csv_files import (
+    csv_of_coefficients,
+    csv_of_conditions,
+    csv_template,
+    stated_from_csv,
+)
+from rpexplore.queries.definitions import StatedQueries
+from rpexplore.queries.edits import with_queries
+from rpexplore.queries.query_list import QueryList
+from rpexplore.scenarios.scenario import Scenario
+
+TABLES, CUMULATIVE, RANGES = "tables", "cumulative", "ranges"
+NAMES = {
+    TABLES: "Every cell of small tables",
+    CUMULATIVE: "Cumulative counts",
+    RANGES: "Every range of values",
+}
+
+
+def builders() -> None:
+    """Queries that are made from the attributes, and put behind the list."""
+    domain = query_domain()
+    if domain is None:
+        return
+    with st.expander("Add many at once"):
+        kind = st.segmented_control(
+            "What to add",
+            list(NAMES),
+            format_func=NAMES.__getitem__,
+            default=TABLES,
+            required=True,
+            key="queries to add",
+        )
+        if kind == TABLES:
+            most = st.number_input(
+                "Attributes in a table, at most",
+                min_value=0,
+                max_value=len(domain),
+                value=min(1, len(domain)),
+                key=f"queries up to {len(domain)}",
+            )
+            args = (lambda: marginal_queries(domain, most),)
+        else:
+            left, right = st.columns(2)
+            name = left.selectbox("Of the attribute", domain.names, key="queries along")
+            by = right.multiselect(
+                "for each combination of",
+                [other for other in domain.names if other != name],
+                key=f"queries by other than {name}",
+                placeholder="nothing: for all together",
+            )
+            make = cumulative_queries if kind == CUMULATIVE else range_queries
+            args = (lambda: make(domain, name, by),)
+        st.button("Add to the list", on_click=_add, args=args)
+        st.caption(
+            "They get the target of queries without one of their own. What counts the same as a "
+            "query of the list is left out."
+        )
+
+
+def _add(make: Callable[[], QueryList]) -> None:
+    before = current().query_list
+
+    def longer() -> Scenario:
+        target = default_target()
+        if target is None:
+            raise WorkloadError("Queries need a target; mend the one above first.")
+        return current().replaced(query_list=with_queries(before, make(), target))
+
+    if change(HERE, longer):
+        added = len(current().query_list or ()) - len(before or ())
+        say(HERE, "success", f"Added {describe_queries(added)}.")
+
+
+def csv_files() -> None:
+    """A CSV file with conditions, or with a coefficient for each cell, in both directions."""
+    domain = query_domain()
+    if domain is None:
+        return
+    expander = st.expander("The list as a CSV file", key="query files", on_change="rerun")
+    if not expander.open:
+        return
+    with expander:
+        key = revision("query file")
+        st.file_uploader(
+            "CSV with the columns name, condition and target, or with name, target and a column of "
+            "numbers for each cell; it replaces the list",
+            type=["csv"],
+            key=key,
+            on_change=_load,
+            args=(domain, key),
+        )
+        stated, files = current().query_list, {}
+        if stated is not None:
+            with_conditions = kept("query csv", (stated,), lambda: _with_conditions(stated))
+            if with_conditions is not None:
+                files["the list with conditions"] = with_conditions, "query-conditions.csv"
+            files["the list with numbers for cells"] = (
+                lambda: csv_of_coefficients(stated),
+                "query-coefficients.csv",
+            )
+        files["a template with numbers"] = lambda: csv_template(domain), "query-template.csv"
+        line = st.container(horizontal=True)
+        for what, (content, file) in files.items():
+            line.download_button(f"Download {what}", content, file, "text/csv", on_click="ignore")
+        st.caption(
+            "With numbers, a query can be any weighted sum of cells: 1 counts a cell, 0 does not, "
+            "and 0.5, −1 or 2.25 weigh it."
+        )
+
+
+def _load(domain: Domain, key: str) -> None:
+    file = st.session_state[key]
+    if file is None:
+        return
+    had_one = current().query_list is not None
+    try:
+        stated = stated_from_csv(domain, file.getvalue(), file.name, default_target())
+    except RpexploreError as error:
+        say(HERE, "error", f"{error} Nothing was changed.")
+        return
+    if replace_list(stated):
+        back = " Undo brings the list before it back." if had_one else ""
+        say(HERE, "success", f"Read {file.name}: {describe_queries(len(stated))}.{back}")
+
+
+def _with_conditions(stated: StatedQueries) -> str | None:
+    try:
+        return csv_of_conditions(stated) if len(stated) <= MOST_LISTED else None
+    except WorkloadError:  # of a query that has no condition
+        return None
