@@ -7,16 +7,14 @@ threads are also slower, by far where other programs run beside.
 
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
-from functools import cache, wraps
-from typing import ParamSpec, TypeVar
+from contextlib import contextmanager
+from functools import cache
+from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-P = ParamSpec("P")
-T = TypeVar("T")
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -35,20 +33,11 @@ def part_of_progress(on_progress: Progress, start: float, end: float) -> Progres
     return lambda doing, share: on_progress(doing, start + (end - start) * share)
 
 
-def one_thread() -> AbstractContextManager:
-    """A block in which linear algebra uses one thread."""
-    return _controller().limit(limits=1, user_api="blas")
-
-
-def in_one_thread(function: Callable[P, T]) -> Callable[P, T]:
-    """The function with its linear algebra in one thread."""
-
-    @wraps(function)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
-        with one_thread():
-            return function(*args, **kwargs)
-
-    return wrapped
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """A block, or with `@one_thread()` a function, whose linear algebra uses one thread."""
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
 
 
 @cache

@@ -56,22 +56,11 @@ def exact_fraction(value: Exact, name: str) -> Fraction:
 
 def exact_text(value: Fraction) -> str:
     """A rational as a plain decimal where it is one ("0.125"), else as a ratio ("1/3")."""
-    denominator = value.denominator
-    places = 0
-    while denominator % 10 == 0:
-        denominator //= 10
-        places += 1
-    for prime in (2, 5):
-        while denominator % prime == 0:
-            denominator //= prime
-            places += 1
-    if denominator != 1:
+    places = value.denominator.bit_length()  # a decimal's denominator divides 10^places
+    digits, rest = divmod(value.numerator * 10**places, value.denominator)
+    if rest:
         return f"{value.numerator}/{value.denominator}"
-    scaled = value.numerator * 10**places // value.denominator
-    whole, fraction = divmod(abs(scaled), 10**places)
-    sign = "-" if scaled < 0 else ""
-    digits = f"{fraction:0{places}d}".rstrip("0") if places else ""
-    return f"{sign}{whole}.{digits}" if digits else f"{sign}{whole}"
+    return f"{Decimal(f'{digits}e-{places}'):f}".rstrip("0").rstrip(".")
 
 
 def float_at_least(value: Fraction | Decimal) -> float:
@@ -143,20 +132,20 @@ class Decimals:
         """From plain decimal texts such as "12.5"; `ValueError` names the first bad one."""
         digits = np.empty(len(texts), dtype=np.int64)
         exponents = np.empty(len(texts), dtype=np.int64)
-        for place, text in enumerate(texts):
+        for index, text in enumerate(texts):
             match = _PLAIN_DECIMAL.fullmatch(text) if isinstance(text, str) else None
             if match is None:
                 raise ValueError(f'must be a plain decimal text such as "12.5", got {text!r}')
             whole, fraction = match[1], match[2] or ""
             number = (whole + fraction).rstrip("0")
-            exponents[place] = len(whole) - len(number)
+            exponents[index] = len(whole) - len(number)
             number = number.lstrip("0")
-            if not 1 <= len(number) <= 18 or abs(exponents[place]) > _LARGEST_EXPONENT:
+            if not 1 <= len(number) <= 18 or abs(exponents[index]) > _LARGEST_EXPONENT:
                 raise ValueError(
                     "must be positive, with at most 18 significant digits and a size that floats "
                     f"hold, got {text if len(text) < 50 else text[:40] + '…'!r}"
                 )
-            digits[place] = int(number)
+            digits[index] = int(number)
         return cls(digits, exponents)
 
     def __len__(self) -> int:
@@ -175,9 +164,9 @@ class Decimals:
         floats.setflags(write=False)
         return floats
 
-    def fraction(self, place: int) -> Fraction:
+    def fraction(self, index: int) -> Fraction:
         """One of the numbers as an exact rational."""
-        digits, exponent = int(self.digits[place]), int(self.exponents[place])
+        digits, exponent = int(self.digits[index]), int(self.exponents[index])
         return Fraction(digits * 10 ** max(exponent, 0), 10 ** max(-exponent, 0))
 
     def on_common_exponent(self) -> tuple[np.ndarray, int]:

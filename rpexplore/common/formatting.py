@@ -67,9 +67,9 @@ def column_format(column: Iterable[float], digits: int = 3) -> str:
     return f"%.{max(digits - 1 - math.floor(math.log10(smallest)), 0)}f"
 
 
-def capitalised(words: str) -> str:
-    """Words with a capital in front, for a label or a sentence."""
-    return words[:1].upper() + words[1:]
+def capitalised(text: str) -> str:
+    """A text with a capital in front, for a label or a sentence."""
+    return text[:1].upper() + text[1:]
 
 
 def plural(count: int, noun: str) -> str:
@@ -79,13 +79,13 @@ def plural(count: int, noun: str) -> str:
 
 def data_size(n_bytes: float) -> str:
     """A rough amount of data: "12 MB", "0.52 GB"."""
-    scale, name = next((each for each in _BYTES if n_bytes >= each[0]), _BYTES[-1])
+    scale, name = next((unit for unit in _BYTES if n_bytes >= unit[0]), _BYTES[-1])
     return f"{rounded(n_bytes / scale)} {name}"
 
 
 def duration(seconds: float) -> str:
     """A rough time: "1 second", "7 minutes", "2 days"."""
-    scale, name = next((each for each in _TIMES if seconds >= 1.5 * each[0]), _TIMES[-1])
+    scale, name = next((unit for unit in _TIMES if seconds >= 1.5 * unit[0]), _TIMES[-1])
     return plural(max(round(seconds / scale), 1), name)
 
 

@@ -116,41 +116,41 @@ def check_keys(content: Any, keys: Collection[str], noun: str) -> None:
 
 def list_of(content: Mapping[str, Any], key: str) -> list[Any]:
     """The list under a key; raises `FieldError` for anything else."""
-    if not isinstance(content[key], list):
-        raise FieldError(f"{key} must be a list, got {shown(repr(content[key]))}.")
+    _refuse_others([content[key]], {list}, f"{key} must be a list")
     return content[key]
 
 
 def text_of(content: Mapping[str, Any], key: str) -> str:
     """The text under a key; raises `FieldError` for anything else."""
-    if not isinstance(content[key], str):
-        raise FieldError(f"{key} must be a text, got {shown(repr(content[key]))}.")
+    _refuse_others([content[key]], {str}, f"{key} must be a text")
     return content[key]
 
 
 def columns(content: Mapping[str, Any], key: str, keys: Sequence[str]) -> dict[str, list[Any]]:
     """The rows under a key, turned into one list for each of their keys."""
-    rows, wanted = list_of(content, key), set(keys)
+    rows = list_of(content, key)
     for row in rows:
-        if not isinstance(row, dict) or row.keys() != wanted:
-            check_keys(row, keys, f"each of the {key}")
+        check_keys(row, keys, f"each of the {key}")
     return {name: [row[name] for row in rows] for name in keys}
 
 
 def lists(values: list[Any], noun: str) -> list[list[Any]]:
     """The values, all of them lists; raises `FieldError` for anything else."""
-    if not {type(value) for value in values} <= {list}:
-        wrong = next(value for value in values if type(value) is not list)
-        raise FieldError(f"every {noun} must be a list, got {shown(repr(wrong))}.")
+    _refuse_others(values, {list}, f"every {noun} must be a list")
     return values
 
 
 def floats(values: list[Any], noun: str) -> np.ndarray:
     """JSON numbers as float64[len(values)]; raises `FieldError` for anything else, also true."""
-    if not {type(value) for value in values} <= {int, float}:
-        wrong = next(value for value in values if type(value) not in (int, float))
-        raise FieldError(f"every {noun} must be a number, got {shown(repr(wrong))}.")
+    _refuse_others(values, {int, float}, f"every {noun} must be a number")
     return np.array(values, dtype=float)
+
+
+def _refuse_others(values: list[Any], kinds: set[type], rule: str) -> None:
+    """Raise `FieldError` for a value of another type, and also for true and false."""
+    if not {type(value) for value in values} <= kinds:
+        wrong = next(value for value in values if type(value) not in kinds)
+        raise FieldError(f"{rule}, got {shown(repr(wrong))}.")
 
 
 def not_negative(values: list[Any], noun: str) -> np.ndarray:
@@ -163,9 +163,7 @@ def not_negative(values: list[Any], noun: str) -> np.ndarray:
 
 def positive_exact(content: Mapping[str, Any], key: str) -> Fraction:
     """The exact positive number that the text under a key is."""
-    if not isinstance(content[key], str):
-        raise FieldError(f'{key} must be a text such as "0.5", got {shown(repr(content[key]))}.')
-    value = exact_fraction(content[key], key)
+    value = exact_fraction(text_of(content, key), key)
     if value <= 0:
         raise FieldError(f"{key} must be positive, got {shown(content[key])}.")
     return value

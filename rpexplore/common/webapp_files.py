@@ -18,7 +18,6 @@ def sample_data_folder() -> Path:
 
 
 def _folder() -> Path:
-    """The folder that holds both."""
     installed, checkout = _PACKAGE / "webapp", _PACKAGE.parent
     # Beside an installed package lie other people's files, which could well have these names.
     candidates = [installed, checkout] if (checkout / "pyproject.toml").is_file() else [installed]

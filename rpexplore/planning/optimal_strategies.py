@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from rpexplore.common.concurrency import Progress, in_one_thread, no_progress
+from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.strategy import Strategy, measured_places
@@ -31,7 +31,7 @@ _ROUNDS = 200  # of new weights, for the largest variance
 _STEADY = 1e-5  # rounds end when the weighted value grows by less (relative)
 
 
-@in_one_thread
+@one_thread()
 def best_strategies(
     workload: Workload,
     closure: Closure,
@@ -75,7 +75,7 @@ def best_strategies(
     return strategies
 
 
-@in_one_thread
+@one_thread()
 def strategy_bound(
     workload: Workload, closure: Closure, table_weights: np.ndarray, *, largest: bool = False
 ) -> float:

@@ -24,7 +24,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from rpexplore.common.concurrency import in_one_thread, in_order
+from rpexplore.common.concurrency import in_order, one_thread
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
@@ -65,7 +65,7 @@ class Nonnegative:
     rounds: int
 
 
-@in_one_thread
+@one_thread()
 def nonnegative(
     contributions: ContributionArrays,
     sizes: np.ndarray,

@@ -6,7 +6,7 @@ from typing import Any
 
 from rpexplore.common.exact_numbers import Exact, exact_fraction, exact_text, whole_number
 from rpexplore.errors import BudgetError
-from rpexplore.privacy import conversions as privacy
+from rpexplore.privacy import conversions
 
 
 @dataclass(frozen=True, init=False)
@@ -67,14 +67,14 @@ class Budget:
                 "The number of records a person may have must be a whole number of at least 1, "
                 f"got {max_records_per_person!r}."
             )
-        object.__setattr__(self, "privacy_cost", _cost(given))
+        object.__setattr__(self, "privacy_cost", _cost(**given))
         object.__setattr__(self, "stated", tuple(stated.items()))
         object.__setattr__(self, "max_records_per_person", records)
 
     @property
     def rho(self) -> Fraction:
         """zCDP parameter of the privacy unit, exact."""
-        return privacy.rho_from_privacy_cost(self.privacy_cost)
+        return conversions.rho_from_privacy_cost(self.privacy_cost)
 
     @property
     def stated_delta(self) -> Fraction | None:
@@ -116,9 +116,9 @@ class Budget:
                 "The budget must hold stated, privacy_cost and max_records_per_person, no more."
             )
         stated, written = content["stated"], content["privacy_cost"]
-        ways = {"privacy_cost", "rho", "mu", "epsilon", "delta"}
-        if not isinstance(stated, dict) or not set(stated) <= ways:
-            raise BudgetError(f"What is stated of the budget must be among {', '.join(ways)}.")
+        names = ("privacy_cost", "rho", "mu", "epsilon", "delta")
+        if not isinstance(stated, dict) or not set(stated) <= set(names):
+            raise BudgetError(f"What is stated of the budget must be among {', '.join(names)}.")
         for text in (*stated.values(), written):
             if not isinstance(text, str):
                 raise BudgetError(f'Exact numbers must be texts such as "0.5", got {text!r}.')
@@ -135,17 +135,18 @@ class Budget:
         return budget
 
 
-def _cost(given: dict[str, Exact | None]) -> Fraction:
-    if given["privacy_cost"] is not None:
-        return privacy.privacy_cost_from_rho(
-            exact_fraction(given["privacy_cost"], "privacy_cost") / 2
-        )
-    if given["mu"] is not None:
-        return privacy.privacy_cost_from_mu(given["mu"])
-    if given["rho"] is not None:
-        return privacy.privacy_cost_from_rho(given["rho"])
-    epsilon, delta = given["epsilon"], given["delta"]
-    assert epsilon is not None
-    assert delta is not None
-    rho = privacy.rho_from_epsilon_delta(epsilon, delta)
-    return privacy.privacy_cost_from_rho(rho)
+def _cost(
+    privacy_cost: Exact | None,
+    rho: Exact | None,
+    mu: Exact | None,
+    epsilon: Exact | None,
+    delta: Exact | None,
+) -> Fraction:
+    if mu is not None:
+        return conversions.privacy_cost_from_mu(mu)
+    if privacy_cost is not None:
+        rho = exact_fraction(privacy_cost, "privacy_cost") / 2
+    elif epsilon is not None and delta is not None:
+        rho = conversions.rho_from_epsilon_delta(epsilon, delta)
+    assert rho is not None
+    return conversions.privacy_cost_from_rho(rho)

@@ -37,12 +37,7 @@ _RANGES = {  # parameter: (least, below, what it must be)
         ("rho", "0", "5e99", "0 or more and below 5e99, for example 0.5"),
         ("mu", "1e-300", "1e50", "above 0 (from 1e-300, and below 1e50), for example 1"),
         ("epsilon", "0", "1e100", "0 or more and below 1e100, for example 1"),
-        (
-            "budget epsilon",
-            "1e-100",
-            "1e100",
-            "above 0 (from 1e-100, below 1e100), for example 1",
-        ),
+        ("budget epsilon", "1e-100", "1e100", "above 0 (from 1e-100, below 1e100), for example 1"),
         ("delta", "1e-300", "1", "above 0 (from 1e-300) and below 1, for example 1e-9"),
     ]
 }
@@ -138,10 +133,7 @@ def rho_from_epsilon_delta(epsilon: Exact, delta: Exact) -> Fraction:
 
     A decimal of at most 15 significant digits with epsilon_from_rho(rho, delta) <= epsilon.
     """
-    exact_epsilon, exact_delta = (
-        _parameter("budget epsilon", epsilon),
-        _parameter("delta", delta),
-    )
+    exact_epsilon, exact_delta = _parameter("budget epsilon", epsilon), _parameter("delta", delta)
     target, surprise = float(exact_epsilon), -_log(exact_delta)
 
     # Solved for rho, the bound is greatest where

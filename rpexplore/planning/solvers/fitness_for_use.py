@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, qr, solve_triangular
 
-from rpexplore.common.concurrency import Progress, in_one_thread, no_progress
+from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.planning.solvers.query_root import FactoredQueries, QueryRoot
 from rpexplore.planning.solvers.solution import report_gap
 from rpexplore.planning.solvers.squarem import squarem_step
@@ -75,7 +75,7 @@ class Fitness:
         return max(self.cost / self.lower_bound - 1, 0.0)
 
 
-@in_one_thread
+@one_thread()
 def fitness_for_use(
     coefficients: np.ndarray,
     targets: np.ndarray,
@@ -116,7 +116,7 @@ def fitness_for_use(
     )
 
 
-@in_one_thread
+@one_thread()
 def cost_bound(
     coefficients: np.ndarray,
     targets: np.ndarray,
@@ -136,7 +136,7 @@ def cost_bound(
     return float(np.sum(values)) ** 2 * (1 - allowance)
 
 
-@in_one_thread
+@one_thread()
 def decoding(matrix: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     """D with W = D R and the shortest rows, which answers with the least variance.
 

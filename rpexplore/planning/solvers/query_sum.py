@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpexplore.common.concurrency import in_one_thread
+from rpexplore.common.concurrency import one_thread
 from rpexplore.planning.solvers.anderson import anderson_acceleration
 from rpexplore.planning.solvers.query_root import FactoredQueries, QueryRoot
 
@@ -21,7 +21,7 @@ class _Step:
     error: float
 
 
-@in_one_thread
+@one_thread()
 def least_sum(
     coefficients: np.ndarray,
     targets: np.ndarray,

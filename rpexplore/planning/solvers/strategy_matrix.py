@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rpexplore.common.concurrency import in_one_thread
+from rpexplore.common.concurrency import one_thread
 from rpexplore.planning.solvers.anderson import anderson_acceleration
 from rpexplore.planning.solvers.matrix_root import MatrixRoot, centred_at, weights_of
 from rpexplore.planning.solvers.strategy_descent import LEEWAY, JointSearch, Total
@@ -49,7 +49,7 @@ class StrategySolution:
         return self.root / self.lower_bound - 1 if self.lower_bound > 0 else np.inf
 
 
-@in_one_thread
+@one_thread()
 def best_matrix(
     gram: np.ndarray,
     reference: np.ndarray | None = None,
@@ -68,7 +68,7 @@ def best_matrix(
     return _best_matrix(gram, reference, value_weights, tolerance)
 
 
-@in_one_thread
+@one_thread()
 def best_reference(
     gram: np.ndarray,
     total_grams: Sequence[np.ndarray],
