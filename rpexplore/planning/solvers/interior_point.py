@@ -6,9 +6,11 @@ equal, y moves along directions in which g is almost flat. A logarithmic barrier
 concave there; its maximum comes with a gap of about m times the barrier's weight (m cells), which
 is lowered until that is small enough (Boyd and Vandenberghe, Convex Optimization, §11.3).
 
-Prices of caps, where `capped` crawls, are found alike: they maximise g(z)²/c − Σ z over z ≥ 0. On
-the way there the best response is inside all caps, and its gap is m times the barrier's weight.
+Prices of caps, where `capped_sum` crawls, are found alike: they maximise g(z)²/c − Σ z over z ≥ 0.
+On the way there the best response is inside all caps, and its gap is m times the barrier's weight.
 """
+
+from collections.abc import Callable
 
 import numpy as np
 from scipy import sparse
@@ -17,6 +19,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 MOST_CELLS = 1500  # a step solves a dense system of so many unknowns
 _STEPS = 40  # of Newton for one weight of the barrier
 _FALL = 0.05  # of the barrier's weight between them
+
+# The point that a step of some length leads to, its gain to first order, and the longest length.
+_Step = tuple[Callable[[float], np.ndarray], float, float]
 
 
 def central_prices(
@@ -39,29 +44,12 @@ def central_prices(
     y = np.maximum(start, 0.1 * barrier)
     y /= np.sum(y)
     scale = float(np.sum(np.sqrt(costs * (fixed + weighted.T @ y))))
-    while True:
-        y = _centred(weighted, costs, fixed, y, barrier, scale)
-        if barrier * count <= tolerance / 8:
-            return y
-        barrier *= _FALL
 
+    def value(y: np.ndarray) -> float:
+        root_sum = float(np.sum(np.sqrt(costs * (fixed + weighted.T @ y))))
+        return root_sum / scale + barrier * float(np.sum(np.log(y)))
 
-def _centred(
-    weighted: sparse.csr_array,
-    costs: np.ndarray,
-    fixed: np.ndarray,
-    y: np.ndarray,
-    barrier: float,
-    scale: float,
-) -> np.ndarray:
-    """The maximum of g(y)/scale + barrier · Σ log y on the simplex, from y."""
-
-    def value(at: np.ndarray) -> float:
-        within = fixed + weighted.T @ at
-        return float(np.sum(np.sqrt(costs * within))) / scale + barrier * float(np.sum(np.log(at)))
-
-    present = value(y)
-    for _ in range(_STEPS):
+    def newton(y: np.ndarray) -> _Step:
         within = fixed + weighted.T @ y
         roots = np.sqrt(costs / within)
         gradient = (weighted @ roots) / (2 * scale) + barrier / y
@@ -69,27 +57,17 @@ def _centred(
         # In units of y, so that small prices do not spoil the system's conditioning.
         hessian = (bent @ weighted.T).toarray() * np.outer(y, y)
         hessian[np.diag_indices_from(hessian)] += barrier * (1 + 1e-9)
-        try:
-            factor = cho_factor(hessian)
-        except LinAlgError:
-            return y
-        towards = cho_solve(factor, np.column_stack([gradient * y, y]))
+        towards = cho_solve(cho_factor(hessian), np.column_stack([gradient * y, y]))
         move = (towards[:, 0] - towards[:, 1] * (y @ towards[:, 0]) / (y @ towards[:, 1])) * y
-        gain = float(gradient @ move)
-        if gain <= 1e-3 * barrier:
-            return y
         falling = move < 0
-        length = min(1.0, 0.99 * float(np.min(-y[falling] / move[falling], initial=np.inf)))
-        while length > 1e-10:
-            there = y + length * move
-            new = value(there)
-            if new >= present + 1e-4 * length * gain:
-                break
-            length /= 2
-        else:
+        longest = 0.99 * float(np.min(-y[falling] / move[falling], initial=np.inf))
+        return (lambda length: y + length * move), float(gradient @ move), longest
+
+    while True:
+        y = _maximum(value, newton, y, 1e-3 * barrier, accepted=lambda y: y / np.sum(y))
+        if barrier * count <= tolerance / 8:
             return y
-        y, present = there / np.sum(there), new
-    return y
+        barrier *= _FALL
 
 
 def central_cap_prices(
@@ -112,30 +90,13 @@ def central_cap_prices(
     count = len(start)
     barrier = max(min(gap, 0.01), tolerance / 4) * value / count
     z = np.maximum(start, barrier)
-    while True:
-        z = _centred_in_caps(relative, costs, held, z, barrier, privacy_cost)
-        if barrier * count <= tolerance / 4 * value:
-            return z
-        barrier *= _FALL
 
-
-def _centred_in_caps(
-    relative: sparse.csr_array,
-    costs: np.ndarray,
-    held: np.ndarray,
-    z: np.ndarray,
-    barrier: float,
-    privacy_cost: float,
-) -> np.ndarray:
-    """The maximum of g(z)²/c − Σ z + barrier · Σ log z, from z."""
-
-    def objective(at: np.ndarray) -> float:
-        root_sum = float(np.sum(np.sqrt(costs * (held + relative.T @ at))))
-        rest = barrier * float(np.sum(np.log(at))) - float(np.sum(at))
+    def objective(z: np.ndarray) -> float:
+        root_sum = float(np.sum(np.sqrt(costs * (held + relative.T @ z))))
+        rest = barrier * float(np.sum(np.log(z))) - float(np.sum(z))
         return root_sum * root_sum / privacy_cost + rest
 
-    present = objective(z)
-    for _ in range(_STEPS):
+    def newton(z: np.ndarray) -> _Step:
         weights = held + relative.T @ z
         roots = np.sqrt(costs / weights)
         root_sum = float(roots @ weights)
@@ -145,21 +106,45 @@ def _centred_in_caps(
         hessian = (bent @ relative.T).toarray() * np.outer(z, z)
         hessian -= np.outer(slopes, slopes) * (2 / privacy_cost)
         hessian[np.diag_indices_from(hessian)] += barrier * (1 + 1e-9)
+        move = cho_solve(cho_factor(hessian), gradient)
+        longest = -0.99 / min(float(np.min(move)), -1e-300)
+        return (lambda length: z * (1 + length * move)), float(gradient @ move), longest
+
+    while True:
+        # To so little gain that the response keeps stiff caps, too.
+        z = _maximum(objective, newton, z, 1e-6 * barrier)
+        if barrier * count <= tolerance / 4 * value:
+            return z
+        barrier *= _FALL
+
+
+def _maximum(
+    value: Callable[[np.ndarray], float],
+    newton: Callable[[np.ndarray], _Step],
+    point: np.ndarray,
+    least_gain: float,
+    accepted: Callable[[np.ndarray], np.ndarray] = lambda point: point,
+) -> np.ndarray:
+    """The maximum of a concave function by Newton's steps, halved until they raise it enough.
+
+    least_gain: by which a step raises the value, to first order, else the search has ended
+    accepted: what becomes of a point that is taken
+    """
+    present = value(point)
+    for _ in range(_STEPS):
         try:
-            move = cho_solve(cho_factor(hessian), gradient)
+            step, gain, longest = newton(point)
         except LinAlgError:
-            return z
-        gain = float(gradient @ move)
-        if gain <= 1e-6 * barrier:  # so far that the response keeps stiff caps, too
-            return z
-        length = min(1.0, -0.99 / min(float(np.min(move)), -1e-300))
+            return point
+        if gain <= least_gain:
+            return point
+        length = min(1.0, longest)
         while length > 1e-10:
-            there = z * (1 + length * move)
-            new = objective(there)
+            new = value(step(length))
             if new >= present + 1e-4 * length * gain:
                 break
             length /= 2
         else:
-            return z
-        z, present = there, new
-    return z
+            return point
+        point, present = accepted(step(length)), new
+    return point
