@@ -38,12 +38,12 @@ def bundle(plan: Plan, scenario: Scenario) -> bytes:
     """The zip file of a plan and the scenario it was made from; the same bytes every time."""
     texts = {
         "plan.json": plan.text,
-        "report.html": report_of(plan, scenario),
+        "report.html": html(contents_of(plan, scenario)),
         "tables.csv": csv_of_tables(plan),
         "codebook.json": plan.workload.domain.text("codebook.json"),
-        "plan.py": script_of(plan, scenario),
+        "plan.py": python_script(plan, scenario),
         "scenario.json": scenario.text(),
-        "commands.txt": _readme(plan, scenario) + commands_of(plan, scenario),
+        "commands.txt": _readme(plan, scenario) + command_lines(plan, scenario),
         **dict(custom_basis_files(plan.workload).values()),
     }
     file = io.BytesIO()
@@ -65,34 +65,6 @@ def contents_of(plan: Plan, scenario: Scenario) -> Report:
         record_noun=scenario.record_noun,
         expected=scenario.expected,
         request=scenario.request,
-    )
-
-
-def report_of(plan: Plan, scenario: Scenario) -> str:
-    """The report on a scenario's plan, as HTML."""
-    return html(contents_of(plan, scenario))
-
-
-def script_of(plan: Plan, scenario: Scenario) -> str:
-    """The script of a scenario's plan."""
-    return python_script(
-        plan,
-        scenario.request,
-        uniform_reference=scenario.uniform_reference,
-        name=scenario.name,
-        note=scenario.note,
-    )
-
-
-def commands_of(plan: Plan, scenario: Scenario) -> str:
-    """The command lines of a scenario's plan."""
-    return command_lines(
-        plan,
-        scenario.request,
-        uniform_reference=scenario.uniform_reference,
-        name=scenario.name,
-        note=scenario.note,
-        record_noun=scenario.record_noun,
     )
 
 

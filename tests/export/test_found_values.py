@@ -8,8 +8,11 @@ import pytest
 
 import rpexplore as rp
 from rpexplore.domain.provenance import FOUND_IN_RECORDS
-from rpexplore.export.bundle import bundle, commands_of, contents_of, report_of, script_of
+from rpexplore.export.bundle import bundle, contents_of
+from rpexplore.export.report.report import html
 from rpexplore.export.report.section import Beside, Checklist
+from rpexplore.export.reproduction.command_line import command_lines
+from rpexplore.export.reproduction.script import python_script
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from tests.export.scenarios import SCENARIOS
@@ -70,10 +73,10 @@ def test_without_any_nothing_is_taken_back(scenario):
 def test_odd_names_end_no_comment_and_no_docstring(tmp_path):
     scenario = scenario_with(ODD)
     plan = scenario.plan()
-    script = script_of(plan, scenario)
+    script = python_script(plan, scenario)
     (tmp_path / "plan.py").write_text(script, encoding="utf-8")
     made = runpy.run_path(str(tmp_path / "plan.py"), run_name="exported")
     assert made["plan"]().text == plan.text
-    commands = texts(scenario)["commands.txt"].removesuffix(commands_of(plan, scenario))
+    commands = texts(scenario)["commands.txt"].removesuffix(command_lines(plan, scenario))
     assert all(line.startswith("#") or not line for line in commands.splitlines())
-    assert ODD not in report_of(plan, scenario).split("<body")[0]
+    assert ODD not in html(contents_of(plan, scenario)).split("<body")[0]

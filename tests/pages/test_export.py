@@ -137,13 +137,16 @@ def test_the_commands_are_shown_when_asked_for(small):
 
 
 def test_nothing_is_made_before_it_is_asked_for(monkeypatch, wide):
+    from pages.components.release import export
     from rpexplore.export import bundle
 
     def refuse(*_):
         raise AssertionError("made without being asked for")
 
-    for name in ("bundle", "report_of", "contents_of", "script_of", "commands_of"):
+    for name in ("bundle", "contents_of"):
         monkeypatch.setattr(bundle, name, refuse)
+    for name in ("html", "python_script", "command_lines"):
+        monkeypatch.setattr(export, name, refuse)
     opened(wide)
 
 

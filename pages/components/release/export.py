@@ -11,6 +11,9 @@ from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.domain.provenance import except_found
 from rpexplore.export import bundle
 from rpexplore.export.report import pdf
+from rpexplore.export.report.report import html
+from rpexplore.export.reproduction.command_line import command_lines
+from rpexplore.export.reproduction.script import python_script
 from rpexplore.planning.plan import Plan
 
 MANY = 10_000  # tables, whose report takes seconds
@@ -46,7 +49,7 @@ def export_section(planned: Plan) -> None:
             "The report for whoever has to approve the plan: what it promises and to whom, how "
             "accurate each table is, which tables are least accurate, what is proven, and what is "
             "left to do. One file for a browser; it needs no network.",
-            lambda: bundle.report_of(planned, scenario),
+            lambda: html(bundle.contents_of(planned, scenario)),
             "text/html",
             slow=(planned, scenario) if many else None,
         )
@@ -77,7 +80,7 @@ def export_section(planned: Plan) -> None:
             "plan.py",
             "A Python script that makes the plan again, checks that it is this one, and can run "
             "the release.",
-            lambda: bundle.script_of(planned, scenario),
+            lambda: python_script(planned, scenario),
             "text/x-python",
         )
         _piece(
@@ -91,7 +94,7 @@ def export_section(planned: Plan) -> None:
         with shown:
             st.caption("In a folder with the files from the button above.")
             commands = kept(
-                "commands", (planned, scenario), lambda: bundle.commands_of(planned, scenario)
+                "commands", (planned, scenario), lambda: command_lines(planned, scenario)
             )
             st.code(commands, language="bash", wrap_lines=True)
 

@@ -1,16 +1,16 @@
 """The command lines that make a plan again, check it, report on it, and run it."""
 
 import shlex
-from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from rpexplore.analysis.budget_units import plain
 from rpexplore.analysis.targets_met import wanted_targets
-from rpexplore.export.reproduction.recipe import Recipe, budget_texts
+from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.planning.loss_serialization import options_of_loss
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.basis_choice_text import text_of_basis_choice
-from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.table_text import texts_of_tables
 
 # More tables, or weights and targets, than this are read from tables.csv.
@@ -18,44 +18,24 @@ MOST_OPTIONS = 10
 _RECORD_NOUN = "records"
 
 
-def command_lines(
-    plan: Plan,
-    request: WorkloadRequest | None = None,
-    *,
-    uniform_reference: bool | None = None,
-    name: str = "",
-    note: str = "",
-    record_noun: str = _RECORD_NOUN,
-    made: str = "made.json",
-    records: str = "PATH/TO/records.csv",
-) -> str:
-    """The verbs for this plan, ready for a shell in the folder of the bundle.
+def command_lines(plan: Plan, scenario: Scenario) -> str:
+    """The verbs for a scenario's plan, ready for a shell in the folder of the bundle.
 
     There are codebook.json, tables.csv, and custom bases as `Recipe.custom_basis_files` has them.
-
-    Args:
-        request: How the tables were asked for, where that is known.
-        uniform_reference: As in the scenario, where that is known.
-        name: What to call the plan in the report.
-        note: A remark in the report.
-        record_noun: What one record stands for, in the plural.
-        made: The file for the plan that is made again, beside the exported plan.json.
-        records: The file with the records.
     """
-    recipe = Recipe.of(plan, request, uniform_reference)
+    make = [["rpexplore", "plan", "codebook.json"], *_options(Recipe.of(plan, scenario))]
     report = ["rpexplore", "report", "plan.json", "--out", "made.html"]
-    for option, text in (("--name", name), ("--note", note)):
+    for option, text in (("--name", scenario.name), ("--note", scenario.note)):
         report += [option, text] if text.strip() else []
-    report += ["--record-noun", record_noun] if record_noun != _RECORD_NOUN else []
+    if scenario.record_noun != _RECORD_NOUN:
+        report += ["--record-noun", scenario.record_noun]
     return "\n".join(
         [
             "# Check the plan: privacy cost, every variance, and how close it is to the best one.",
             "rpexplore verify plan.json",
             "",
             f"# Make the plan again; it must have the SHA-256 {plan.sha256}",
-            _over_lines(
-                [["rpexplore", "plan", "codebook.json"], *_options(recipe), ["--out", made]]
-            ),
+            " \\\n    ".join(map(shlex.join, [*make, ["--out", "made.json"]])),
             "",
             "# Write the report again (as made.pdf: as PDF).",
             shlex.join(report),
@@ -63,7 +43,7 @@ def command_lines(
             "# Run the release on the records, once. It books what it costs in the ledger, and",
             "# writes the noisy tables into a new folder. On a terminal it asks before it begins,",
             "# in a script it does not.",
-            shlex.join(["rpexplore", "release", "plan.json", records, "--out", "release"]),
+            "rpexplore release plan.json PATH/TO/records.csv --out release",
             "",
         ]
     )
@@ -71,12 +51,13 @@ def command_lines(
 
 def _options(recipe: Recipe) -> list[list[str]]:
     """The options of `rpexplore plan` for this plan, each with its value."""
-    plan = recipe.plan
-    options = [*_tables(recipe), *_basis_choices(recipe), *_loss(plan)]
-    for name, text in budget_texts(plan.budget).items():
-        options.append([f"--{name.replace('_', '-')}", text])
-    if plan.budget.max_records_per_person is not None:
-        options.append(["--records-per-person", str(plan.budget.max_records_per_person)])
+    budget = recipe.plan.budget
+    options = [*_tables(recipe), *_basis_choices(recipe)]
+    options += [[f"--{name}", text] for name, text in options_of_loss(recipe.plan.loss)]
+    for name, value in budget.stated:
+        options.append([f"--{name.replace('_', '-')}", plain(value)])
+    if budget.max_records_per_person is not None:
+        options.append(["--records-per-person", str(budget.max_records_per_person)])
     return options
 
 
@@ -96,19 +77,19 @@ def _tables(recipe: Recipe) -> list[list[str]]:
     }
     rows = sorted({*listed, *weighted, *targeted})
     texts = texts_of_tables(recipe.domain, [workload.tables[row] for row in rows])
-    named = dict(zip(rows, texts, strict=True))
-    wanted = map(str, wanted_targets(workload, np.array(targeted, dtype=int), request))
+    text_of = dict(zip(rows, texts, strict=True))
+    targets = wanted_targets(workload, np.array(targeted, dtype=int), request)
     # With an equals sign, so that no name is taken for an option.
     return [
         *([kind[request.kind]] if by_kind else []),
-        *([f"--table={named[row]}"] for row in listed),
-        *([f"--weight={named[row]}={float(workload.weights[row])!r}"] for row in weighted),
-        *([f"--target={named[row]}={text}"] for row, text in zip(targeted, wanted, strict=True)),
+        *([f"--table={text_of[row]}"] for row in listed),
+        *([f"--weight={text_of[row]}={float(workload.weights[row])!r}"] for row in weighted),
+        *([f"--target={text_of[row]}={t}"] for row, t in zip(targeted, targets, strict=True)),
     ]
 
 
 def _basis_choices(recipe: Recipe) -> list[list[str]]:
-    """Options that say how attributes are asked."""
+    """Options that say the bases of attributes."""
     options = []
     for choice in recipe.basis_choices:
         tables = list(texts_of_tables(recipe.domain, choice.tables))
@@ -117,12 +98,3 @@ def _basis_choices(recipe: Recipe) -> list[list[str]]:
     if recipe.uniform_reference:
         options.append(["--uniform-reference"])
     return options
-
-
-def _loss(plan: Plan) -> list[list[str]]:
-    return [[f"--{name}", text] for name, text in options_of_loss(plan.loss)]
-
-
-def _over_lines(parts: Iterable[Sequence[str]]) -> str:
-    """One command over several lines, a part of it on each."""
-    return " \\\n    ".join(map(shlex.join, parts))

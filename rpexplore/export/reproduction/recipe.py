@@ -1,29 +1,27 @@
-"""The recipe of a plan: how its tables were asked for, for programs that make it again."""
+"""The recipe of a plan: the request that gives its tables, for programs that make it again."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from rpexplore.analysis.budget_units import plain
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.export.reproduction.custom_basis_files import CustomBasisFiles, custom_basis_files
 from rpexplore.planning.plan import Plan
-from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.basis_choices import BasisChoice
-from rpexplore.scenarios.scenario import has_uniform_reference
+from rpexplore.scenarios.scenario import Scenario, has_uniform_reference
 from rpexplore.scenarios.table_settings import TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.workload.table_text import Table
 from rpexplore.workload.workload import Workload
 
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """A plan, and a request that gives exactly its tables, and what is asked of them.
+    """A plan, and a request that gives exactly its tables, weights, targets and bases.
 
-    uniform_reference: whether it was made with totals spread evenly, as
-    `Scenario.uniform_reference` says
+    uniform_reference: as in the scenario
     """
 
     plan: Plan
@@ -31,19 +29,12 @@ class Recipe:
     uniform_reference: bool = False
 
     @classmethod
-    def of(
-        cls,
-        plan: Plan,
-        request: WorkloadRequest | None = None,
-        uniform_reference: bool | None = None,
-    ) -> "Recipe":
-        """By this request if it gives the plan's workload, else by one read off the workload.
-
-        Where it is not known how totals are spread, the plan's strategies tell.
-        """
-        if request is None or not _gives(request, plan.workload):
+    def of(cls, plan: Plan, scenario: Scenario) -> "Recipe":
+        """By the scenario's request if it gives the plan's workload, else by one read off that."""
+        request, uniform_reference = scenario.request, scenario.uniform_reference
+        if not _gives(request, plan.workload):
             request = WorkloadRequest.of(plan.workload)
-        if uniform_reference is None or plan.workload.is_marginals:
+        if plan.workload.is_marginals:
             uniform_reference = has_uniform_reference(plan)
         return cls(plan, request, uniform_reference)
 
@@ -53,30 +44,22 @@ class Recipe:
 
     @property
     def order(self) -> int:
-        """The order asked for, which is at most that of the schema."""
+        """The order of the request, which is at most the number of attributes."""
         return min(self.request.order, len(self.domain))
 
     @property
     def settings(self) -> list[TableSetting]:
-        """What is asked of single tables that are in the plan."""
-        workload = self.plan.workload
-        return [
-            setting
-            for setting in self.request.settings
-            if workload.find(self.domain.positions(setting.attributes)) is not None
-        ]
+        """The settings of single tables that are in the plan."""
+        return [setting for setting in self.request.settings if self._has(setting.attributes)]
 
     @property
     def basis_choices(self) -> list[BasisChoice]:
-        """How attributes are asked that are in the plan; in some tables: those in the plan."""
-        workload, choices = self.plan.workload, []
+        """The bases of attributes that are in the plan; in some tables: those in the plan."""
+        choices = []
         for choice in self.request.basis_choices:
-            tables = tuple(
-                table
-                for table in choice.tables
-                if workload.find(self.domain.positions(table)) is not None
-            )
-            if tables or (not choice.tables and self._attribute_index(choice) in workload.used):
+            tables = tuple(table for table in choice.tables if self._has(table))
+            used = self.domain.position(choice.attribute) in self.plan.workload.used
+            if tables or (used and not choice.tables):
                 choices.append(replace(choice, tables=tables))
         return choices
 
@@ -87,13 +70,12 @@ class Recipe:
 
     def file_of(self, choice: BasisChoice) -> str:
         """The name of the file with a custom basis; "" for every other basis."""
-        name, _ = self.custom_basis_files.get(
-            (self._attribute_index(choice), choice.basis), ("", "")
-        )
+        attribute_index = self.domain.position(choice.attribute)
+        name, _ = self.custom_basis_files.get((attribute_index, choice.basis), ("", ""))
         return name
 
-    def _attribute_index(self, choice: BasisChoice) -> int:
-        return self.domain.position(choice.attribute)
+    def _has(self, table: Table) -> bool:
+        return self.plan.workload.find(self.domain.positions(table)) is not None
 
 
 def _gives(request: WorkloadRequest, workload: Workload) -> bool:
@@ -102,15 +84,8 @@ def _gives(request: WorkloadRequest, workload: Workload) -> bool:
     except RpexploreError:
         return False
     return (
-        np.array_equal(requested.members, workload.members)
+        requested.has_tables_of(workload)
         and np.array_equal(requested.weights, workload.weights)
         and np.array_equal(requested.targets, workload.targets, equal_nan=True)
         and np.array_equal(requested.required, workload.required)
-        and requested.bases == workload.bases
-        and np.array_equal(requested.basis_index, workload.basis_index)
     )
-
-
-def budget_texts(budget: Budget) -> dict[str, str]:
-    """The budget as it was stated, in exact texts: {"epsilon": "1", "delta": "1e-9"}."""
-    return {name: plain(value) for name, value in budget.stated}

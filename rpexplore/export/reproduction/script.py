@@ -4,16 +4,17 @@ import textwrap
 from dataclasses import fields
 from typing import Any
 
+from rpexplore.analysis.budget_units import plain
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.provenance import except_found
 from rpexplore.export.reproduction.literals import call, literal, wrapped
-from rpexplore.export.reproduction.recipe import Recipe, budget_texts
+from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.export.reproduction.script_tables import needs_tables_csv, workload_source
 from rpexplore.planning.loss_serialization import options_of_loss
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.plan import Plan
-from rpexplore.scenarios.workload_request import WorkloadRequest
+from rpexplore.scenarios.scenario import Scenario
 
 FILENAME = "plan.py"
 
@@ -32,7 +33,9 @@ records before any noise is drawn.
 {remark}
 import argparse
 import sys
-{imports}
+{import_path}
+import rpexplore as rp
+{import_csv}
 # The plan as it was exported: its SHA-256 and the version of rpexplore that made it.
 SHA256 = {sha256}
 VERSION = {version}
@@ -48,7 +51,7 @@ def plan() -> rp.Plan:
 
 
 def workload(domain: rp.Domain) -> rp.Workload:
-    """The tables, {asked}their weights and their targets."""
+    """The tables, {bases}their weights and their targets."""
 {workload}
 
 
@@ -66,7 +69,7 @@ def main() -> None:
     options.add_argument("records", nargs="?", help="the records, .csv or .parquet")
     options.add_argument("--release", metavar="FOLDER", help="a new folder for the noisy tables")
     options.add_argument("--save", metavar="FILE", help="where the plan goes")
-    options.add_argument("--cap-rho", help="cap on what all releases of these records may cost")
+    options.add_argument("--cap-rho", help="budget limit of all releases of these records")
     given = options.parse_args()
     if bool(given.records) != bool(given.release):
         options.error("to run the release, give both the records and --release FOLDER")
@@ -108,49 +111,27 @@ if __name__ == "__main__":
 '''
 
 
-_IMPORTS = """
-import rpexplore as rp
-"""
-_IMPORTS_FOR_FILES = (
-    """from pathlib import Path
-"""
-    + _IMPORTS
-)
-_IMPORTS_FOR_CSV = (
-    _IMPORTS_FOR_FILES
-    + """\
-from rpexplore.workload.table_text import workload_from_csv
-"""
-)
+_IMPORT_PATH = "from pathlib import Path\n"
+_IMPORT_CSV = "from rpexplore.workload.table_text import workload_from_csv\n"
 
 
-def python_script(
-    plan: Plan,
-    request: WorkloadRequest | None = None,
-    *,
-    uniform_reference: bool | None = None,
-    name: str = "",
-    note: str = "",
-) -> str:
-    """A runnable script for this plan, in the folder of the bundle.
+def python_script(plan: Plan, scenario: Scenario) -> str:
+    """A runnable script for a scenario's plan, in the folder of the bundle.
 
     There is tables.csv, which it reads if `needs_tables_csv`, and custom bases as
     `Recipe.custom_basis_files` has them.
-
-    Args:
-        request: How the tables were asked for, where that is known.
-        uniform_reference: As in the scenario, where that is known.
-        name: Of the scenario, as a comment.
-        note: Of the scenario, as a comment.
     """
-    recipe = Recipe.of(plan, request, uniform_reference)
-    imports = _IMPORTS_FOR_FILES if recipe.custom_basis_files else _IMPORTS
+    recipe = Recipe.of(plan, scenario)
+    reads_csv = needs_tables_csv(recipe)
     but = except_found(plan.workload.domain)
+    remark = f"Nothing here was made from records{but}." if but else ""
+    attributes = [f"{_attribute(attribute)}," for attribute in recipe.domain]
     return _SCRIPT.format(
         cost=f"ρ = {rounded(plan.rho, 6, 'up')}",
         unit=plan.budget.unit,
-        remark=_comment(name, note, f"Nothing here was made from records{but}." if but else ""),
-        imports=_IMPORTS_FOR_CSV if needs_tables_csv(recipe) else imports,
+        remark=_comment(scenario.name, scenario.note, remark),
+        import_path=_IMPORT_PATH if reads_csv or recipe.custom_basis_files else "",
+        import_csv=_IMPORT_CSV if reads_csv else "",
         sha256=literal(plan.sha256),
         version=literal(plan.version),
         # No user text, which could end the docstring.
@@ -158,12 +139,9 @@ def python_script(
         loss=_loss(plan.loss),
         budget=_budget(plan),
         uniform_reference="\n        uniform_reference=True," if recipe.uniform_reference else "",
-        asked="how their attributes are asked, " if recipe.basis_choices else "",
+        bases="the bases of their attributes, " if recipe.basis_choices else "",
         workload=textwrap.indent(workload_source(recipe), "    "),
-        attributes=textwrap.indent(
-            "\n".join(f"{_attribute(attribute)}," for attribute in recipe.domain.attributes),
-            " " * 12,
-        ),
+        attributes=textwrap.indent("\n".join(attributes), " " * 12),
     )
 
 
@@ -178,9 +156,6 @@ def _comment(*texts: str) -> str:
     return "".join(f"\n# {printable(line)}" for line in lines) + ("\n" if lines else "")
 
 
-# ---- the other inputs
-
-
 def _attribute(attribute: Attribute) -> str:
     label = [f"label={literal(attribute.label)}"] if attribute.label else []
     groups = [f"groups={wrapped(attribute.groups)}"] if attribute.groups else []
@@ -193,9 +168,8 @@ def _values(attribute: Attribute) -> str:
         step = [f"step={values.step}"] if values.step != 1 else []
         return call("rp.Integers", [str(values.minimum), str(values.maximum), *step])
     if isinstance(values, Bins):
-        whole = [edge.is_integer() and abs(edge) < 1e15 for edge in values.edges]
         edges = [
-            int(edge) if short else edge for edge, short in zip(values.edges, whole, strict=True)
+            int(edge) if edge.is_integer() and abs(edge) < 1e15 else edge for edge in values.edges
         ]
         return call("rp.Bins", [wrapped(edges)])
     assert isinstance(values, Categories)
@@ -207,14 +181,13 @@ def _loss(loss: Loss) -> str:
     """The constructor of a loss; raises `PlanError` for a custom one."""
     options_of_loss(loss)  # refuses what cannot be written down
     parameters: Any = loss  # a dataclass, as all losses are
-    arguments = [
-        f"{field.name}={literal(getattr(loss, field.name))}" for field in fields(parameters)
-    ]
+    names = [field.name for field in fields(parameters)]
+    arguments = [f"{name}={literal(getattr(loss, name))}" for name in names]
     return f"rp.{type(loss).__name__}({', '.join(arguments)})"
 
 
 def _budget(plan: Plan) -> str:
-    arguments: dict[str, Any] = dict(budget_texts(plan.budget))
+    arguments = [f"{name}={literal(plain(value))}" for name, value in plan.budget.stated]
     if plan.budget.max_records_per_person is not None:
-        arguments["max_records_per_person"] = plan.budget.max_records_per_person
-    return f"rp.Budget({', '.join(f'{key}={literal(value)}' for key, value in arguments.items())})"
+        arguments.append(f"max_records_per_person={plan.budget.max_records_per_person}")
+    return f"rp.Budget({', '.join(arguments)})"

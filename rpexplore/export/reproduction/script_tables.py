@@ -1,4 +1,4 @@
-"""The part of a script that makes a plan's workload, and says which bases its attributes have."""
+"""The part of a script that makes a plan's workload."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -42,13 +42,13 @@ def _tables(recipe: Recipe) -> list[str]:
         "of_order": f"all_of_order(domain, {recipe.order}",
         "at_most_cells": f"all_with_at_most(domain, cells={request.cells}",
     }[request.kind]
-    narrowed = {
-        "only": request.only or None,
-        "containing": request.containing or None,
-        "cells": request.most_cells if request.kind != "at_most_cells" else None,
-    }
-    more = [f", {key}={literal(value)}" for key, value in narrowed.items() if value is not None]
-    return [f"workload = rp.Workload.{builder}{''.join(more)})"]
+    if request.only:
+        builder += f", only={literal(request.only)}"
+    if request.containing:
+        builder += f", containing={literal(request.containing)}"
+    if request.most_cells is not None and request.kind != "at_most_cells":
+        builder += f", cells={request.most_cells}"
+    return [f"workload = rp.Workload.{builder})"]
 
 
 def _groups(request: WorkloadRequest) -> list[str]:
@@ -61,12 +61,12 @@ def _groups(request: WorkloadRequest) -> list[str]:
             weights = f"dict.fromkeys(tables, {literal(group.weight)})"
             lines.append(f"workload = workload.with_weights({weights})")
         if group.factor is not None:
-            rows = "weights = dict(zip(workload.tables, workload.weights.tolist()))"
-            product = f"{{table: {literal(group.factor)} * weights[table] for table in tables}}"
-            lines += [rows, f"workload = workload.with_weights({product})"]
+            lines.append("weights = dict(zip(workload.tables, workload.weights.tolist()))")
+            products = f"{{table: {literal(group.factor)} * weights[table] for table in tables}}"
+            lines.append(f"workload = workload.with_weights({products})")
         if group.target is not None:
-            wanted = f"dict.fromkeys(tables, {_target(group.target, with_required)})"
-            lines.append(f"workload = workload.with_targets({wanted})")
+            targets = f"dict.fromkeys(tables, {_target(group.target, with_required)})"
+            lines.append(f"workload = workload.with_targets({targets})")
     return lines
 
 
@@ -104,7 +104,7 @@ def _call_with_tables(noun: str, sources: Mapping[Table, str]) -> list[str]:
 
 
 def _basis_choices(recipe: Recipe) -> list[str]:
-    """How attributes are asked other than by single values: everywhere, then in some tables."""
+    """Bases other than single values: first those of all tables, then those of some."""
     lines = []
     for choice in sorted(recipe.basis_choices, key=lambda choice: bool(choice.tables)):
         file = recipe.file_of(choice)

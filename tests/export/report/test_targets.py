@@ -3,7 +3,7 @@
 import pytest
 
 import rpexplore as rp
-from rpexplore.export.bundle import report_of
+from rpexplore.export.bundle import contents_of
 from rpexplore.export.report.report import html, report
 from rpexplore.export.report.targets import targets
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
@@ -87,7 +87,7 @@ def test_a_long_list_is_cut_visibly():
 
 
 def test_a_report_on_a_scenario_has_its_targets_as_typed():
-    assert "±0.5 at 95 %" in report_of(ASKED.plan(), ASKED)
+    assert "±0.5 at 95 %" in html(contents_of(ASKED.plan(), ASKED))
     assert "±0.5 at 95 %" not in html(report(ASKED.plan()))
 
 

@@ -11,21 +11,8 @@ from rpexplore.cli.main import cli
 from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.custom_basis_files import custom_basis_files
 from rpexplore.releases.table_folder import Release
-from rpexplore.scenarios.scenario import Scenario
 from tests.export.reports import plan_of
 from tests.export.scenarios import SCENARIOS
-
-
-def lines_of(plan: rp.Plan, scenario: Scenario, **more: str) -> str:
-    return command_lines(
-        plan,
-        scenario.request,
-        uniform_reference=scenario.uniform_reference,
-        name=scenario.name,
-        note=scenario.note,
-        record_noun=scenario.record_noun,
-        **more,
-    )
 
 
 def export_to(folder: Path, plan: rp.Plan) -> None:
@@ -45,7 +32,7 @@ def verb(text: str, name: str) -> list[str]:
 
 def test_targets_are_written_as_typed():
     scenario = SCENARIOS["units"].with_request(order=1)
-    options = verb(lines_of(scenario.plan(), scenario), "plan")
+    options = verb(command_lines(scenario.plan(), scenario), "plan")
     given = [option for option in options if option.startswith("--target")]
     assert given == [
         "--target=age=±50 at 95 % required",
@@ -57,7 +44,7 @@ def test_targets_are_written_as_typed():
 def test_the_plan_is_made_again_to_the_byte(scenario, plan, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     export_to(tmp_path, plan)
-    done = CliRunner().invoke(cli, verb(lines_of(plan, scenario), "plan"))
+    done = CliRunner().invoke(cli, verb(command_lines(plan, scenario), "plan"))
     assert done.exit_code == 0, done.output
     assert Path("made.json").read_bytes() == plan.text.encode()
 
@@ -67,8 +54,9 @@ def test_the_release_line_runs_the_release(tmp_path, monkeypatch):
     scenario, plan = SCENARIOS["listed"], plan_of("listed")
     export_to(tmp_path, plan)
     rows = [f"{5 * i % 100},{'FM'[i % 2]},R{i % 12:02},{10 * i},only" for i in range(60)]
-    Path("my records.csv").write_text("\n".join(["age,sex,region,income,one", *rows]))
-    line = verb(lines_of(plan, scenario, records="my records.csv"), "release")
+    Path("PATH/TO").mkdir(parents=True)
+    Path("PATH/TO/records.csv").write_text("\n".join(["age,sex,region,income,one", *rows]))
+    line = verb(command_lines(plan, scenario), "release")
     done = CliRunner().invoke(cli, line)
     assert done.exit_code == 0, done.output
     assert Release.load("release").plan.sha256 == plan.sha256
@@ -76,7 +64,7 @@ def test_the_release_line_runs_the_release(tmp_path, monkeypatch):
 
 def test_short_wishes_are_options_and_long_ones_a_file():
     def plan_line(name: str) -> list[str]:
-        return verb(lines_of(plan_of(name), SCENARIOS[name]), "plan")
+        return verb(command_lines(plan_of(name), SCENARIOS[name]), "plan")
 
     assert plan_line("up to")[2:4] == ["--up-to", "2"]
     assert plan_line("of order")[2:4] == ["--of-order", "2"]
@@ -110,4 +98,4 @@ def test_short_wishes_are_options_and_long_ones_a_file():
 
 def test_the_lines_name_the_plan_they_make():
     plan = plan_of("up to")
-    assert plan.sha256 in command_lines(plan)
+    assert plan.sha256 in command_lines(plan, SCENARIOS["up to"])

@@ -16,13 +16,13 @@ from tests.support import strategies
 
 
 def test_every_request_gives_its_own_plan(scenario, plan):
-    assert Recipe.of(plan, scenario.request).request is scenario.request
+    assert Recipe.of(plan, scenario).request is scenario.request
 
 
 def test_a_request_for_another_workload_is_not_believed():
     plan = plan_of("up to")
     for other in ("of order", "groups", "hostile", "narrowed", "prefix"):
-        recipe = Recipe.of(plan, SCENARIOS[other].request)
+        recipe = Recipe.of(plan, SCENARIOS[other])
         assert recipe.request == WorkloadRequest("up_to", order=2)
 
 
@@ -32,7 +32,7 @@ def test_settings_of_tables_that_are_not_asked_for_are_left_out():
     scenario = SCENARIOS["listed"].replaced(
         request=WorkloadRequest("listed", listed=request.listed, settings=request.settings + aside)
     )
-    recipe = Recipe.of(scenario.plan(), scenario.request)
+    recipe = Recipe.of(scenario.plan(), scenario)
     assert [setting.attributes for setting in recipe.settings] == [()]
 
 
@@ -42,7 +42,7 @@ def test_askings_of_tables_that_are_not_asked_for_are_left_out():
         BasisChoice("region", rp.Ranges(), (("sex", "region", "one"),)),
     )
     scenario = SCENARIOS["up to"].with_request(basis_choices=basis_choice)
-    recipe = Recipe.of(scenario.plan(), scenario.request)
+    recipe = Recipe.of(scenario.plan(), scenario)
     assert recipe.request is scenario.request
     assert recipe.basis_choices == [BasisChoice("age", rp.Prefix(), (("age",),))]
 

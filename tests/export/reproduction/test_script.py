@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis.accuracy import csv_of_tables
-from rpexplore.export.bundle import script_of
 from rpexplore.export.reproduction.custom_basis_files import custom_basis_files
 from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.export.reproduction.script import python_script
 from rpexplore.export.reproduction.script_tables import needs_tables_csv
 from rpexplore.releases.table_folder import Release
+from rpexplore.scenarios.scenario import Scenario
 from tests.export.reports import plan_of
 from tests.export.scenarios import SCENARIOS, survey
 from tests.support import strategies
@@ -25,8 +25,8 @@ from tests.support import strategies
 def exported(folder: Path, name: str) -> tuple[rp.Plan, Path]:
     """The plan of a scenario, and its script, with what it needs beside it."""
     scenario, plan, path = SCENARIOS[name], plan_of(name), folder / "plan.py"
-    path.write_text(script_of(plan, scenario), encoding="utf-8")
-    if needs_tables_csv(Recipe.of(plan, scenario.request)):
+    path.write_text(python_script(plan, scenario), encoding="utf-8")
+    if needs_tables_csv(Recipe.of(plan, scenario)):
         (folder / "tables.csv").write_text(csv_of_tables(plan), encoding="utf-8")
     for file, text in custom_basis_files(plan.workload).values():
         (folder / file).write_bytes(text.encode())
@@ -89,7 +89,7 @@ def test_nothing_is_written_unless_asked_for(tmp_path):
 def test_any_plan_has_a_script(tmp_path, workload, loss, budget):
     plan = rp.plan(workload, loss=loss, budget=budget)
     path = tmp_path / "plan.py"
-    path.write_text(python_script(plan), encoding="utf-8")
+    path.write_text(python_script(plan, Scenario.of_plan(plan)), encoding="utf-8")
     made = made_by(path)
     assert made.text == plan.text
     assert made.workload.domain == workload.domain
@@ -97,9 +97,9 @@ def test_any_plan_has_a_script(tmp_path, workload, loss, budget):
 
 @given(st.text(max_size=40), st.text(max_size=200))
 def test_no_name_and_no_note_gets_out_of_its_comment(name, note):
-    plan = _PLAN
-    bare = python_script(plan).splitlines()
-    remarked = python_script(plan, name=name, note=note)
+    scenario = Scenario.of_plan(_PLAN)
+    bare = python_script(_PLAN, scenario).splitlines()
+    remarked = python_script(_PLAN, scenario.replaced(name=f"n{name}", note=note))
     lines = [line for line in remarked.split("\n") if line not in bare]
     assert all(line.startswith("# ") or not line for line in lines)
 
@@ -150,10 +150,7 @@ def test_another_plan_is_not_passed_off_as_the_exported_one(tmp_path, old, new, 
 
 def test_builders_stand_in_the_script_as_they_were_asked_for():
     def script(name: str) -> str:
-        scenario = SCENARIOS[name]
-        return python_script(
-            plan_of(name), scenario.request, uniform_reference=scenario.uniform_reference
-        )
+        return python_script(plan_of(name), SCENARIOS[name])
 
     assert "rp.Workload.all_up_to(domain, 2)" in script("up to")
     assert "rp.Workload.all_of_order(domain, 2)" in script("of order")
