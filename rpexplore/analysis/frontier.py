@@ -9,7 +9,6 @@ these are the plans for the two aims. Both fall as 1/budget, so one frontier ser
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -88,15 +87,13 @@ def frontier(
     *,
     most_points: int = MOST_POINTS,
     tolerance: float = TOLERANCE,
-    note: Callable[[float, str], None] = lambda share, doing: None,
+    on_progress: Progress = no_progress,
 ) -> Frontier:
     """The frontier between two optima of one workload: of a SumOfVariances and a MaxVariance.
 
     Between two neighbours it lies below their chord (mixing their noise scales gives it or
     better) and above both their lines of equal value. The next point goes where these leave most
     room, at the θ whose lines are parallel to the chord; so there are more where it bends more.
-
-    note: called with how much is done (0 to 1) and what is; what it raises ends the search
     """
     worst = best_worst.loss
     assert isinstance(worst, MaxVariance)
@@ -108,7 +105,9 @@ def frontier(
         if share is None:
             break
         count = len(found.points)
-        doing = partial(note, count / most_points, f"Plan {count + 1} of up to {most_points}")
+        doing = partial(
+            on_progress, f"Plan {count + 1} of up to {most_points}", count / most_points
+        )
         doing()
         point = _between(found, share, tolerance, lambda _, __, doing=doing: doing())
         points = (*found.points[:place], point, *found.points[place:])

@@ -178,17 +178,17 @@ def test_too_many_tables_cannot_be_listed():
 
 def test_it_tells_how_far_it_is_and_can_be_stopped(ends):
     told = []
-    trade.frontier(*ends, note=lambda share, doing: told.append((share, doing)))
+    trade.frontier(*ends, on_progress=lambda doing, share: told.append((share, doing)))
     shares = [share for share, _ in told]
     assert shares == sorted(shares)
     assert 0 < shares[0] < shares[-1] < 1
     assert told[0][1] == "Plan 3 of up to 11"
 
-    def stop(share, doing):
+    def stop(doing, share):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        trade.frontier(*ends, note=stop)
+        trade.frontier(*ends, on_progress=stop)
 
 
 def test_what_the_worst_case_is_called():

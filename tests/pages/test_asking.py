@@ -312,7 +312,7 @@ def test_the_search_is_shown_and_can_be_cancelled(app, asked, monkeypatch):
     assert stopped.wait(30)
     session.run()
     assert "Cancelled" in plain(session.texts("error"))
-    session.press("Plan again")
+    session.press("Try again")
     for _ in range(100):
         if session.metrics():
             break

@@ -15,20 +15,20 @@ def ended(task):
 
 
 def test_the_result_is_there_in_the_end():
-    task = ended(Task(lambda note: note(0.5, "Half") or 42).start())
+    task = ended(Task(lambda on_progress: on_progress("Half", 0.5) or 42).start())
     assert (task.result, task.error) == (42, "")
     assert (task.share, task.doing) == (0.5, "Half")
 
 
-def test_it_stops_at_the_next_note_after_it_was_cancelled():
+def test_it_stops_at_the_next_report_after_it_was_cancelled():
     reached, go_on = threading.Event(), threading.Event()
     steps = []
 
-    def work(note):
+    def work(on_progress):
         reached.set()
         go_on.wait(20)
         steps.append("before")
-        note(0.5, "Half")
+        on_progress("Half", 0.5)
         steps.append("after")
 
     task = Task(work).start()
@@ -43,10 +43,10 @@ def test_it_stops_at_the_next_note_after_it_was_cancelled():
 def test_what_is_finished_stays():
     reached, go_on = threading.Event(), threading.Event()
 
-    def work(note):
+    def work(on_progress):
         reached.set()
         go_on.wait(20)
-        note(1.0, "Done")
+        on_progress("Done", 1.0)
         return "finished"
 
     task = Task(work).start()
@@ -59,11 +59,11 @@ def test_what_is_finished_stays():
 def test_a_free_cancel_comes_too_late_once_the_work_has_gone_on():
     reached, go_on = threading.Event(), threading.Event()
 
-    def work(note):
-        note(0.1, "Booking")
+    def work(on_progress):
+        on_progress("Booking", 0.1)
         reached.set()
         go_on.wait(20)
-        note(0.5, "Half")
+        on_progress("Half", 0.5)
         return "finished"
 
     task = Task(work).start()
@@ -83,7 +83,7 @@ def test_a_free_cancel_comes_too_late_once_the_work_has_gone_on():
     ],
 )
 def test_errors_are_for_the_screen(error, told, capsys):
-    def work(note):
+    def work(on_progress):
         raise error
 
     task = ended(Task(work).start())

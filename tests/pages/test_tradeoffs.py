@@ -333,10 +333,10 @@ def test_tables_of_a_large_workload_are_typed(tradeoffs, wide):
 def test_long_work_shows_how_far_it_is_and_can_be_cancelled(tradeoffs, small, monkeypatch):
     real, begun = trade.frontier, []
 
-    def endless(*ends, note):
+    def endless(*ends, on_progress):
         begun.append(True)
         while True:
-            note(0.3, "Plan 4 of up to 11")
+            on_progress("Plan 4 of up to 11", 0.3)
             time.sleep(0.01)
 
     monkeypatch.setattr(_task, "PATIENCE", 0.1)
@@ -355,10 +355,10 @@ def test_long_work_shows_how_far_it_is_and_can_be_cancelled(tradeoffs, small, mo
 def test_work_for_what_is_not_asked_any_more_is_given_up(tradeoffs, small, monkeypatch):
     ended = []
 
-    def endless(*ends, note):
+    def endless(*ends, on_progress):
         try:
             while True:
-                note(0.3, "Plan 4 of up to 11")
+                on_progress("Plan 4 of up to 11", 0.3)
                 time.sleep(0.01)
         finally:
             ended.append(ends[0].loss)

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.components.shared.charts import number, numbers
 from pages.components.shared.session import change, current, escaped, show_messages
-from pages.components.shared.solutions import targets_minimum
+from pages.components.shared.solutions import minimum_budget_for_targets
 from rpexplore.analysis import binding_targets
 from rpexplore.analysis.binding_targets import objective_for_targets
 from rpexplore.errors import RpexploreError
@@ -23,7 +23,7 @@ def can_be_met() -> bool:
     """Whether required targets that come first can be met; the page says so where they cannot."""
     if not current().loss.meets_required_targets:
         return True
-    found = targets_minimum(required_only=True)
+    found = minimum_budget_for_targets(required_only=True)
     if found is None:
         return False
     told = _told(found, required_only=True)
@@ -53,7 +53,7 @@ def why_this_budget() -> None:
             )
             return
         required_only = objective.meets_required_targets
-        found = targets_minimum(required_only)
+        found = minimum_budget_for_targets(required_only)
         told = None if found is None else _told(found, required_only)
         if found is not None and told is not None:
             _panel(found, told, objective)

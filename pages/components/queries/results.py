@@ -2,13 +2,14 @@
 
 import streamlit as st
 
-from pages.components.shared.background import Note, worked_out
+from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, numbers
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis.query_baselines import budgets_needed, describe_budgets, query_baselines
 from rpexplore.analysis.query_outcomes import describe_queries, of_queries, query_headline
 from rpexplore.analysis.query_profile import describe_profile, profile_of_cells, spare_cells
 from rpexplore.analysis.sufficient_budgets import rho_below_no_queries_are_met
+from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.figures.chart import Chart
 from rpexplore.figures.columns import COLUMNS, Column
@@ -141,8 +142,8 @@ def baselines(solution: QueryOptimum) -> None:
     """The budget that each plainer method needs for the same targets, drawn and in numbers."""
     st.subheader("Baselines")
 
-    def work(note: Note):
-        return query_baselines(solution, on_progress=lambda doing, share: note(share, doing))
+    def work(on_progress: Progress):
+        return query_baselines(solution, on_progress=on_progress)
 
     ratios = worked_out("query baselines", (solution,), work)
     if ratios is None:

@@ -1,10 +1,13 @@
 """What is planned for the list of queries: solved once for a list, outside the script thread."""
 
+from functools import partial
+
 import streamlit as st
 
-from pages.components.shared.background import Note, Task, has_ended
+from pages.components.shared.background import Task, has_ended
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis.query_outcomes import describe_queries
+from rpexplore.common.concurrency import Progress
 from rpexplore.errors import RpexploreError
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.plan import QueryPlan
@@ -55,7 +58,7 @@ def _task(queries: QueryList) -> Task[QueryOptimum]:
             task.cancel()
         # What was not finished starts anew when it is needed again.
         tasks[:] = [entry for entry in tasks if entry[1].result is not None]
-        entry = queries, Task(lambda note: _solve(queries, note)).start()
+        entry = queries, Task(partial(_solve, queries)).start()
     else:
         tasks.remove(entry)
     tasks.append(entry)
@@ -63,9 +66,9 @@ def _task(queries: QueryList) -> Task[QueryOptimum]:
     return entry[1]
 
 
-def _solve(queries: QueryList, note: Note) -> QueryOptimum:
-    note(0.0, f"Planning {describe_queries(len(queries))}")
-    return query_optimum(queries, on_progress=lambda doing, share: note(share, doing))
+def _solve(queries: QueryList, on_progress: Progress) -> QueryOptimum:
+    on_progress(f"Planning {describe_queries(len(queries))}", 0.0)
+    return query_optimum(queries, on_progress=on_progress)
 
 
 def _forget(task: Task[QueryOptimum]) -> None:

@@ -5,8 +5,9 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.components.release.run import Job
-from pages.components.shared.background import Note, Task, has_ended
+from pages.components.shared.background import Task, has_ended
 from pages.components.shared.session import escaped
+from rpexplore.common.concurrency import Progress
 from rpexplore.releases.charged_run import DryRun
 from rpexplore.releases.release import dry_run
 
@@ -45,7 +46,7 @@ def _begin(job: Job) -> None:
     if held is not None:
         held[1].cancel()
 
-    def work(note: Note) -> DryRun:
+    def work(on_progress: Progress) -> DryRun:
         # Only the sample's ledger may lack its folder; the page refuses others.
         job.ledger.path.parent.mkdir(parents=True, exist_ok=True)
         return dry_run(
@@ -56,7 +57,7 @@ def _begin(job: Job) -> None:
             person_rule=job.person_rule,
             ledger=job.ledger.path,
             cap_rho=job.cap,
-            on_progress=lambda doing, share: note(share, doing),
+            on_progress=on_progress,
         )
 
     st.session_state[KEPT] = (job, Task(work).start())

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.components.schema.provenance_notice import found_warning
-from pages.components.shared.background import Note, worked_out
+from pages.components.shared.background import worked_out
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis.accuracy import csv_of_tables
+from rpexplore.common.concurrency import Progress
 from rpexplore.domain.provenance import except_found
 from rpexplore.export import bundle
 from rpexplore.export.report import pdf
@@ -134,8 +135,8 @@ def _made(
 ) -> str | bytes | None:
     """What `make` returns, once it was asked for; until then a button to ask."""
 
-    def work(note: Note) -> str | bytes:
-        note(0.1, f"Making {name}")
+    def work(on_progress: Progress) -> str | bytes:
+        on_progress(f"Making {name}", 0.1)
         return make()
 
     def ask() -> None:

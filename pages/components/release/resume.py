@@ -3,8 +3,9 @@
 import streamlit as st
 
 from pages.components.results.source import open_folder
-from pages.components.shared.background import Note, Task, has_ended
+from pages.components.shared.background import Task, has_ended
 from pages.components.shared.session import escaped
+from rpexplore.common.concurrency import Progress
 from rpexplore.releases.ledger import Ledger, LedgerEntry
 from rpexplore.releases.plan_run import FinishedRelease
 from rpexplore.releases.release import resume
@@ -47,9 +48,7 @@ def finishing() -> bool:
 
 
 def _begin(output: str, ledger: Ledger) -> None:
-    def work(note: Note) -> FinishedRelease:
-        return resume(
-            output, ledger=ledger.path, on_progress=lambda doing, share: note(share, doing)
-        )
+    def work(on_progress: Progress) -> FinishedRelease:
+        return resume(output, ledger=ledger.path, on_progress=on_progress)
 
     st.session_state[TASK] = Task(work, keep_on=True).start()

@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 
-from pages.components.shared.background import Note, Task
+from pages.components.shared.background import Task
+from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import rounded, text_of_path
 from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.planning.release_plan import ReleasePlan
@@ -119,7 +120,7 @@ class BackgroundRelease:
     def failed(self) -> bool:
         return not self.is_going and self.release is None
 
-    def _go(self, note: Note) -> FinishedRelease:
+    def _go(self, on_progress: Progress) -> FinishedRelease:
         job, records = self.job, _whole_name(self.job.data)
         try:
             # Only the sample's ledger may lack its folder; the page refuses others.
@@ -133,7 +134,7 @@ class BackgroundRelease:
                 expected_fingerprint=job.expected_fingerprint,
                 ledger=job.ledger.path,
                 cap_rho=job.cap,
-                on_progress=lambda doing, share: note(share, doing),
+                on_progress=on_progress,
             )
         finally:
             self.charge = self._charge()

@@ -6,6 +6,7 @@ import streamlit as st
 
 from pages.components.results.postprocess_task import Work, begin, is_making, new_folder
 from pages.components.shared.paths import path_of
+from rpexplore.common.concurrency import Progress
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
 from rpexplore.postprocessing.estimates import Estimates
@@ -60,12 +61,12 @@ def _to_process(
     source: Release | Estimates, output: Path | None, nonnegative: bool, whole: bool
 ) -> Work:
     assert output is not None
-    return lambda note: postprocess(
+    return lambda on_progress: postprocess(
         source,
         output,
         nonnegative=nonnegative,
         rounded=whole,
-        on_progress=lambda doing, share: note(share, doing),
+        on_progress=on_progress,
     )
 
 
@@ -102,15 +103,17 @@ def _to_combine(
 ) -> Work:
     assert output is not None
 
-    def work(note) -> None:
+    def work(on_progress: Progress) -> None:
         parts: list[Release | Estimates] = [source]
         for place, folder in enumerate(others):
-            note(0.3 * place / len(others), f"Reading {folder.name}")
+            on_progress(f"Reading {folder.name}", 0.3 * place / len(others))
             parts.append(load_unbiased(folder))
-        note(0.3, "Combining them")
+        on_progress("Combining them", 0.3)
         found = combine(*parts, ledger=ledger)
         write_combined(
-            found, output, on_progress=lambda doing, share: note(0.4 + 0.6 * share, doing)
+            found,
+            output,
+            on_progress=lambda doing, share: on_progress(doing, 0.4 + 0.6 * share),
         )
 
     return work

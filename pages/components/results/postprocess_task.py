@@ -8,11 +8,12 @@ from pathlib import Path
 import streamlit as st
 
 from pages.components.results.source import open_folder
-from pages.components.shared.background import Note, Task, follow
+from pages.components.shared.background import Task, follow
 from pages.components.shared.paths import path_of
 from pages.components.shared.session import say
+from rpexplore.common.concurrency import Progress
 
-Work = Callable[[Note], object]
+Work = Callable[[Progress], object]
 
 
 @dataclass(frozen=True)

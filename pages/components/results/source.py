@@ -38,7 +38,7 @@ def opened() -> tuple[AnyTables, Path] | None:
     if folder is None:
         return None
     found = worked_out(
-        "opened results", (str(folder), _stamp(folder)), lambda note: load_results(folder)
+        "opened results", (str(folder), _stamp(folder)), lambda on_progress: load_results(folder)
     )
     if found is None:
         return None

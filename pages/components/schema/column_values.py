@@ -6,8 +6,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.components.shared.background import Note, Task, follow
+from pages.components.shared.background import Task, follow
 from pages.components.shared.session import change_domain, current, revision, say
+from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
 from rpexplore.data.files.columns import ColumnValues, Header, read_column_values
 from rpexplore.domain.domain import Domain
@@ -32,12 +33,12 @@ def take(
         take_over(place, grid, {name: fixed[name] for name in chosen}, path.name, add)
         return
 
-    def work(note: Note) -> ColumnValues:
+    def work(on_progress: Progress) -> ColumnValues:
         doing = f"Reading {plural(len(chosen), 'column')} of {path.name}"
-        note(0.0, doing)
-        # Below 1, for a note that the work is done is not cancelled any more.
+        on_progress(doing, 0.0)
+        # Below 1, for work that reports its end is not cancelled any more.
         return read_column_values(
-            path, chosen, on_progress=lambda _, share: note(0.99 * share, doing)
+            path, chosen, on_progress=lambda _, share: on_progress(doing, 0.99 * share)
         )
 
     if TASK in st.session_state:

@@ -7,32 +7,32 @@ from typing import Generic, TypeVar
 import streamlit as st
 
 from pages.components.shared.session import escaped, kept
+from rpexplore.common.concurrency import Progress
 from rpexplore.errors import RpexploreError
 
 T = TypeVar("T")
 NEVER = float("inf")
 PATIENCE = 3.0  # seconds a page waits before it shows how far the work is
-Note = Callable[[float, str], None]  # how much is done, 0 to 1, and what is being done
 
 
 class Cancelled(Exception):
-    """Raised inside the work, at its next note, after somebody has asked to cancel it."""
+    """Raised inside the work, at its next progress report, after it was cancelled."""
 
 
 class Task(Generic[T]):
     """Work in a thread of its own: `doing` and `share` while it goes on, then result or error.
 
-    work      is given a function to note how far it is, and returns the result
+    work      is given a `Progress` to call, and returns the result
     error     for the screen; it may hold what was read from records and is kept nowhere else
     keep_on   a server that is stopped waits for the work, as it must for a release
     """
 
-    def __init__(self, work: Callable[[Note], T], *, keep_on: bool = False) -> None:
+    def __init__(self, work: Callable[[Progress], T], *, keep_on: bool = False) -> None:
         self.doing, self.share = "Starting", 0.0
         self.result: T | None = None
         self.error = ""
         self._work = work
-        self._asked_to_cancel = False
+        self._is_cancelled = False
         self._lock = threading.Lock()  # of being cancelled and going on, one comes first
         self._thread = threading.Thread(target=self._go, name="task", daemon=not keep_on)
 
@@ -46,27 +46,27 @@ class Task(Generic[T]):
 
     @property
     def was_cancelled(self) -> bool:
-        """Whether it was asked to stop; it may have come to its end all the same."""
-        return self._asked_to_cancel
+        """Whether it was cancelled; it may have come to its end all the same."""
+        return self._is_cancelled
 
     def cancel(self, before: float = NEVER) -> None:
-        """Ask the work to stop at its next note; not if it has noted the share `before` already."""
+        """Let the work stop at its next report; not if it has reported the share `before`."""
         with self._lock:
-            self._asked_to_cancel |= self.share < before
+            self._is_cancelled |= self.share < before
 
     def wait(self, seconds: float) -> None:
         """Return when the work has ended, or after so many seconds."""
         self._thread.join(seconds)
 
-    def _note(self, share: float, doing: str) -> None:
+    def _on_progress(self, doing: str, share: float) -> None:
         with self._lock:
-            if self._asked_to_cancel and share < 1:  # what is finished stays
+            if self._is_cancelled and share < 1:  # what is finished stays
                 raise Cancelled
             self.share, self.doing = min(max(share, 0.0), 1.0), doing
 
     def _go(self) -> None:
         try:
-            self.result = self._work(self._note)
+            self.result = self._work(self._on_progress)
         except Cancelled:
             self.error = "Cancelled."
         except RpexploreError as error:
@@ -83,7 +83,7 @@ def follow(
 ) -> None:
     """A bar that follows a task, with a button to cancel it; the page is drawn again at its end.
 
-    cost         what cancelling would cost now, in words; it is then asked for once more
+    cost         what cancelling would cost now, as a sentence; it has then to be confirmed
     free_before  the share of the work from which on it costs something
     """
 
@@ -93,10 +93,9 @@ def follow(
             st.rerun()
         left, right = st.columns([5, 1], vertical_alignment="bottom")
         left.progress(task.share, text=f"{task.doing} …")
-        words = cost()
-        if words:
+        if text := cost():
             with right.popover("Cancel"):
-                st.markdown(words)
+                st.markdown(text)
                 st.button(
                     "Cancel all the same", key=f"cancel at a cost {key}", on_click=task.cancel
                 )
@@ -117,23 +116,27 @@ def has_ended(task: Task, key: str, doing: str) -> bool:
     return True
 
 
-def worked_out(name: str, key: tuple, work: Callable[[Note], T]) -> T | None:
-    """What `work` returns, done once for each key outside the script thread.
+def result_of(
+    task: Task[T], key: str, doing: str, forget: Callable[[], None], problem: str = ""
+) -> T | None:
+    """The result of a task.
 
-    None while it goes on (its progress is then on the page), and where it failed (the page then
-    says why).
+    None while it goes on (its progress is then on the page), and where it failed: the page then
+    says why, after `problem`, and has a button that forgets the task to begin it anew.
     """
-    before = st.session_state.get(f"kept {name}")
-    if before is not None and before[0] != key:
-        before[1].cancel()
-    task = kept(name, key, lambda: Task(work).start())
-    if not has_ended(task, name, "Working it out"):
+    if not has_ended(task, key, doing):
         return None
     if task.result is None:
-        st.error(escaped(task.error))
-        st.button("Try again", key=f"again {name}", on_click=_forget, args=(name,))
+        st.error(escaped(f"{problem}{task.error}"))
+        st.button("Try again", key=f"again {key}", on_click=forget)
     return task.result
 
 
-def _forget(name: str) -> None:
-    st.session_state.pop(f"kept {name}", None)
+def worked_out(name: str, key: tuple, work: Callable[[Progress], T]) -> T | None:
+    """`result_of` a work that is done once for each key, outside the script thread."""
+    state = f"kept {name}"
+    before = st.session_state.get(state)
+    if before is not None and before[0] != key:
+        before[1].cancel()
+    task = kept(name, key, lambda: Task(work).start())
+    return result_of(task, name, "Working it out", lambda: st.session_state.pop(state, None))

@@ -2,12 +2,13 @@
 
 import streamlit as st
 
-from pages.components.shared.background import Note, worked_out
+from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers
 from pages.components.shared.session import current, escaped, show_messages
 from pages.components.shared.solutions import optimum
 from pages.components.tradeoffs.adopt import save_scenario
 from rpexplore.analysis import frontier as trade
+from rpexplore.common.concurrency import Progress
 from rpexplore.figures import frontier as figures
 from rpexplore.figures.chart import Chart
 from rpexplore.figures.columns import Column
@@ -72,7 +73,9 @@ def _frontier(solution: Optimum, average: SumOfVariances) -> trade.Frontier | No
         st.button("Find what lies between", on_click=_request, args=(key,), type="primary")
         return None
     return worked_out(
-        "frontier", key, lambda note: trade.frontier(best_average, best_worst, note=note)
+        "frontier",
+        key,
+        lambda on_progress: trade.frontier(best_average, best_worst, on_progress=on_progress),
     )
 
 
@@ -82,13 +85,13 @@ def _frontier_with_strategies(
     """The frontier between plans that measure attributes as the current one does."""
     st.caption(trade.STRATEGIES_OF_PLAN)
 
-    def work(note: Note) -> trade.Frontier:
-        note(0.0, "Planning for the best average and the best worst case")
+    def work(on_progress: Progress) -> trade.Frontier:
+        on_progress("Planning for the best average and the best worst case", 0.0)
         ends = (
             optimum_with_strategies_of(solution, solution.workload, loss)
             for loss in (average, worst)
         )
-        return trade.frontier(*ends, note=note)
+        return trade.frontier(*ends, on_progress=on_progress)
 
     return worked_out("frontier", (solution, average, worst), work)
 

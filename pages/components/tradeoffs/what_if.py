@@ -2,11 +2,12 @@
 
 import streamlit as st
 
-from pages.components.shared.background import Note, worked_out
+from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, numbers
 from pages.components.shared.session import change, current, escaped, kept, say, show_messages
 from pages.components.tradeoffs.adopt import save_scenario
 from rpexplore.analysis import what_if
+from rpexplore.common.concurrency import Progress
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.chart import Chart
 from rpexplore.figures.columns import COLUMNS, Column
@@ -69,13 +70,13 @@ def changed_tables(solution: Optimum) -> None:
         right.info(escaped(str(error)))
         return
 
-    def work(note: Note) -> what_if.AccuracyChanges:
-        note(0.1, "Planning for the changed tables")
+    def work(on_progress: Progress) -> what_if.AccuracyChanges:
+        on_progress("Planning for the changed tables", 0.1)
         after = optimum_with_strategies_of(
             solution,
             workload,
             scenario.loss,
-            on_progress=lambda doing, share: note(share, doing),
+            on_progress=on_progress,
         )
         return what_if.accuracy_changes(solution, after, workload_change)
 
