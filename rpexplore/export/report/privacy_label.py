@@ -6,7 +6,7 @@ from fractions import Fraction
 import pandas as pd
 
 from rpexplore.analysis.budget_units import plain
-from rpexplore.common.formatting import plural, rounded, small
+from rpexplore.common.formatting import capitalised, plural, rounded, small
 from rpexplore.domain.provenance import describe_attributes_from_records
 from rpexplore.export.report.section import Beside, Facts, Numbers, Points, Section
 from rpexplore.planning.mechanism.table_variances import cells_differ
@@ -19,30 +19,31 @@ FALSE_ALARMS = Fraction(1, 20)
 # Where the standard error is below this, the noise's whole steps show in its quantiles.
 COARSE = 2.0
 
+_EXACT = (
+    "The privacy cost: computed in rational numbers, never above the budget.",
+    "The standard errors of the noise, as upper bounds: known in advance, and never larger than "
+    "stated, whatever the records hold.",
+    "Noisy counts are right on average.",
+    "How close the plan is to the best one: a proven bound.",
+    "Cost, standard errors and bound were recomputed for this report.",
+)
+
 
 def label(plan: Plan) -> Section:
     """The privacy label of a plan."""
-    return Section(
-        "Privacy label",
-        parts=(
-            _promise(plan),
-            epsilons(plan),
-            Points(_explain(plan), "What that means"),
-            Beside(
-                (
-                    Points(_exact(), "Exact"),
-                    Points(_approximate(plan), "Approximate"),
-                    Points(_not_covered(plan), "Not covered"),
-                )
-            ),
-        ),
+    limits = (
+        Points(_EXACT, "Exact"),
+        Points(_approximate(plan), "Approximate"),
+        Points(_not_covered(plan), "Not covered"),
     )
+    parts = (_promise(plan), epsilons(plan), Points(_meaning(plan), "What that means"))
+    return Section("Privacy label", parts=(*parts, Beside(limits)))
 
 
 def epsilons(plan: Plan) -> Numbers:
     """ε at several δ, with what it means."""
     stated = plan.budget.stated_delta
-    deltas = sorted({*DELTAS} if stated is None else {*DELTAS, stated}, reverse=True)
+    deltas = sorted({*DELTAS, stated or DELTAS[0]}, reverse=True)
     rows = [
         {
             "delta": small(delta),
@@ -82,63 +83,44 @@ def _promise(plan: Plan) -> Facts:
             "that person."
         )
         several = (
-            f"The promise holds as long as nobody has more than {most:,} "
-            f"record{'' if most == 1 else 's'}. The program cannot check that: it does not know "
-            "whose record is whose."
+            f"The promise holds as long as nobody has more than {plural(most, 'record')}. The "
+            "program cannot check that: it does not know whose record is whose."
         )
-    rho = rounded(plan.rho, 6, "up")
-    return Facts(
-        (
-            ("Who is protected", (f"{budget.unit[0].upper()}{budget.unit[1:]}.", several)),
-            ("Neighbouring data", (neighbours,)),
-            (
-                "The promise",
-                (
-                    f"ρ = {rho} of zero-concentrated differential privacy (ρ-zCDP).",
-                    f"The budget was set as {_stated(plan)}; smaller is more private.",
-                ),
-            ),
-            (
-                "What it covers",
-                (
-                    "Everything that one run of this plan writes, taken together: all tables and "
-                    "the measurements they are made from.",
-                    "Every further run, of this or any other plan, on the same records adds its "
-                    "own ρ.",
-                ),
-            ),
-            (
-                "Mechanism",
-                (
-                    f"{mechanism(plan)}, a Gaussian mechanism for sets of tables. Whoever holds "
-                    "the records adds the noise (central model).",
-                ),
-            ),
-            (
-                "Noise",
-                (
-                    "Discrete Gaussian noise on whole numbers, drawn exactly from the operating "
-                    "system's source of randomness. There is no seed that could be known.",
-                ),
-            ),
-            (
-                "Which plan",
-                (
-                    f"SHA-256 {plan.sha256}, made by rpexplore {plan.version}. Author and date "
-                    "are not recorded: this report follows from the plan alone.",
-                ),
-            ),
-        )
-    )
+    rows = {
+        "Who is protected": (f"{capitalised(budget.unit)}.", several),
+        "Neighbouring data": (neighbours,),
+        "The promise": (
+            f"ρ = {rounded(plan.rho, 6, 'up')} of zero-concentrated differential privacy (ρ-zCDP).",
+            f"The budget was set as {_stated(plan)}; smaller is more private.",
+        ),
+        "What it covers": (
+            "Everything that one run of this plan writes, taken together: all tables and the "
+            "measurements they are made from.",
+            "Every further run, of this or any other plan, on the same records adds its own ρ.",
+        ),
+        "Mechanism": (
+            f"{mechanism(plan)}, a Gaussian mechanism for sets of tables. Whoever holds the "
+            "records adds the noise (central model).",
+        ),
+        "Noise": (
+            "Discrete Gaussian noise on whole numbers, drawn exactly from the operating system's "
+            "source of randomness. There is no seed that could be known.",
+        ),
+        "Which plan": (
+            f"SHA-256 {plan.sha256}, made by rpexplore {plan.version}. Author and date are not "
+            "recorded: this report follows from the plan alone.",
+        ),
+    }
+    return Facts(tuple(rows.items()))
 
 
 def mechanism(plan: Plan) -> str:
-    """The mechanism's name: that of marginals, or of tables asked in other ways as well."""
+    """The mechanism's name: that of marginals, or that of other aggregations as well."""
     return "ResidualPlanner" if plan.workload.is_marginals else "ResidualPlanner+"
 
 
 def _stated(plan: Plan) -> str:
-    """The budget as it was asked for: "ε = 1 at δ = 1e-9"."""
+    """The budget as it was stated: "ε = 1 at δ = 1e-9"."""
     stated = dict(plan.budget.stated)
     if "epsilon" in stated:
         return f"ε = {plain(stated['epsilon'])} at δ = {plain(stated['delta'])}"
@@ -152,7 +134,7 @@ def _factor(epsilon: float) -> str:
     return "over 10^300" if epsilon > 690 else rounded(math.exp(epsilon), 3, "up", zeros=True)
 
 
-def _explain(plan: Plan) -> list[str]:
+def _meaning(plan: Plan) -> list[str]:
     delta = plan.budget.stated_delta or DELTAS[1]
     one = "one record" if plan.budget.max_records_per_person is None else "one person"
     detected = max_true_positive_rate(plan.rho, float(FALSE_ALARMS))
@@ -167,24 +149,13 @@ def _explain(plan: Plan) -> list[str]:
     ]
 
 
-def _exact() -> list[str]:
-    return [
-        "The privacy cost: computed in rational numbers, never above the budget.",
-        "The standard errors of the noise, as upper bounds: known in advance, and never larger "
-        "than stated, whatever the records hold.",
-        "Noisy counts are right on average.",
-        "How close the plan is to the best one: a proven bound.",
-        "Cost, standard errors and bound were recomputed for this report.",
-    ]
-
-
 def _approximate(plan: Plan) -> list[str]:
     """What the intervals are worth."""
     sentences = ["The 95 % intervals: 1.96 standard errors to each side, as for normal noise."]
     best = plan.table_variances.standard_errors("best")
     coarse = int((best < COARSE).sum())
-    some = "cells of " if cells_differ(plan.table_variances) else ""
     if coarse:
+        some = "cells of " if cells_differ(plan.table_variances) else ""
         sentences.append(
             f"Where the standard error is below {COARSE:g} ({some}{coarse:,} of "
             f"{plural(len(best), 'table')}), noise in whole steps makes 95 % a "
@@ -195,12 +166,14 @@ def _approximate(plan: Plan) -> list[str]:
 
 def _not_covered(plan: Plan) -> list[str]:
     names = describe_attributes_from_records(plan.workload.domain)
-    taken = (
-        f"That the values of {names} are listed: they were taken from the records. A rare value "
-        "tells that somebody has it, one that is not listed that nobody has."
-    )
+    sentences = []
+    if names:
+        sentences.append(
+            f"That the values of {names} are listed: they were taken from the records. A rare "
+            "value tells that somebody has it, one that is not listed that nobody has."
+        )
     return [
-        *([taken] if names else []),
+        *sentences,
         "Errors the records have already: sampling, non-response, coverage, editing.",
         "What leaves the records by other ways: categories or tables chosen by looking at them, "
         "other publications, access to the records.",

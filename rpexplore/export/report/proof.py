@@ -21,23 +21,24 @@ _SOURCES = (
 )
 
 _SOURCE_OF_BASES = (
-    "Ranges, running totals, groups: He, Xiao, Toksoz, Ding, Zhang, Kifer: ResidualPlanner+: a "
-    "scalable matrix mechanism for marginals and beyond, VLDB Journal."
+    "Ranges, cumulative counts, hierarchies: He, Xiao, Toksoz, Ding, Zhang, Kifer: "
+    "ResidualPlanner+: a scalable matrix mechanism for marginals and beyond, VLDB Journal."
 )
 
 
 def proof(plan: Plan, verified: Verification) -> Section:
     """The certificate in words and numbers, and what was recomputed."""
-    certificate, aim = plan.certificate, plan.loss.description
+    certificate = plan.certificate
     gap = rounded(certificate.gap, 2, "up")
     facts = Facts(
         (
-            ("Aim", (f"{aim[0].upper()}{aim[1:]}, as small as can be.",)),
+            ("Objective", (f"Minimise {plan.loss.description}.",)),
             ("Its value in this plan", (rounded(certificate.loss_value, 9),)),
             ("No plan can go below", (rounded(certificate.lower_bound, 9, "down"),)),
-            ("So the gap is at most", (f"{gap} of that (relative).",)),
+            ("The gap is at most", (f"{gap} of that (relative).",)),
         )
     )
+    measured = "" if plan.workload.is_marginals else ", with attributes measured as they are here"
     checks = Facts(
         tuple((f"✓ {check.name}", (f"{check.finding}.",)) for check in verified.checks),
         title="Recomputed for this report, from the plan alone (privacy cost: 2ρ)",
@@ -46,37 +47,24 @@ def proof(plan: Plan, verified: Verification) -> Section:
         "Proof",
         (
             plan.proven,
-            "The bound is a dual bound: it follows from the tables, the aim and the budget, and "
-            f"holds for every choice of Gaussian noise on the residuals{_as_measured(plan)}. "
+            "The bound is a dual bound: it follows from the tables, the objective and the budget, "
+            f"and holds for every choice of Gaussian noise on the residuals{measured}. "
             "Anybody can recompute it with “rpexplore verify plan.json”.",
         ),
         (facts, checks),
     )
 
 
-def _as_measured(plan: Plan) -> str:
-    if plan.workload.is_marginals:
-        return ""
-    return ", with attributes measured as they are here"
-
-
 def versions(plan: Plan) -> Section:
     """What made the plan and this report, and how to tell the plan from any other."""
-    codebook = plan.workload.domain.text("codebook.json")
-    names = ("rpexplore", "numpy", "scipy")
-    programs = [
-        *(f"{name} {version(name)}" for name in names),
-        f"Python {platform.python_version()}",
-    ]
+    sha256 = hashlib.sha256(plan.workload.domain.text("codebook.json").encode()).hexdigest()
+    programs = [f"{name} {version(name)}" for name in ("rpexplore", "numpy", "scipy")]
+    programs.append(f"Python {platform.python_version()}")
     facts = (
         ("Plan", (f"SHA-256 {plan.sha256} (plan.json)",)),
-        ("Schema", (f"SHA-256 {_sha256(codebook)} (codebook.json)",)),
+        ("Codebook", (f"SHA-256 {sha256} (codebook.json)",)),
         ("Plan made by", (f"rpexplore {plan.version}",)),
         ("Report made by", (", ".join(programs),)),
         ("Methods", _SOURCES if plan.workload.is_marginals else (*_SOURCES, _SOURCE_OF_BASES)),
     )
     return Section("Versions and hashes", (), (Facts(facts),))
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()

@@ -23,12 +23,12 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.provenance import except_found
 from rpexplore.errors import PlanError
 from rpexplore.export.report.accuracy import accuracy, tables_asked_for
+from rpexplore.export.report.codebook import aggregations, all_values, codebook
 from rpexplore.export.report.fairness import fairness_section
 from rpexplore.export.report.nist_checklist import nist_checklist
 from rpexplore.export.report.privacy_label import label
 from rpexplore.export.report.proof import proof, versions
 from rpexplore.export.report.relative_errors import relative_errors_section
-from rpexplore.export.report.schema import all_values, query_bases, schema
 from rpexplore.export.report.section import Section, numbers_file, numbers_of
 from rpexplore.export.report.targets import targets
 from rpexplore.figures.chart import Chart
@@ -75,7 +75,7 @@ def report(
         note: A remark of its author.
         record_noun: What one record stands for, in the plural.
         expected: Public counts to judge relative errors by.
-        request: What the plan was asked for, which has the targets as they were typed.
+        request: The request of the scenario, which has the targets as they were typed.
 
     Raises:
         PlanError: If the plan does not hold what it claims: there is nothing to report.
@@ -106,8 +106,8 @@ def report(
         note=note.strip(),
         label=label(plan),
         sections=(
-            schema(domain),
-            *query_bases(plan),
+            codebook(domain),
+            *aggregations(plan),
             tables_asked_for(plan),
             accuracy(plan, record_noun),
             fairness_section(plan, record_noun),
@@ -128,34 +128,25 @@ def html(report: Report) -> str:
 
     plotly, script = get_plotlyjs(), _text_of("report.js")
     figures = json_for_script([plain_figure(chart) for chart in report.charts])
-    return (
-        _environment()
-        .get_template("report.html.j2")
-        .render(
-            title=report.title,
-            subtitle=report.subtitle,
-            note=report.note,
-            label=report.label,
-            sections=report.sections,
-            sha256=report.sha256,
-            charts=report.charts,
-            css=Markup(_text_of("report.css")),
-            policy=_policy([plotly, script]),
-            plotly=Markup(plotly),
-            figures=Markup(figures),
-            script=Markup(script),
-            most_rows=MOST_ROWS,
-            most_printed_rows=MOST_PRINTED_ROWS,
-        )
+    template = _environment().get_template("report.html.j2")
+    return template.render(
+        report=report,
+        css=Markup(_text_of("report.css")),
+        policy=_policy([plotly, script]),
+        plotly=Markup(plotly),
+        figures=Markup(figures),
+        script=Markup(script),
+        most_rows=MOST_ROWS,
+        most_printed_rows=MOST_PRINTED_ROWS,
     )
 
 
 def plain_figure(chart: Chart) -> dict[str, Any]:
     """A figure as data and layout, without a template: the page gives it its colours."""
     content = json.loads(chart.figure.to_json() or "{}")
-    layout = {key: value for key, value in content["layout"].items() if key != "template"}
-    # Of the width of the column, not of the screen it was made on.
-    layout.pop("width", None)
+    # A width would be that of the screen it was made on, not of the column.
+    left_out = ("template", "width")
+    layout = {key: value for key, value in content["layout"].items() if key not in left_out}
     # What the template that is left out would say, and texts of one size with the others.
     for name, settings in layout.items():
         if name.startswith(("xaxis", "yaxis")):
@@ -177,15 +168,9 @@ def _policy(scripts: Sequence[str]) -> str:
     """What the browser may do: run exactly these scripts, draw, and nothing else."""
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts]
     allowed = " ".join(f"'sha256-{text}'" for text in hashes)
-    return "; ".join(
-        [
-            "default-src 'none'",
-            f"script-src {allowed}",
-            "style-src 'unsafe-inline'",
-            "img-src data: blob:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        ]
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
 
 
@@ -198,12 +183,14 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["kind"] = lambda part: type(part).__name__
-    environment.filters["data_uri"] = _data_uri
-    environment.filters["breakable"] = _breakable
-    environment.filters["numbers_of"] = numbers_of
-    environment.filters["numbers_file"] = numbers_file
-    environment.filters["css_string"] = _css_string
+    environment.filters |= {
+        "kind": lambda part: type(part).__name__,
+        "data_uri": _data_uri,
+        "breakable": _breakable,
+        "numbers_of": numbers_of,
+        "numbers_file": numbers_file,
+        "css_string": _css_string,
+    }
     return environment
 
 

@@ -68,11 +68,8 @@ class Numbers:
     @cached_property
     def rows(self) -> list[list[str]]:
         """The cells as people read them, [n_rows][n_columns]."""
-        columns = [
-            [cell_text(value, self.digits) for value in self.frame[name].tolist()]
-            for name in self.headings
-        ]
-        return [list(row) for row in zip(*columns, strict=True)]
+        rows = zip(*(self.frame[name].tolist() for name in self.headings), strict=True)
+        return [[cell_text(value, self.digits) for value in row] for row in rows]
 
 
 @dataclass(frozen=True)

@@ -15,34 +15,30 @@ from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.workload_request import WorkloadRequest
 
 MOST_SHOWN, MOST_HOLDERS = 20, 10
-_OF_WORST_CELLS = "A target is met when the least accurate cell of its table meets it."
-_REQUIRED_TARGETS = "Required targets are met first; the others in proportion, as well as can be."
 
 
 def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
     """Which targets are met, and the budget that would meet all of them.
 
-    request: what the plan was asked for, where that is known; it has the targets as they were
-    typed, which are standard errors without it
+    request: of the scenario, which has the targets as they were typed; without it they are
+    standard errors
     """
     ratios = plan.worst_standard_errors / plan.workload.targets
     if np.all(np.isnan(ratios)):
         return Section("Targets", ("No table was given a target for its accuracy.",))
     counts, differ = targets_met.target_counts(plan), cells_differ(plan.table_variances)
+    sentences = [counts.text]
+    if counts.required:
+        sentences.append(
+            "Required targets are met first; the others in proportion, as well as can be."
+        )
+    if differ:
+        sentences.append("A target is met when the least accurate cell of its table meets it.")
+    if plan.loss.is_homogeneous:  # only then the plan for another budget is this one, scaled
+        factor = float(np.nanmax(ratios)) ** 2
+        sentences += _sufficient_budget(plan, factor, counts.targets)
     explanation, binding_tables = _smallest_budget(plan, request)
-    sentences = [
-        counts.text,
-        *([_REQUIRED_TARGETS] if counts.required else []),
-        *([_OF_WORST_CELLS] if differ else []),
-        # The plan with another objective is scaled to other budgets; with one of these it is
-        # another.
-        *(
-            _sufficient_budget(plan, float(np.nanmax(ratios)) ** 2, counts.targets)
-            if plan.loss.is_homogeneous
-            else []
-        ),
-        explanation,
-    ]
+    sentences.append(explanation)
     frame = targets_met.of_targets(plan, request, most=MOST_SHOWN)
     columns = {
         "table": "table",
@@ -64,7 +60,7 @@ def targets(plan: Plan, request: WorkloadRequest | None = None) -> Section:
 def _smallest_budget(plan: Plan, request: WorkloadRequest | None) -> tuple[str, list[Numbers]]:
     """The smallest budget for the targets, and the binding targets.
 
-    For those that must be met, where the plan meets these first, else for all.
+    Of required targets, where the plan meets these first, else of all.
     """
     required_only = plan.loss.meets_required_targets
     minimum = minimum_budget(plan.workload, required_only=required_only, closure=plan.closure)
@@ -83,8 +79,8 @@ def _smallest_budget(plan: Plan, request: WorkloadRequest | None) -> tuple[str, 
         "saved": "saved if 10 % wider",
         "rho": "ρ then",
     }
-    frame["share"] = [describe_share(share) for share in frame["share"]]
-    frame["saved"] = [describe_share(share) for share in frame["saved"]]
+    shares = ["share", "saved"]
+    frame[shares] = frame[shares].map(describe_share)
     note = "What would be saved follows from the shares, so it is approximate."
     if len(frame) < budget_explanation.binding_tables:
         note += f" And {budget_explanation.binding_tables - len(frame):,} more."
@@ -94,7 +90,7 @@ def _smallest_budget(plan: Plan, request: WorkloadRequest | None) -> tuple[str, 
 
 def _sufficient_budget(plan: Plan, factor: float, targets: int) -> list[str]:
     """The budget that would just meet all targets; factor: how many times the plan's own it is."""
-    them = "it" if targets == 1 else "all of them"
+    them = "the target" if targets == 1 else "all targets"
     if 1 / MET**2 <= factor <= MET**2:
         return []
     try:

@@ -16,11 +16,14 @@ TABLES = rp.Workload.all_up_to(DOMAIN, 1)
 @pytest.mark.parametrize(
     ("wanted", "told"),
     [
-        ({("age",): 1e4}, ["The one target is met.", "would be enough for it."]),
-        ({("age",): 0.1}, ["The one target is not met.", "To meet it with", "target itself may"]),
-        ({("age",): 1e-60}, ["No budget that can be planned with would meet it."]),
-        ({("age",): 1e4, (): 1e4}, ["Both targets are met.", "enough for all of them."]),
-        ({("age",): 0.1, (): 1e4}, ["1 of 2 targets is met.", "To meet all of them"]),
+        ({("age",): 1e4}, ["The one target is met.", "would be enough for the target."]),
+        (
+            {("age",): 0.1},
+            ["The one target is not met.", "To meet the target with", "target itself may"],
+        ),
+        ({("age",): 1e-60}, ["No budget that can be planned with would meet the target."]),
+        ({("age",): 1e4, (): 1e4}, ["Both targets are met.", "enough for all targets."]),
+        ({("age",): 0.1, (): 1e4}, ["1 of 2 targets is met.", "To meet all targets"]),
         ({("age",): 0.1, (): 0.1, ("sex",): 1e4}, ["1 of 3 targets is met."]),
         ({("age",): 0.1, (): 1e4, ("sex",): 1e4}, ["2 of 3 targets are met.", "targets themselv"]),
         ({("age",): 1e4, (): 1e4, ("sex",): 1e4}, ["All 3 targets are met."]),

@@ -1,4 +1,4 @@
-"""What a report tells of tables that ask otherwise than by single values."""
+"""What a report tells of tables that count other than single values."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,9 @@ import pytest
 import rpexplore as rp
 from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.export.report.codebook import aggregations
 from rpexplore.export.report.fairness import forecasts
 from rpexplore.export.report.report import html, report
-from rpexplore.export.report.schema import query_bases
 from rpexplore.export.report.section import Numbers
 from rpexplore.scenarios.table_settings import TableSetting
 from tests.analysis import bases
@@ -31,26 +31,24 @@ def section(made, heading):
     return next(each for each in made.sections if each.heading == heading)
 
 
-def test_it_says_how_each_attribute_is_asked_and_measured(plan, made):
-    (numbers,) = section(made, "How attributes are asked").parts
+def test_it_says_how_each_attribute_is_aggregated_and_measured(plan, made):
+    (numbers,) = section(made, "Aggregation").parts
     rows = {row[0]: row[1:] for row in numbers.rows}
     assert rows["age"][0] == "cumulative: up to each value"
     assert rows["age"][2] == "≤ 0 … ≤ 6"
     assert rows["sex"][-1] == "value by value"
     assert rows["income"][1] == "15"
-    assert rows["age"][-1].endswith("totals spread as suits the tables best")
+    assert rows["age"][-1].endswith("totals spread by optimised weights")
     even = rp.plan(
         plan.workload, loss=rp.SumOfVariances(), budget=plan.budget, uniform_reference=True
     )
-    (part,) = query_bases(even)[0].parts
+    (part,) = aggregations(even)[0].parts
     assert isinstance(part, Numbers)
     assert [row[-1].endswith("spread evenly") for row in part.rows] == [True, False, True, True]
 
 
 def test_marginals_have_no_such_section():
-    assert "How attributes are asked" not in [
-        section.heading for section in report_of("up to").sections
-    ]
+    assert "Aggregation" not in [section.heading for section in report_of("up to").sections]
     assert "ResidualPlanner+" not in html_of("up to")
     assert "least accurate cell" not in html_of("up to")
 
