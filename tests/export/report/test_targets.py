@@ -19,7 +19,7 @@ TABLES = rp.Workload.all_up_to(DOMAIN, 1)
         ({("age",): 1e4}, ["The one target is met.", "would be enough for the target."]),
         (
             {("age",): 0.1},
-            ["The one target is not met.", "To meet the target with", "target itself may"],
+            ["The one target is not met.", "To meet the target with", "itself may"],
         ),
         ({("age",): 1e-60}, ["No budget that can be planned with would meet the target."]),
         ({("age",): 1e4, (): 1e4}, ["Both targets are met.", "enough for all targets."]),
