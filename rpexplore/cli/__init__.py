@@ -1,9 +1,8 @@
 """The program `rpexplore`: the same verbs as the pages.
 
 In reading order: `main` (the program), `console` (messages, JSON, progress). Verbs: `planning`,
-`queries`, `release`, `postprocess`; beside them `*_options` (what is typed), `*_inputs` (what that
-becomes), `*_facts` (what is printed): `plan_options`, `plan_inputs`, `plan_facts`, `query_options`,
-`query_facts`, `release_options`. `webapp` is the app as a child process.
+`queries`, `release`, `postprocess`; beside them `options` (what is typed), `inputs` (what that
+becomes), `smallest_budget`, `facts` (what is printed). `webapp` is the app as a child process.
 
 Imports every room; not pages.
 """

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.files import write_whole
 from rpexplore.errors import RpexploreError
 
@@ -112,19 +113,19 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))
 
 
-def text_table(rows: Sequence[Sequence[str]], alignment: str) -> str:
-    """Rows in columns, the first row as header; `alignment` has < or > for each column."""
-    rows = [[one_line(value) for value in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    columns = list(zip(alignment, widths, strict=True))
-    lines = [
-        "  ".join(
-            f"{value:{side}{width}}" for value, (side, width) in zip(row, columns, strict=True)
-        ).rstrip()
-        for row in rows
+def text_table(columns: Mapping[str, Sequence[str]], alignment: str | None = None) -> str:
+    """Columns under their names.
+
+    alignment: < or > for each column; else the first stands left and the others right
+    """
+    alignment = alignment or "<" + ">" * (len(columns) - 1)
+    texts = [[one_line(text) for text in (name, *column)] for name, column in columns.items()]
+    widths = [max(map(len, column)) for column in texts]
+    padded = [
+        [f"{text:{side}{width}}" for text in (column[0], "-" * width, *column[1:])]
+        for column, side, width in zip(texts, alignment, widths, strict=True)
     ]
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(lines)
+    return "\n".join("  ".join(row).rstrip() for row in zip(*padded, strict=True))
 
 
 # ---- files
@@ -173,23 +174,28 @@ def agreed(question: str) -> bool:
 
 
 @contextmanager
-def progress(doing: str) -> Iterator[Callable[[str, float], None]]:
+def progress(doing: str) -> Iterator[Progress]:
     """Shows on a terminal that work goes on; yields a function to tell what, and which share.
 
     Until that is called, only the time that passes is shown. A pipe or file gets nothing.
     """
-    if not sys.stderr.isatty():
-        yield lambda doing, share: None
+    if not on_a_terminal():
+        yield no_progress
         return
+    from rich import progress as rich_progress
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    text = TextColumn("{task.description}", markup=False)
-    columns = (SpinnerColumn(), text, BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    columns = (
+        rich_progress.SpinnerColumn(),
+        rich_progress.TextColumn("{task.description}", markup=False),
+        rich_progress.BarColumn(),
+        rich_progress.TimeElapsedColumn(),
+    )
+    console = Console(stderr=True)
+    with rich_progress.Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(doing, total=None)
 
-        def tell(doing: str, share: float) -> None:
+        def on_progress(doing: str, share: float) -> None:
             bar.update(task, description=doing, completed=share, total=1.0)
 
-        yield tell
+        yield on_progress

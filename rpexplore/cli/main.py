@@ -2,7 +2,7 @@
 
 import typer
 
-from rpexplore.cli import plan_options as options
+from rpexplore.cli import options
 from rpexplore.cli.console import Verbs, say
 from rpexplore.cli.planning import plan, report, rewrite, schema, show, verify
 from rpexplore.cli.postprocess import answer, combine, postprocess
@@ -48,20 +48,9 @@ def app(port: options.Port = 8501, no_browser: options.NoBrowser = False) -> Non
     serve(port, open_browser=not no_browser, tell=say)
 
 
-for verb in (
-    schema,
-    plan,
-    show,
-    verify,
-    rewrite,
-    report,
-    answer,
-    release,
-    ledger,
-    combine,
-    postprocess,
-    app,
-):
+for verb in (schema, plan, show, verify, rewrite, report, answer, release, ledger):
+    cli.command()(verb)
+for verb in (combine, postprocess, app):
     cli.command()(verb)
 cli.add_typer(queries, name="queries")
 

@@ -1,13 +1,17 @@
 """The verbs of planning: schema, plan, show, verify, report."""
 
 import math
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
-from rpexplore.cli import plan_inputs
-from rpexplore.cli import plan_options as options
+from rpexplore.cli import inputs, options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, write_new
 from rpexplore.errors import RpexploreError
+
+if TYPE_CHECKING:
+    from rpexplore.planning.release_plan import ReleasePlan
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
@@ -19,7 +23,7 @@ def schema(
     as_json: options.AsJson = False,
 ) -> None:
     """Show the attributes of a codebook, or convert it."""
-    from rpexplore.cli.plan_facts import attribute_facts, attribute_table
+    from rpexplore.cli.facts import attribute_facts, attribute_table
     from rpexplore.common.formatting import describe_count, plural
     from rpexplore.domain.domain import Domain
 
@@ -31,9 +35,9 @@ def schema(
         facts = {"attributes": attribute_facts(domain), "cells": cells}
         say_json({**facts, "out": out and str(out)})
         return
-    say(attribute_table(domain))
-    count = plural(len(domain), "attribute")
-    say(f"\n{count}; one table of all together would have {describe_count(cells)} cells.")
+    count, cell_count = plural(len(domain), "attribute"), describe_count(cells)
+    say(f"{attribute_table(domain)}\n")
+    say(f"{count}; one table of all together would have {cell_count} cells.")
     if out is not None:
         say(f"Written to {out}")
 
@@ -65,32 +69,30 @@ def plan(
 ) -> None:
     """Find the most accurate plan within a privacy budget.
 
-    Say which tables in one way or several; a table that is asked for twice is an error. Their
-    attributes are asked by each value, or as --basis says; limits by cells count single values.
-    Give
-    the budget in one way, or have it found with --minimum-budget; its numbers are exact: 0.1 and
-    1/3
-    mean just that. No records are needed.
+    Say which tables in one way or several; the same table twice is an error. Attributes count
+    single values, or as --basis says; limits by cells count single values. Give the budget in one
+    way, or have it found with --minimum-budget; its numbers are exact: 0.1 and 1/3 mean just that.
+    No records are needed.
     """
-    from rpexplore.cli import smallest_budget as enough
-    from rpexplore.cli.plan_facts import plan_facts
+    from rpexplore.cli.facts import plan_facts
+    from rpexplore.cli.smallest_budget import loss_that_meets, optimum_at_smallest_budget
     from rpexplore.domain.domain import Domain
     from rpexplore.planning import planner
     from rpexplore.planning.loss_serialization import loss_from_text
 
     refuse_existing(out, force)
     domain = Domain.load(codebook)
-    stated = {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost}
-    if minimum_budget is None:
-        budget = plan_inputs.budget_from_options(
-            records_per_person, "--minimum-budget targets", delta=delta, **stated
-        )
-    else:
-        budget = plan_inputs.unit_from_options(
-            "--minimum-budget", records_per_person, delta, **stated
-        )
+    budget = inputs.budget_from_options(
+        find_smallest=minimum_budget is not None,
+        records_per_person=records_per_person,
+        delta=delta,
+        rho=rho,
+        epsilon=epsilon,
+        mu=mu,
+        privacy_cost=privacy_cost,
+    )
     with progress("Listing the tables"):
-        workload = plan_inputs.workload_from_options(
+        workload = inputs.workload_from_options(
             domain,
             up_to=up_to,
             of_order=of_order or [],
@@ -101,29 +103,26 @@ def plan(
             target=target or [],
             basis=basis or [],
         )
-    why = None
-    with progress(f"Planning {len(workload):,} tables") as tell:
-        search = {"uniform_reference": uniform_reference, "on_progress": tell}
+    reason = None
+    with progress(f"Planning {len(workload):,} tables") as on_progress:
+        search = {"uniform_reference": uniform_reference, "on_progress": on_progress}
         if minimum_budget is None:
             objective = loss_from_text(loss or "sum", weighting=weighting, relative_to=relative_to)
-            found = planner.optimum(workload, loss=objective, budget=budget, **search)
+            optimum = planner.optimum(workload, loss=objective, budget=budget, **search)
         else:
-            objective = enough.loss_that_meets(
-                minimum_budget, workload, loss, weighting, relative_to
+            objective = loss_that_meets(minimum_budget, workload, loss, weighting, relative_to)
+            optimum, budget, reason = optimum_at_smallest_budget(
+                minimum_budget, workload, objective, budget, **search
             )
-            smallest = enough.enough_for(minimum_budget, workload, objective, budget, **search)
-            found, budget, why = smallest.optimum, smallest.budget, smallest.why
-        made = found.at(budget)
+        made = optimum.at(budget)
         refuse_existing(out, force)
         made.save(out)
     if as_json:
-        say_json({"plan": str(out), **plan_facts(made), "why": why})
+        say_json({"plan": str(out), **plan_facts(made), "why": reason})
         return
-    if why is not None:
-        say(f"{why}\n")
-    say(str(made))
-    say(f"\nSaved to {out}")
-    say(f"SHA-256 {made.sha256}")
+    if reason is not None:
+        say(f"{reason}\n")
+    say(f"{made}\n\nSaved to {out}\nSHA-256 {made.sha256}")
 
 
 def show(
@@ -137,53 +136,40 @@ def show(
 
     Refuses a plan that `verify` finds wrong.
     """
-    from rpexplore.cli.plan_facts import (
-        accuracy_table,
-        asked_text,
-        csv_of_tables,
-        plan_facts,
-        table_facts,
-    )
-    from rpexplore.cli.queries import show_queries
-    from rpexplore.planning.plan import Plan
-    from rpexplore.planning.verification import verify
+    from rpexplore.cli.facts import csv_of_rows, plan_facts, plan_text, row_facts, rows_of
     from rpexplore.queries.plan import QueryPlan
-    from rpexplore.queries.plan_kinds import load_plan
 
     if csv is not None:
         refuse_existing(csv, force)
     with progress("Reading the plan"):
-        loaded = load_plan(plan_file)
-        if not verify(loaded).holds:
-            raise RpexploreError(
-                f"The plan {str(plan_file)!r} does not hold what it claims; see "
-                "`rpexplore verify` for what is wrong, and make it again."
-            )
-    if isinstance(loaded, QueryPlan):
-        show_queries(loaded, tables, csv, force, as_json)
-        return
-    assert isinstance(loaded, Plan)
+        loaded = _load_verified(plan_file)
     with progress("Listing the tables"):
-        rows = loaded.tables.sort_values("worst_standard_error", ascending=False, kind="stable")
+        rows = rows_of(loaded)
         if csv is not None:
-            write_new(csv, csv_of_tables(loaded, rows), force)
+            write_new(csv, csv_of_rows(loaded, rows), force)
+    items = "queries" if isinstance(loaded, QueryPlan) else "tables"
     if as_json:
-        listed = table_facts(rows if tables is None else rows.head(tables))
-        say_json({**plan_facts(loaded), "tables": listed, "csv": csv and str(csv)})
+        listed = row_facts(rows if tables is None else rows.head(tables))
+        say_json({**plan_facts(loaded), items: listed, "csv": csv and str(csv)})
         return
-    say(str(loaded))
-    if not loaded.workload.is_marginals:
-        say(f"\n{asked_text(loaded)}")
-    shown = min(len(rows), 20 if tables is None else tables)
-    if shown:
-        say(f"\n{accuracy_table(loaded, shown)}")
-    if shown < len(rows):
-        say(
-            f"… and {len(rows) - shown:,} more tables: --tables {len(rows)} shows all, "
-            "--csv FILE writes all."
-        )
+    count = min(len(rows), 20 if tables is None else tables)
+    say(plan_text(loaded, rows, count))
     if csv is not None:
-        say(f"All {len(rows):,} tables are in {csv}.")
+        say(f"All {len(rows):,} {items} are in {csv}.")
+
+
+def _load_verified(plan_file: Path, *, canonical: bool = True) -> "ReleasePlan":
+    """The plan of a file; refused if it does not hold what it claims."""
+    from rpexplore.planning.verification import verify
+    from rpexplore.queries.plan_kinds import load_plan
+
+    loaded = load_plan(plan_file, canonical=canonical)
+    if not verify(loaded).holds:
+        raise RpexploreError(
+            f"The plan {str(plan_file)!r} does not hold what it claims; see `rpexplore verify` for "
+            "what is wrong, and make it again."
+        )
+    return loaded
 
 
 def verify(plan_file: options.PlanFile, as_json: options.AsJson = False) -> None:
@@ -196,18 +182,18 @@ def verify(plan_file: options.PlanFile, as_json: options.AsJson = False) -> None
 
     with progress("Checking the plan"):
         loaded = load_plan(plan_file)
-        found = verification_of(loaded)
+        verification = verification_of(loaded)
     if as_json:
         checks = [
             {"name": check.name, "holds": check.holds, "finding": check.finding}
-            for check in found.checks
+            for check in verification.checks
         ]
-        guarantee = found.guarantee if found.holds else None
-        facts = {"holds": found.holds, "guarantee": guarantee, "sha256": loaded.sha256}
-        say_json({**facts, "checks": checks})
+        guarantee = verification.guarantee if verification.holds else None
+        facts = {"holds": verification.holds, "guarantee": guarantee, "sha256": loaded.sha256}
+        say_json(facts | {"checks": checks})
     else:
-        say(str(found))
-    raise typer.Exit(0 if found.holds else 1)
+        say(str(verification))
+    raise typer.Exit(0 if verification.holds else 1)
 
 
 def rewrite(
@@ -222,22 +208,14 @@ def rewrite(
     numbers spelled otherwise. Its SHA-256 is then the plan's name. Refuses a plan that `verify`
     finds wrong.
     """
-    from rpexplore.planning.verification import verify
-    from rpexplore.queries.plan_kinds import load_plan
-
     refuse_existing(out, force)
     with progress("Reading the plan"):
-        loaded = load_plan(plan_file, canonical=False)
-        if not verify(loaded).holds:
-            raise RpexploreError(
-                f"The plan {str(plan_file)!r} does not hold what it claims; make it again."
-            )
+        loaded = _load_verified(plan_file, canonical=False)
         loaded.save(out)
     if as_json:
         say_json({"plan": str(out), "sha256": loaded.sha256})
         return
-    say(f"Saved to {out}")
-    say(f"SHA-256 {loaded.sha256}")
+    say(f"Saved to {out}\nSHA-256 {loaded.sha256}")
 
 
 def report(

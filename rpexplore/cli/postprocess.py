@@ -1,88 +1,47 @@
 """The verbs that work on releases and cost no privacy: answer, combine, postprocess."""
 
-import re
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
-
-from rpexplore.cli import plan_inputs
-from rpexplore.cli import plan_options as options
+from rpexplore.cli import inputs, options
 from rpexplore.cli.console import progress, say, say_json
-from rpexplore.common.formatting import rounded
 from rpexplore.errors import RpexploreError
 
-if TYPE_CHECKING:
-    from rpexplore.domain.domain import Domain
-    from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
-
 # Each verb imports what it needs itself, so that none waits for what it does not use.
-
-_NOISY = (
-    "A noisy table from elsewhere: a CSV file with a column for each of its attributes and one "
-    "called count, the variance of the noise of its cells and, if known, the ρ that it spent: "
-    "census.csv:25 or census.csv:25:0.02. Repeat it for more."
-)
-_GAP = (
-    "With --nonnegative: how much of the squared distance to the noisy tables may be avoidable, "
-    "as a share (else 0.001)."
-)
-_LEDGER = "A ledger, to refuse releases that it knows to be of different records."
-_NUMBER = r"[0-9][0-9.eE+/-]*"
-_FILE_AND_NUMBERS = re.compile(rf"(.+?):({_NUMBER})(?::({_NUMBER}))?")
-
-Releases = Annotated[
-    list[Path],
-    typer.Argument(metavar="RELEASE...", help="Folders of releases, or of combined tables."),
-]
-Noisy = Annotated[list[str] | None, typer.Option(metavar="FILE:VARIANCE", help=_NOISY)]
-TheLedger = Annotated[Path | None, typer.Option(metavar="FILE", help=_LEDGER)]
-Source = Annotated[
-    Path, typer.Argument(metavar="RELEASE", help="The folder of a release, or of combined tables.")
-]
-Nonnegative = Annotated[
-    bool,
-    typer.Option("--nonnegative", help="No cell below 0; all tables still agree on all totals."),
-]
-Round = Annotated[
-    bool, typer.Option("--round", help="Whole numbers; each count moves by less than 1.")
-]
-Gap = Annotated[float | None, typer.Option(metavar="G", help=_GAP)]
 
 
 def answer(
     release_folder: options.ReleaseFolder,
-    chosen: options.Chosen = None,
+    where: options.Where = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Answer a question from a release, with its margin.
+    """Answer a query from a release, with its margin.
 
     Say which values count: age=18..24 sex=Female asks how many are both. Attributes that are not
     named are summed over; some table of the release must have those that are. The standard error is
     exact, with all covariances of what is added up. Costs no privacy.
     """
-    from rpexplore.cli.plan_facts import answer_facts
+    from rpexplore.common.formatting import rounded
+    from rpexplore.domain.value_selection import product_query
     from rpexplore.postprocessing.combination_folder import load_unbiased
 
     with progress("Reading the release"):
         release = load_unbiased(release_folder)
-        query = plan_inputs.chosen_from_options(release.domain, chosen or [])
-        noisy = release.answer(where=query)
-    facts = answer_facts(noisy)
+        example = "the values that count, such as age=18..24"
+        texts = inputs.texts_by_attribute(release.domain, where or [], "A=VALUES", example)
+        result = release.answer(where=product_query(release.domain, texts))
     if as_json:
-        say_json({"question": chosen or [], **facts})
+        fields = ("value", "standard_error", "lower_95", "upper_95")
+        facts = {field: getattr(result, field) for field in fields}
+        say_json({"question": where or [], **facts})
         return
-    say(f"Value            {noisy.value:,.2f}")
-    say(f"Standard error   {rounded(noisy.standard_error, 4, zeros=True)}")
-    say(f"95 % interval    {facts['lower_95']:,.2f} to {facts['upper_95']:,.2f}")
+    say(f"Value            {result.value:,.2f}")
+    say(f"Standard error   {rounded(result.standard_error, 4, zeros=True)}")
+    say(f"95 % interval    {result.lower_95:,.2f} to {result.upper_95:,.2f}")
 
 
 def combine(
-    releases: Releases,
+    releases: options.Releases,
     out: options.Folder,
-    noisy: Noisy = None,
-    ledger: TheLedger = None,
+    noisy: options.Noisy = None,
+    ledger: options.CombineLedger = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Combine releases of the same records into one.
@@ -91,66 +50,44 @@ def combine(
     tables are those of all releases, by single values. Costs no privacy; what the releases spent
     adds up.
     """
-    from rpexplore.cli.plan_facts import amount
+    from rpexplore.cli.facts import amount
     from rpexplore.common.exact_numbers import exact_text
     from rpexplore.common.formatting import plural
     from rpexplore.postprocessing.combination import combine
     from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
-    from rpexplore.postprocessing.estimates import Estimates
     from rpexplore.releases.atomic_folder import check_new
 
     check_new(out)
-    with progress("Reading the releases") as tell:
+    with progress("Reading the releases") as on_progress:
         parts = [load_unbiased(folder) for folder in releases]
-        first = parts[0]
-        domain = first.domain if isinstance(first, Estimates) else first.plan.workload.domain
-        marginals = noisy_from_options(domain, noisy or [])
-        tell("Combining them", 0.0)
-        found = combine(*parts, noisy=marginals, ledger=ledger)
-        write_combined(found, out, on_progress=tell)
-    spent = found.spent
+        marginals = inputs.noisy_from_options(parts[0].domain, noisy or [])
+        on_progress("Combining them", 0.0)
+        combined = combine(*parts, noisy=marginals, ledger=ledger)
+        write_combined(combined, out, on_progress=on_progress)
+    spent, count = combined.spent, len(combined.tables)
     if as_json:
-        say_json(
-            {
-                "folder": str(out),
-                "label": found.label,
-                "table_count": len(found.tables),
-                "rho": exact_text(spent.rho),
-                "rho_is_known": spent.is_known,
-                "unit": spent.unit,
-                "sources": [source.to_json() for source in found.sources],
-            }
-        )
+        facts = {
+            "folder": str(out),
+            "label": combined.label,
+            "table_count": count,
+            "rho": exact_text(spent.rho),
+            "rho_is_known": spent.is_known,
+            "unit": spent.unit,
+            "sources": [source.to_json() for source in combined.sources],
+        }
+        say_json(facts)
         return
-    say(found.guarantee)
-    tables = plural(len(found.tables), "noisy table")
-    say(f"\nThe {tables} {'is' if len(found.tables) == 1 else 'are'} in {out}")
+    say(combined.guarantee)
+    say(f"\nThe {plural(count, 'noisy table')} {'is' if count == 1 else 'are'} in {out}")
     say(f"Spent {'' if spent.is_known else 'at least '}{amount(spent.rho)} for {spent.unit}")
 
 
-def noisy_from_options(domain: "Domain", options: Sequence[str]) -> "list[NoisyMarginal]":
-    """The noisy marginals of options such as census.csv:25 or census.csv:25:0.02."""
-    from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
-
-    found = []
-    for option in options:
-        parts = _FILE_AND_NUMBERS.fullmatch(option)
-        if parts is None:
-            raise RpexploreError(
-                f"--noisy {option!r} must be a CSV file, :, and the variance of its noise, such as "
-                "census.csv:25; behind another : may stand the ρ that it spent."
-            )
-        file, variance, rho = parts.groups()
-        found.append(NoisyMarginal.load(domain, file, variance, rho=rho))
-    return found
-
-
 def postprocess(
-    release: Source,
+    release: options.ReleaseFolder,
     out: options.Folder,
-    nonnegative: Nonnegative = False,
-    round_: Round = False,
-    gap: Gap = None,
+    nonnegative: options.Nonnegative = False,
+    round_: options.Round = False,
+    gap: options.Gap = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Make nonnegative or whole tables of a release.
@@ -167,14 +104,14 @@ def postprocess(
     if gap is not None and not nonnegative:
         raise RpexploreError("--gap goes with --nonnegative; leave it out, or ask for both.")
     check_new(out)
-    with progress("Reading the release") as tell:
+    with progress("Reading the release") as on_progress:
         tables = postprocess(
             load_unbiased(release),
             out,
             nonnegative=nonnegative,
             rounded=round_,
             gap=GAP if gap is None else gap,
-            on_progress=tell,
+            on_progress=on_progress,
         )
     manifest, count = tables.manifest, len(tables.table_names)
     if as_json:

@@ -1,17 +1,9 @@
 """The verbs for lists of queries: plan them, start from a preset or a template."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import typer
 
-from rpexplore.cli import plan_inputs
-from rpexplore.cli import plan_options as options
-from rpexplore.cli import query_options as own
+from rpexplore.cli import inputs, options
 from rpexplore.cli.console import progress, refuse_existing, say, say_json, write_new
-
-if TYPE_CHECKING:
-    from rpexplore.queries.plan import QueryPlan
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
@@ -31,19 +23,19 @@ def group(context: typer.Context) -> None:
 
 @queries.command()
 def plan(
-    out: own.PlanOut,
-    codebook: own.Codebook = None,
-    attributes: own.Attributes = None,
-    queries: own.Queries = None,
-    query: own.Query = None,
-    target: own.Target = None,
-    preset: own.Chosen = None,
+    out: options.PlanOut,
+    codebook: options.QueryCodebook = None,
+    attributes: options.QueryAttributes = None,
+    queries: options.Queries = None,
+    query: options.Query = None,
+    target: options.QueryTarget = None,
+    preset: options.ChosenPreset = None,
     rho: options.Rho = None,
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
     mu: options.Mu = None,
     privacy_cost: options.PrivacyCost = None,
-    minimum_budget: own.MinimumBudget = False,
+    minimum_budget: options.QueryMinimumBudget = False,
     records_per_person: options.RecordsPerPerson = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
@@ -55,26 +47,21 @@ def plan(
     """
     from rpexplore.analysis.query_baselines import budgets_needed, query_baselines
     from rpexplore.analysis.sufficient_budgets import smallest_query_budget
-    from rpexplore.cli.query_facts import (
-        baseline_table,
-        query_plan_facts,
-        row_facts,
-        spare_text,
-    )
+    from rpexplore.cli.facts import baseline_table, plan_facts, row_facts, spare_text
     from rpexplore.queries.planner import query_optimum
 
     refuse_existing(out, force)
-    stated = {"rho": rho, "epsilon": epsilon, "mu": mu, "privacy_cost": privacy_cost}
-    if minimum_budget:
-        budget = plan_inputs.unit_from_options(
-            "--minimum-budget", records_per_person, delta, **stated
-        )
-    else:
-        budget = plan_inputs.budget_from_options(
-            records_per_person, "--minimum-budget", delta=delta, **stated
-        )
+    budget = inputs.budget_from_options(
+        find_smallest=minimum_budget,
+        records_per_person=records_per_person,
+        delta=delta,
+        rho=rho,
+        epsilon=epsilon,
+        mu=mu,
+        privacy_cost=privacy_cost,
+    )
     with progress("Listing the queries"):
-        listed = own.queries_from_options(
+        query_list = inputs.queries_from_options(
             codebook=codebook,
             attributes=attributes,
             queries=queries,
@@ -82,28 +69,26 @@ def plan(
             target=target,
             preset=preset,
         )
-    with progress(f"Planning {len(listed):,} queries") as tell:
-        found = query_optimum(listed, on_progress=tell)
+    with progress(f"Planning {len(query_list):,} queries") as on_progress:
+        optimum = query_optimum(query_list, on_progress=on_progress)
         if minimum_budget:
-            budget = smallest_query_budget(found, budget).budget
-        made = found.at(budget)
-        baselines = query_baselines(found, on_progress=tell)
+            budget = smallest_query_budget(optimum, budget).budget
+        made = optimum.at(budget)
+        baselines = query_baselines(optimum, on_progress=on_progress)
         refuse_existing(out, force)
         made.save(out)
     needed = budgets_needed(baselines, budget)
     if as_json:
-        facts = {"plan": str(out), **query_plan_facts(made), "baselines": row_facts(needed)}
-        say_json(facts)
+        say_json({"plan": str(out), **plan_facts(made), "baselines": row_facts(needed)})
         return
     say(f"{made}\n\n{baseline_table(needed)}\n\n{spare_text(made)}")
-    say(f"\nSaved to {out}")
-    say(f"SHA-256 {made.sha256}")
+    say(f"\nSaved to {out}\nSHA-256 {made.sha256}")
 
 
 @queries.command()
 def presets(as_json: options.AsJson = False) -> None:
     """Tell which well-known lists there are to start from."""
-    made = [(name, preset, preset.queries()) for name, preset in own.named_presets()]
+    made = [(name, preset, preset.queries()) for name, preset in inputs.named_presets()]
     if as_json:
         facts = [
             {
@@ -119,9 +104,8 @@ def presets(as_json: options.AsJson = False) -> None:
         say_json({"presets": facts})
         return
     for name, preset, listed in made:
-        say(f"{name.value}: {preset.title}")
-        say(f"  {preset.explanation}")
         say(
+            f"{name.value}: {preset.title}\n  {preset.explanation}\n"
             f"  {len(listed):,} queries over {listed.n_cells:,} cells of "
             f"{' × '.join(listed.domain.names)}\n"
         )
@@ -129,9 +113,9 @@ def presets(as_json: options.AsJson = False) -> None:
 
 @queries.command()
 def template(
-    codebook: own.CodebookOfTemplate,
-    out: own.TemplateOut,
-    attributes: own.Attributes = None,
+    codebook: options.TemplateCodebook,
+    out: options.TemplateOut,
+    attributes: options.QueryAttributes = None,
     force: options.Force = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -141,42 +125,9 @@ def template(
     """
     from rpexplore.queries.csv_files import csv_template
 
-    domain = own.domain_from_options(codebook, attributes)
+    domain = inputs.domain_from_options(codebook, attributes)
     write_new(out, csv_template(domain), force)
     if as_json:
         say_json({"template": str(out), "attributes": list(domain.names)})
         return
     say(f"Written to {out}")
-
-
-def show_queries(
-    plan: "QueryPlan", count: int | None, csv: Path | None, force: bool, as_json: bool
-) -> None:
-    """What a plan of queries promises, query by query: `count` of them, else 20 (as JSON: all)."""
-    from rpexplore.cli.query_facts import (
-        queries_against_targets,
-        query_plan_facts,
-        query_table,
-        row_facts,
-        spare_text,
-    )
-
-    rows = queries_against_targets(plan)
-    if csv is not None:
-        write_new(csv, rows.to_csv(index=False, lineterminator="\n"), force)
-    if as_json:
-        listed = row_facts(rows if count is None else rows.head(count))
-        say_json({**query_plan_facts(plan), "queries": listed, "csv": csv and str(csv)})
-        return
-    say(str(plan))
-    shown = min(len(rows), 20 if count is None else count)
-    if shown:
-        say(f"\n{query_table(rows.head(shown))}")
-    if shown < len(rows):
-        say(
-            f"… and {len(rows) - shown:,} more queries: --tables {len(rows)} shows all, "
-            "--csv FILE writes all."
-        )
-    say(f"\n{spare_text(plan)}")
-    if csv is not None:
-        say(f"All {len(rows):,} queries are in {csv}.")

@@ -1,11 +1,10 @@
 """The verbs that read records: release, and the ledger of what releases have cost."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rpexplore.cli import plan_inputs
-from rpexplore.cli import plan_options as options
-from rpexplore.cli import release_options as source_options
+from rpexplore.cli import inputs, options
 from rpexplore.cli.console import agreed, interactive, progress, say, say_json
 from rpexplore.errors import RpexploreError
 
@@ -16,19 +15,19 @@ if TYPE_CHECKING:
 
 
 def release(
-    plan_file: source_options.PlanToRun = None,
-    data: source_options.MaybeData = None,
-    out: source_options.FolderToFill = None,
-    database: source_options.Database = None,
-    table: source_options.TableOfDatabase = None,
-    other: options.Other = None,
-    person_id: source_options.PersonId = None,
-    excess: source_options.Excess = None,
-    person_order: source_options.PersonOrder = None,
+    plan_file: options.PlanToRun = None,
+    data: options.Data = None,
+    out: options.FolderToFill = None,
+    database: options.Database = None,
+    table: options.DatabaseTable = None,
+    unknown_values: options.UnknownValues = None,
+    person_id: options.PersonId = None,
+    excess: options.Excess = None,
+    person_order: options.PersonOrder = None,
     ledger: options.LedgerFile = None,
-    cap_rho: options.CapForUnit = None,
-    dry_run: source_options.OnlyCheck = False,
-    resume: source_options.Resume = False,
+    cap_rho: options.LimitForUnit = None,
+    dry_run: options.DryRun = False,
+    resume: options.Resume = False,
     yes: options.Yes = False,
     as_json: options.AsJson = False,
 ) -> None:
@@ -39,7 +38,7 @@ def release(
     noise was drawn is finished by --resume, from PLAN and DATA no more: `release --resume --out
     FOLDER`.
     """
-    from rpexplore.cli.plan_facts import account_facts, amount, announcement, booked_since
+    from rpexplore.cli.facts import account_facts, amount, announcement, booked_since
     from rpexplore.common.exact_numbers import exact_text
     from rpexplore.queries.plan_kinds import load_plan
     from rpexplore.releases import release as releases
@@ -56,10 +55,15 @@ def release(
     with progress("Reading the plan"):
         loaded = load_plan(plan_file)
     unit, factor = loaded.budget.unit, loaded.budget.records_factor
-    source = source_options.source_from_options(data, database, table)
-    more = {
-        "unknown_values": plan_inputs.other_from_options(loaded.domain, other or []),
-        "person_rule": source_options.person_rule_from_options(
+    source = inputs.source_from_options(data, database, table)
+    run_options = {
+        "unknown_values": inputs.texts_by_attribute(
+            loaded.domain,
+            unknown_values or [],
+            "--unknown-values",
+            "the value that takes the rest, such as region=R12",
+        ),
+        "person_rule": inputs.person_rule_from_options(
             person_id, excess, person_order, loaded.budget.max_records_per_person
         ),
         "ledger": ledger,
@@ -68,32 +72,32 @@ def release(
     book = Ledger(ledger) if ledger is not None else Ledger.beside(source)
     before = book.account(source)
     if dry_run:
-        with progress("Starting") as tell:
-            found = releases.dry_run(loaded, source, out, on_progress=tell, **more)
+        with progress("Starting") as on_progress:
+            checked = releases.dry_run(loaded, source, out, on_progress=on_progress, **run_options)
+        findings = list(checked.findings)
         if as_json:
-            say_json({"findings": list(found.findings), "charged_rho": "0"})
+            say_json({"findings": findings, "charged_rho": "0"})
             return
-        say("\n".join(found.findings))
-        say("\nA dry run: nothing was charged, nothing was written.")
+        say("\n".join([*findings, "\nA dry run: nothing was charged, nothing was written."]))
         return
     if not as_json:
         say(announcement(loaded, before, cap_rho))
     if interactive() and not yes and not agreed("Run it?"):
         raise RpexploreError("Not run: nothing was charged, nothing was written.")
     try:
-        with progress("Starting") as tell:
-            done = releases.release(loaded, source, out, on_progress=tell, **more)
+        with progress("Starting") as on_progress:
+            done = releases.release(loaded, source, out, on_progress=on_progress, **run_options)
     except BaseException as error:
         charged = booked_since(before, book.account(source), loaded, out)
-        if not charged:
-            error.add_note("Nothing was charged, nothing was written.")
-        elif releases.can_be_resumed(out):
-            error.add_note(
-                f"The run was booked before: {amount(charged)} stays charged. Its noise is drawn: "
-                f"finish it without further cost with rpexplore release --resume --out {out}"
-            )
-        else:
-            error.add_note(f"The run was booked before: {amount(charged)} stays charged.")
+        note = "Nothing was charged, nothing was written."
+        if charged:
+            note = f"The run was booked before: {amount(charged)} stays charged."
+            if releases.can_be_resumed(out):
+                note += (
+                    " Its noise is drawn: finish it without further cost with "
+                    f"rpexplore release --resume --out {out}"
+                )
+        error.add_note(note)
         raise
     after = book.account(source)
     charged = booked_since(before, after, loaded, out)
@@ -102,8 +106,8 @@ def release(
         facts |= {"plan_sha256": loaded.sha256, "unit": unit, "charged_rho": exact_text(charged)}
         say_json({**facts, **account_facts(after, factor)})
         return
-    say(f"\nThe {_contents(loaded)} in {done.folder}")
     spent = amount(after.spent_record_rho * factor)
+    say(f"\n{_where_results_are(loaded, done.folder)}")
     say(f"Charged {amount(charged)}; spent on this data so far: {spent}")
 
 
@@ -118,38 +122,38 @@ def _finish(
         raise RpexploreError(
             f"--resume finishes a run from what it has drawn, and takes no {named}; leave it out."
         )
-    with progress("Finishing the run") as tell:
-        done = resume(out, ledger=ledger, on_progress=tell)
+    with progress("Finishing the run") as on_progress:
+        done = resume(out, ledger=ledger, on_progress=on_progress)
     if as_json:
         facts = {"folder": str(done.folder), f"{done.plan.item}_count": done.plan.n_items}
         say_json({**facts, "plan_sha256": done.plan.sha256, "charged_rho": "0"})
         return
-    say(f"The {_contents(done.plan)} in {done.folder}")
+    say(_where_results_are(done.plan, done.folder))
     say("The run had been charged before; finishing it cost nothing.")
 
 
-def _contents(plan: "ReleasePlan") -> str:
-    """ "7 noisy tables are", "1 noisy answer is"."""
-    return f"{plan.contents} {'is' if plan.n_items == 1 else 'are'}"
+def _where_results_are(plan: "ReleasePlan", folder: Path) -> str:
+    """ "The 7 noisy tables are in out"."""
+    return f"The {plan.contents} {'is' if plan.n_items == 1 else 'are'} in {folder}"
 
 
 def ledger(
-    data: source_options.MaybeData = None,
-    database: source_options.Database = None,
-    table: source_options.TableOfDatabase = None,
+    data: options.Data = None,
+    database: options.Database = None,
+    table: options.DatabaseTable = None,
     ledger: options.LedgerFile = None,
-    cap_rho: options.CapForRecord = None,
+    cap_rho: options.LimitForRecord = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show what was spent on some data, or set its cap.
+    """Show what was spent on some data, or set its budget limit.
 
     All in ρ for one record; for a person with at most m records it is m² times that.
     """
-    from rpexplore.cli.plan_facts import account_facts, account_text, run_facts
-    from rpexplore.common.exact_numbers import exact_fraction
+    from rpexplore.cli.facts import account_facts, account_text
+    from rpexplore.common.exact_numbers import exact_fraction, exact_text
     from rpexplore.releases.ledger import Ledger
 
-    source = source_options.source_from_options(data, database, table)
+    source = inputs.source_from_options(data, database, table)
     book = Ledger(ledger) if ledger is not None else Ledger.beside(source)
     if data is not None and not data.exists() and not book.account(source).runs:
         raise RpexploreError(f"There are no records at {str(data)!r}; check the path.")
@@ -159,6 +163,7 @@ def ledger(
     account = book.account(source)
     if as_json:
         facts = {"dataset": account.dataset, **account_facts(account, 1)}
-        say_json({**facts, "runs": run_facts(account.runs)})
+        runs = [asdict(run) | {"record_rho": exact_text(run.record_rho)} for run in account.runs]
+        say_json({**facts, "runs": runs})
         return
     say(account_text(account))

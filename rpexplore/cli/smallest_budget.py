@@ -1,14 +1,10 @@
-"""The smallest budget that meets the targets, and the best noise with it."""
+"""The smallest budget that meets the targets, and the optimum at it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from rpexplore.analysis.binding_targets import (
-    budget_explanation,
-    describe,
-    describe_advice,
-)
+from rpexplore.analysis.binding_targets import budget_explanation, describe, describe_advice
 from rpexplore.analysis.sufficient_budgets import smallest_budget
 from rpexplore.common.concurrency import Progress
 from rpexplore.errors import WorkloadError
@@ -22,15 +18,6 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
 TARGETS, REQUIRED = "targets", "required"
-
-
-@dataclass(frozen=True)
-class Enough:
-    """The best noise at the smallest budget that meets targets, that budget, and why it is it."""
-
-    optimum: Optimum
-    budget: Budget
-    why: str
 
 
 def loss_that_meets(
@@ -59,7 +46,7 @@ def loss_that_meets(
     return loss
 
 
-def enough_for(
+def optimum_at_smallest_budget(
     which: str,
     workload: Workload,
     loss: Loss,
@@ -67,31 +54,35 @@ def enough_for(
     *,
     uniform_reference: bool,
     on_progress: Progress,
-) -> Enough:
-    """The best noise at the smallest budget for targets, with a little more where tables have none.
+) -> tuple[Optimum, Budget, str]:
+    """The optimum at the smallest budget for targets, that budget, and why it is that large.
 
-    loss: of `loss_that_meets`. Where it is the average once required targets are met, all targets
-    that the budget is for become required. reference_budget: for the privacy unit and the unit it
-    is stated in.
+    Args:
+        which: As of `loss_that_meets`.
+        workload: Where the loss is the average once required targets are met, all targets that the
+            budget is for become required.
+        loss: Of `loss_that_meets`.
+        reference_budget: For the privacy unit, and the unit the budget is stated in.
+        uniform_reference: As of `planner.optimum`.
+        on_progress: Follows the search.
 
-    Raises `WorkloadError` if there are no such targets, `BudgetError` if no budget is large enough.
+    Raises:
+        WorkloadError: If there are no such targets.
+        BudgetError: If no budget is large enough.
     """
     required_only = which == REQUIRED
     if isinstance(loss, SumWithinTargets) and not required_only:
         workload = replace(workload, required=~np.isnan(workload.targets))
     options = {"uniform_reference": uniform_reference, "on_progress": on_progress}
     minimum = minimum_budget(workload, required_only=required_only, **options)
-    present = budget_explanation(minimum, reference_budget, required_only=required_only)
-    budget = present.advised.budget
-    explanation = budget_explanation(minimum, budget, required_only=required_only)
+    explanation = budget_explanation(minimum, reference_budget, required_only=required_only)
+    budget = explanation.advised.budget
     # By other strategies the same budget might not be enough.
     strategies = None if workload.is_marginals else minimum.closure.strategies
     optimum = planner.optimum(workload, loss=loss, budget=budget, strategies=strategies, **options)
     if isinstance(loss, MaxVariance):
         # Both are found to a tolerance, so another budget may be the one for just this plan.
         of_plan = smallest_budget(optimum, reference_budget).budget
-        budget = max(budget, of_plan, key=lambda enough: enough.rho)
-    why = " ".join(
-        filter(None, (describe(explanation, compared=False), describe_advice(explanation)))
-    )
-    return Enough(optimum, budget, why)
+        budget = max(budget, of_plan, key=lambda candidate: candidate.rho)
+    reason = f"{describe(explanation, compared=False)} {describe_advice(explanation)}".strip()
+    return optimum, budget, reason

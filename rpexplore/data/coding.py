@@ -78,7 +78,7 @@ def unknown_value_error(column: str, *, is_missing: bool, private: str = "") -> 
     what = "a missing value" if is_missing else "a value that is not in the codebook"
     return DataError(
         f"The column {column!r} holds {what}; correct the records or the codebook, or name a "
-        f"category of {column!r} that takes such values (the option --other).",
+        f"category of {column!r} that takes such values (the option --unknown-values).",
         private=private,
     )
 

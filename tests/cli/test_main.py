@@ -21,7 +21,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rpexplore.cli import console as output
-from rpexplore.cli import plan_inputs
+from rpexplore.cli import inputs
 from rpexplore.cli.main import cli
 from rpexplore.common import webapp_files as webapp_location
 from rpexplore.domain.domain import Domain
@@ -164,7 +164,7 @@ def test_plan_takes_targets_in_any_unit(run):
 
 def test_targets_may_be_required(run):
     Path("list.csv").write_text("attributes,target,required\ntotal,+-60,yes\nage,5,\n", "utf-8")
-    workload = plan_inputs.workload_from_options(
+    workload = inputs.workload_from_options(
         Domain.load("codebook.csv"),
         up_to=None,
         of_order=[],
@@ -397,7 +397,7 @@ def test_release_tells_what_it_charges_and_where_the_tables_are(planned):
     assert "Protects  one record" in text
     assert "Cost      ρ = 0.1 for this run" in text
     assert "Spent     ρ = 0 on this data so far" in text
-    assert "Cap       none in the ledger" in text
+    assert "Limit     none in the ledger" in text
     assert "The 7 noisy tables are in out" in text
     assert "Charged ρ = 0.1; spent on this data so far: ρ = 0.1" in text
     assert Path("out/manifest.json").is_file()
@@ -424,7 +424,7 @@ def test_release_beyond_the_cap_is_refused(planned):
     planned.done("release", "plan.json", "records.csv", "--out", "a", "--cap-rho", "0.15")
     result = planned("release", "plan.json", "records.csv", "--out", "b")
     assert result.exit_code == 2
-    assert "Cap       ρ = 0.15" in result.stdout
+    assert "Limit     ρ = 0.15" in result.stdout
     assert re.fullmatch(r"error: .*left of its cap.*\n", result.stderr)
     assert not Path("b").exists()
 
@@ -432,13 +432,14 @@ def test_release_beyond_the_cap_is_refused(planned):
 def test_release_puts_unknown_values_where_told(planned):
     with Path("records.csv").open("a", encoding="utf-8") as file:
         file.write("old,F,Atlantis\n")
-    planned.done("release", "plan.json", "records.csv", "--out", "o", "--other", "region=R3")
+    region = ["--unknown-values", "region=R3"]
+    planned.done("release", "plan.json", "records.csv", "--out", "o", *region)
     for wrong in ("height=R3", "region", "=R3"):
         told = planned.refused(
-            "release", "plan.json", "records.csv", "--out", "p", "--other", wrong
+            "release", "plan.json", "records.csv", "--out", "p", "--unknown-values", wrong
         )
         assert "such as region=R12" in told
-    twice = ["--other", "region=R3", "--other", "region=R2"]
+    twice = ["--unknown-values", "region=R3", "--unknown-values", "region=R2"]
     told = planned.refused("release", "plan.json", "records.csv", "--out", "p", *twice)
     assert "twice" in told
 
@@ -474,7 +475,7 @@ def test_a_cap_can_be_lifted(planned):
     planned.done("ledger", "records.csv", "--cap-rho", "1/3")
     assert "ρ = 0.333333" in planned.done("ledger", "records.csv")
     assert re.search(
-        r"^Cap +none$", planned.done("ledger", "records.csv", "--cap-rho", "none"), re.MULTILINE
+        r"^Limit +none$", planned.done("ledger", "records.csv", "--cap-rho", "none"), re.MULTILINE
     )
 
 
@@ -524,7 +525,7 @@ def test_ledger_shows_runs_and_sets_the_cap(planned):
     planned.done("release", "plan.json", "records.csv", "--out", "out", "--ledger", "book.sqlite")
     text = planned.done("ledger", "records.csv", "--ledger", "book.sqlite", "--cap-rho", "1/3")
     assert "Spent  ρ = 0.1 for one record" in text
-    assert "Cap    ρ = 0.333333 for one record" in text
+    assert "Limit  ρ = 0.333333 for one record" in text
     assert re.search(r"^ +1 .* finished +\w{12}… +/.*/out$", text, re.MULTILINE)
     facts = planned.json("ledger", "records.csv", "--ledger", "book.sqlite")
     assert facts["cap_rho"] == "1/3"
@@ -585,13 +586,13 @@ def test_show_says_how_attributes_are_asked(asked):
     assert f"{worst:.4g}"[:4] in line
     assert worst > typical
     facts = asked.json("show", "plan.json")
-    assert facts["asked"][0] == {
+    assert facts["bases"][0] == {
         "attribute": "age",
         "basis": "prefix",
-        "words": "cumulative: up to each value",
+        "description": "cumulative: up to each value",
         "tables": None,
     }
-    assert facts["asked"][2]["tables"] == [["region"]]
+    assert facts["bases"][2]["tables"] == [["region"]]
     assert facts["uniform_reference"] is False
     assert {"standard_error", "worst_standard_error"} <= facts["tables"][0].keys()
 
@@ -613,7 +614,7 @@ def test_plans_of_single_values_have_the_columns_they_had(planned):
         "attributes,order,cells,mean_variance,max_variance,standard_error,weight,target,"
         "shadow_price"
     )
-    assert planned.json("show", "plan.json")["asked"] == []
+    assert planned.json("show", "plan.json")["bases"] == []
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rpexplore import Budget
-from rpexplore.cli.query_options import named_presets
+from rpexplore.cli.inputs import named_presets
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import PlanError
 from rpexplore.queries.plan import QueryPlan
@@ -66,7 +66,7 @@ def test_queries_are_planned_and_summed_up(run):
     assert plan.targets.tolist() == pytest.approx([5, 20 / 1.959964], rel=1e-6)
     assert "noise on every cell" in text
     # A young man is in no query, so that nothing of the budget is used for him.
-    assert re.search(r"^young, Male +0 % .* not known$", text, re.MULTILINE)
+    assert re.search(r"^young, Male +0 % .* unknown$", text, re.MULTILINE)
 
 
 def test_the_plain_ways_are_compared_with_the_plan(run):
@@ -333,10 +333,10 @@ def test_release_puts_unknown_values_where_told(planned):
         file.write("old,X,R1\n")
     command = ["release", "queries.json", "records.csv", "--out", "out"]
     assert "'sex'" in planned(*command).stderr
-    planned.done(*command, "--other", "sex=M")
+    planned.done(*command, "--unknown-values", "sex=M")
     assert QueryRelease.load("out").manifest["other_values"] == {"sex": "M"}
     # A region is no part of this plan.
-    told = planned.refused(*command[:-1], "more", "--other", "region=R1")
+    told = planned.refused(*command[:-1], "more", "--unknown-values", "region=R1")
     assert "must be an attribute of the plan" in told
 
 

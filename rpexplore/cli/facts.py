@@ -1,0 +1,321 @@
+"""What the command line tells about plans, their tables or queries, and ledgers: values, texts."""
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis.accuracy import csv_of_tables, least_accurate_first, of_tables
+from rpexplore.analysis.query_profile import spare_cells
+from rpexplore.cli.console import one_line, text_table
+from rpexplore.common.exact_numbers import exact_text
+from rpexplore.common.formatting import describe_share, rounded, text_of_path
+from rpexplore.domain.domain import Domain
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.queries.plan import QueryPlan
+from rpexplore.releases.ledger import Account
+from rpexplore.scenarios.basis_choices import basis_choices_of
+from rpexplore.scenarios.scenario import has_uniform_reference
+from rpexplore.workload.table_text import list_titles
+
+DELTAS = ("1e-6", "1e-9", "1e-12")
+_KINDS = {"Categories": "categories", "Integers": "whole numbers", "Bins": "bins"}
+_FIRST_VALUES = 4
+_MOST_CELLS = 10  # with unused budget, that a text lists
+
+
+def row_facts(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows in plain values; what is not known is None."""
+    return [
+        {name: None if value != value else value for name, value in row.items()}
+        for row in rows.to_dict("records")
+    ]
+
+
+def attribute_facts(domain: Domain) -> list[dict[str, Any]]:
+    """Each attribute in plain values, with the labels of its first values."""
+    return [
+        {
+            "name": attribute.name,
+            "label": attribute.label,
+            "kind": _KINDS[type(attribute.values).__name__],
+            "values": attribute.size,
+            "first_values": [
+                attribute.values.label(index) for index in range(min(attribute.size, _FIRST_VALUES))
+            ],
+        }
+        for attribute in domain.attributes
+    ]
+
+
+def attribute_table(domain: Domain) -> str:
+    """The attributes as a text table."""
+    facts = attribute_facts(domain)
+    first_values = [
+        ", ".join(fact["first_values"] + ["…"] * (fact["values"] > _FIRST_VALUES)) for fact in facts
+    ]
+    columns = {key: [fact[key] for fact in facts] for key in ("name", "label", "kind")}
+    columns["values"] = [f"{fact['values']:,}" for fact in facts]
+    return text_table({**columns, "first values": first_values}, "<<<><")
+
+
+# ---- plans
+
+
+def plan_facts(plan: ReleasePlan) -> dict[str, Any]:
+    """A plan in a few plain values; exact numbers are texts, as in the plan file."""
+    certificate = plan.certificate
+    facts = {
+        "sha256": plan.sha256,
+        f"{plan.item}_count": plan.n_items,
+        "unit": plan.budget.unit,
+        "rho": exact_text(plan.rho),
+        "privacy_cost": exact_text(plan.exact_privacy_cost),
+        "epsilon_by_delta": {delta: plan.epsilon(delta) for delta in DELTAS},
+        "lower_bound": certificate.lower_bound,
+        "gap": certificate.gap,
+    }
+    if isinstance(plan, QueryPlan):
+        return facts | {
+            "cell_count": plan.queries.n_cells,
+            "targets_met": int(np.count_nonzero(plan.met)),
+            "largest_ratio": plan.ratio,
+            "spare_cells": row_facts(spare_cells(plan)),
+        }
+    assert isinstance(plan, Plan)
+    return facts | {
+        "residual_count": len(plan.closure),
+        "loss": {"description": plan.loss.description, "value": certificate.loss_value},
+        "bases": basis_facts(plan),
+        "uniform_reference": has_uniform_reference(plan),
+    }
+
+
+def basis_facts(plan: Plan) -> list[dict[str, Any]]:
+    """The bases of attributes other than single values, in plain values.
+
+    tables: those in which it is this basis; None for all that have the attribute and are not listed
+    """
+    domain = plan.workload.domain
+    return [
+        {
+            "attribute": choice.attribute,
+            "basis": choice.basis.kind,
+            "description": choice.basis.describe(domain[choice.attribute]),
+            "tables": [list(table) for table in choice.tables] or None,
+        }
+        for choice in basis_choices_of(plan.workload)
+    ]
+
+
+def basis_text(plan: Plan) -> str:
+    """The bases of attributes, for reading; single values where nothing is said."""
+    lines = ["Aggregation other than single values"]
+    for fact in basis_facts(plan):
+        tables = f", in {list_titles(fact['tables'])}" if fact["tables"] else ""
+        lines.append(f"  {one_line(fact['attribute'] + ': ' + fact['description'] + tables)}")
+    if has_uniform_reference(plan):
+        lines.append("  Uniform reference distribution (ResidualPlanner+)")
+    return "\n".join(lines)
+
+
+def rows_of(plan: ReleasePlan) -> pd.DataFrame:
+    """One row a table or query: the least accurate, or the furthest off its target, first."""
+    if isinstance(plan, QueryPlan):
+        return queries_against_targets(plan)
+    assert isinstance(plan, Plan)
+    return plan.tables.sort_values("worst_standard_error", ascending=False, kind="stable")
+
+
+def csv_of_rows(plan: ReleasePlan, rows: pd.DataFrame) -> str:
+    """All tables or queries as CSV; tables in the form in which they are a workload."""
+    if isinstance(plan, Plan):
+        return csv_of_tables(plan)
+    return rows.to_csv(index=False, lineterminator="\n")
+
+
+def plan_text(plan: ReleasePlan, rows: pd.DataFrame, count: int) -> str:
+    """What a plan promises, with the first `count` of its tables or queries; for reading."""
+    parts, items = [str(plan)], "tables"
+    if isinstance(plan, QueryPlan):
+        items, table = "queries", query_table(rows.head(count))
+    else:
+        assert isinstance(plan, Plan)
+        table = accuracy_table(plan, count)
+        if not plan.workload.is_marginals:
+            parts.append(basis_text(plan))
+    if count:
+        parts.append(table)
+    if count < len(rows):
+        parts[-1] += (
+            f"\n… and {len(rows) - count:,} more {items}: --tables {len(rows)} shows all, "
+            "--csv FILE writes all."
+        )
+    if isinstance(plan, QueryPlan):
+        parts.append(spare_text(plan))
+    return "\n\n".join(parts)
+
+
+def _numbers(values: Iterable[float]) -> list[str]:
+    return [rounded(value, 4, zeros=True) for value in values]
+
+
+def accuracy_table(plan: Plan, count: int) -> str:
+    """The `count` least accurate of a plan's tables as a text table.
+
+    Weights and targets are shown where there are any, and the least accurate cell where cells of a
+    table differ.
+    """
+    tables = of_tables(plan).head(count)
+    differ = "worst_standard_error" in tables
+    columns = {
+        "table": tables["table"].tolist(),
+        "cells": [f"{cells:,.0f}" for cells in tables["cells"]],
+        "RMS standard error" if differ else "standard error": _numbers(tables["standard_error"]),
+        "95 % within ±": _numbers(tables["margin_95"]),
+    }
+    if differ:
+        columns["least accurate cell"] = _numbers(tables["worst_standard_error"])
+    if np.any(plan.workload.weights != 1):
+        columns["weight"] = [f"{weight:g}" for weight in tables["weight"]]
+    if not np.all(np.isnan(plan.workload.targets)):
+        targets = tables["target"].tolist()
+        columns["target"] = ["" if math.isnan(target) else f"{target:g}" for target in targets]
+        columns["met"] = tables["met"].tolist()
+    if np.any(plan.workload.required):
+        required = plan.workload.required[least_accurate_first(plan)[:count]]
+        columns["required"] = np.where(required, "required", "").tolist()
+    return text_table(columns)
+
+
+def queries_against_targets(plan: QueryPlan) -> pd.DataFrame:
+    """One row a query, the furthest off its target first.
+
+    name, standard_error, margin_95, target, ratio (of the standard error to the target), met ("yes"
+    or "no") and shadow_price (share of the budget that is due to this target).
+    """
+    errors = plan.standard_errors
+    rows = pd.DataFrame(
+        {
+            "name": plan.queries.names,
+            "standard_error": errors,
+            "margin_95": plan.margins_of_error(),
+            "target": plan.targets,
+            "ratio": errors / plan.targets,
+            "met": np.where(plan.met, "yes", "no"),
+            "shadow_price": plan.certificate.shadow_prices,
+        }
+    )
+    return rows.sort_values("ratio", ascending=False, kind="stable", ignore_index=True)
+
+
+def query_table(rows: pd.DataFrame) -> str:
+    """Rows of `queries_against_targets` as a text table."""
+    return text_table(
+        {
+            "query": rows["name"].tolist(),
+            "standard error": _numbers(rows["standard_error"]),
+            "95 % within ±": _numbers(rows["margin_95"]),
+            "target": [f"{target:g}" for target in rows["target"]],
+            "of target": [describe_share(ratio, 3) for ratio in rows["ratio"]],
+            "met": rows["met"].tolist(),
+        }
+    )
+
+
+def baseline_table(needed: pd.DataFrame) -> str:
+    """Rows of `budgets_needed` as a text table."""
+    return text_table(
+        {
+            "baseline": needed["title"].tolist(),
+            "measured": [f"{count:,}" for count in needed["measured"]],
+            "ρ for all targets": [rounded(rho, 4, "up", zeros=True) for rho in needed["rho"]],
+            "times the least": [rounded(times, 3, zeros=True) for times in needed["largest_ratio"]],
+        }
+    )
+
+
+def spare_text(plan: QueryPlan) -> str:
+    """The cells whose records leave some of the budget unused, most of it first; for reading."""
+    rows = spare_cells(plan).sort_values("profile", kind="stable")
+    if not len(rows):
+        return "The records of every cell use the whole budget."
+    shown = rows.head(_MOST_CELLS)
+    columns = {
+        "cell with unused budget": shown["cell"].tolist(),
+        "in use": [describe_share(share) for share in shown["profile"]],
+        "standard error of its count, free if added now": _numbers(shown["standard_error"]),
+        "now": _numbers(shown["present_standard_error"]),
+    }
+    more = len(rows) - len(shown)
+    return text_table(columns) + (f"\n… and {more:,} more such cells." if more else "")
+
+
+# ---- ledgers
+
+
+def amount(rho: Fraction, mode: str = "up") -> str:
+    """An amount of ρ to 6 digits: what is spent rounded up, what may be spent down."""
+    return f"ρ = {rounded(rho, 6, mode)}"
+
+
+def announcement(plan: ReleasePlan, account: Account, cap_rho: str | None) -> str:
+    """What a run of the plan will be charged, and what was spent on the data before."""
+    factor, limit = plan.budget.records_factor, account.cap_record_rho
+    limit_text = "none in the ledger" if limit is None else amount(limit * factor, "down")
+    return "\n".join(
+        [
+            f"Plan      SHA-256 {plan.sha256}",
+            f"Protects  {plan.budget.unit}; each ρ below is for that",
+            f"Cost      {amount(plan.rho)} for this run, charged when it starts",
+            f"Spent     {amount(account.spent_record_rho * factor)} on this data so far",
+            f"Limit     {limit_text if cap_rho is None else f'ρ = {cap_rho}, as given'}",
+        ]
+    )
+
+
+def booked_since(before: Account, after: Account, plan: ReleasePlan, output: Path) -> Fraction:
+    """ρ for the plan's unit that its run into this folder has been charged between two looks."""
+    written = text_of_path(output.resolve())
+    charged = [
+        run.record_rho
+        for run in after.runs[len(before.runs) :]
+        if (run.plan_sha256, run.output) == (plan.sha256, written)
+    ]
+    return sum(charged, Fraction(0)) * plan.budget.records_factor
+
+
+def account_facts(account: Account, factor: int) -> dict[str, Any]:
+    """The totals of a ledger, exact, for a unit that counts `factor` times a record."""
+    limit = account.cap_record_rho
+    return {
+        "spent_rho": exact_text(account.spent_record_rho * factor),
+        "cap_rho": None if limit is None else exact_text(limit * factor),
+    }
+
+
+def account_text(account: Account) -> str:
+    """What a ledger holds on a dataset, for reading."""
+    limit, runs = account.cap_record_rho, account.runs
+    limit_text = "none" if limit is None else f"{amount(limit, 'down')} for one record"
+    text = (
+        f"Data   {one_line(account.dataset)}\n"
+        f"Spent  {amount(account.spent_record_rho)} for one record\n"
+        f"Limit  {limit_text}"
+    )
+    if not runs:
+        return text
+    columns = {
+        "run": [str(run.id) for run in runs],
+        "started": [run.started for run in runs],
+        "charged": [amount(run.record_rho) for run in runs],
+        "state": [run.state for run in runs],
+        "plan SHA-256": [run.plan_sha256[:12] + "…" for run in runs],
+        "output": [run.output for run in runs],
+    }
+    return f"{text}\n\n{text_table(columns, '><<<<<')}"

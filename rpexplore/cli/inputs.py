@@ -1,0 +1,310 @@
+"""What the options of the command line are turned into: budgets, workloads, queries, records."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rpexplore.cli.options import ExcessRecords, PresetName
+from rpexplore.common.files import utf8_text
+from rpexplore.errors import BudgetError, DomainError, RpexploreError, WorkloadError
+
+if TYPE_CHECKING:
+    from rpexplore.data.source import PersonRule, Source
+    from rpexplore.domain.attribute import Attribute
+    from rpexplore.domain.domain import Domain
+    from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
+    from rpexplore.privacy.budget import Budget
+    from rpexplore.queries.presets import Preset
+    from rpexplore.queries.query_list import QueryList
+    from rpexplore.workload.bases import CustomBasis
+    from rpexplore.workload.workload import AttributeSet, Workload
+
+_NUMBER = r"[0-9][0-9.eE+/-]*"
+_FILE_AND_NUMBERS = re.compile(rf"(.+?):({_NUMBER})(?::({_NUMBER}))?")
+
+
+# ---- planning
+
+
+def budget_from_options(
+    *,
+    find_smallest: bool,
+    records_per_person: int | None,
+    delta: str | None,
+    **parameters: str | None,
+) -> "Budget":
+    """The budget, from parameters still in text, so that they are exact.
+
+    find_smallest: whether --minimum-budget finds it; then one in the unit in which that is stated:
+    ε with a δ, else ρ.
+    """
+    from rpexplore.privacy.budget import Budget
+
+    given = {name: text for name, text in parameters.items() if text is not None}
+    options = ["--" + name.replace("_", "-") for name in given]
+    if find_smallest:
+        if options:
+            raise BudgetError(f"--minimum-budget finds the budget; leave {options[0]} out.")
+        given = {"rho": "1"} if delta is None else {"epsilon": "1"}
+    if delta is not None:
+        given["delta"] = delta
+        options.append("--delta")
+    if set(given) not in ({"rho"}, {"epsilon", "delta"}, {"mu"}, {"privacy_cost"}):
+        raise BudgetError(
+            "Give the budget in one way: --rho R, or --epsilon E with --delta D, or --mu M, or "
+            "--privacy-cost C, or have it found with --minimum-budget; got "
+            f"{' and '.join(options) or 'none of them'}."
+        )
+    return Budget(**given, max_records_per_person=records_per_person)
+
+
+def workload_from_options(
+    domain: "Domain",
+    *,
+    up_to: int | None,
+    of_order: Sequence[int],
+    at_most_cells: int | None,
+    table: Sequence[str],
+    tables: Path | None,
+    weight: Sequence[str],
+    target: Sequence[str],
+    basis: Sequence[str],
+) -> "Workload":
+    """The union of all tables that are asked for in any way, with weights, targets and bases."""
+    from rpexplore.scenarios.basis_choice_text import (
+        basis_choice_from_text,
+        with_listed_basis_choices,
+    )
+    from rpexplore.workload.table_text import number_from_text, table_from_text, workload_from_csv
+    from rpexplore.workload.targets import parse_target
+    from rpexplore.workload.workload import Workload
+
+    parts = [Workload.all_of_order(domain, order) for order in of_order]
+    if up_to is not None:
+        parts.append(Workload.all_up_to(domain, up_to))
+    if at_most_cells is not None:
+        parts.append(Workload.all_with_at_most(domain, cells=at_most_cells))
+    if table:
+        parts.append(Workload.of(domain, [table_from_text(domain, text) for text in table]))
+    if tables is not None:
+        parts.append(workload_from_csv(domain, _text_of(tables), tables.name))
+    if not parts:
+        raise WorkloadError(
+            "Say which tables: --up-to K, --of-order K, --at-most-cells N, --table A,B or "
+            "--tables FILE."
+        )
+    united = parts[0]
+    for part in parts[1:]:
+        united |= part
+    weights = _by_table(domain, weight, "weight", "a number, such as age,sex=5")
+    targets = _by_table(
+        domain, target, "target", "a target, such as age,sex=20 or age,sex=±50 at 95 %"
+    )
+    united = united.with_weights(
+        {table: number_from_text(text, "weight") for table, text in weights.items()}
+    )
+    united = united.with_targets({table: parse_target(text) for table, text in targets.items()})
+    return with_listed_basis_choices(
+        united, [basis_choice_from_text(domain, text, _custom_basis_of) for text in basis]
+    )
+
+
+def _by_table(
+    domain: "Domain", options: Sequence[str], name: str, example: str
+) -> "dict[AttributeSet, str]":
+    """{table: text} of options such as age,sex=5."""
+    from rpexplore.workload.table_text import table_from_text
+
+    texts: dict[AttributeSet, str] = {}
+    for option in options:
+        table_text, equals, text = option.rpartition("=")
+        if not equals:
+            raise WorkloadError(f"--{name} {option!r} must be a table, =, and {example}.")
+        table = table_from_text(domain, table_text)
+        if table in texts:
+            raise WorkloadError(f"--{name} names the table {table_text!r} twice; keep one of them.")
+        texts[table] = text
+    return texts
+
+
+def _custom_basis_of(path: Path, attribute: "Attribute") -> "CustomBasis":
+    from rpexplore.workload.custom_basis_file import read_custom_basis
+
+    return read_custom_basis(_bytes_of(path), path.name, attribute)
+
+
+# ---- lists of queries
+
+
+def named_presets() -> "list[tuple[PresetName, Preset]]":
+    from rpexplore.queries.presets import PRESETS
+
+    return list(zip(PresetName, PRESETS, strict=True))
+
+
+def domain_from_options(codebook: Path, attributes: str | None) -> "Domain":
+    """The domain of the attributes that are named, or else of all."""
+    from rpexplore.domain.domain import Domain
+    from rpexplore.queries.edits import chosen_domain
+    from rpexplore.workload.table_text import table_from_text
+
+    domain = Domain.load(codebook)
+    names = domain.names if attributes is None else table_from_text(domain, attributes)
+    return chosen_domain(domain, names)
+
+
+def queries_from_options(
+    *,
+    codebook: Path | None,
+    attributes: str | None,
+    queries: Path | None,
+    query: Sequence[str],
+    target: str | None,
+    preset: PresetName | None,
+) -> "QueryList":
+    """The queries of a preset, of a file, or one by one; options that do not fit are refused."""
+    if preset is not None:
+        if (codebook, attributes, queries, target) != (None,) * 4 or query:
+            raise WorkloadError(
+                "A preset has attributes, queries and targets of its own; give --preset alone, or "
+                "--codebook with your own queries."
+            )
+        return dict(named_presets())[preset].queries()
+    if codebook is None:
+        raise WorkloadError(
+            "Say what the queries are about: --codebook FILE, with --attributes A,B; or take a "
+            "--preset."
+        )
+    if (queries is None) == (not query):
+        raise WorkloadError(
+            "Give the queries in one way: --queries FILE, or --query 'adults: age >= 18 ± 50', as "
+            "often as needed."
+        )
+    from rpexplore.queries.csv_files import conditions_of_csv, stated_from_csv
+    from rpexplore.queries.definitions import conditions_of_text, stated_from_text
+    from rpexplore.workload.targets import parse_target
+
+    default = None if target is None else parse_target(target)
+    if queries is not None and queries.suffix.lower() == ".csv":
+        content = _bytes_of(queries)
+        conditions = conditions_of_csv(content, queries.name)
+        domain = _domain_of_queries(codebook, attributes, conditions)
+        return stated_from_csv(domain, content, queries.name, default).queries
+    text = "\n".join(query) if queries is None else _text_of(queries)
+    domain = _domain_of_queries(codebook, attributes, conditions_of_text(text))
+    return stated_from_text(domain, text, default).queries
+
+
+def _domain_of_queries(
+    codebook: Path, attributes: str | None, conditions: Sequence[str]
+) -> "Domain":
+    """Of the attributes that are named, or else of those that the conditions name.
+
+    For queries with coefficients of all that there are.
+    """
+    from rpexplore.domain.domain import Domain
+    from rpexplore.queries.edits import domain_of_conditions
+
+    if attributes is not None or not conditions:
+        return domain_from_options(codebook, attributes)
+    try:
+        return domain_of_conditions(Domain.load(codebook), conditions)
+    except WorkloadError as error:
+        raise WorkloadError(f"{error} --attributes A,B says which ones it is about.") from None
+
+
+# ---- releases and their results
+
+
+def source_from_options(data: Path | None, database: str | None, table: str | None) -> "Source":
+    """The records: those of a path, or of a table in a database."""
+    from rpexplore.data.databases.connections import connection_named
+    from rpexplore.data.databases.source import DatabaseSource
+    from rpexplore.data.files.source import FileSource
+
+    if (data is None) == (database is None):
+        got = "neither" if data is None else "both"
+        raise RpexploreError(
+            f"Say where the records are in one way: DATA, or --database NAME; got {got}."
+        )
+    if (table is None) != (database is None):
+        raise RpexploreError("--database NAME and --table TABLE go together; give both.")
+    if data is not None:
+        return FileSource(data)
+    assert database is not None
+    assert table is not None
+    return DatabaseSource(connection_named(database), table)
+
+
+def person_rule_from_options(
+    column: str | None, excess: ExcessRecords | None, order: str | None, most: int | None
+) -> "PersonRule | None":
+    """How many records of one person are counted; most: what the plan allows, None for a record."""
+    from rpexplore.data.source import PersonRule
+
+    if column is None:
+        for name, value in (("--excess", excess), ("--person-order", order)):
+            if value is not None:
+                raise RpexploreError(f"{name} goes with --person-id COLUMN; give both, or neither.")
+        return None
+    if most is None:
+        raise RpexploreError(
+            "The plan protects one record, whoever it belongs to, so --person-id has nothing to "
+            "see to; leave it out, or plan with --records-per-person M."
+        )
+    keep_first = excess is ExcessRecords.KEEP_FIRST
+    if order is not None and not keep_first:
+        raise RpexploreError("--person-order goes with --excess keep-first; give both, or neither.")
+    return PersonRule(column, most, "keep first" if keep_first else "refuse", order)
+
+
+def texts_by_attribute(
+    domain: "Domain", options: Sequence[str], name: str, example: str
+) -> dict[str, str]:
+    """{attribute: text} of options such as region=R12; either may hold an equals sign."""
+    texts: dict[str, str] = {}
+    for option in options:
+        attributes = [text for text in domain.names if option.startswith(f"{text}=")]
+        if not attributes:
+            raise DomainError(
+                f"{name} {option!r} must be an attribute of the plan, =, and {example}."
+            )
+        attribute = min(attributes, key=len)
+        if attribute in texts:
+            raise DomainError(f"{name} names {attribute!r} twice; name it once.")
+        texts[attribute] = option.removeprefix(f"{attribute}=")
+    return texts
+
+
+def noisy_from_options(domain: "Domain", options: Sequence[str]) -> "list[NoisyMarginal]":
+    """The noisy marginals of options such as census.csv:25 or census.csv:25:0.02."""
+    from rpexplore.postprocessing.noisy_marginal import NoisyMarginal
+
+    marginals = []
+    for option in options:
+        parts = _FILE_AND_NUMBERS.fullmatch(option)
+        if parts is None:
+            raise RpexploreError(
+                f"--noisy {option!r} must be a CSV file, :, and the variance of its noise, such as "
+                "census.csv:25; behind another : may stand the ρ that it spent."
+            )
+        file, variance, rho = parts.groups()
+        marginals.append(NoisyMarginal.load(domain, file, variance, rho=rho))
+    return marginals
+
+
+# ---- files
+
+
+def _text_of(path: Path) -> str:
+    return utf8_text(_bytes_of(path), path.name, RpexploreError)
+
+
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise RpexploreError(
+            f"The file {str(path)!r} cannot be read ({error.strerror}); check the path."
+        ) from None

@@ -1,0 +1,278 @@
+"""The arguments and options of the command line, one name each for all verbs that have them."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rpexplore.workload.bases import BASES
+
+_TABLE = (
+    "One table by its attributes; total is the total. A name with a comma in it stands in double "
+    "quotation marks."
+)
+_TABLES = (
+    "A CSV file of tables, with a column attributes (written as for --table, in quotation marks; "
+    "or separated by ×) and, if wanted, weight, target (written as for --target) and required "
+    "(yes or no)."
+)
+_TARGET = (
+    "Wanted accuracy of the cells of a table: a standard error (age,sex=20), a margin of error "
+    "(age,sex=±50 at 95 %; +-50 does as well), or a share of an expected count (age,sex=5 % of "
+    "1000). With required behind it, it has to be met: age,sex=20 required."
+)
+_LOSS = (
+    "The objective. sum: minimise the average error (the default). max: minimise the largest "
+    "error, or with --relative-to target the largest shortfall from targets. required: meet "
+    "required targets, then minimise the average error of the other tables; required-then-targets: "
+    "then the largest shortfall from their targets. bounded:0.1: minimise the average error, with "
+    "the largest one at most 10 % above the smallest possible. p-norm:3: a compromise between "
+    "average and largest; the larger the number, the nearer to the largest."
+)
+_WEIGHTING = (
+    "Of averages (--loss sum, required, bounded): equal weight per table (equal, the default), per "
+    "cell (cells), or between the two (sqrt)."
+)
+_RELATIVE_TO = (
+    "With --loss max, p-norm: variances count by weight (the default), or relative to each "
+    "table's target."
+)
+_TABLES_MINIMUM_BUDGET = (
+    "Instead of a budget: the smallest one that meets all targets (targets), or those that must be "
+    "met (required), stated as ε where there is a --delta, else as ρ. Tables without such a target "
+    "get a little more; the loss is max --relative-to target where every table has a target, else "
+    "required, with all these targets as required ones."
+)
+_QUERIES_MINIMUM_BUDGET = (
+    "Instead of a budget: the smallest one that meets all targets, stated as ε where there is a "
+    "--delta, else as ρ."
+)
+_BASIS = (
+    "The basis of an attribute, other than single values: "
+    + ", ".join(basis.option_help for basis in BASES.values())
+    + ". With @ and a table, in that table only: age=prefix@age,sex. Repeat it for more."
+)
+_UNIFORM_REFERENCE = (
+    "Measure attributes with another basis as classical ResidualPlanner+ does: totals are "
+    "spread evenly over the values, which is less accurate."
+)
+_PERSON = (
+    "Protect a person with at most M records, rather than one record. Larger M = less accurate "
+    "for the same budget."
+)
+_DIRECTION = "Smaller = more private, less accurate."
+_QUERY_ATTRIBUTES = (
+    "The attributes that the queries are about, separated by commas; else those that the "
+    "conditions name, or for a CSV file all of the codebook. At most about 1,000 combinations of "
+    "their values."
+)
+_QUERIES = (
+    "The queries: a text file with one a line, written as for --query, or a .csv file with the "
+    "columns name, condition and target, or as `rpexplore queries template` begins one."
+)
+_QUERY = (
+    "One query: name: condition ± margin, such as 'adults: age >= 18 ± 50'. Behind @ a target may "
+    "be a standard error (@ 20) or a share of a count (@ 5 % of 1000). Repeat it for more."
+)
+_QUERY_TARGET = "The target of queries that have none of their own: ±50, 20, or 5 % of 1000."
+_DATA = (
+    "The records, one row a record: a .csv or .parquet file, or a folder of such, in parts such as "
+    "year=2026/ where these are columns."
+)
+_DATABASE = (
+    "Instead of DATA: the name of a connection to a database, which an environment variable of "
+    "that name holds, or [connections] in the file of secrets."
+)
+_PERSON_ID = (
+    "The column that says whose a record is, for a plan that protects a person with at most M "
+    "records: that nobody has more is then seen to, not taken for granted."
+)
+_EXCESS = (
+    "What to do about persons with more records: refuse (the default) or keep-first, which counts "
+    "their first M."
+)
+_PERSON_ORDER = (
+    "With keep-first: the column whose smallest values come first; else the order of the file. A "
+    "database needs it."
+)
+_WHERE = (
+    "The values of an attribute that count: one by its label (sex=Female), a range (age=18..24, "
+    "age=65..), a group of values, or several of these separated by commas."
+)
+_NOISY = (
+    "A noisy table from elsewhere: a CSV file with a column for each of its attributes and one "
+    "called count, the variance of the noise of its cells and, if known, the ρ that it spent: "
+    "census.csv:25 or census.csv:25:0.02. Repeat it for more."
+)
+_GAP = (
+    "With --nonnegative: how much of the squared distance to the noisy tables may be avoidable, "
+    "as a share (else 0.001)."
+)
+_A_CODEBOOK = "Table Schema (.json), or attribute,value,label (.csv)."
+_A_RELEASE = "The folder of a release, or of combined tables."
+
+
+class Weighting(StrEnum):
+    EQUAL = "equal"
+    CELLS = "cells"
+    SQRT = "sqrt"
+
+
+class RelativeTo(StrEnum):
+    WEIGHT = "weight"
+    TARGET = "target"
+
+
+class MinimumBudgetFor(StrEnum):
+    TARGETS = "targets"
+    REQUIRED = "required"
+
+
+class PresetName(StrEnum):
+    """The presets, in the order of `presets.PRESETS`."""
+
+    REDISTRICTING = "redistricting"
+    AGE_PYRAMID = "age-pyramid"
+    CUMULATIVE_AGES = "cumulative-ages"
+    IDENTITY_PLUS_SUM = "identity-plus-sum"
+
+
+class ExcessRecords(StrEnum):
+    REFUSE = "refuse"
+    KEEP_FIRST = "keep-first"
+
+
+def _option(metavar: str, text: str, *names: str):
+    return typer.Option(*names, metavar=metavar, help=text)
+
+
+def _flag(name: str, text: str):
+    return typer.Option(name, help=text)
+
+
+def _argument(metavar: str, text: str):
+    return typer.Argument(metavar=metavar, help=text)
+
+
+# ---- every verb
+
+AsJson = Annotated[bool, _flag("--json", "Print one JSON object, for machines.")]
+Force = Annotated[bool, _flag("--force", "Overwrite the file if it exists.")]
+
+# ---- planning
+
+Codebook = Annotated[Path, _argument("CODEBOOK", _A_CODEBOOK)]
+Converted = Annotated[Path | None, _option("FILE", "Also write it there, as .json or .csv.")]
+PlanOut = Annotated[Path, _option("FILE", "Where the plan goes.")]
+UpTo = Annotated[int | None, _option("K", "The total and all tables up to K-way.")]
+OfOrder = Annotated[list[int] | None, _option("K", "All tables of exactly K attributes.")]
+AtMostCells = Annotated[int | None, _option("N", "All tables with at most N cells.")]
+Table = Annotated[list[str] | None, _option("A,B", _TABLE)]
+TablesFile = Annotated[Path | None, _option("FILE", _TABLES)]
+Weight = Annotated[
+    list[str] | None, _option("A,B=W", "Weight of a table (else 1); larger = more accurate.")
+]
+Target = Annotated[list[str] | None, _option("A,B=T", _TARGET)]
+Basis = Annotated[list[str] | None, _option("A=BASIS", _BASIS)]
+UniformReference = Annotated[bool, _flag("--uniform-reference", _UNIFORM_REFERENCE)]
+TheLoss = Annotated[str | None, _option("LOSS", _LOSS)]
+TheWeighting = Annotated[Weighting | None, typer.Option(help=_WEIGHTING)]
+TheRelativeTo = Annotated[RelativeTo | None, typer.Option(help=_RELATIVE_TO)]
+Rho = Annotated[str | None, _option("R", f"Budget as ρ of zCDP. {_DIRECTION}")]
+Epsilon = Annotated[str | None, _option("E", f"Budget as ε, with --delta. {_DIRECTION}")]
+Delta = Annotated[str | None, _option("D", f"The δ that goes with ε. {_DIRECTION}")]
+Mu = Annotated[str | None, _option("M", f"Budget as μ = √(2ρ). {_DIRECTION}")]
+PrivacyCost = Annotated[str | None, _option("C", f"Budget as 2ρ. {_DIRECTION}")]
+TheMinimumBudget = Annotated[MinimumBudgetFor | None, typer.Option(help=_TABLES_MINIMUM_BUDGET)]
+RecordsPerPerson = Annotated[int | None, _option("M", _PERSON)]
+
+# ---- planning lists of queries
+
+QueryCodebook = Annotated[Path | None, _option("FILE", _A_CODEBOOK, "--codebook")]
+TemplateCodebook = Annotated[Path, _option("FILE", _A_CODEBOOK, "--codebook")]
+QueryAttributes = Annotated[str | None, _option("A,B", _QUERY_ATTRIBUTES)]
+Queries = Annotated[Path | None, _option("FILE", _QUERIES)]
+Query = Annotated[list[str] | None, _option("TEXT", _QUERY)]
+QueryTarget = Annotated[str | None, _option("T", _QUERY_TARGET)]
+ChosenPreset = Annotated[
+    PresetName | None,
+    typer.Option(help="A well-known list instead; `rpexplore queries presets` tells about them."),
+]
+QueryMinimumBudget = Annotated[bool, _flag("--minimum-budget", _QUERIES_MINIMUM_BUDGET)]
+TemplateOut = Annotated[Path, _option("FILE", "Where the template goes: a .csv file.")]
+
+# ---- plans and reports
+
+PlanFile = Annotated[Path, _argument("PLAN", "A plan file.")]
+HowMany = Annotated[
+    int | None,
+    typer.Option(min=0, metavar="N", help="How many tables or queries, worst first (else 20)."),
+]
+CsvOut = Annotated[Path | None, _option("FILE", "Write all of them to a CSV file.")]
+ReportOut = Annotated[
+    Path,
+    _option("FILE", "Where the report goes: .html, or .pdf (printed by Chromium, Chrome or Edge)."),
+]
+ReportName = Annotated[str, _option("TEXT", "What to call the plan in the report.")]
+ReportNote = Annotated[str, _option("TEXT", "A remark to print in the report.")]
+RecordNoun = Annotated[
+    str, _option("WORD", "What one record stands for, in the plural: people, say.")
+]
+
+# ---- releases
+
+PlanToRun = Annotated[Path | None, _argument("PLAN", "A plan file.")]
+Data = Annotated[Path | None, _argument("DATA", _DATA)]
+FolderToFill = Annotated[Path | None, _option("FOLDER", "A new folder for the tables. Required.")]
+Database = Annotated[str | None, _option("NAME", _DATABASE)]
+DatabaseTable = Annotated[
+    str | None, _option("TABLE", "The table or view with the records: TABLE or SCHEMA.TABLE.")
+]
+UnknownValues = Annotated[
+    list[str] | None,
+    _option("A=V", "Count what is missing or unknown in attribute A as its value V."),
+]
+PersonId = Annotated[str | None, _option("COLUMN", _PERSON_ID)]
+Excess = Annotated[ExcessRecords | None, typer.Option(help=_EXCESS)]
+PersonOrder = Annotated[str | None, _option("COLUMN", _PERSON_ORDER)]
+LedgerFile = Annotated[
+    Path | None, _option("FILE", "The ledger; else the one in the folder of the data.", "--ledger")
+]
+LimitForUnit = Annotated[
+    str | None,
+    _option("X", "Budget limit: ρ over all releases of this data, for the plan's privacy unit."),
+]
+LimitForRecord = Annotated[
+    str | None,
+    _option("X", "Set the budget limit: ρ over all releases, for one record; none lifts it."),
+]
+DryRun = Annotated[bool, _flag("--dry-run", "Check everything, the records too; spend nothing.")]
+Resume = Annotated[
+    bool, _flag("--resume", "Finish a stopped run into --out, without drawing again.")
+]
+Yes = Annotated[bool, _flag("--yes", "Do not ask before the run.")]
+
+# ---- results
+
+ReleaseFolder = Annotated[Path, _argument("RELEASE", _A_RELEASE)]
+Where = Annotated[list[str] | None, _argument("A=VALUES", _WHERE)]
+Folder = Annotated[Path, _option("FOLDER", "A new folder for the tables.")]
+Releases = Annotated[
+    list[Path], _argument("RELEASE...", "Folders of releases, or of combined tables.")
+]
+Noisy = Annotated[list[str] | None, _option("FILE:VARIANCE", _NOISY)]
+CombineLedger = Annotated[
+    Path | None,
+    _option("FILE", "A ledger, to refuse releases that it knows to be of different records."),
+]
+Nonnegative = Annotated[
+    bool, _flag("--nonnegative", "No cell below 0; all tables still agree on all totals.")
+]
+Round = Annotated[bool, _flag("--round", "Whole numbers; each count moves by less than 1.")]
+Gap = Annotated[float | None, _option("G", _GAP)]
+
+# ---- the app
+
+Port = Annotated[int, typer.Option(min=1, max=65535, help="Where the app listens.")]
+NoBrowser = Annotated[bool, _flag("--no-browser", "Only print the address.")]
