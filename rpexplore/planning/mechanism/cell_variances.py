@@ -1,9 +1,8 @@
 """Cells: the most and the least accurate cell of each table, without going through the cells.
 
-The variance of a cell is multilinear in its rows' pairs (T, N), with nonnegative coefficients
-(docs/mathematics.md §4.2). So the least accurate cell lies at rows whose pair is a vertex of the
-upper right hull of all pairs of their attribute, and the most accurate one at the lower left: a
-handful of rows out of hundreds (docs/mathematics.md §4.3).
+Only rows on the upper right (lower left) side of the hull of all pairs (T, N) of an attribute can
+be the least (most) accurate, whatever the noise: a handful out of hundreds (docs/mathematics.md
+§4.3).
 """
 
 from collections.abc import Iterator, Sequence

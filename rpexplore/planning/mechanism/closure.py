@@ -4,12 +4,10 @@ The residuals of the closure are what is measured (docs/mathematics.md §3, §4)
 each attribute (`moments`), a residual costs p_A = ∏_{i∈A} β_i / σ²_A, and the mean variance of the
 cells of a table is
     Var_A = ( Σ_{A'⊆A} pairs(A') σ²_{A'} ) · ∏_{i∈A} η_i / cells(A),    pairs(A) = ∏_{i∈A} τ_i/η_i,
-so all there is to store is which residual lies in which table: a 0/1 matrix. For attributes asked
-by single values pairs is ∏ n_i (n_i − 1) and the factor behind 1/cells(A)²; the same sum in
-integers is exact, which is how a plan of marginals is verified. Where tables ask one attribute in
-several ways, its τ/η differs between them, and the matrix holds by how much.
+so all there is to store is which residual lies in which table: a 0/1 matrix. Where tables have one
+attribute in several bases, its τ/η differs between them, and the matrix holds by how much.
 
-Attributes with a single value carry no residual (Sub_1 has no rows); they are left out here.
+Attributes with a single value carry no residual; they are left out here.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

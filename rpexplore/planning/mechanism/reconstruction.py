@@ -1,12 +1,9 @@
 """Reconstruction: from measured residuals to tables, by centring and broadcast sums.
 
-Measured is Ξ x + noise with Ξ = ⊗_{i∈A} (n_i I − 11ᵀ), in integers (docs/mathematics.md §7.2).
-Divided by ∏ n_i and centred along every axis it is the residual's contribution to the marginal A
-itself; a marginal is the sum of the contributions of its subsets, each spread evenly over the
-missing axes. No matrix is ever formed.
-
-Of an attribute with a strategy, its integer matrix is measured instead, decoded by D, and spread by
-the reference distribution z (docs/mathematics.md §7.3). A table asks its questions of the marginal.
+Measured is Ξ x + noise with Ξ = ⊗_{i∈A} (n_i I − 11ᵀ), in integers (docs/mathematics.md §7.2), or,
+of an attribute with a strategy, its integer matrix. Divided by ∏ n_i and centred along every axis,
+or decoded by D, it is the residual's contribution to the marginal A itself; a marginal is the sum
+of the contributions of its subsets, each spread over the missing axes, evenly or by z.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,13 +1,10 @@
-"""Strategy: what is measured for an attribute that is asked other than by its single values.
+"""Strategy: what is measured of an attribute that some table has in other than single values.
 
-Table answers are linear in x, the counts of an attribute's n values. Measured are the total 1ᵀx and
-R x, with R of n − 1 rows and [1ᵀ; R] invertible; with [z, D] its inverse, x = z·1ᵀx + D·R x, so
-that questions W are answered as ν·1ᵀx + V·R x, ν = W z and V = W D (docs/mathematics.md §4.1). z,
-the vector with R z = 0 and 1ᵀz = 1, says how the total is spread where nothing else is known; it is
-even in ResidualPlanner+, and may be any here (docs/mathematics.md §5.2).
-
-R is an integer matrix over a power of two: its sensitivity is exact, and the noise it is measured
-with is discrete (docs/mathematics.md §7.3).
+Of an attribute's counts x the total 1ᵀx and R x are measured, with R of n − 1 rows and [1ᵀ; R]
+invertible; with [z, D] its inverse, queries W are answered as ν·1ᵀx + V·R x, ν = W z and V = W D
+(docs/mathematics.md §4.1). The reference distribution z says how the total is spread where nothing
+else is known. R is an integer matrix over a power of two: its sensitivity is exact, and the noise
+it is measured with is discrete (docs/mathematics.md §7.3).
 """
 
 from collections.abc import Mapping

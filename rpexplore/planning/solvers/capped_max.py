@@ -1,14 +1,9 @@
-"""The best common factor: how far inside their targets tables can be while others keep caps.
+"""The smallest largest ratio to targets, while other tables keep caps (docs/mathematics.md §6.6).
 
-Minimised is max_A t_A · Var_A over some tables, with Var_B ≤ u_B for the others, at a privacy cost.
-For a factor τ let h(τ) be the smallest possible maximum of all t_A · Var_A / τ and Var_B / u_B
-together; `max_cell_variance` finds it, with a certificate. It falls as τ rises, and the optimum is
-the τ
-at which it is 1. With the prices y and z of the two kinds of tables at τ, sum 1 together,
-    d log h / d log τ = −Σ y,
-so Newton's method takes a few steps; in 1/τ, because h is nearly linear in that. By Lagrangian
-duality each step gives a bound as well: if its prices prove h(τ) ≥ f, the optimum is at least
-τ · (f − Σ z) / Σ y.
+Minimised is max_A t_A · Var_A over some tables, with Var_B ≤ u_B for the others. For a factor τ
+`max_cell_variance` finds h(τ), the smallest possible maximum of all t_A · Var_A / τ and Var_B / u_B
+together; the optimum is the τ at which h is 1, found by Newton's method in 1/τ. If the prices y and
+z of the two kinds of tables prove h(τ) ≥ f, the optimum is at least τ · (f − Σ z) / Σ y.
 """
 
 from dataclasses import dataclass, replace

@@ -1,20 +1,12 @@
-"""A weighted sum of variances as small as hard targets allow: all variances within caps.
+"""A weighted sum of variances as small as caps on variances allow (docs/mathematics.md §6.5).
 
-Minimised is Σ v₀ σ², with Var_B ≤ u_B for some tables, at a privacy cost c (docs/mathematics.md
-§6.5). For prices z ≥ 0 on the caps,
-    F(z) = (Σ_j √(p_j v_j))² / c − Σ_B z_B,     v = v₀ + Bᵀ(z/u),
-is a lower bound. The step z ← z·g², with g = Var/u under the best response to v, raises F every
-time: by the reasoning of `max_variance` the root of the first term is minorised by
-const + Σ √(z z₀)·g/…, and the square of that is above its tangent. It is accelerated by SQUAREM.
-Where caps take nearly all of the budget, the response hardly changes when all prices rise alike,
-and the steps would crawl: so the best common multiple of the prices is looked for at each of them.
+Minimised is Σ v₀ σ², with Var_B ≤ u_B for some tables, at a privacy cost c. For prices z ≥ 0 on the
+caps, F(z) = (Σ_j √(p_j v_j))² / c − Σ_B z_B with v = v₀ + Bᵀ(z/u) is a lower bound. The step
+z ← z·g², with g = Var/u under the best response to v, raises it, and SQUAREM accelerates that; at
+every visit the best common multiple of the prices is taken. The best response breaks caps a little
+until the prices are right, and is mixed with a plan inside all caps.
 
-The best response breaks caps a little until the prices are right. Mixed with a plan that is inside
-all caps (`find_feasible`) it keeps them, because both variances and cost are convex in σ²: so every
-visit ends in a plan that keeps all caps, with a certificate.
-
-Where the cells of a table differ, caps hold for its least accurate cell, and cells are taken in as
-in `max_cell_variance`.
+Where the cells of a table differ, cells are taken in as in `max_cell_variance`.
 """
 
 from dataclasses import dataclass

@@ -1,11 +1,9 @@
 """Any convex, nondecreasing loss, by a conic solver (docs/mathematics.md §6.8).
 
-Tables that the loss cannot tell apart are merged first (`symmetry`). The conic problem has one σ²
-for each class of residuals and one variance for each class of tables, both in units that make them
-near 1. What the solver returns is only a proposal: its noise scales are brought to exactly the
-budget, and the dual variables d of "each variance is at least what the noise makes it" give the
-bound. For all variances V the loss is at least f · Σ d V − o (the loss's `minorant`), and for all
-plans within the budget Σ d V is at least (Σ√(p Bᵀd))² / c (RP+ Lemma 2).
+What the solver returns is only a proposal: its noise scales are brought to exactly the budget, and
+the dual variables d of "each variance is at least what the noise makes it" give the bound. For all
+variances V the loss is at least f · Σ d V − o (the loss's `minorant`), and for all plans within the
+budget Σ d V is at least (Σ√(p Bᵀd))² / c (RP+ Lemma 2).
 """
 
 from collections.abc import Iterator

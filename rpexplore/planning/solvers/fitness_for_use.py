@@ -1,23 +1,14 @@
 """Fitness for use: the smallest privacy cost at which each query is as accurate as wanted (FFU).
 
-Minimise max diag(X) over X ⪰ 0 with w_i X⁺ w_iᵀ ≤ target_i² for every query w_i
-(docs/mathematics.md §8): the best correlated Gaussian noise for a list of linear queries. For
-weights λ on the cells and y on the queries, T² is a lower bound (`query_root`), and
+Minimise max diag(X) over X ⪰ 0 with w_i X⁺ w_iᵀ ≤ target_i² for every query w_i: the best
+correlated Gaussian noise for a list of linear queries (docs/mathematics.md §8). For weights λ on
+the cells and y on the queries, T² is a lower bound (`query_root`). The steps
 
     λ_j ← λ_j X_jj / T,   y_i ← y_i q_i / T        (q_i over the squared target)
 
-converges to the optimum, faster when extrapolated by SQUAREM. Where targets
-differ, most queries have no weight at the optimum and these steps crawl; then the central path of
-T's logarithmic barrier is followed by Newton's method. At the maximum of
-
-    2 log T + ε Σ log λ + η Σ log y,    X_jj ≤ T·(1 + n ε) and q_i ≤ T·(1 + m η),
-
-so that the gap is about n ε + m η; and no λ_j is below ε / (1 + n ε), no y_i below η / (1 + m η).
-
-Where cells come out without weight and queries more accurate than wanted, the optimum is not the
-only one: as much as the budget allows may be measured of these cells, or as little as the queries
-need. With η far below ε the central path leads to the latter, which leaves budget unused for
-something else (the refined privacy ordering of FFU, nearly).
+are extrapolated by SQUAREM; where they crawl, Newton's method follows the central path of
+2 log T + ε Σ log λ + η Σ log y. With η far below ε that leads to the optimum which measures as
+little of cells without weight as the queries need.
 """
 
 from dataclasses import dataclass

@@ -1,13 +1,9 @@
-"""Shadow prices by Newton's method, where the multiplicative steps of `max_variance` crawl.
+"""Shadow prices by Newton's method, where multiplicative steps crawl (docs/mathematics.md §6.3).
 
-The bound on the smallest largest variance is the square of g(y) = Σ_j √(p_j (v₀ + Cᵀy)_j) over the
-budget, concave in y on the simplex, with C the weighted rows of B. Where many cells are nearly
-equal, y moves along directions in which g is almost flat. A logarithmic barrier makes g strictly
-concave there; its maximum comes with a gap of about m times the barrier's weight (m cells), which
-is lowered until that is small enough (Boyd and Vandenberghe, Convex Optimization, §11.3).
-
-Prices of caps, where `capped_sum` crawls, are found alike: they maximise g(z)²/c − Σ z over z ≥ 0.
-On the way there the best response is inside all caps, and its gap is m times the barrier's weight.
+For the largest variance g(y) = Σ_j √(p_j (v₀ + Cᵀy)_j), with C the weighted rows of B, is maximised
+over y on the simplex; for caps g(z)²/c − Σ z over z ≥ 0. A logarithmic barrier makes both strictly
+concave. Its maximum comes with a gap of about m times the barrier's weight (m cells), which is
+lowered until that is small enough (Boyd and Vandenberghe, Convex Optimization, §11.3).
 """
 
 from collections.abc import Callable

@@ -1,10 +1,8 @@
 """Largest weighted variance of any cell, where cells of a table differ (docs/mathematics.md §6.4).
 
-The certified algorithm of `max_variance` on single cells: those that can be worst are few, but
-their combinations over a table's attributes may be many. So the search begins with the worst cell
-of each table, and takes in what has become worse than the bound until nothing has. To these is
-added a trace of the mean over all cells, so that no noise scale is without a weight: too little to
-matter to any digit of the bound.
+The search of `max_variance` begins with the worst cell of each table, and takes in what has become
+worse than the bound until nothing has. To these is added a trace of the mean over all cells, so
+that no noise scale is without a weight: too little to matter to any digit of the bound.
 """
 
 from dataclasses import replace

@@ -1,15 +1,11 @@
 """Largest weighted variance by certified multiplicative steps (docs/mathematics.md §6.3).
 
-For any y on the simplex over tables, the best response s(y) to the weights y·w is a feasible
-plan, and its weighted value f(y) is a lower bound on the smallest possible maximum (Lagrangian
-duality). The plain step y ← y·(g/f)², with g the weighted variances under s(y), raises f every
-time; extrapolated by SQUAREM, it needs about half the rounds on 166,751 tables.
-
-The same holds when a weighted sum of variances with fixed weights v₀ = Bᵀw₀ on the noise scales is
-added to the maximum: the best response is to the weights v₀ + Bᵀ(y·w), and the step is y ← y·g²,
-scaled to sum to 1. It raises f, because by Cauchy and Schwarz √(Σ_j a_j) ≥ Σ_j √(q_j a_j) for the
-present shares q (with equality at present): the terms of f's root are minorised by
-const + Σ_A √y_A · √(y_A at present) · g_A / 2, which is largest on the simplex at that step.
+For any y on the simplex over tables, the best response s(y) to the weights y·w is a feasible plan,
+and its weighted value f(y) a lower bound on the smallest possible maximum. The plain step
+y ← y·(g/f)², with g the weighted variances under s(y), raises f every time; extrapolated by
+SQUAREM, it needs about half the rounds on 166,751 tables. With a weighted sum of variances, of
+fixed weights v₀ on the noise scales, added to the maximum, the best response is to v₀ + Bᵀ(y·w) and
+the step y ← y·g², scaled to sum to 1.
 """
 
 from dataclasses import dataclass

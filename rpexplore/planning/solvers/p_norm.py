@@ -1,12 +1,7 @@
-"""p-norm of the weighted variances: a certified multiplicative algorithm.
+"""p-norm of the weighted variances by certified multiplicative steps (docs/mathematics.md §6.7).
 
-It is that of `max_variance` with another set of table weights in place of the simplex. By Hölder's
-inequality the p-norm is the largest Σ u · x over the u ≥ 0 with Σ u^q ≤ 1, 1/p + 1/q = 1. For any u
-in this set, the best response s(u) to the weights u·w is a feasible plan, and its weighted value
-f(u) is a lower bound. With x the weighted variances under s(u), f's root is minorised, with
-equality at present, by const + Σ_A √u_A · √(u_A at present) · x_A / 2 (Cauchy and Schwarz). That is
-largest on the set at u^(q − 1/2) ∝ √(u at present) · x, so that step never lowers f. It is
-extrapolated by SQUAREM.
+It is that of `max_variance` with the u ≥ 0 with Σ u^q ≤ 1, 1/p + 1/q = 1, in place of the simplex.
+With x the weighted variances under the best response to u·w, the step is u^(q − 1/2) ∝ √u · x.
 """
 
 from dataclasses import dataclass

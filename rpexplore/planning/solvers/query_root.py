@@ -1,13 +1,8 @@
 """The root that bounds the cost of a query list, for given weights (docs/mathematics.md §8).
 
-Queries W, each divided by its target, have dependent columns as soon as they are marginals. So
-they are written W = A F, with the k rows of F orthonormal: every answer follows from F x. For
-weights λ on the cells and y on the queries, both summing to 1, let
-
-    G = F Λ Fᵀ,   H = Aᵀ Y A,   T = tr (G^½ H G^½)^½,
-
-the sum of the singular values of Y^½ W Λ^½. With G = E Eᵀ and H = E^{−ᵀ} S² E^{−1}, S diagonal,
-X = Fᵀ E^{−ᵀ} S E^{−1} F is Λ^{−½} (Λ^½ Wᵀ Y W Λ^½)^½ Λ^{−½}, and
+Queries W, each over its target, are written as W = A F, with the k rows of F orthonormal. For
+weights λ on the cells and y on the queries, both summing to 1, G = F Λ Fᵀ = E Eᵀ and H = Aᵀ Y A =
+E^{−ᵀ} S² E^{−1}, S diagonal,
 
     T = tr S,   X_jj = Σ_r s_r v_jr²,   q_i = w_i X⁺ w_iᵀ = Σ_r s_r u_ir²
 

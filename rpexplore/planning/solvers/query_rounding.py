@@ -1,12 +1,7 @@
 """Measurements of query lists in integers, at almost no loss (docs/mathematics.md §7.5).
 
 An integer matrix answers all queries without bias as long as they are combinations of its rows:
-what is decoded starts from the integers as they are. Where every kind of cell can be told apart, a
-rounded R is such a matrix. Where not, as in marginals, the rows are made whole multiples of an
-integer basis of the queries' row space, C·F, and C is what is rounded. If the numbers of that basis
-are too large for this, because coefficients have many digits, the directions that no query asks
-about are measured as well, so faintly that it costs next to nothing: what rounding has added to R
-in these directions is then taken out again.
+what is decoded starts from the integers as they are.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,7 @@
-"""SQUAREM: two plain steps of a monotone iteration, extrapolated (Varadhan and Roland 2008).
+"""SQUAREM: two plain steps of a monotone iteration, extrapolated.
 
-Simple and globally convergent methods for accelerating the convergence of any EM algorithm,
-Scandinavian Journal of Statistics 35(2), scheme S3. Two plain steps tell how fast a point moves,
-and how fast it slows down; the extrapolation goes as far as that lasts. It may overshoot, so it is
+Varadhan and Roland: Simple and globally convergent methods for accelerating the convergence of any
+EM algorithm, Scandinavian Journal of Statistics 35(2), 2008, scheme S3. It may overshoot, so it is
 taken back towards the plain steps while the bound, which plain steps never lower, falls.
 """
 

@@ -1,13 +1,9 @@
 """Joint search for an attribute's reference distribution and strategy (docs/mathematics.md §5.2).
 
-To be minimised over z, which sums to 1, is √τ(z) + f(η), η = zᵀHz (or several of them). At the
-best z, (Λ^½ V Λ^½)^½ may be replaced by the root S of Λ^½ (G + p1ᵀ + 1pᵀ + μ11ᵀ) Λ^½, from which z
-follows: with K = Λ^{−½} S Λ^{−½}, z ∝ K^{−1}1 and RᵀR = K − 11ᵀ/(1ᵀK^{−1}1) up to scale. With
-c = f' zᵀHz / zᵀGz,
-
-    p = f' Hz / c − Gz, made pᵀz = 0,   and μ is such that 1ᵀK^{−1}1 = 2c;
-
-where H is a multiple of G, p is 0. So one eigendecomposition moves λ and z at once.
+To be minimised over z, which sums to 1, is √τ(z) + f(η), η = zᵀHz (or several of them). One
+eigendecomposition of Λ^½ (G + p1ᵀ + 1pᵀ + μ11ᵀ) Λ^½ moves λ and z at once: with S its root and
+K = Λ^{−½} S Λ^{−½}, z ∝ K^{−1}1. With c = f' zᵀHz / zᵀGz, p = f' Hz / c − Gz, made pᵀz = 0, and μ
+is such that 1ᵀK^{−1}1 = 2c; where H is a multiple of G, p is 0.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,13 +1,9 @@
 """The best strategy of one attribute, with a certificate (docs/mathematics.md §5.1, §5.2).
 
 An attribute with n values is measured through a matrix R, (n−1) × n, and decoded with a reference
-distribution z: R z = 0, 1ᵀz = 1. Its questions W enter through their gram G = WᵀW only. With
+distribution z: R z = 0, 1ᵀz = 1. Its queries W enter through their gram G = WᵀW only. With
 V(z) = (I − 1zᵀ) G (I − z1ᵀ) and R's largest column norm² at 1, the accuracy depends on R through
-τ = tr(V (RᵀR)⁺) only. For weights λ on the values and S = (Λ^½ V Λ^½)^½,
-
-    √τ ≥ T = tr S,   with equality where diag(Λ^{−½} S Λ^{−½}) ≤ T in every value,
-
-so that λ ← λ · diag(Λ^{−½} S Λ^{−½}) / T, whose fixed point is the optimum, proves it as well.
+τ = tr(V (RᵀR)⁺) only. For weights λ on the values √τ ≥ T = tr (Λ^½ V Λ^½)^½.
 """
 
 from collections.abc import Sequence

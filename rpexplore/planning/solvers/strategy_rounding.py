@@ -1,8 +1,7 @@
-"""Measurements in integers: R over a power of two, at almost no loss (docs/mathematics.md §7.3).
+"""Strategies in integers: R over a power of two, at almost no loss (docs/mathematics.md §7.3).
 
-Any integer matrix R with [1ᵀ; R] invertible answers without bias, since decoding starts from R as
-it is. What rounding costs is accuracy alone, chiefly through the largest column norm, which sets
-the privacy cost: all columns must come out equally long, none longer than it was.
+What rounding costs is accuracy alone, chiefly through the largest column norm, which sets the
+privacy cost: all columns must come out equally long, none longer than it was.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,12 +1,9 @@
 """Symmetry: tables that no loss can tell apart, and residuals alike, merged into classes.
 
-Tables and residuals are the two sides of a graph whose edges are the entries of B. Colour
-refinement splits the classes of each side by how many edges lead into each class of the other side,
-until nothing splits any more. Then averaging within classes commutes with B: whatever the noise
-scales s, those averaged over each class cost no more (Σ p/σ² is convex), and give variances that
-are averages, within each class of tables, of those under s. A convex loss that does not change when
-tables of a class swap their variances is no larger there (Grohe, Kersting, Mladenov, Selman 2014,
-for linear programs). So one σ² per class of residuals is enough, without loss.
+Colour refinement splits the classes of tables and of residuals by how many entries of B lead into
+each class of the other side, until nothing splits any more (docs/mathematics.md §6.8; Grohe,
+Kersting, Mladenov, Selman 2014, for linear programs). One σ² per class of residuals is then enough
+for a convex loss that does not change when tables of a class swap their variances.
 """
 
 from collections.abc import Callable, Sequence
