@@ -13,7 +13,7 @@ Attributes with a single value carry no residual; they are left out here.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 from scipy import sparse
@@ -30,18 +30,18 @@ MAX_LARGEST_ORDER = 22  # a table of more attributes has too many subsets by its
 class Closure:
     """The residuals of a workload, by number of attributes, then lexicographically.
 
-    members    int32[n_residuals, max_order]: attribute places, ascending, padded with −1
+    members    int32[n_residuals, max_order]: attribute indices, ascending, padded with −1
     incidence  csr float64[n_tables, n_residuals]: 1 where the residual's set lies in the table's
                (relative to the first basis, where there are several)
     sizes      int64[d]: attribute sizes
     cells      float64[n_tables]: cells of the workload's tables
-    shrinkage  float64[n_tables]: ∏_{i∈A} 1/η_i, which is again the cells where all attributes are
-               asked by single values
+    shrinkage  float64[n_tables]: ∏_{i∈A} 1/η_i, which is again the cells where all are single
+               values
     pairs      float64[n_residuals]: ∏_{i∈A} τ_i/η_i, of the first basis of each attribute
     privacy_cost_factor
                float64[n_residuals]: p_A = ∏_{i∈A} β_i, a residual's cost at σ² = 1
-    strategies how attributes that are asked other than by single values are measured, by place
-    moments    T and N of each of the workload's questions; () without strategies
+    strategies how attributes in other bases than single values are measured, by index
+    moments    T and N of each of `workload.attribute_bases`; () without strategies
     """
 
     members: np.ndarray
@@ -58,9 +58,9 @@ class Closure:
     def of(cls, workload: Workload) -> "Closure":
         """The downward closure of a workload.
 
-        Level j (sets of j attributes) is found from level j−1: the closure holds every prefix of
-        its sets, so (place of the prefix in its level, last attribute) is a sortable key that
-        fits 64 bits for any number of attributes, and no set is ever looked up by name.
+        Level j (sets of j attributes) follows from level j−1: the closure holds every prefix of
+        its sets, so (index of the prefix in its level, last attribute) is a sortable key that
+        fits 64 bits for any number of attributes.
 
         Raises `PlanError` if the workload has too many subsets to plan.
         """
@@ -80,11 +80,13 @@ class Closure:
                 if k >= j:
                     last, prefix = _subset_columns(k, j)
                     keys[k] = within[k][j - 1][:, prefix] * d + tables[rows[k]][:, last]
-            found, places = _unique(list(keys.values()), len(levels[-1]) * d)
-            for k, place in zip(keys, places, strict=True):
-                within[k].append(place)
-            levels.append(np.column_stack([levels[-1][found // d], found % d]).astype(np.int32))
-            start.append(start[-1] + len(found))
+            distinct, indices = _unique(list(keys.values()), len(levels[-1]) * d)
+            for k, of_order in zip(keys, indices, strict=True):
+                within[k].append(of_order)
+            levels.append(
+                np.column_stack([levels[-1][distinct // d], distinct % d]).astype(np.int32)
+            )
+            start.append(start[-1] + len(distinct))
 
         members = np.full((start[-1], max(rows)), -1, dtype=np.int32)
         for j, level in enumerate(levels):
@@ -92,7 +94,7 @@ class Closure:
         offsets = np.concatenate([[0], np.cumsum(2 ** orders.astype(np.int64))])
         columns = np.empty(offsets[-1], dtype=np.int32)
         for k, of_order in rows.items():
-            subsets = np.hstack([place + start[j] for j, place in enumerate(within[k])])
+            subsets = np.hstack([indices + start[j] for j, indices in enumerate(within[k])])
             columns[offsets[of_order][:, None] + np.arange(2**k)] = subsets
         incidence = sparse.csr_array(
             (np.ones(len(columns)), columns, offsets.astype(np.int32)),
@@ -107,23 +109,24 @@ class Closure:
     def with_strategies(self, workload: Workload, strategies: Mapping[int, Strategy]) -> "Closure":
         """This closure of the workload, when attributes are measured through these strategies.
 
-        strategies: by place, of every attribute that some table asks other than by single values
+        strategies: by attribute index, of all that some table has in other than single values
         """
         if workload.is_marginals:
             return self
-        found = [
-            moments(workload, place, basis, strategies) for place, basis in workload.attribute_bases
+        of_bases = [
+            moments(workload, attribute, basis, strategies)
+            for attribute, basis in workload.attribute_bases
         ]
         shrinkage = _product(
-            workload.attribute_basis_index, np.array([1 / each.total_sum for each in found])
+            workload.attribute_basis_index, np.array([1 / basis.total_sum for basis in of_bases])
         )
-        ratios = np.array([each.spread_sum / each.total_sum for each in found])
+        ratios = np.array([basis.spread_sum / basis.total_sum for basis in of_bases])
         first = np.zeros(len(self.sizes), dtype=np.int64)
-        for question, (place, _) in reversed(list(enumerate(workload.attribute_bases))):
-            first[place] = question
+        for index, (attribute, _) in reversed(list(enumerate(workload.attribute_bases))):
+            first[attribute] = index
         costs = (self.sizes - 1) / self.sizes
-        for place, strategy in strategies.items():
-            costs[place] = float(strategy.cost_factor)
+        for attribute, strategy in strategies.items():
+            costs[attribute] = float(strategy.cost_factor)
         return replace(
             self,
             incidence=self._relative(workload, ratios, first),
@@ -132,26 +135,25 @@ class Closure:
             pairs=_product(self.members, np.append(ratios, 1.0)[first]),
             privacy_cost_factor=_product(self.members, costs),
             strategies=dict(strategies),
-            moments=found,
+            moments=of_bases,
         )
 
     def _relative(
         self, workload: Workload, ratios: np.ndarray, first: np.ndarray
     ) -> sparse.csr_array:
-        """The incidence, times what τ/η of the ways that are asked is over that of the first."""
-        several = [place for place, listed in enumerate(workload.bases) if len(listed) > 1]
-        if not several:
+        """The incidence, times what τ/η of a table's bases is over that of the first ones."""
+        if all(len(bases) < 2 for bases in workload.bases):
             return self.incidence
         tables = np.repeat(np.arange(len(workload)), np.diff(self.incidence.indptr))
         data = np.ones(len(tables))
-        for place in several:
-            if self.sizes[place] == 1:
+        for attribute, bases in enumerate(workload.bases):
+            if len(bases) < 2 or self.sizes[attribute] == 1:
                 continue
             column = np.max(
-                np.where(workload.members == place, workload.attribute_basis_index, -1), axis=1
+                np.where(workload.members == attribute, workload.attribute_basis_index, -1), axis=1
             )
-            relative = np.append(ratios / ratios[first[place]], 1.0)[column]
-            inside = np.any(self.members == place, axis=1)[self.incidence.indices]
+            relative = np.append(ratios / ratios[first[attribute]], 1.0)[column]
+            inside = np.any(self.members == attribute, axis=1)[self.incidence.indices]
             data *= np.where(inside, relative[tables], 1.0)
         return sparse.csr_array(
             (data, self.incidence.indices, self.incidence.indptr), self.incidence.shape
@@ -190,7 +192,7 @@ class Closure:
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Some tables of its workload by how many attributes with several values they have.
 
-        Yields (places among `tables`, columns, axes): columns int[m, 2^k] the residuals of each
+        Yields (indices among `tables`, columns, axes): columns int[m, 2^k] the residuals of each
         table by the bits of their subset (the table's first attribute the highest bit); axes
         int[m, k] the columns of the table's members that these attributes are in.
         """
@@ -201,52 +203,39 @@ class Closure:
         for k in np.unique(counts).tolist():
             chosen = np.flatnonzero(counts == k)
             by_bits = np.empty(2**k, dtype=np.int64)
-            subsets = (each for order in range(k + 1) for each in combinations(range(k), order))
-            for place, subset in enumerate(subsets):
-                by_bits[sum(1 << (k - 1 - axis) for axis in subset)] = place
+            subsets = chain.from_iterable(combinations(range(k), order) for order in range(k + 1))
+            for index, subset in enumerate(subsets):
+                by_bits[sum(1 << (k - 1 - axis) for axis in subset)] = index
             columns = self.incidence.indices[starts[chosen][:, None] + by_bits]
             axes = np.nonzero(several[chosen])[1].reshape(len(chosen), k)
             yield chosen, columns, axes
 
     def subsets(self, table: int) -> np.ndarray:
-        """Places of the residuals within a table of the workload, ascending."""
+        """Indices of the residuals within a table of the workload, ascending."""
         start, stop = self.incidence.indptr[table : table + 2]
         return self.incidence.indices[start:stop]
 
     def find(self, attributes: Sequence[int]) -> int | None:
-        """Place of the residual on these ascending attribute places; None if it is not there."""
-        place = 0
-        for level, attribute in enumerate(attributes):
-            key = (place - self._starts[level]) * len(self.sizes) + attribute
-            keys = self._keys[level] if level < len(self._keys) else np.empty(0, dtype=np.int64)
-            at = int(np.searchsorted(keys, key))
-            if at == len(keys) or keys[at] != key:
-                return None
-            place = int(self._starts[level + 1]) + at
-        return place
+        """Index of the residual on these ascending attribute indices; None if it is not there."""
+        order = len(attributes)
+        if order > self.members.shape[1]:
+            return None
+        start, stop = self._starts[order : order + 2].tolist()
+        for column, attribute in enumerate(attributes):  # rows of an order are lexicographic
+            ends = np.array([attribute, attribute + 1], dtype=np.int32)
+            left, right = np.searchsorted(self.members[start:stop, column], ends).tolist()
+            start, stop = start + left, start + right
+        return start if start < stop else None
 
     @cached_property
     def _starts(self) -> np.ndarray:
-        """Place of the first residual of each order, and the end: int64[max_order + 2]."""
+        """Index of the first residual of each order, and the end: int64[max_order + 2]."""
         orders = np.count_nonzero(self.members >= 0, axis=1)
         return np.searchsorted(orders, np.arange(self.members.shape[1] + 2))
 
-    @cached_property
-    def _keys(self) -> list[np.ndarray]:
-        """For each order from 1, the keys `of` sorted by: (place of prefix, last attribute)."""
-        d, starts = len(self.sizes), self._starts
-        keys: list[np.ndarray] = []
-        for order in range(1, self.members.shape[1] + 1):
-            level = self.members[starts[order] : starts[order + 1]]
-            prefix = np.zeros(len(level), dtype=np.int64)
-            for column in range(order - 1):
-                prefix = np.searchsorted(keys[column], prefix * d + level[:, column])
-            keys.append(prefix * d + level[:, order - 1])
-        return keys
-
     def attributes(self, residual: int) -> tuple[int, ...]:
-        """The attribute places of a residual."""
-        return tuple(int(place) for place in self.members[residual] if place >= 0)
+        """The attribute indices of a residual."""
+        return tuple(attribute for attribute in self.members[residual].tolist() if attribute >= 0)
 
 
 def _product(members: np.ndarray, factors: np.ndarray) -> np.ndarray:
@@ -257,11 +246,9 @@ def _product(members: np.ndarray, factors: np.ndarray) -> np.ndarray:
 def _without_single_valued(members: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """The members with single-valued attributes taken out and the rest moved up front."""
     single = np.append(sizes == 1, False)[members]
-    if not np.any(single):
-        return members
-    moved_last = np.where(single | (members < 0), np.iinfo(np.int32).max, members)
-    moved_last.sort(axis=1)
-    return np.where(moved_last == np.iinfo(np.int32).max, -1, moved_last)
+    last = np.iinfo(np.int32).max
+    moved = np.sort(np.where(single | (members < 0), last, members), axis=1)
+    return np.where(moved == last, -1, moved)
 
 
 def _refuse_too_many(orders: np.ndarray) -> None:
@@ -276,11 +263,11 @@ def _refuse_too_many(orders: np.ndarray) -> None:
 
 
 def _subset_columns(k: int, j: int) -> tuple[np.ndarray, np.ndarray]:
-    """Last column of each j-subset of k columns, and the place of the rest among (j−1)-subsets.
+    """Last column of each j-subset of k columns, and the index of the rest among (j−1)-subsets.
 
     Both int64[C(k, j)]; subsets in lexicographic order.
     """
-    shorter = {subset: place for place, subset in enumerate(combinations(range(k), j - 1))}
+    shorter = {subset: index for index, subset in enumerate(combinations(range(k), j - 1))}
     subsets = list(combinations(range(k), j))
     last = np.array([subset[-1] for subset in subsets])
     prefix = np.array([shorter[subset[:-1]] for subset in subsets])
@@ -288,7 +275,7 @@ def _subset_columns(k: int, j: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _unique(keys: list[np.ndarray], bound: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """The distinct keys (0 ≤ key < bound), ascending, and the place of each key among them."""
+    """The distinct keys (0 ≤ key < bound), ascending, and the index of each key among them."""
     count = sum(key.size for key in keys)
     if bound <= 16 * count + 1_000_000:  # a table of all possible keys beats sorting
         present = np.zeros(bound, dtype=bool)
@@ -296,7 +283,8 @@ def _unique(keys: list[np.ndarray], bound: int) -> tuple[np.ndarray, list[np.nda
             present[key] = True
         rank = np.cumsum(present) - 1
         return np.flatnonzero(present), [rank[key] for key in keys]
-    found, places = np.unique(np.concatenate([key.ravel() for key in keys]), return_inverse=True)
-    splits = np.cumsum([key.size for key in keys])[:-1]
-    parts = np.split(places, splits)
-    return found, [part.reshape(key.shape) for part, key in zip(parts, keys, strict=True)]
+    distinct, indices = np.unique(
+        np.concatenate([key.ravel() for key in keys]), return_inverse=True
+    )
+    parts = np.split(indices, np.cumsum([key.size for key in keys])[:-1])
+    return distinct, [part.reshape(key.shape) for part, key in zip(parts, keys, strict=True)]

@@ -9,8 +9,6 @@ until the prices are right, and is mixed with a plan inside all caps.
 Where the cells of a table differ, cells are taken in as in `max_cell_variance`.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import sparse
 
@@ -27,7 +25,7 @@ from rpexplore.planning.solvers.solution import (
     report_gap,
     rounding_allowance,
 )
-from rpexplore.planning.solvers.squarem import squarem_step
+from rpexplore.planning.solvers.squarem import Point, Search
 
 _MOST_PASSES = 100
 _ROUNDS, _ROUNDS_OF_MANY = 150, 5000  # of multiplicative steps
@@ -68,13 +66,14 @@ def minimise_capped(
     best_bound, kept, kept_at, kept_rows = 0.0, start, at, rows
     for _ in range(_MOST_PASSES):
         gap = best_value / best_bound - 1 if best_bound > 0 else 1.0
-        aim = tolerance if pure else max(tolerance / 2, min(gap, 0.1) / 30)
+        gap_wanted = tolerance if pure else max(tolerance / 2, min(gap, 0.1) / 30)
         search = _Search(cells.map(at, rows), inverse[at], held, room, privacy_cost)
-        prices = search.run(start, aim, on_progress)
-        if search.gap > aim and len(at) <= MOST_CELLS:
-            prices = search.centred(prices, aim)
+        rounds = _ROUNDS if len(start) <= MOST_CELLS else _ROUNDS_OF_MANY
+        prices = search.run(start, gap_wanted, rounds, on_progress).weights
+        if search.gap > gap_wanted and len(at) <= MOST_CELLS:
+            prices = search.centred(prices, gap_wanted)
         if search.best_bound > best_bound:
-            best_bound, kept, kept_at, kept_rows = search.best_bound, search.best_prices, at, rows
+            best_bound, kept, kept_at, kept_rows = search.best_bound, search.best_weights, at, rows
         # The search knows of some cells only; others may be above their caps.
         sigma_squared = search.best_sigma_squared
         worst = worst_of(cells, sigma_squared)
@@ -125,21 +124,8 @@ def _first_cells(
     return np.append(capped, capped[other]), np.concatenate([worst, reached[other]])
 
 
-@dataclass(frozen=True, eq=False)
-class _Point:
-    """Prices z of caps, their logarithms, the plain step in these, and the bound of z.
-
-    log_prices are the logarithms up to rounding
-    """
-
-    prices: np.ndarray
-    log_prices: np.ndarray
-    step: np.ndarray
-    bound: float
-
-
-class _Search:
-    """The best plan and the best bound among all prices visited so far."""
+class _Search(Search):
+    """Prices z of caps."""
 
     def __init__(
         self,
@@ -149,29 +135,10 @@ class _Search:
         room: np.ndarray,
         privacy_cost: float,
     ) -> None:
+        super().__init__()
         self._map, self._inverse = of_cells, inverse
         self._held, self._cost = held, privacy_cost
         self._room, self._of_room = room, inverse * of_cells.variances(room)
-        self.rounds = 0
-        self.best_value, self.best_bound = np.inf, -np.inf
-
-    def run(self, start: np.ndarray, tolerance: float, on_progress: Progress) -> np.ndarray:
-        """Visit prices from `start` on until the gap is small enough; returns the last ones."""
-        at = self.visit(np.log(np.maximum(start, 1e-250)))
-        most = _ROUNDS if len(start) <= MOST_CELLS else _ROUNDS_OF_MANY
-        while self.gap > tolerance and self.rounds < most:
-            report_gap(on_progress, self.gap)
-            plain = self.visit(at.log_prices + at.step)
-            if self.gap <= tolerance:
-                return plain.prices
-            at = squarem_step(
-                self.visit,
-                at.log_prices,
-                (plain.log_prices - at.log_prices, plain.step),
-                metric=at.prices,
-                least_bound=plain.bound,
-            )
-        return at.prices
 
     def centred(self, start: np.ndarray, tolerance: float) -> np.ndarray:
         """Visit the prices that Newton's method finds from `start`; returns them."""
@@ -190,21 +157,21 @@ class _Search:
         self._evaluate(prices, self._map.residual_weights(prices * self._inverse))
         return prices
 
-    def visit(self, log_z: np.ndarray) -> _Point:
+    def visit(self, logs: np.ndarray) -> Point:
         """Evaluate the best multiple of these prices."""
         # Extrapolation can go astray; far off, the bound is lower and the step is taken back. That
         # all prices are small is for the multiple to say.
-        log_z = log_z - min(np.max(log_z) + 100.0, 0.0)
-        log_z = np.minimum(log_z, 300.0)
-        log_z = np.maximum(log_z, np.max(log_z) - 600.0)
-        prices = np.exp(log_z)
+        logs = logs - min(np.max(logs) + 100.0, 0.0)
+        logs = np.minimum(logs, 300.0)
+        logs = np.maximum(logs, np.max(logs) - 600.0)
+        prices = np.exp(logs)
         priced = self._map.residual_weights(prices * self._inverse)
         log_k = _best_multiple(
             self._map.privacy_cost_factor, self._held, priced, float(np.sum(prices)), self._cost
         )
         prices = prices * np.exp(log_k)
         step, bound = self._evaluate(prices, np.exp(log_k) * priced)
-        return _Point(prices, log_z + log_k, step, bound)
+        return Point(prices, logs + log_k, step, bound)
 
     def _evaluate(self, prices: np.ndarray, priced: np.ndarray) -> tuple[np.ndarray, float]:
         """The plain step from these prices, and their bound.
@@ -216,15 +183,11 @@ class _Search:
         # The prices pay for the caps themselves, not for what is left of them for rounding.
         bound = minimum - float(np.sum(prices)) / (1 - CAP_ROUNDING)
         relative = self._inverse * self._map.variances(sigma_squared)
-        self.rounds += 1
         broken = float(np.max(relative))
         if broken > 1:
             sigma_squared = self.mixed(sigma_squared, broken, float(np.max(self._of_room)))
         value = float(self._held @ sigma_squared)
-        if bound > self.best_bound:
-            self.best_bound, self.best_prices = bound, prices
-        if value < self.best_value:
-            self.best_value, self.best_sigma_squared = value, sigma_squared
+        self.keep(value, sigma_squared, bound, prices)
         return 2 * np.log(relative), bound
 
     def mixed(self, sigma_squared: np.ndarray, broken: float, inner: float) -> np.ndarray:
@@ -235,11 +198,6 @@ class _Search:
         share = (broken - 1) / (broken - inner)
         mixed = (1 - share) * sigma_squared + share * self._room
         return mixed * (float(np.sum(self._map.privacy_cost_factor / mixed)) / self._cost)
-
-    @property
-    def gap(self) -> float:
-        """How far the best plan found can be from the optimum, relative."""
-        return self.best_value / self.best_bound - 1 if self.best_bound > 0 else np.inf
 
 
 def _best_multiple(

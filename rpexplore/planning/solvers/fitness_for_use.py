@@ -176,13 +176,7 @@ class _Search:
             second = self._visit(first.following)
             if self.done:
                 return
-            self.at = squarem_step(
-                self._visit,
-                first.state,
-                (first.following - first.state, second.following - second.state),
-                metric=first.weights,
-                least_bound=second.bound,
-            )
+            self.at = squarem_step(self._visit, first.state, first.step, second, first.weights)
 
     def follow_the_central_path(self) -> None:
         """Newton's steps, with barriers that are made smaller whenever they have come near."""

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-# A value's weight is not taken below this: its certificate would drown in rounding.
+# A weight is not taken below this: its certificate would drown in rounding, and G of
+# `query_root` could not be decomposed.
 _LEAST_WEIGHT = 1e-10
 # Directions that no question asks about are measured nevertheless, so that R can be decoded; they
 # take this share of the root between them.

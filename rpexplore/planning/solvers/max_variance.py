@@ -8,8 +8,6 @@ fixed weights v₀ on the noise scales, added to the maximum, the best response 
 the step y ← y·g², scaled to sum to 1.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from rpexplore.common.concurrency import Progress, no_progress
@@ -18,10 +16,9 @@ from rpexplore.planning.solvers.solution import (
     Solution,
     VarianceMap,
     best_response,
-    report_gap,
     rounding_allowance,
 )
-from rpexplore.planning.solvers.squarem import squarem_step
+from rpexplore.planning.solvers.squarem import Point, Search
 
 
 def minimise_maximum(
@@ -46,34 +43,17 @@ def minimise_maximum(
     The gap is reported after every few evaluations.
     """
     search = _Search(variance_map, table_weights, privacy_cost, fixed_weights)
-    begin = np.ones(len(table_weights)) if start is None else start
-    at = search.visit(np.log(np.maximum(begin, 1e-250)))
-    while search.gap > tolerance and search.rounds < max_rounds:
-        report_gap(on_progress, search.gap)
-        plain = search.visit(at.log_y + at.step)
-        if search.gap <= tolerance:
-            break
-        steps = plain.log_y - at.log_y, plain.step
-        at = squarem_step(search.visit, at.log_y, steps, metric=at.y, least_bound=plain.bound)
+    start = np.ones(len(table_weights)) if start is None else start
+    search.run(start, tolerance, max_rounds, on_progress)
     return Solution(
         sigma_squared=search.best_sigma_squared,
         lower_bound=search.best_bound * (1 - rounding_allowance(len(table_weights))),
-        shadow_prices=search.best_y,
+        shadow_prices=search.best_weights,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Point:
-    """Weights y that sum to 1, their logarithms, the plain step in these, and the bound of y."""
-
-    y: np.ndarray
-    log_y: np.ndarray
-    step: np.ndarray
-    bound: float
-
-
-class _Search:
-    """The best plan and the best bound among all points visited so far."""
+class _Search(Search):
+    """Weights y on the tables, of sum 1."""
 
     def __init__(
         self,
@@ -82,16 +62,14 @@ class _Search:
         privacy_cost: float,
         fixed_weights: np.ndarray | None,
     ) -> None:
+        super().__init__()
         self._map, self._weights, self._cost = variance_map, table_weights, privacy_cost
         self._fixed = fixed_weights
-        self.rounds = 0
-        self.best_value, self.best_bound = np.inf, 0.0
 
-    def visit(self, log_y: np.ndarray) -> _Point:
-        """Evaluate the best response to y, scaled to sum to 1."""
+    def visit(self, logs: np.ndarray) -> Point:
         # Below e^-600 a weight is nothing to the bound; keeping it there keeps every v positive.
-        log_y = np.maximum(log_y - np.max(log_y), -600.0)
-        y = np.exp(log_y)
+        logs = np.maximum(logs - np.max(logs), -600.0)
+        y = np.exp(logs)
         total = np.sum(y)
         y /= total
         in_sum = self._map.residual_weights(y * self._weights)
@@ -101,17 +79,7 @@ class _Search:
         sigma_squared, bound = best_response(costs, in_sum, self._cost)
         weighted = self._weights * self._map.variances(sigma_squared)
         fixed = 0.0 if self._fixed is None else float(np.sum(self._fixed * sigma_squared))
-        value = fixed + float(np.max(weighted))
         # The mean of `weighted` by y; without a fixed part that is the bound itself.
         mean = bound if self._fixed is None else float(np.sum(y * weighted))
-        self.rounds += 1
-        if bound > self.best_bound:
-            self.best_bound, self.best_y = bound, y
-        if value < self.best_value:
-            self.best_value, self.best_sigma_squared = value, sigma_squared
-        return _Point(y, log_y - np.log(total), 2 * np.log(weighted / mean), bound)
-
-    @property
-    def gap(self) -> float:
-        """How far the best plan found can be from the optimum, relative."""
-        return self.best_value / self.best_bound - 1
+        self.keep(fixed + float(np.max(weighted)), sigma_squared, bound, y)
+        return Point(y, logs - np.log(total), 2 * np.log(weighted / mean), bound)

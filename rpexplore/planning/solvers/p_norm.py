@@ -4,8 +4,6 @@ It is that of `max_variance` with the u ≥ 0 with Σ u^q ≤ 1, 1/p + 1/q = 1, 
 With x the weighted variances under the best response to u·w, the step is u^(q − 1/2) ∝ √u · x.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from rpexplore.common.concurrency import Progress, no_progress
@@ -18,7 +16,7 @@ from rpexplore.planning.solvers.solution import (
     report_gap,
     rounding_allowance,
 )
-from rpexplore.planning.solvers.squarem import squarem_step
+from rpexplore.planning.solvers.squarem import Point, Search, squarem_step
 
 
 def minimise_p_norm(
@@ -52,62 +50,38 @@ def minimise_p_norm(
     at = search.visit(np.zeros(len(table_weights)))
     while search.gap > tolerance and search.rounds < max_rounds:
         report_gap(on_progress, search.gap)
-        plain = search.visit(at.log_u + at.step)
-        at = squarem_step(
-            search.visit,
-            at.log_u,
-            (plain.log_u - at.log_u, plain.step),
-            metric=np.exp(2 * plain.log_u - np.max(plain.log_u)),
-            least_bound=plain.bound,
-        )
-    dual_weights = np.exp(search.best_log_u) * table_weights
+        plain = search.visit(at.logs + at.step)
+        metric = np.exp(2 * plain.logs - np.max(plain.logs))
+        at = squarem_step(search.visit, at.logs, plain.logs - at.logs, plain, metric)
+    dual_weights = search.best_weights * table_weights
     return _solution(variance_map, search.best_sigma_squared, search.best_bound, dual_weights)
 
 
-@dataclass(frozen=True, eq=False)
-class _Point:
-    """A log u on the set, the plain step from there, and its bound."""
-
-    log_u: np.ndarray
-    step: np.ndarray
-    bound: float
-
-
-class _Search:
-    """The best plan and the best bound among all points visited so far."""
+class _Search(Search):
+    """Weights u with Σ u^q = 1."""
 
     def __init__(
         self, variance_map: VarianceMap, table_weights: np.ndarray, p: float, privacy_cost: float
     ) -> None:
+        super().__init__()
         self._map, self._weights, self._cost = variance_map, table_weights, privacy_cost
         self._p, self._q = p, p / (p - 1)
-        self.rounds = 0
-        self.best_value, self.best_bound = np.inf, 0.0
 
-    def visit(self, log_u: np.ndarray) -> _Point:
-        """Evaluate the best response to u, brought onto the set."""
-        log_u = self._onto_set(log_u)
-        in_sum = self._map.residual_weights(np.exp(log_u) * self._weights)
+    def visit(self, logs: np.ndarray) -> Point:
+        logs = self._onto_set(logs)
+        u = np.exp(logs)
+        in_sum = self._map.residual_weights(u * self._weights)
         sigma_squared, bound = best_response(self._map.privacy_cost_factor, in_sum, self._cost)
         weighted = self._weights * self._map.variances(sigma_squared)
         value = p_norm(weighted, self._p)
-        self.rounds += 1
-        if bound > self.best_bound:
-            self.best_bound, self.best_log_u = bound, log_u
-        if value < self.best_value:
-            self.best_value, self.best_sigma_squared = value, sigma_squared
-        following = (log_u / 2 + np.log(weighted / value)) / (self._q - 0.5)
-        return _Point(log_u, self._onto_set(following) - log_u, bound)
+        self.keep(value, sigma_squared, bound, u)
+        following = (logs / 2 + np.log(weighted / value)) / (self._q - 0.5)
+        return Point(u, logs, self._onto_set(following) - logs, bound)
 
-    def _onto_set(self, log_u: np.ndarray) -> np.ndarray:
+    def _onto_set(self, logs: np.ndarray) -> np.ndarray:
         # Less than e^-600 of the largest is nothing to the bound; this keeps every v positive.
-        log_u = np.maximum(log_u - np.max(log_u), -600.0)
-        return log_u - np.log(np.sum(np.exp(self._q * log_u))) / self._q
-
-    @property
-    def gap(self) -> float:
-        """How far the best plan so far can be from the optimum, relative."""
-        return self.best_value / self.best_bound - 1
+        logs = np.maximum(logs - np.max(logs), -600.0)
+        return logs - np.log(np.sum(np.exp(self._q * logs))) / self._q
 
 
 def _solution(

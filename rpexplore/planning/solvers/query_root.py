@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
-# A weight is not taken below this: beyond, G could not be decomposed.
-_LEAST_WEIGHT = 1e-10
+from rpexplore.planning.solvers.matrix_root import weights_of
+
 # Directions that next to nothing asks about are measured nevertheless, so that all answers can be
 # decoded; they take this share of the root between them.
 _UNASKED_SHARE = 5e-9
@@ -68,7 +68,7 @@ class QueryRoot:
 
     def __init__(self, queries: FactoredQueries, state: np.ndarray) -> None:
         self._queries, n = queries, queries.n_cells
-        self.weights = np.concatenate([_weights_of(state[:n]), _weights_of(state[n:])])
+        self.weights = np.concatenate([weights_of(state[:n]), weights_of(state[n:])])
         self.state = np.log(self.weights)
         cell_weights, query_weights = self.weights[:n], self.weights[n:]
         of_cells = (queries.cells * cell_weights) @ queries.cells.T  # G
@@ -95,6 +95,11 @@ class QueryRoot:
     def bound(self) -> float:
         """T, which multiplicative steps never lower."""
         return self.root
+
+    @property
+    def step(self) -> np.ndarray:
+        """The multiplicative step in logarithms."""
+        return self.following - self.state
 
     @property
     def following(self) -> np.ndarray:
@@ -128,10 +133,3 @@ class QueryRoot:
         roots = self.roots / self.root
         ends = np.log(roots.min()) - _BEFORE, np.log(roots.max()) + _BEYOND
         return np.exp(np.arange(*ends, _NODE_STEP))
-
-
-def _weights_of(logs: np.ndarray) -> np.ndarray:
-    """Weights of their logarithms up to a constant: none is too small, they sum to 1."""
-    weights = np.exp(logs - logs.max())
-    weights = np.maximum(weights / weights.sum(), _LEAST_WEIGHT)
-    return weights / weights.sum()
