@@ -1,26 +1,36 @@
-"""Results: look at released tables, and make others of them."""
+"""Results: look at what was released, and make other tables of it."""
 
 import streamlit as st
 
+from pages.components.results.answers import browse_answers
 from pages.components.results.browser import browse
-from pages.components.results.postprocess import after_the_noise
-from pages.components.results.postprocess_task import finished_making, is_making
-from pages.components.results.source import counted_of, opened
+from pages.components.results.postprocess import (
+    HERE,
+    finish_postprocessing,
+    is_postprocessing,
+    postprocessing,
+)
+from pages.components.results.source import record_noun_of, results_source
 from pages.components.shared.session import project, show_messages
 from rpexplore.postprocessing.processed_tables import ProcessedTables
+from rpexplore.releases.query_folder import QueryRelease
 
-project()  # on a new server, where this may be the first page to be asked for
-finished_making()
+project()  # on a new server, where this may be the first page to be requested
+finish_postprocessing()
 st.title("Results")
 st.markdown(
-    "Released tables with their intervals. Nothing here reads a record, and nothing costs privacy."
+    "Released tables and answers with their accuracy. Nothing here reads a record, and nothing "
+    "costs privacy."
 )
-show_messages("results")
-found = opened()
-if found is not None:
-    source, folder = found
-    browse(source, counted_of(source))
-    if isinstance(source, ProcessedTables):
-        is_making()
+show_messages(HERE)
+results = results_source()
+if results is not None:
+    source, folder = results
+    if isinstance(source, QueryRelease):
+        browse_answers(source)
     else:
-        after_the_noise(source, folder)
+        browse(source, record_noun_of(source))
+        if isinstance(source, ProcessedTables):
+            is_postprocessing()
+        else:
+            postprocessing(source, folder)

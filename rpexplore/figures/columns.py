@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import pandas as pd
 
-Kind: TypeAlias = Literal["text", "name", "count", "share", "change", "number"]
+Kind: TypeAlias = Literal["text", "name", "count", "share", "change", "estimate", "number"]
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Column:
     """The heading of a column, in lower case, and how its values are to be read.
 
     kind    names are headings to be left as they are; shares are between 0 and 1, changes in
-            per cent
+            per cent; estimates have one decimal
     digits  significant ones of the smallest number
     """
 

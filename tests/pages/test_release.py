@@ -76,7 +76,7 @@ def test_a_release_from_start_to_finish(app, records, tmp_path):
     session = set_up(app("release"), records, tmp_path / "out")
     finish(session.press("Run the release"))
     assert session.success[0].value == (
-        "Finished: 67 noisy tables. This run was charged ρ = 0.1, which stays so; in total "
+        "Finished: 67 noisy tables. This run was charged ρ = 0.1, which cannot be undone; in total "
         "ρ = 0.1 has been spent on these records."
     )
     assert session.code[0].value == str(tmp_path / "out")
@@ -290,7 +290,9 @@ def test_a_run_that_fails_after_it_was_booked_stays_charged(app, records, tmp_pa
     monkeypatch.setattr(sys.modules["pages.components.release.run"], "release", failing)
     finish(session.press("Run the release"))
     shown = session.error[0].value.replace("\\", "")
-    assert shown.startswith("The disk is full. This run was charged ρ = 0.1, which stays so")
+    assert shown.startswith(
+        "The disk is full. This run was charged ρ = 0.1, which cannot be undone"
+    )
     assert session.metrics()["Spent on these records"] == "ρ = 0.1"
     assert not run_button(session).disabled
 

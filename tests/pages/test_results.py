@@ -73,8 +73,8 @@ def spec(session) -> dict:
 
 def made(session):
     """Wait until what is being made is there, and what is there is opened."""
-    while "making" in session.session_state:
-        session.session_state["making"].task.wait(60)
+    while "postprocessing" in session.session_state:
+        session.session_state["postprocessing"].task.wait(60)
         session.run()
     session.session_state["kept opened results"][1].wait(60)
     return session
@@ -217,7 +217,7 @@ def test_a_heat_map_of_counts_and_of_reliability(app, released):
     assert f"{by_age[4, 1]:,.1f}".replace("-", "−") in cells["hovertext"][1][4]
     doubtful = int(((frame["lower_95"] <= 0) & (frame["upper_95"] >= 0)).sum())
     assert f"In {doubtful} of 80 cells the interval includes 0" in plain(session.texts("caption"))
-    session.radio(key="heat colour").set_value("How reliable").run()
+    session.radio(key="heat colour").set_value("Margins of error").run()
     shares = spec(session)["data"][0]["z"]
     assert max(map(max, shares)) == 1.0
     session.selectbox(key="heat across ('age', 'region')").set_value("region").run()

@@ -18,10 +18,11 @@ from rpexplore.export.reproduction.script import python_script
 from rpexplore.planning.plan import Plan
 
 MANY = 10_000  # tables, whose report takes seconds
+Content = str | bytes
 
 
 def export_section(planned: Plan) -> None:
-    """One button for all of it, and one for each piece. All are made when they are asked for."""
+    """One button for all of it, and one for each piece. All are made on demand."""
     scenario, domain = current(), planned.workload.domain
     st.subheader("Take the plan with you")
     st.markdown(
@@ -29,20 +30,17 @@ def export_section(planned: Plan) -> None:
         f"the records are. Nothing of it was made from records{escaped(except_found(domain))}."
     )
     found_warning(domain)
-    many = len(planned.workload) > MANY
+    key = (planned, scenario)
+    slow = key if len(planned.workload) > MANY else None
     _piece(
         bundle.FILENAME,
-        "",
+        "Holds report.html, plan.json, tables.csv, plan.py, codebook.json, the scenario as a file "
+        "this app can open, and commands.txt.",
         lambda: bundle.bundle(planned, scenario),
         "application/zip",
         label="Download everything (.zip)",
-        slow=(planned, scenario) if many else None,
+        slow=slow,
     )
-    st.caption(
-        "Holds report.html, plan.json, tables.csv, plan.py, codebook.json, the scenario as a file "
-        "this app can open, and commands.txt."
-    )
-    no_browser = pdf.find_browser() is None
     left, middle, right = st.columns(3)
     with left:
         _piece(
@@ -52,15 +50,16 @@ def export_section(planned: Plan) -> None:
             "left to do. One file for a browser; it needs no network.",
             lambda: html(bundle.contents_of(planned, scenario)),
             "text/html",
-            slow=(planned, scenario) if many else None,
+            slow=slow,
         )
+        no_browser = pdf.find_browser() is None
         _piece(
             "report.pdf",
             f"{pdf.NO_BROWSER}." if no_browser else "The same to print or to file.",
             lambda: pdf.pdf(bundle.contents_of(planned, scenario)),
             "application/pdf",
             disabled=no_browser,
-            slow=(planned, scenario),
+            slow=key,
         )
     with middle:
         _piece(
@@ -94,55 +93,47 @@ def export_section(planned: Plan) -> None:
     if shown.open:
         with shown:
             st.caption("In a folder with the files from the button above.")
-            commands = kept(
-                "commands", (planned, scenario), lambda: command_lines(planned, scenario)
-            )
+            commands = kept("commands", key, lambda: command_lines(planned, scenario))
             st.code(commands, language="bash", wrap_lines=True)
 
 
 def _piece(
     name: str,
-    what_for: str,
-    make: Callable[[], str | bytes],
-    kind: str,
+    purpose: str,
+    make: Callable[[], Content],
+    mime: str,
     *,
     label: str = "",
     disabled: bool = False,
     slow: tuple | None = None,
 ) -> None:
     """A button for one file. A slow one (its key is given) is made beforehand, with progress."""
-    label, most = label or f"Download {name}", name == bundle.FILENAME
-    content: Callable[[], str | bytes] | str | bytes | None = make
-    if slow is not None:
-        content = _made(name, slow, make, disabled)
+    content = make if slow is None else _made(name, slow, make, disabled)
     if content is not None:
         st.download_button(
-            label,
+            label or f"Download {name}",
             content,
             name,
-            kind,
-            type="primary" if most else "secondary",
-            icon=":material/folder_zip:" if most else None,
+            mime,
+            type="primary" if label else "secondary",
+            icon=":material/folder_zip:" if label else None,
             on_click="ignore",
             disabled=disabled,
         )
-    if what_for:
-        st.caption(what_for)
+    st.caption(purpose)
 
 
-def _made(
-    name: str, key: tuple, make: Callable[[], str | bytes], disabled: bool
-) -> str | bytes | None:
-    """What `make` returns, once it was asked for; until then a button to ask."""
+def _made(name: str, key: tuple, make: Callable[[], Content], disabled: bool) -> Content | None:
+    """What `make` returns, once its button was pressed; until then the button."""
 
-    def work(on_progress: Progress) -> str | bytes:
+    def work(on_progress: Progress) -> Content:
         on_progress(f"Making {name}", 0.1)
         return make()
 
-    def ask() -> None:
-        st.session_state[f"asked for {name}"] = key
+    def request() -> None:
+        st.session_state[f"requested {name}"] = key
 
-    if st.session_state.get(f"asked for {name}") != key:
-        st.button(f"Make {name}", on_click=ask, disabled=disabled)
+    if st.session_state.get(f"requested {name}") != key:
+        st.button(f"Make {name}", on_click=request, disabled=disabled)
         return None
     return worked_out(f"made {name}", key, work)

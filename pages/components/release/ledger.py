@@ -1,47 +1,117 @@
-"""What the ledger holds: on these records, and on others."""
+"""What the ledger holds: what the records have cost, its runs, and finishing those that stopped."""
+
+from datetime import UTC, datetime
+from fractions import Fraction
+from pathlib import Path
 
 import streamlit as st
 
+from pages.components.results.source import open_folder
+from pages.components.shared.background import Task, has_ended
 from pages.components.shared.charts import listing
 from pages.components.shared.session import escaped
-from rpexplore.common.formatting import plural
+from rpexplore.common.concurrency import Progress
+from rpexplore.common.formatting import plural, rounded
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger import Account, Ledger
 from rpexplore.releases.ledger_frames import datasets, runs
+from rpexplore.releases.plan_run import FinishedRelease
+from rpexplore.releases.release import can_be_resumed, resume
+
+RUN_COLUMNS = {
+    "run": "Run",
+    "started": "Started (UTC)",
+    "rho": "Charged ρ",
+    "state": "State",
+    "plan": "Plan (SHA-256)",
+    "output": "Folder",
+}
+DATASET_COLUMNS = {"dataset": "Records", "runs": "Runs", "rho": "Spent ρ", "cap": "Budget limit"}
+TASK = "finishing"
+
+
+def account_metrics(planned: ReleasePlan, account: Account, typed_cap: Fraction | None) -> None:
+    """What the dataset has cost so far, what it would have after the run, and its budget limit."""
+    factor = planned.budget.records_factor
+    before = account.spent_record_rho * factor
+    noted = account.cap_record_rho
+    cap = typed_cap if noted is None else noted * factor
+    spent, after, limit = (column.container(gap="xxsmall") for column in st.columns(3))
+    spent.metric("Spent on these records", f"ρ = {rounded(before, 4, 'up')}")
+    spent.caption(f"{plural(len(account.runs), 'run')} in the ledger")
+    after.metric("After this run", f"ρ = {rounded(before + planned.rho, 4, 'up')}")
+    limit.metric("Budget limit", "none" if cap is None else f"ρ = {rounded(cap, 4, 'down')}")
 
 
 def ledger_view(planned: ReleasePlan, ledger: Ledger, account: Account) -> None:
     """Every run on the records, and in a line what has been spent on others."""
-    with st.expander(f"What the ledger holds: {plural(len(account.runs), 'run')} on these records"):
+    factor = planned.budget.records_factor
+    with st.expander(f"Ledger: {plural(len(account.runs), 'run')} on these records"):
         if account.runs:
-            listing(
-                runs(account, planned.budget.records_factor),
-                {
-                    "run": "Run",
-                    "started": "Started (UTC)",
-                    "rho": st.column_config.TextColumn(
-                        "Charged ρ", help=f"for {planned.budget.unit}"
-                    ),
-                    "state": "State",
-                    "plan": "Plan (SHA-256)",
-                    "output": "Folder",
-                },
-                "Runs on these records",
-            )
+            listing(runs(account, factor), RUN_COLUMNS, "Runs on these records")
         st.caption(
             f"Each ρ is for {escaped(planned.budget.unit)}, which this plan protects. A run is "
             "entered before its noise is drawn, and stays charged whether or not it finished."
         )
         try:
-            others = datasets(ledger, planned.budget.records_factor, without=account.dataset)
+            others = datasets(ledger, factor, without=account.dataset)
         except RpexploreError as error:
             st.error(escaped(str(error)))
             return
         if len(others):
             st.markdown("Other records in this ledger")
-            listing(
-                others,
-                {"dataset": "Records", "runs": "Runs", "rho": "Spent ρ", "cap": "Budget limit"},
-                "Other records in this ledger",
+            listing(others, DATASET_COLUMNS, "Other records in this ledger")
+
+
+def unfinished_runs(account: Account, ledger: Ledger) -> None:
+    """A note on runs that were booked and never came to an end, and the way to finish them."""
+    for run in account.runs:
+        if run.state == "finished":
+            continue
+        is_kept = can_be_resumed(Path(run.output))
+        st.warning(
+            f"A run on these records was started at {utc_minute(run.started)} and did not finish; "
+            f"it {'is charged, and its noise is drawn and kept' if is_kept else 'stays charged'}. "
+            "(Unless another program is still at it.)"
+        )
+        if is_kept:
+            st.button(
+                "Finish it without further cost",
+                key=f"finish {run.output}",
+                on_click=_begin_finishing,
+                args=(run.output, ledger),
             )
+
+
+def utc_minute(moment: str) -> str:
+    """An ISO moment as "2026-11-21 17:09 UTC"."""
+    return f"{datetime.fromisoformat(moment).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def finishing() -> bool:
+    """How far the finishing of a run is, or its result; whether it goes on."""
+    task: Task[FinishedRelease] | None = st.session_state.get(TASK)
+    if task is None:
+        return False
+    if not has_ended(task, TASK, "Finishing"):
+        return True
+    del st.session_state[TASK]
+    if task.result is None:
+        st.error(escaped(task.error))
+        return False
+    # The failure that it had is mended, and its folder is not for another run.
+    st.session_state.pop("run", None)
+    st.session_state["output"] = ""
+    folder = task.result.folder
+    st.success(escaped(f"Finished: {task.result.plan.contents}. The files are in {folder}."))
+    open_folder(folder)
+    st.page_link("pages/results.py", label="Look at them")
+    return False
+
+
+def _begin_finishing(output: str, ledger: Ledger) -> None:
+    def work(on_progress: Progress) -> FinishedRelease:
+        return resume(output, ledger=ledger.path, on_progress=on_progress)
+
+    st.session_state[TASK] = Task(work, keep_on=True).start()

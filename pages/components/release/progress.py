@@ -1,72 +1,71 @@
-"""The Release page before and after the button: the dataset's account, progress, the release."""
+"""A dry run, and a run after its button was pressed: how far it is, and the result."""
 
-from datetime import UTC, datetime
-from fractions import Fraction
-from pathlib import Path
+from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
-from pages.components.release.resume import finish_button
-from pages.components.release.run import BackgroundRelease, going_since
+from pages.components.release.ledger import utc_minute
+from pages.components.release.run import BackgroundRelease, Job, going_since
+from pages.components.results.answers import browse_answers
 from pages.components.results.browser import browse
-from pages.components.shared.background import follow
-from pages.components.shared.charts import number, numbers
-from pages.components.shared.session import escaped, kept
-from rpexplore.common.formatting import plural, rounded
+from pages.components.shared.background import Task, follow, has_ended
+from pages.components.shared.session import escaped
 from rpexplore.data.source import Source
-from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.releases.ledger import Account, Ledger
+from rpexplore.releases.charged_run import DryRun
+from rpexplore.releases.ledger import Account
 from rpexplore.releases.query_folder import QueryRelease
-from rpexplore.releases.release import can_be_resumed
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.release import dry_run
+
+KEPT = "dry run"
 
 
-def account_line(planned: ReleasePlan, account: Account, typed_cap: Fraction | None) -> None:
-    """What the dataset has cost so far, what it would have after the run, and its budget limit."""
-    factor = planned.budget.records_factor
-    before = account.spent_record_rho * factor
-    noted = account.cap_record_rho
-    cap = typed_cap if noted is None else noted * factor
-    columns = [column.container(gap="xxsmall") for column in st.columns(3)]
-    columns[0].metric("Spent on these records", f"ρ = {rounded(before, 4, 'up')}")
-    columns[0].caption(f"{plural(len(account.runs), 'run')} in the ledger")
-    columns[1].metric("After this run", f"ρ = {rounded(before + planned.rho, 4, 'up')}")
-    columns[2].metric("Budget limit", "none" if cap is None else f"ρ = {rounded(cap, 4, 'down')}")
+def job_after_dry_run(job: Job) -> Job:
+    """The job, with what a dry run of exactly this job has seen of the records, if there was one.
+
+    Draws the button, how far the dry run is, and its result.
+    """
+    st.button(
+        "Dry run",
+        key="dry run button",
+        help="The plan, the folder, the ledger and every record are checked as for a "
+        "run. Nothing is spent and nothing written.",
+        on_click=_begin_dry_run,
+        args=(job,),
+    )
+    held: tuple[Job, Task[DryRun]] | None = st.session_state.get(KEPT)
+    if held is None or not held[0].is_same_run(job):
+        return job
+    task = held[1]
+    if not has_ended(task, KEPT, "Checking"):
+        return job
+    if task.result is None:
+        st.error(escaped(f"{task.error} Nothing was charged."))
+        return job
+    findings = "\n".join(f"- {escaped(finding)}" for finding in task.result.findings)
+    st.success(f"All is in order; nothing was spent.\n{findings}")
+    return replace(job, expected_fingerprint=task.result.fingerprint)
 
 
-def unfinished_runs(account: Account, ledger: Ledger) -> None:
-    """A note on runs that were booked and never came to an end, and the way to finish them."""
-    for run in account.runs:
-        if run.state == "finished":
-            continue
-        begun = f"A run on these records was started at {_minute(run.started)} and did not finish; "
-        if can_be_resumed(Path(run.output)):
-            st.warning(
-                f"{begun}it is charged, and its noise is drawn and kept. (Unless another program "
-                "is still at it.)"
-            )
-            finish_button(run, ledger)
-        else:
-            st.warning(f"{begun}it stays charged. (Unless another program is still at it.)")
+def _begin_dry_run(job: Job) -> None:
+    held = st.session_state.get(KEPT)
+    if held is not None:
+        held[1].cancel()
+    st.session_state[KEPT] = (job, Task(partial(job.run, dry_run)).start())
 
 
 @st.fragment(run_every=1)
-def elsewhere_in_progress(data: Source, account: Account | None) -> None:
-    """Word of a run that this session did not begin, or began before the page was loaded again."""
+def run_elsewhere(data: Source, account: Account | None) -> None:
+    """A note on a run that this session did not begin, or began before the page was reloaded."""
     since = going_since(data)
     if since is None:
         st.rerun()
     runs = [] if account is None else [run for run in account.runs if run.state != "finished"]
     folder = escaped(runs[-1].output) if runs else "the folder it was given"
     st.info(
-        f"A run on these records is in progress, since {_minute(since.isoformat())}. Its release "
-        f"will be in {folder}; what it costs is entered in the ledger."
+        f"A run on these records is in progress, since {utc_minute(since.isoformat())}. Its "
+        f"release will be in {folder}; its cost is entered in the ledger."
     )
-
-
-def _minute(moment: str) -> str:
-    """An ISO moment as "2026-11-21 17:09 UTC"."""
-    return f"{datetime.fromisoformat(moment).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def run_in_progress(run: BackgroundRelease) -> None:
@@ -75,47 +74,28 @@ def run_in_progress(run: BackgroundRelease) -> None:
     st.caption("The run goes on if you look at other pages.")
 
 
-def another() -> None:
-    """Back to the form, with a new folder."""
-    st.session_state.pop("run", None)
-    st.session_state.pop("output", None)
-
-
-def failed_run(run: BackgroundRelease) -> None:
-    """Why nothing was released, and what was charged all the same."""
-    st.error(escaped(f"{run.task.error} {run.charge}"))
-
-
 def finished_run(run: BackgroundRelease) -> None:
     """The outcome: tables, or answers, to look at."""
-    finished = run.release
-    assert finished is not None
-    st.success(f"Finished: {finished.plan.contents}. {run.charge}")
+    release = run.release
+    assert release is not None
+    st.success(f"Finished: {release.plan.contents}. {run.charge}")
     st.markdown("The files are in")
-    st.code(str(finished.folder.absolute()), language=None)
-    if isinstance(finished, Release):
+    st.code(str(release.folder.absolute()), language=None)
+    if isinstance(release, QueryRelease):
+        st.subheader("The noisy answers")
+        browse_answers(release)
+    else:
         st.subheader("The noisy tables")
-        browse(finished, run.job.record_noun)
+        browse(release, run.job.record_noun)
         st.page_link(
             "pages/results.py",
             label="Tables without negative counts, whole numbers, several releases combined",
             icon=":material/tune:",
         )
-    else:
-        st.subheader("The noisy answers")
-        answers_table(finished)
-    st.button("Prepare another release", on_click=another)
+    st.button("Prepare another release", on_click=_prepare_another)
 
 
-def answers_table(finished: QueryRelease) -> None:
-    """The answers of a release of queries, each with its accuracy."""
-    answers = kept("answers", (finished,), lambda: finished.answers)
-    columns = {
-        "name": st.column_config.TextColumn("Query", width="medium"),
-        "answer": number("Answer", answers["answer"]),
-        "standard_error": number("Standard error σ", answers["standard_error"]),
-        "margin_95": number("95 % margin of error", answers["margin_95"]),
-        "target": number("Target", answers["target"]),
-        "met": "Target met",
-    }
-    numbers(answers, columns, "answers.csv", "Every query with its noisy answer and its accuracy")
+def _prepare_another() -> None:
+    """Back to the form, with a new folder."""
+    st.session_state.pop("run", None)
+    st.session_state.pop("output", None)

@@ -1,6 +1,7 @@
-"""The records of a release: where they are, and whether they can be those of the plan."""
+"""The records of a release: where they are, whose they are, and values outside the codebook."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import streamlit as st
@@ -8,19 +9,22 @@ import streamlit as st
 from pages.components.release.run import BackgroundRelease
 from pages.components.shared.paths import path_of
 from pages.components.shared.session import escaped, kept
+from rpexplore.common.formatting import plural
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.data.databases.connections import connection_named, names_there, secrets_file
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
-from rpexplore.data.source import Source
+from rpexplore.data.source import PersonRule, Source
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.scenarios.schema_grid import values_of
 
 SAMPLE = "The sample survey"
 PATH = "A file or folder on this computer"
 DATABASE = "A table of a database"
 ENDINGS = (".csv", ".csv.gz", ".parquet", ".pq")
+REFUSE, KEEP = "Refuse the records", "Count only the first"
 
 
 def sample_records() -> FileSource:
@@ -38,14 +42,26 @@ def data_source(planned: ReleasePlan) -> Source | None:
         horizontal=True,
         persist_state="session",
     )
-    if source == SAMPLE:
-        data = sample_records()
-        st.caption(f"About 50,000 made-up people: {escaped(str(data.path))}")
-        if missing := _sample_problem(planned):
-            st.info(escaped(missing))
-            return None
+    if source == DATABASE:
+        return _database()
+    return _sample(planned) if source == SAMPLE else _path()
+
+
+def _sample(planned: ReleasePlan) -> Source | None:
+    """The sample survey, if it has the columns that the plan needs."""
+    data, domain = sample_records(), planned.domain
+    st.caption(f"About 50,000 made-up people: {escaped(str(data.path))}")
+    there = Domain.load(sample_data_folder() / "household.json").names
+    needed = [domain.names[index] for index in planned.attribute_indices]
+    missing = [name for name in needed if name not in there]
+    if not missing:
         return data
-    return _path() if source == PATH else _database()
+    shown = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
+    st.info(
+        "The plan is for another codebook: it needs columns that the sample survey does not have "
+        f"({escaped(shown)}). Take the records from a file."
+    )
+    return None
 
 
 def _path() -> Source | None:
@@ -63,7 +79,8 @@ def _path() -> Source | None:
         st.info("Name the file or folder with the records to go on.")
         return None
     path = path_of(typed)
-    if problem := _file_problem(path):
+    problem = _file_problem(path)
+    if problem:
         st.error(escaped(problem))
         return None
     data = FileSource(path)
@@ -96,36 +113,32 @@ def _database() -> Source | None:
         placeholder="survey.people",
         help="It is counted there, by the database; only counts come back.",
     )
-    if names := _names():
-        left.caption(escaped(f"In the file of secrets: {', '.join(names)}"))
+    try:
+        names = list(names_there())
+    except RpexploreError as error:
+        st.warning(escaped(str(error)))
+    else:
+        if names:
+            left.caption(escaped(f"In the file of secrets: {', '.join(names)}"))
     if not name.strip() or not table.strip():
         st.info("Name the connection and the table with the records to go on.")
         return None
     try:
-        return kept("engine source", (name, table), lambda: _reached(name.strip(), table.strip()))
+        return kept("database source", (name, table), lambda: _database_source(name, table))
     except RpexploreError as error:
         st.error(escaped(error.on_screen()))
         return None
 
 
-def _reached(name: str, table: str) -> Source:
-    """The table of a database, which was there a moment ago."""
-    source = DatabaseSource(connection_named(name), table)
-    source.fingerprint()
+def _database_source(name: str, table: str) -> Source:
+    source = DatabaseSource(connection_named(name.strip()), table.strip())
+    source.fingerprint()  # fails here if the table cannot be read
     return source
 
 
-def _names() -> list[str]:
-    try:
-        return list(names_there())
-    except RpexploreError as error:
-        st.warning(escaped(str(error)))
-        return []
-
-
 def _forget() -> None:
-    """Other records: another folder for their release, their own ledger and cap, and no word on an
-    earlier failure."""
+    """Other records: another folder for their release, their own ledger and budget limit, and no
+    word on an earlier failure."""
     for key in ("output", "ledger", "cap"):
         st.session_state[key] = ""
     held: BackgroundRelease | None = st.session_state.get("run")
@@ -141,16 +154,106 @@ def _file_problem(data: Path) -> str:
     return "" if os.access(data, os.R_OK) else f"{data} cannot be read; ask for the right to."
 
 
-def _sample_problem(planned: ReleasePlan) -> str:
-    """Which columns the plan needs and the sample does not have, by its codebook."""
-    domain = planned.domain
-    needed = [domain.names[index] for index in planned.attribute_indices]
-    there = Domain.load(sample_data_folder() / "household.json").names
-    missing = [name for name in needed if name not in there]
-    if not missing:
-        return ""
-    shown = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
-    return (
-        f"The plan is for another codebook: it needs columns that the sample survey does not have "
-        f"({shown}). Take the records from a file."
+def person_rule_input(planned: ReleasePlan, data: Source) -> tuple[bool, PersonRule | None]:
+    """Whether what was chosen can be used, and the rule; (True, None) where there is none."""
+    most = planned.budget.max_records_per_person
+    if most is None:
+        return True, None
+    try:
+        columns = kept("columns of the records", (data,), lambda: list(data.columns()))
+    except RpexploreError as error:
+        st.error(escaped(error.on_screen()))
+        return False, None
+    st.markdown(
+        f"The plan protects {escaped(planned.budget.unit)}. Name the column that identifies the "
+        "person of a record, and the limit is checked; without it, it is taken for granted."
     )
+    left, middle, right = st.columns(3)
+    column = left.selectbox(
+        "Column with the person",
+        columns,
+        index=None,
+        key="person column",
+        persist_state="session",
+        placeholder="none: taken for granted",
+    )
+    if column is None:
+        return True, None
+    excess = middle.radio(
+        f"If a person has more than {plural(most, 'record')}",
+        [REFUSE, KEEP],
+        key="person excess",
+        persist_state="session",
+    )
+    if excess == REFUSE:
+        return True, PersonRule(column, most)
+    has_order = data.home is not None
+    order = right.selectbox(
+        "The first by which column",
+        columns,
+        index=None,
+        key="person order",
+        persist_state="session",
+        placeholder="the order of the file" if has_order else "Choose a column",
+    )
+    if order is None and not has_order:
+        st.info("The records of a database have no order: choose the column that gives one.")
+        return False, None
+    return True, PersonRule(column, most, "keep first", order)
+
+
+def unknown_value_input(domain: Domain) -> dict[str, str] | None:
+    """For attributes of the user's choice: the category that takes values not in the codebook.
+
+    None while an attribute is chosen without its category.
+    """
+    _forget_other_codebook(domain)
+    with st.expander("Out-of-codebook values", expanded=bool(st.session_state.get("others"))):
+        st.markdown(
+            "Records with a value that is not in the codebook, or with none, are refused before "
+            "any privacy is spent. Or choose attributes, and a category each, that takes such "
+            "values."
+        )
+        chosen = st.multiselect(
+            "Put other values into a category of",
+            domain.names,
+            key="others",
+            persist_state="session",
+        )
+        others = {}
+        for name in chosen:
+            labels = _labels(domain, name)
+            others[name] = st.selectbox(
+                f"Other values of {escaped(name)} become",
+                list(labels),
+                index=None,
+                format_func=labels.__getitem__,
+                placeholder="Choose a category",
+                key=f"other value of {name}",
+                persist_state="session",
+            )
+    return None if None in others.values() else others
+
+
+def unknown_value_caption(domain: Domain, unknown_values: Mapping[str, str]) -> None:
+    """The category that takes other values of each attribute, in one line beside the button."""
+    parts = [f"{name} → {_labels(domain, name)[value]}" for name, value in unknown_values.items()]
+    if parts:
+        st.caption(escaped(f"Out-of-codebook values: {', '.join(parts)}"))
+
+
+def _labels(domain: Domain, name: str) -> dict[str, str]:
+    """{value: "R12 (Outer Isles)"} for an attribute's values; the label where it says more."""
+    frame = values_of(domain[name])
+    pairs = zip(frame["value"].tolist(), frame["label"].tolist(), strict=True)
+    return {value: value if label == value else f"{value} ({label})" for value, label in pairs}
+
+
+def _forget_other_codebook(domain: Domain) -> None:
+    """Choices were made among the categories of one codebook; under another they mean nothing."""
+    before: Domain | None = st.session_state.get("others of")
+    if before is not None and before != domain:
+        st.session_state["others"] = []
+        for name in before.names:
+            st.session_state.pop(f"other value of {name}", None)
+    st.session_state["others of"] = domain

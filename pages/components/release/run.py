@@ -2,11 +2,12 @@
 not stop it or start it twice, because a run that has been booked is charged even if it fails."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from typing import Any, TypeVar
 
 from pages.components.shared.background import Task
 from rpexplore.common.concurrency import Progress
@@ -17,20 +18,17 @@ from rpexplore.releases.ledger import Account, Ledger
 from rpexplore.releases.plan_run import FinishedRelease
 from rpexplore.releases.release import release, run_of
 
-# The runs that are going, by their records: one list for all sessions of the server. Every session
-# may read it, so it holds nothing but since when.
+T = TypeVar("T")
+
+# Since when runs are going, by the names of their records: one list for all sessions of the
+# server. Every session may read it, so it holds nothing else.
 _going: dict[str, datetime] = {}
 _lock = threading.Lock()
 
 
 def going_since(data: Source) -> datetime | None:
     """When the run on these records began that is going on now, in whatever session."""
-    return _going.get(_whole_name(data))
-
-
-def _whole_name(data: Source) -> str:
-    """What the records are called, whoever asks."""
-    return data.dataset(Path("/"))
+    return _going.get(_name_of(data))
 
 
 def any_going() -> bool:
@@ -38,9 +36,14 @@ def any_going() -> bool:
     return bool(_going)
 
 
+def _name_of(data: Source) -> str:
+    """What the records are called in every session."""
+    return data.dataset(Path("/"))
+
+
 @dataclass(frozen=True)
 class Job:
-    """What a click on the button asks for, and the account that was shown beside it."""
+    """What a click on the button starts, and the account that was shown beside it."""
 
     plan: ReleasePlan
     record_noun: str  # what one record stands for, in the plural
@@ -53,30 +56,49 @@ class Job:
     account: Account
     expected_fingerprint: Fingerprint | None = None  # what a dry run has seen of the records
 
-    def asks_the_same(self, other: "Job") -> bool:
+    def is_same_run(self, job: "Job") -> bool:
         """Whether another job would do the same, whatever was checked or spent meanwhile."""
-        return replace(self, account=other.account, expected_fingerprint=None) == replace(
-            other, expected_fingerprint=None
+        return replace(self, account=job.account, expected_fingerprint=None) == replace(
+            job, expected_fingerprint=None
         )
 
-    def rho(self, record_rho: Fraction) -> str:
-        """ρ for one record, as the plan's privacy unit has it, in words."""
+    def run(self, function: Callable[..., T], on_progress: Progress, **options: Any) -> T:
+        """What `release` or `dry_run` returns for this job."""
+        # Only the sample's ledger may lack its folder; the page refuses others.
+        self.ledger.path.parent.mkdir(parents=True, exist_ok=True)
+        return function(
+            self.plan,
+            self.data,
+            self.output,
+            unknown_values=self.unknown_values,
+            person_rule=self.person_rule,
+            ledger=self.ledger.path,
+            cap_rho=self.cap,
+            on_progress=on_progress,
+            **options,
+        )
+
+    def describe_rho(self, record_rho: Fraction) -> str:
+        """ρ for one record, as the plan's privacy unit has it: "ρ = 0.1"."""
         return f"ρ = {rounded(record_rho * self.plan.budget.records_factor, 4, 'up')}"
 
 
 class BackgroundRelease:
-    """One run: its `task` tells how far it is, and in the end the release or why there is none."""
+    """One run: its `task` tells how far it is, and in the end the release or why there is none.
+
+    charge  what the ledger says afterwards that it has cost
+    """
 
     def __init__(self, job: Job) -> None:
         self.job = job
         self.charge = ""
         # A server that is stopped waits for a run that has been booked.
-        self.task: Task[FinishedRelease] = Task(self._go, keep_on=True)
+        self.task: Task[FinishedRelease] = Task(self._release, keep_on=True)
 
     @classmethod
-    def begun(cls, job: Job) -> "BackgroundRelease | None":
-        """A run that is going, unless another one on the same records is."""
-        run, records = cls(job), _whole_name(job.data)
+    def begin(cls, job: Job) -> "BackgroundRelease | None":
+        """Start a run, unless another one on the same records is going."""
+        run, records = cls(job), _name_of(job.data)
         with _lock:
             if records in _going:
                 return None
@@ -97,51 +119,35 @@ class BackgroundRelease:
         return self.task.is_going
 
     @property
+    def failed(self) -> bool:
+        return not self.is_going and self.release is None
+
+    @property
     def booked_share(self) -> float:
         """The share of the work from which on cancelling costs something."""
         return run_of(self.job.plan).booked_share
 
     def cost_of_cancelling(self) -> str:
-        """What cancelling now would cost, in words; "" before the run is booked."""
+        """What cancelling now would cost, as sentences; "" before the run is booked."""
         if self.task.share < self.booked_share:
             return ""
+        rho = self.job.describe_rho(self.job.plan.record_rho)
         if self.task.share > run_of(self.job.plan).drawn_share:
             return (
-                f"This run is in the ledger: {self.job.rho(self.job.plan.record_rho)} stays "
-                "charged. Its noise is drawn and kept, so that it can be finished later without "
-                "further cost."
+                f"This run is in the ledger: {rho} stays charged. Its noise is drawn and kept; it "
+                "can be finished later without further cost."
             )
-        return (
-            f"This run is in the ledger: {self.job.rho(self.job.plan.record_rho)} stays charged, "
-            "although nothing will be released."
-        )
+        return f"This run is in the ledger: {rho} stays charged, although nothing will be released."
 
-    @property
-    def failed(self) -> bool:
-        return not self.is_going and self.release is None
-
-    def _go(self, on_progress: Progress) -> FinishedRelease:
-        job, records = self.job, _whole_name(self.job.data)
+    def _release(self, on_progress: Progress) -> FinishedRelease:
+        job = self.job
         try:
-            # Only the sample's ledger may lack its folder; the page refuses others.
-            job.ledger.path.parent.mkdir(parents=True, exist_ok=True)
-            return release(
-                job.plan,
-                job.data,
-                job.output,
-                unknown_values=job.unknown_values,
-                person_rule=job.person_rule,
-                expected_fingerprint=job.expected_fingerprint,
-                ledger=job.ledger.path,
-                cap_rho=job.cap,
-                on_progress=on_progress,
-            )
+            return job.run(release, on_progress, expected_fingerprint=job.expected_fingerprint)
         finally:
-            self.charge = self._charge()
-            _going.pop(records, None)
+            self.charge = self._describe_charge()
+            _going.pop(_name_of(job.data), None)
 
-    def _charge(self) -> str:
-        """What the ledger says afterwards that this run has cost."""
+    def _describe_charge(self) -> str:
         job = self.job
         try:
             after = job.ledger.account(job.data)
@@ -155,6 +161,6 @@ class BackgroundRelease:
         if not charged:
             return "Nothing was charged."
         return (
-            f"This run was charged {job.rho(charged)}, which stays so; in total "
-            f"{job.rho(after.spent_record_rho)} has been spent on these records."
+            f"This run was charged {job.describe_rho(charged)}, which cannot be undone; in total "
+            f"{job.describe_rho(after.spent_record_rho)} has been spent on these records."
         )

@@ -1,62 +1,126 @@
 """The results browser: any table as a grid, as bars or as a heat map, and any subtotal of it."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
-from pages.components.results.bars import bars
-from pages.components.results.cells import read
-from pages.components.results.grid import grid
-from pages.components.results.heat_map import heat
-from pages.components.results.subtotal import any_range
-from pages.components.shared.session import kept
+from pages.components.results.views import bar_view, grid_view, heat_view
+from pages.components.shared.session import escaped, kept
+from rpexplore.analysis import released_cells
+from rpexplore.domain.attribute import Attribute, Categories
+from rpexplore.errors import RpexploreError
 from rpexplore.postprocessing.results import AnyTables, Results
 
-GRID, BARS, HEAT = "Grid", "Bars", "Heat map"
-LEAST = {GRID: 0, BARS: 1, HEAT: 2}  # attributes
-WORDS = {GRID: "a grid", BARS: "bars", HEAT: "a heat map"}
+VIEWS = {  # how many attributes each needs, what draws it, and what it is called in a sentence
+    "Grid": (0, grid_view, "a grid"),
+    "Bars": (1, bar_view, "bars"),
+    "Heat map": (2, heat_view, "a heat map"),
+}
+MOST_VALUES = 1000  # of an attribute, to choose from
 
 
 def browse(source: AnyTables, record_noun: str) -> None:
-    """One table, chosen by its attributes; record_noun: what one record stands for, in the
-    plural."""
-    found = kept("results", (source,), lambda: Results(source))
-    chosen = _attributes(found)
-    if not found.has(chosen):
-        others = " Take one out, or choose others." if chosen else " Choose some."
-        what = "processed" if found.is_biased else "released"
-        exactly = "exactly these attributes" if found.is_biased else "all of these attributes"
+    """One table, chosen by its attributes; record_noun: what a record stands for, in the plural."""
+    results = kept("results", (source,), lambda: Results(source))
+    attributes = _attributes(results)
+    if not results.has(attributes):
+        others = " Take one out, or choose others." if attributes else " Choose some."
+        what = "processed" if results.is_biased else "released"
+        exactly = "exactly these attributes" if results.is_biased else "all of these attributes"
         st.info(f"There is no {what} table with {exactly}.{others}")
         return
     view = st.radio(
-        "Show as", list(LEAST), key="results view", horizontal=True, persist_state="session"
+        "Show as", list(VIEWS), key="results view", horizontal=True, persist_state="session"
     )
-    if len(chosen) < LEAST[view]:
-        needed = "an attribute" if LEAST[view] == 1 else "two attributes"
-        st.info(f"Choose {needed} at least to see the table as {WORDS[view]}.")
-    else:
-        read({GRID: grid, BARS: bars, HEAT: heat}[view], found, chosen, record_noun)
-    if found.is_biased:
-        st.caption(
-            "Subtotals with exact errors are those of the unbiased counts: open the release that "
-            "these tables were made of."
-        )
-    else:
-        any_range(found, chosen, record_noun)
+    least, draw, name = VIEWS[view]
+    try:
+        if len(attributes) < least:
+            needed = "an attribute" if least == 1 else "two attributes"
+            st.info(f"Choose {needed} at least to see the table as {name}.")
+        else:
+            draw(results, attributes, record_noun)
+        if results.is_biased:
+            st.caption(
+                "Subtotals with exact errors are those of the unbiased counts: open the release "
+                "that these tables were made of."
+            )
+        else:
+            _subtotal(results, attributes, record_noun)
+    except RpexploreError as error:
+        st.error(escaped(error.on_screen()))
+    except OSError as error:
+        st.error(escaped(f"The tables cannot be read any more ({error.strerror or error})."))
 
 
-def _attributes(found: Results) -> tuple[str, ...]:
+def _attributes(results: Results) -> tuple[str, ...]:
     """The attributes of the table to look at; those of one that is there to begin with."""
-    held = st.session_state.get("looked at")
-    if held is None or any(name not in found.names for name in held):
+    chosen = st.session_state.get("looked at")
+    if chosen is None or any(name not in results.names for name in chosen):
         # The first of the largest tables' kind is telling enough to start with.
-        st.session_state["looked at"] = list(found.tables[len(found.tables) // 2])
+        st.session_state["looked at"] = list(results.tables[len(results.tables) // 2])
     chosen = st.multiselect(
         "Attributes of the table",
-        found.names,
+        results.names,
         key="looked at",
         placeholder="the total",
         help="Tables as they were processed."
-        if found.is_biased
+        if results.is_biased
         else "Any released table, and any that is inside one: its counts are summed from what was "
         "measured, and have exact errors too.",
     )
-    return found.ordered(chosen)
+    return results.ordered(chosen)
+
+
+def _subtotal(results: Results, attributes: tuple[str, ...], record_noun: str) -> None:
+    """Widgets to choose values of each attribute of a table, and what they add up to."""
+    domain = results.domain
+    if domain is None:
+        return
+    ordered = [name for name in domain.names if name in attributes and domain[name].size > 1]
+    if not ordered or any(domain[name].size > MOST_VALUES for name in ordered):
+        return
+    st.subheader("Subtotals")
+    st.markdown(
+        "Other sums of this table, such as a range of ages. Each has its exact standard error, "
+        "which takes the correlation of its parts into account."
+    )
+    chosen: dict[str, Sequence[int]] = {}
+    for name, column in zip(ordered, st.columns(max(len(ordered), 2)), strict=False):
+        with column:
+            chosen[name] = _values(domain[name])
+    query = {
+        name: released_cells.vector_of(domain[name], chosen.get(name, ())) for name in attributes
+    }
+    answer = kept(
+        "subtotal",
+        (results, attributes, tuple((name, tuple(values)) for name, values in chosen.items())),
+        lambda: results.answer(attributes, where=query),
+    )
+    sentence = released_cells.describe_sum(
+        domain, chosen, answer.value, answer.standard_error, record_noun
+    )
+    st.info(f"**{escaped(sentence)}**", icon=":material/functions:")
+
+
+def _values(attribute: Attribute) -> Sequence[int]:
+    """The chosen values' indices: a range of numbers, or any categories; (): all."""
+    name, indices, label = escaped(attribute.name), range(attribute.size), attribute.values.label
+    if isinstance(attribute.values, Categories):
+        return st.multiselect(
+            name,
+            indices,
+            format_func=label,
+            key=f"summed {attribute.name}",
+            placeholder="all together",
+        )
+    left, right = st.columns(2)
+    first = left.selectbox(f"{name} from", indices, format_func=label, key=f"from {attribute.name}")
+    upper = range(first, attribute.size)
+    last = right.selectbox(
+        f"{name} to",
+        upper,
+        index=len(upper) - 1,
+        format_func=label,
+        key=f"to {attribute.name} from {first}",
+    )
+    return range(first, last + 1)

@@ -1,11 +1,19 @@
-"""Post-processing: processed tables and combined ones, each an explicit choice with its label."""
+"""Post-processing: processed tables and combined ones, each an explicit choice with its label.
 
+The work goes on while other pages are looked at.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
 
-from pages.components.results.postprocess_task import Work, begin, is_making, new_folder
+from pages.components.results.source import open_folder
+from pages.components.shared.background import Task, follow
 from pages.components.shared.paths import path_of
+from pages.components.shared.session import say
 from rpexplore.common.concurrency import Progress
 from rpexplore.postprocessing.combination import combine
 from rpexplore.postprocessing.combination_folder import load_unbiased, write_combined
@@ -13,16 +21,50 @@ from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.releases.table_folder import Release
 
+HERE = "results"
+Work = Callable[[Progress, Path], object]
 
-def after_the_noise(source: Release | Estimates, folder: Path) -> None:
+
+@dataclass(frozen=True)
+class PostprocessTask:
+    """A task, the folder that it writes, and the field that the folder was typed in."""
+
+    task: Task[object]
+    output: Path
+    field: str
+
+
+def is_postprocessing() -> bool:
+    """Whether a folder is being made; its progress is then on the page."""
+    held: PostprocessTask | None = st.session_state.get("postprocessing")
+    if held is not None:
+        follow(held.task, "postprocessing")
+    return held is not None
+
+
+def finish_postprocessing() -> None:
+    """Once a folder is made, have it opened; what went wrong is said on the page."""
+    held: PostprocessTask | None = st.session_state.get("postprocessing")
+    if held is None or held.task.is_going:
+        return
+    del st.session_state["postprocessing"]
+    if held.task.error:
+        say(HERE, "error", held.task.error)
+        return
+    st.session_state.pop(held.field, None)
+    open_folder(held.output)
+    say(HERE, "success", f"Finished: the tables are in {held.output}.")
+
+
+def postprocessing(source: Release | Estimates, folder: Path) -> None:
     """What can be made of unbiased tables; folder: where they are."""
     st.subheader("Post-processing")
     st.markdown(
-        "What was released can be made into other tables without looking at any records: it costs "
+        "Other tables can be made of the released ones without looking at any records: that costs "
         "no privacy. The released tables stay as they are; new ones go to a folder of their own, "
         "with a label."
     )
-    if is_making():
+    if is_postprocessing():
         return
     with st.expander("Make counts nonnegative or whole"):
         _processing(source, folder)
@@ -41,40 +83,32 @@ def _processing(source: Release | Estimates, folder: Path) -> None:
     )
     whole = st.checkbox("Whole numbers", key="make whole", persist_state="session")
     st.caption(
-        "Each count moves by less than 1; the total is the same in all tables, other totals can "
+        "Each count changes by less than 1; the total is the same in all tables, other totals can "
         "differ from table to table by rounding. Biased: small counts may go to 0 together."
     )
+    is_chosen = nonnegative or whole
+
+    def work(on_progress: Progress, output: Path) -> None:
+        postprocess(
+            source,
+            output,
+            nonnegative=nonnegative,
+            rounded=whole,
+            on_progress=on_progress,
+        )
+
     field = f"processed into, of {folder}"
-    output = new_folder("Folder for the processed tables", field, Path(f"{folder}-processed"))
-    ready = output is not None and (nonnegative or whole)
-    if not (nonnegative or whole):
+    output = _new_folder("Folder for the processed tables", field, Path(f"{folder}-processed"))
+    if not is_chosen:
         st.caption("Tick one of the two, or both, to go on.")
-    st.button(
-        "Make the processed tables",
-        disabled=not ready,
-        on_click=begin,
-        args=(_to_process(source, output, nonnegative, whole), output, field) if ready else (),
-    )
-
-
-def _to_process(
-    source: Release | Estimates, output: Path | None, nonnegative: bool, whole: bool
-) -> Work:
-    assert output is not None
-    return lambda on_progress: postprocess(
-        source,
-        output,
-        nonnegative=nonnegative,
-        rounded=whole,
-        on_progress=on_progress,
-    )
+    _button("Make the processed tables", work, output if is_chosen else None, field)
 
 
 def _combining(source: Release | Estimates, folder: Path) -> None:
     st.markdown(
         "What several releases measured is averaged by accuracy: the most accurate unbiased tables "
-        "that follow from all of them, with exact errors. What they spent adds up. That they are "
-        "of the same records, nothing in them can show: you answer for it."
+        "that follow from all of them, with exact errors. What they spent adds up. Nothing in the "
+        "releases can show that they are of the same records: you answer for it."
     )
     typed = st.text_area(
         "Folders of the other releases, one a line", key="combined with", persist_state="session"
@@ -85,35 +119,50 @@ def _combining(source: Release | Estimates, folder: Path) -> None:
         persist_state="session",
         help="Releases that it knows to be of different records are refused.",
     )
-    field = f"combined into, of {folder}"
-    output = new_folder("Folder for the combined tables", field, Path(f"{folder}-combined"))
     others = [path_of(line) for line in typed.splitlines() if line.strip()]
-    ready = output is not None and bool(others)
-    book = path_of(ledger) if ledger.strip() else None
-    st.button(
-        "Combine them",
-        disabled=not ready,
-        on_click=begin,
-        args=(_to_combine(source, others, book, output), output, field) if ready else (),
-    )
 
-
-def _to_combine(
-    source: Release | Estimates, others: list[Path], ledger: Path | None, output: Path | None
-) -> Work:
-    assert output is not None
-
-    def work(on_progress: Progress) -> None:
+    def work(on_progress: Progress, output: Path) -> None:
         parts: list[Release | Estimates] = [source]
-        for place, folder in enumerate(others):
-            on_progress(f"Reading {folder.name}", 0.3 * place / len(others))
-            parts.append(load_unbiased(folder))
+        for index, other in enumerate(others):
+            on_progress(f"Reading {other.name}", 0.3 * index / len(others))
+            parts.append(load_unbiased(other))
         on_progress("Combining them", 0.3)
-        found = combine(*parts, ledger=ledger)
+        estimates = combine(*parts, ledger=path_of(ledger) if ledger.strip() else None)
         write_combined(
-            found,
+            estimates,
             output,
             on_progress=lambda doing, share: on_progress(doing, 0.4 + 0.6 * share),
         )
 
-    return work
+    field = f"combined into, of {folder}"
+    output = _new_folder("Folder for the combined tables", field, Path(f"{folder}-combined"))
+    _button("Combine them", work, output if others else None, field)
+
+
+def _button(label: str, work: Work, output: Path | None, field: str) -> None:
+    """A button that starts the work on a new folder; None: it cannot be started yet."""
+    args = (work, output, field)
+    st.button(label, disabled=output is None, on_click=_begin, args=args)
+
+
+def _begin(work: Work, output: Path, field: str) -> None:
+    """Start making a folder, unless one is being made: a second click comes here too."""
+    if st.session_state.get("postprocessing") is None:
+        st.session_state["postprocessing"] = PostprocessTask(
+            Task(lambda on_progress: work(on_progress, output)).start(), output, field
+        )
+
+
+def _new_folder(label: str, field: str, usual: Path) -> Path | None:
+    """A field for a folder that is not there yet; None, with the reason, if it cannot be."""
+    if not st.session_state.get(field):
+        names = (f"{usual}-{n}" if n > 1 else str(usual) for n in range(1, 1000))
+        st.session_state[field] = next(name for name in names if not os.path.lexists(name))
+    output = path_of(st.text_input(label, key=field, persist_state="session")).absolute()
+    if os.path.lexists(output):
+        st.error(
+            "There is something in that folder already, and nothing is ever overwritten; name "
+            "another folder, or empty the field to get a new name."
+        )
+        return None
+    return output

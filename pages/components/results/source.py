@@ -10,41 +10,42 @@ from pages.components.shared.paths import path_of
 from pages.components.shared.session import current, escaped
 from rpexplore.common.formatting import capitalised
 from rpexplore.postprocessing.results import AnyTables, Results, load_results
-from rpexplore.releases.table_folder import Release
+from rpexplore.releases.manifest import read_manifest
+from rpexplore.releases.query_folder import FORMAT as OF_QUERIES
+from rpexplore.releases.query_folder import QueryRelease
 
 SESSION, FOLDER = "The release of this session", "A folder"
 
 
-def opened() -> tuple[AnyTables, Path] | None:
-    """The tables to look at, and their folder; None, which the page explains, while there are none.
+def results_source() -> tuple[AnyTables | QueryRelease, Path] | None:
+    """What to look at, and its folder; None, which the page explains, while there is nothing.
 
     The label of processed tables stands above all.
     """
     top = st.container()
     run = st.session_state.get("run")
-    done = None if run is None or run.is_going else run.release
-    if not isinstance(done, Release):  # answers to queries are no tables
-        done = None
-    choices = [FOLDER] if done is None else [SESSION, FOLDER]
-    source = choices[0]
-    if len(choices) > 1:
-        source = st.radio(
-            "Tables of", choices, key="results from", horizontal=True, persist_state="session"
+    release = None if run is None or run.is_going else run.release
+    if release is not None:
+        choices = [SESSION, FOLDER]
+        chosen = st.radio(
+            "Results of", choices, key="results from", horizontal=True, persist_state="session"
         )
-    if done is not None and source == SESSION:
-        st.caption(escaped(str(done.folder.absolute())))
-        return done, done.folder
+        if chosen == SESSION:
+            st.caption(escaped(str(release.folder.absolute())))
+            return release, release.folder
     folder = _folder()
     if folder is None:
         return None
-    found = worked_out(
-        "opened results", (str(folder), _stamp(folder)), lambda on_progress: load_results(folder)
+    results = worked_out(
+        "opened results", (str(folder), _finished_at(folder)), lambda _: _load(folder)
     )
-    if found is None:
+    if results is None:
         return None
+    if isinstance(results, QueryRelease):
+        return results, folder
     with top:
-        _label(found)
-    return found.source, folder
+        _label(results)
+    return results.source, folder
 
 
 def open_folder(folder: Path) -> None:
@@ -53,15 +54,21 @@ def open_folder(folder: Path) -> None:
     st.session_state["results folder"] = str(folder)
 
 
-def counted_of(source: AnyTables) -> str:
+def record_noun_of(source: AnyTables) -> str:
     """What a record stands for, if these tables can be those of the open scenario."""
     known = set(Results(source).names) <= set(current().domain.names)
     return current().record_noun if known else "records"
 
 
+def _load(folder: Path) -> Results | QueryRelease:
+    if read_manifest(folder).get("format") == OF_QUERIES[0]:
+        return QueryRelease.load(folder)
+    return load_results(folder)
+
+
 def _folder() -> Path | None:
     typed = st.text_input(
-        "Folder with the tables",
+        "Folder with the results",
         key="results folder",
         persist_state="session",
         placeholder="releases/survey-2026-11-22",
@@ -70,7 +77,7 @@ def _folder() -> Path | None:
     )
     if not typed.strip():
         st.info(
-            "Run a release on the page before, or name the folder of one, to look at its tables."
+            "Run a release on the page before, or name the folder of one, to look at its results."
         )
         return None
     folder = path_of(typed).absolute()
@@ -80,7 +87,7 @@ def _folder() -> Path | None:
     return folder
 
 
-def _stamp(folder: Path) -> int:
+def _finished_at(folder: Path) -> int:
     """When the folder was finished; another time, and it is read anew."""
     try:
         return (folder / "manifest.json").stat().st_mtime_ns
@@ -88,12 +95,12 @@ def _stamp(folder: Path) -> int:
         return 0
 
 
-def _label(found: Results) -> None:
-    if found.is_biased:
+def _label(results: Results) -> None:
+    if results.is_biased:
         st.warning(
-            f"**Processed tables:** {escaped(found.label)}. For adding up and comparing counts use "
-            "the unbiased ones beside them.",
+            f"**Processed tables:** {escaped(results.label)}. For adding up and comparing counts "
+            "use the unbiased ones beside them.",
             icon=":material/label_important:",
         )
     else:
-        st.caption(escaped(capitalised(found.label)))
+        st.caption(escaped(capitalised(results.label)))

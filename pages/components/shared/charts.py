@@ -60,7 +60,7 @@ def _configuration(values: pd.Series, column: Column) -> Any:
     heading = capitalised(column.heading)
     if column.kind == "text":
         return heading
-    formats = {"count": "localized", "share": "percent", "change": "%+.3g %%"}
+    formats = {"count": "localized", "share": "percent", "change": "%+.3g %%", "estimate": "%.1f"}
     if column.kind in formats:
         return st.column_config.NumberColumn(heading, format=formats[column.kind])
     return number(heading, values, column.digits)

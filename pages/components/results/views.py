@@ -1,0 +1,227 @@
+"""The views of a table of the results: a grid, bars with intervals, and a heat map."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from pages.components.shared.charts import chart_with_numbers, numbers
+from pages.components.shared.session import escaped, kept
+from rpexplore.analysis.released_cells import ReleasedCells, describe_margin
+from rpexplore.figures.chart import Chart
+from rpexplore.figures.columns import COLUMNS, Column
+from rpexplore.figures.released_cells import (
+    MOST_BARS,
+    MOST_CELLS,
+    MOST_GROUPS,
+    bars_with_intervals,
+    heat_map,
+    is_crossed,
+)
+from rpexplore.postprocessing.results import Results
+
+MOST_OPTIONS = 1000  # values of an attribute, to choose from
+TOGETHER = "all together"
+COUNTS, MARGINS = "Counts", "Margins of error"
+
+
+def grid_view(results: Results, attributes: tuple[str, ...], record_noun: str) -> None:
+    """The table as it was released, every cell with its interval."""
+    frame = kept("results grid", (results, attributes), lambda: results.table(attributes))
+    margin = escaped(describe_margin(frame, record_noun))
+    if results.is_biased:
+        st.markdown(
+            f"The unbiased count is within {margin} of the true one, 95 % of the time. The "
+            "processed count is biased: no error of it is known, and it may lie outside the "
+            "interval."
+        )
+    else:
+        st.markdown(
+            f"A count is within {margin} of the true one, 95 % of the time. Counts are unbiased, "
+            "not rounded, and may be negative."
+        )
+    alt = "Processed table" if results.is_biased else "Noisy table"
+    numbers(frame, _columns_of(frame), _file_of(attributes), alt)
+
+
+def bar_view(results: Results, attributes: tuple[str, ...], record_noun: str) -> None:
+    """One attribute on the axis, maybe a second side by side; others fixed or together."""
+    cells = _cells(results, attributes)
+    left, right = st.columns([1, 3], gap="large")
+    with left:
+        along = st.selectbox("Along the axis", _by_size(cells), key=f"bars along {attributes}")
+        others = [name for name in attributes if name != along]
+        beside, groups = _groups(cells, along, others) if others else (None, ())
+        axes = [along] if beside is None else [along, beside]
+        fixed = _fixed_values(results, cells, axes)
+    with right:
+        part = _part(results, attributes, axes, fixed)
+        if part is None:
+            return
+        if beside is not None:
+            part = part.only(beside, groups)
+        most = MOST_BARS // max(len(groups), 1)
+        part = part.first([most, MOST_GROUPS][: len(axes)])
+        _chart(
+            bars_with_intervals(part, record_noun),
+            part,
+            part.describe_bars(record_noun),
+            "Counts with their 95 % intervals as bars",
+            _summed(attributes, axes, fixed),
+        )
+
+
+def heat_view(results: Results, attributes: tuple[str, ...], record_noun: str) -> None:
+    """Two attributes on the axes; others fixed or together."""
+    cells = _cells(results, attributes)
+    left, right = st.columns([1, 3], gap="large")
+    with left:
+        across = st.selectbox("Across", _by_size(cells), key=f"heat across {attributes}")
+        others = [name for name in _by_size(cells) if name != across]
+        down = st.selectbox("Down", others, key=f"heat down {others}")
+        colour = st.radio(
+            "Colour",
+            [COUNTS, MARGINS],
+            key="heat colour",
+            persist_state="session",
+            help="A margin of error is shown as a share of the count. At 100 % and more the count "
+            "cannot be told from 0.",
+        )
+        fixed = _fixed_values(results, cells, [down, across])
+    with right:
+        part = _part(results, attributes, [down, across], fixed)
+        if part is None:
+            return
+        part, by_margin = part.first([MOST_CELLS, MOST_CELLS]), colour == MARGINS
+        _chart(
+            heat_map(part, record_noun, by_margin=by_margin),
+            part,
+            part.describe_heat(record_noun, by_margin=by_margin, crossed=is_crossed(part)),
+            f"{'Margins of error as a share of the counts' if by_margin else 'Counts'} as a heat "
+            "map",
+            _summed(attributes, [down, across], fixed),
+        )
+
+
+def _groups(
+    cells: ReleasedCells, along: str, others: list[str]
+) -> tuple[str | None, tuple[int, ...]]:
+    """The attribute whose values stand side by side, and which of them; None: there is none."""
+    beside = st.selectbox(
+        "Side by side",
+        [None, *others],
+        format_func=lambda name: name or "nothing",
+        key=f"bars beside {along} of {others}",
+    )
+    if beside is None:
+        return None, ()
+    labels = next(axis.labels for axis in cells.axes if axis.name == beside)
+    first = tuple(range(min(len(labels), MOST_GROUPS)))
+    if len(labels) <= MOST_GROUPS:
+        return beside, first
+    picked = st.multiselect(
+        escaped(f"Values of {beside}, up to {MOST_GROUPS}"),
+        range(len(labels)),
+        first,
+        format_func=labels.__getitem__,
+        max_selections=MOST_GROUPS,
+        key=f"bars groups of {beside} among {len(labels)}",
+    )
+    return beside, tuple(sorted(picked)) or first
+
+
+def _fixed_values(results: Results, cells: ReleasedCells, axes: Collection[str]) -> dict[str, int]:
+    """The chosen value of each attribute that is on no axis; those that are summed are left out."""
+    fixed, can_be_summed = {}, results.has(axes)
+    for axis in cells.axes:
+        size = len(axis.labels)
+        if axis.name in axes or size > MOST_OPTIONS:
+            continue
+        labels = [TOGETHER, *axis.labels]
+        row = st.selectbox(
+            escaped(axis.name),
+            range(len(labels)),
+            index=0 if can_be_summed else 1,
+            format_func=labels.__getitem__,
+            key=f"results value of {axis.name} among {size}{'' if can_be_summed else ', no sum'}",
+        )
+        if row:
+            fixed[axis.name] = row - 1
+    return fixed
+
+
+def _summed(
+    attributes: Collection[str], axes: Collection[str], fixed: Mapping[str, int]
+) -> list[str]:
+    """The attributes that are neither on an axis nor fixed."""
+    return [name for name in attributes if name not in axes and name not in fixed]
+
+
+def _part(
+    results: Results, attributes: Sequence[str], axes: Sequence[str], fixed: Mapping[str, int]
+) -> ReleasedCells | None:
+    """The cells along these axes, at fixed values, others summed; None, if that is not there."""
+    names = results.ordered([*axes, *fixed])
+    if not results.has(names):
+        others = " and ".join(_summed(attributes, axes, fixed))
+        st.info(
+            "Processed counts cannot be summed any further, and there is no processed table "
+            f"without {escaped(others)}; choose a value there."
+        )
+        return None
+    return _cells(results, names).at(fixed).along(axes)
+
+
+def _cells(results: Results, attributes: tuple[str, ...]) -> ReleasedCells:
+    """All cells of the table of these attributes."""
+    return kept(
+        f"results cells {len(attributes)}",
+        (results, attributes),
+        lambda: ReleasedCells.of(results.counts(attributes), attributes),
+    )
+
+
+def _by_size(cells: ReleasedCells) -> list[str]:
+    """The attributes, those with the most values first."""
+    return [axis.name for axis in sorted(cells.axes, key=lambda axis: -len(axis.labels))]
+
+
+def _chart(
+    figure: go.Figure, cells: ReleasedCells, sentence: str, subject: str, summed: list[str]
+) -> None:
+    """A chart of cells, and its numbers as a table and as CSV."""
+    frame = cells.frame
+    chart_with_numbers(
+        Chart(
+            figure,
+            subject=subject,
+            sentence=sentence,
+            frame=frame,
+            columns=_columns_of(frame),
+            file=_file_of([axis.name for axis in cells.axes]),
+            remark=f"{', '.join(summed)}: {TOGETHER}." if summed else "",
+        )
+    )
+
+
+def _columns_of(frame: pd.DataFrame) -> dict[str, Column]:
+    """The columns of a table: labels, counts, intervals."""
+    is_processed = "value_is" in frame.columns[-1:]
+    of_counts = {
+        "value": Column("processed count (biased)" if is_processed else "noisy count", "estimate"),
+        "standard_error": COLUMNS["standard_error"],
+        "lower_95": Column("95 % interval from", "estimate"),
+        "upper_95": Column("95 % interval to", "estimate"),
+    }
+    if is_processed:
+        of_counts["unbiased_value"] = Column("noisy count (unbiased)", "estimate")
+        of_counts["value_is"] = Column("what the processed count is", "text")
+    return {name: of_counts.get(name, Column(name, "name")) for name in frame.columns}
+
+
+def _file_of(names: Sequence[str]) -> str:
+    """What to call a downloaded table: "age_sex.csv", as in the folder of a release."""
+    parts = (re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in names)
+    return f"{'_'.join(filter(None, parts))[:80] or 'table'}.csv"
