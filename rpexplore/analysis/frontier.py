@@ -69,8 +69,8 @@ class Frontier:
         return self.points[0].total, self.points[-1].largest
 
     @property
-    def is_measured_alike(self) -> bool:
-        """Whether only plans are meant that measure some attributes through the same strategies."""
+    def has_fixed_strategies(self) -> bool:
+        """Whether some attributes have strategies, which all plans of the frontier share."""
         return bool(self.best_average.closure.strategies)
 
     @property
@@ -160,7 +160,7 @@ def describe_frontier(found: Frontier, frame: pd.DataFrame, measure: str, record
     """
     rows = frame.to_dict("records")
     first, middle, last = rows[0], rows[bend(frame)], rows[-1]
-    alike = found.is_measured_alike
+    alike = found.has_fixed_strategies
     among = " of the plans that measure attributes as yours does" if alike else ""
     start = (
         f"The best average{among}, {rounded(first['average'], 3)} {record_noun}, comes with a "
@@ -187,7 +187,9 @@ def describe_point(row: dict) -> str:
 
 def describe_marks(found: Frontier) -> str:
     """What the marks of the curve are, and what none of them is."""
-    alike = "among plans that measure attributes as yours does, " if found.is_measured_alike else ""
+    alike = (
+        "among plans that measure attributes as yours does, " if found.has_fixed_strategies else ""
+    )
     return f"Each mark is a plan at the current budget; {alike}none is better at both."
 
 
@@ -198,7 +200,7 @@ def describe_note(found: Frontier, row: dict) -> str:
     with strategies of its own.
     """
     words = describe_point(row)
-    if not found.is_measured_alike:
+    if not found.has_fixed_strategies:
         return f"Between average and worst case: {words}"
     return (
         f"On the curve: {words}, with attributes measured as in the plan it was drawn from; "

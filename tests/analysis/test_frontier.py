@@ -206,7 +206,7 @@ def test_the_frontier_between_plans_that_measure_alike(unequal_optimum):
         for loss in (rp.SumOfVariances("cells"), rp.MaxVariance())
     )
     found = frontier(*ends, most_points=5)
-    assert found.is_measured_alike
+    assert found.has_fixed_strategies
     points = found.points
     assert all(point.gap <= 2e-6 for point in points)
     totals, largest = ([getattr(point, name) for point in points] for name in ("total", "largest"))

@@ -139,7 +139,7 @@ def _save_point(frontier: trade.Frontier) -> None:
         format_func=lambda index: trade.describe_point(rows[index]),
         key="point of frontier",
         help="Between the ends, the weight of each table is set to give this plan"
-        + (", if attributes are measured as in yours." if frontier.is_measured_alike else "."),
+        + (", if attributes are measured as in yours." if frontier.has_fixed_strategies else "."),
     )
     share = frontier.points[index or 0].share
     st.button(

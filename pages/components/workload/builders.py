@@ -9,9 +9,9 @@ from pages.components.workload.table_list import HERE, MOST_LISTED, own_list
 from rpexplore.analysis import workload_grid
 
 NAMES = {
-    "up_to": "Up to so many attributes",
-    "of_order": "Exactly so many attributes",
-    "at_most_cells": "Up to so many cells",
+    "up_to": "Up to k-way",
+    "of_order": "Exactly k-way",
+    "at_most_cells": "Up to n cells",
     "listed": "My own list",
 }
 
