@@ -1,4 +1,4 @@
-"""Attribute sets: all combinations of so many attributes, narrowed before they are listed.
+"""Attribute sets: all combinations of some orders, narrowed before they are listed.
 
 Narrowing first matters: 100 attributes have 75 million sets of five, and 4,656 that contain three
 given ones.
@@ -150,18 +150,17 @@ def _refuse_none(
     domain: Domain, orders: range, n_among: int, needed: AttributeIndices, cells: int | None
 ) -> NoReturn:
     """Say why no table is left."""
-    largest = orders.stop - 1
-    names = domain.describe(needed)
+    names, largest = domain.describe(needed), orders.stop - 1
     smallest = math.prod(domain.sizes[list(needed)].tolist())
     if len(needed) > largest:
         raise WorkloadError(
-            f"Every table must have the {len(needed)} attributes {names}, and tables of at most "
-            f"{largest} are asked for; ask for larger ones, or let fewer be in every table."
+            f"Every table must have the {len(needed)} attributes {names}, and at most {largest} in "
+            "all; take larger tables, or let fewer be in every table."
         )
     if orders.start > n_among:
         raise WorkloadError(
-            f"Tables of {orders.start} attributes are asked for, and may have only {n_among} "
-            "attributes; name more, or ask for smaller tables."
+            f"Tables of {orders.start} attributes can have only {n_among} attributes here; name "
+            "more, or take smaller tables."
         )
     if cells is not None and smallest > cells:
         raise WorkloadError(
@@ -170,6 +169,6 @@ def _refuse_none(
             "table."
         )
     raise WorkloadError(
-        f"No table of {orders.start} attributes that may be asked for has at most {cells:,} cells; "
-        "allow more cells, or ask for smaller tables."
+        f"No table of {orders.start} of these attributes has at most {cells:,} cells; allow more, "
+        "or take smaller tables."
     )

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases.custom import MAX_CUSTOM_QUERIES, CustomBasis, check_custom_size
 
-Line: TypeAlias = tuple[int, list[str]]  # its number in the file, its cells
+Line = tuple[int, list[str]]  # its number in the file, its cells
 
 # What the column of labels may be called, so that its line surely names the values.
 _HEADS = ("", "query")
@@ -59,11 +58,7 @@ def read_custom_basis(content: bytes, filename: str, attribute: Attribute) -> Cu
 
 
 def csv_from_custom_basis(basis: CustomBasis, attribute: Attribute) -> str:
-    """The queries as CSV.
-
-    `custom_basis_from_csv` undoes it but for the name, which is that of the file, and blanks around
-    labels.
-    """
+    """The queries as CSV, which `read_custom_basis` reads; the name is that of the file."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(["query", *attribute.labels()])
@@ -154,7 +149,7 @@ def _lines(text: str, filename: str) -> list[Line]:
     lines: list[Line] = []
     try:
         for cells in reader:
-            if any(cell.strip() for cell in cells):
+            if any(map(str.strip, cells)):
                 lines.append((reader.line_num, cells))
             if len(lines) > MAX_CUSTOM_QUERIES + 1:  # one may name the values
                 raise WorkloadError(
@@ -195,13 +190,9 @@ def _order_of_values(
                 f"{filename}, line {number}, column {column} must be a number or the name of a "
                 f"value of attribute {attribute.name!r}, got {name!r}."
             )
-        if names.index(name) != column - 1 - labelled:
-            raise WorkloadError(
-                f"{filename}, line {number} names {name!r} twice; name each value once."
-            )
     raise WorkloadError(
-        f"{filename}, line {number} must name the values of attribute {attribute.name!r} either as "
-        "they are stored or by their labels, got some of each."
+        f"{filename}, line {number} must name each value of attribute {attribute.name!r} once, all "
+        "of them as they are stored or all by their labels."
     )
 
 

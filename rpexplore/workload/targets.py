@@ -43,7 +43,7 @@ _FORMS = {
     CV: rf"(?:cv\s*=?\s*)?(?P<value>{_NUMBER}){_PERCENT}\s*(?:of|at|@)\s*(?P<count>{_NUMBER})",
 }
 _PATTERNS = {unit: re.compile(form, re.IGNORECASE) for unit, form in _FORMS.items()}
-_MUST = re.compile(
+_REQUIRED = re.compile(
     r"(?P<before>(?:required\b\s*:?|!)\s*)?(?P<body>.*?)(?P<behind>\s*(?:\brequired|!))?",
     re.IGNORECASE | re.DOTALL,
 )
@@ -155,16 +155,11 @@ class Target:
     @property
     def description(self) -> str:
         """ "σ = 20", "±50 at 95 %", "5 % of a count of 1,000"."""
-        return self.text_for("")
-
-    def text_for(self, record_noun: str) -> str:
-        """ "σ = 20 people", "±50 people at 95 %", "5 % of a count of 1,000 people"."""
-        value, noun = self.number, f" {record_noun}" if record_noun else ""
-        if self.unit == MARGIN:
-            return f"±{value}{noun} at {_plain(self.confidence)} %"
-        if self.unit == CV:
-            return f"{value} % of a count of {_plain(self.count, ',')}{noun}"
-        return f"σ = {value}{noun}"
+        if self.confidence is not None:
+            return f"±{self.number} at {plain(self.confidence)} %"
+        if self.count is not None:
+            return f"{self.number} % of a count of {plain(self.count, ',')}"
+        return f"σ = {self.number}"
 
     @property
     def number(self) -> str:
@@ -174,10 +169,10 @@ class Target:
     @property
     def text(self) -> str:
         """As it is typed, without whether it is required: "20", "±50 at 95 %", "5 % of 1000"."""
-        if self.unit == MARGIN:
-            return f"±{plain(self.value)} at {_plain(self.confidence)} %"
-        if self.unit == CV:
-            return f"{plain(self.value)} % of {_plain(self.count)}"
+        if self.confidence is not None:
+            return f"±{plain(self.value)} at {plain(self.confidence)} %"
+        if self.count is not None:
+            return f"{plain(self.value)} % of {plain(self.count)}"
         return plain(self.value)
 
     def __str__(self) -> str:
@@ -208,11 +203,12 @@ def parse_target(text: str) -> Target:
         >>> round(parse_target("5 % of 1000").standard_error, 6)
         50.0
     """
-    parts = _MUST.fullmatch(text.strip())
-    body = parts["body"] if parts else ""  # it matches any text
-    required = parts is not None and bool(parts["before"] or parts["behind"])
+    parts = _REQUIRED.fullmatch(text.strip())
+    assert parts is not None  # any text matches
+    required = bool(parts["before"] or parts["behind"])
     for unit, pattern in _PATTERNS.items():
-        if match := pattern.fullmatch(body.strip()):
+        match = pattern.fullmatch(parts["body"].strip())
+        if match is not None:
             numbers = {
                 name: _BETWEEN_DIGITS.sub("", number).replace("−", "-")
                 for name, number in match.groupdict().items()
@@ -235,11 +231,6 @@ def target_of(value: "Target | Number | None") -> Target | None:
 def plain(number: Decimal, separated: str = "") -> str:
     """A number as text; "3" for 3.0, as floats print. separated: "," between thousands."""
     return f"{number:{separated}}".lower().removesuffix(".0")
-
-
-def _plain(number: Decimal | None, separated: str = "") -> str:
-    assert number is not None  # by its unit
-    return plain(number, separated)
 
 
 def _positive(value: Number, noun: str) -> Decimal:

@@ -76,12 +76,12 @@ def test_narrowing_comes_before_listing():
         (range(3), {"cells": 1.5}, "cells must be a whole number"),
         (range(3), {"only": ["a01"], "containing": ["a02"]}, "'a02', which is not one of"),
         (range(3), {"containing": ["a01", "a02", "a03"]}, r"3 attributes \(a01, a02, a03\), and"),
-        (range(3, 4), {"only": ["a01", "a02"]}, "3 attributes .* may have only 2 attributes"),
+        (range(3, 4), {"only": ["a01", "a02"]}, "3 attributes can have only 2 attributes here"),
         (range(3), {"containing": ["a01", "a02"], "cells": 99}, "make 100 cells by themselves"),
-        (range(3, 4), {"cells": 999}, "No table of 3 attributes .* at most 999 cells"),
+        (range(3, 4), {"cells": 999}, "No table of 3 .* attributes has at most 999 cells"),
     ],
 )
-def test_wishes_that_cannot_be_met_say_which(orders, wish, message):
+def test_sets_that_cannot_be_are_refused(orders, wish, message):
     with pytest.raises(WorkloadError, match=message):
         attribute_sets(HUNDRED, orders, **wish)
 

@@ -190,10 +190,10 @@ def test_numbers_are_shown_as_typed():
 def test_words():
     target = parse_target("±1000")
     assert target.description == "±1,000 at 95 %"
-    assert target.text_for("people") == "±1,000 people at 95 %"
+    assert target.description == "±1,000 at 95 %"
     assert parse_target("5 % of 1000").description == "5 % of a count of 1,000"
-    assert parse_target("5 % of 1000").text_for("people") == "5 % of a count of 1,000 people"
-    assert (Target(20).description, Target(20.0).text_for("people")) == ("σ = 20", "σ = 20 people")
+    assert parse_target("5 % of 1000").description == "5 % of a count of 1,000"
+    assert Target(20).description == Target(20.0).description == "σ = 20"
 
 
 def test_what_may_be_given_as_a_target():

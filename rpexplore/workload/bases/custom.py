@@ -1,5 +1,6 @@
 """CustomBasis: a matrix given by the user, one row a query about one attribute's values."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -7,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from rpexplore.common.formatting import joined
 from rpexplore.domain.attribute import Attribute, is_text
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases.base import Basis
@@ -67,17 +69,16 @@ class CustomBasis(Basis):
                 f"The own matrix has {len(matrix):,} queries but {len(labels):,} labels; give each "
                 "query one label, or none at all."
             )
-        seen: set[str] = set()
         for row, label in enumerate(labels, start=1):
             if not is_text(label) or not label.strip():
                 raise WorkloadError(
                     f"The label of query {row} must be a text that is not empty, got {label!r}."
                 )
-            if label in seen:
-                raise WorkloadError(
-                    f"The label {label!r} stands for two queries; give each its own label."
-                )
-            seen.add(label)
+        label, count = Counter(labels).most_common(1)[0]
+        if count > 1:
+            raise WorkloadError(
+                f"The label {label!r} stands for {count:,} queries; give each its own label."
+            )
         object.__setattr__(self, "labels", labels)
 
     @cached_property
@@ -148,26 +149,14 @@ class CustomBasis(Basis):
     def _what_is_missing(self, attribute: Attribute) -> str:
         """Which values the queries leave open, and which queries would settle them."""
         unseen, remedy = _unseen(self)
-        label, matrix = attribute.values.label, self.matrix
-        columns: dict[bytes, list[int]] = {}
-        for value in range(attribute.size):
-            columns.setdefault(matrix[:, value].tobytes(), []).append(value)
-        never = columns.pop(bytes(matrix[:, 0].nbytes), [])
-        alike = [values for values in columns.values() if len(values) > 1][:3]
-        reasons = [f"they never count {_listed(map(label, never))}"] if never else []
-        reasons += [f"they never tell {_listed(map(label, values))} apart" for values in alike]
-        if len(unseen) > len(never) + sum(len(values) - 1 for values in alike):
-            among = np.flatnonzero(np.abs(unseen).max(axis=0) > 1e-6).tolist()
-            named = {value for values in (never, *alike) for value in values}
-            others = [value for value in among if value not in named] or among
-            reasons.append(f"they leave open how many are in {_listed(map(label, others))}")
-        if np.abs(unseen.sum(axis=1)).max() > 1e-6:
-            reasons.append("not even the total follows from them")
+        label = attribute.values.label
+        open_values = np.flatnonzero(np.abs(unseen).max(axis=0) > 1e-6).tolist()
         each_of = "" if len(remedy) == 1 else "each of "
         return (
             f"{self._called} must determine the counts of all {attribute.size:,} values of "
-            f"attribute {attribute.name!r}, but has rank {attribute.size - len(unseen):,}: "
-            f"{'; '.join(reasons)}. Add a query for {each_of}{_listed(map(label, remedy))}."
+            f"attribute {attribute.name!r}, but has rank {attribute.size - len(unseen):,} and "
+            f"leaves open how many are in {_listed(map(label, open_values))}. Add a query for "
+            f"{each_of}{_listed(map(label, remedy))}."
         )
 
 
@@ -251,4 +240,4 @@ def _listed(labels: Iterable[str]) -> str:
     names = [repr(label) for label in labels]
     if len(names) > _MOST_NAMED:
         names = [*names[: _MOST_NAMED - 1], f"{len(names) - _MOST_NAMED + 1:,} more"]
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+    return joined(names)

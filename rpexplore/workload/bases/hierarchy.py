@@ -50,15 +50,12 @@ class Hierarchy(Basis):
     def __post_init__(self) -> None:
         if not isinstance(self.widths, list | tuple):
             raise WorkloadError(f"The widths of groups must be a list, got {self.widths!r}.")
-        widths = []
-        for given in self.widths:
-            width = whole_number(given)
-            if width is None or width < 2:
+        for width in self.widths:
+            if (whole_number(width) or 0) < 2:
                 raise WorkloadError(
-                    f"The width of groups must be a whole number of at least 2, got {given!r}."
+                    f"The width of groups must be a whole number of at least 2, got {width!r}."
                 )
-            widths.append(width)
-        widths.sort()
+        widths = sorted(map(int, self.widths))
         for smaller, larger in pairwise(widths):
             if larger == smaller or larger % smaller:
                 raise WorkloadError(
