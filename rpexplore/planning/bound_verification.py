@@ -1,6 +1,6 @@
 """Verification of what a plan claims to be worth: its limits are kept, and its bound is proven.
 
-Each function tells whether a claim holds and what was found, in words.
+Each function returns whether a claim holds, and a finding as text.
 """
 
 import numpy as np
@@ -38,9 +38,9 @@ def limits_kept(plan: Plan) -> Finding | None:
     That of a `SumWithBoundedMax` must also be the right one.
     """
     if isinstance(plan.loss, SumWithBoundedMax):
-        right = _limit_is_right(plan, plan.loss)
-        if not right[0]:
-            return right
+        is_right, finding = _limit_is_right(plan, plan.loss)
+        if not is_right:
+            return False, finding
     caps = plan.loss.caps(plan.workload, plan.certificate.limit)
     if caps is None:
         return None
@@ -59,13 +59,13 @@ def limits_kept(plan: Plan) -> Finding | None:
 
 
 def _limit_is_right(plan: Plan, loss: SumWithBoundedMax) -> Finding:
-    """Whether the stated limit is that of the smallest largest variance, which is found again."""
+    """Whether the stated limit is that of the smallest largest variance, computed again."""
     cells, weights = CellVariances(plan.workload, plan.closure), plan.workload.weights
     cost, limit = float(plan.budget.record_privacy_cost), plan.certificate.limit or 0.0
     with one_thread():
-        found = minimise_max_cell_variance(cells, weights, cost)
-    largest = float(np.max(weights * worst_of(cells, found.sigma_squared).variances))
-    least = loss.limit(found.lower_bound) * (1 - DECODED_TOLERANCE)
+        solution = minimise_max_cell_variance(cells, weights, cost)
+    largest = float(np.max(weights * worst_of(cells, solution.sigma_squared).variances))
+    least = loss.limit(solution.lower_bound) * (1 - DECODED_TOLERANCE)
     most = loss.limit(largest) * (1 + 2 * LIMIT_TOLERANCE)
     return least <= limit <= most, (
         f"weight times variance may be {limit:.9g} at most, and the largest that is "
@@ -83,8 +83,8 @@ def proven_by_shadow_prices(plan: Plan) -> Finding:
     prices, cells = certificate.shadow_prices, certificate.cells
     weights = loss.table_weights(workload)
     # Prices that sum to a little more than 1 would prove a little too much.
-    scale = max(float(np.sum(prices)), 1.0)
-    right_prices = abs(float(np.sum(prices)) - 1) <= PRICE_TOLERANCE
+    total = float(np.sum(prices))
+    scale, right_prices = max(total, 1.0), abs(total - 1) <= PRICE_TOLERANCE
     if isinstance(loss, SumOfVariances):
         shares = weights * plan.variances
         right_prices = np.allclose(prices, shares / np.sum(shares), rtol=PRICE_TOLERANCE, atol=0)
@@ -92,7 +92,7 @@ def proven_by_shadow_prices(plan: Plan) -> Finding:
     elif workload.is_marginals:
         residual_weights = plan.closure.residual_weights(weights * prices / scale)
     elif cells is None:
-        return False, "it is not stated which cells are the worst ones"
+        return False, "the worst cells, which prove the bound, are not stated"
     else:
         of_tables = np.bincount(cells.tables, cells.prices, len(workload))
         right_prices &= np.allclose(prices, of_tables, rtol=PRICE_TOLERANCE, atol=PRICE_TOLERANCE)
@@ -100,7 +100,7 @@ def proven_by_shadow_prices(plan: Plan) -> Finding:
         of_cells = CellVariances(workload, plan.closure).map(cells.tables, cells.rows)
         residual_weights = of_cells.residual_weights(weights[cells.tables] * cells.prices / scale)
     if not right_prices:
-        return False, "the stated shadow prices are not what they must be"
+        return False, "the stated shadow prices are not those of the tables"
     costs, cost = plan.closure.privacy_cost_factor, float(plan.budget.record_privacy_cost)
     return _optimality(plan, dual_bound(costs, residual_weights, cost) * _lowered(plan))
 
@@ -110,23 +110,23 @@ def proven_by_dual_weights(plan: Plan) -> Finding:
     certificate, workload, loss = plan.certificate, plan.workload, plan.loss
     dual = certificate.dual_weights
     if dual is None:
-        return False, "it is not stated with which dual weights it is proven"
+        return False, "the dual weights that prove the bound are not stated"
     caps = loss.caps(workload, certificate.limit)
     of_sum = loss.weights_on_means(workload, dual)
     priced_without_cap = (dual > of_sum) & (of_sum > 0) & (caps is not None and np.isinf(caps))
     usable = _LEAST_WEIGHT < np.max(dual) < _MOST_WEIGHT
     if np.any(dual < of_sum) or np.any(priced_without_cap) or not usable:
-        return False, "the stated dual weights are not what they must be"
+        return False, "the stated dual weights cannot be those of a bound on the loss"
     cost = float(plan.budget.record_privacy_cost)
     smallest = _lowered(plan) * smallest_weighted_sum(
         workload, plan.closure, loss, dual, certificate.cells, cost
     )
     if not loss.is_available:
-        weighted = float(np.sum(dual * plan.variances))
+        gap = max(float(np.sum(dual * plan.variances)) / smallest - 1, 0.0)
         return True, (
-            "by the tables' stated dual weights, no plan with this budget has a weighted sum of "
-            f"variances more than {rounded(max(weighted / smallest - 1, 0.0), 2, 'up')} (relative) "
-            "below that of this one; that this bounds the loss stands in the script that made it"
+            "at the stated dual weights no plan with this budget has a weighted sum of variances "
+            f"more than {rounded(gap, 2, 'up')} (relative) below that of this one; that this "
+            "bounds the loss stands in the script that made the plan"
         )
     factor, offset = loss.minorant_of_plan(
         dual, workload, limit=certificate.limit, variances=plan.variances
@@ -145,9 +145,9 @@ def near_other_strategies(plan: Plan) -> Finding:
     bound *= (1 - DECODED_TOLERANCE) / float(plan.budget.record_privacy_cost)
     gap = max(plan.certificate.loss_value / bound - 1, 0.0)
     return bound <= plan.certificate.loss_value, (
-        "whatever is measured of the attributes that are asked other than by single values, with "
-        f"totals spread as here no plan has a loss below {rounded(bound, 9, 'down')}; this one is "
-        f"within {rounded(gap, 2, 'up')} (relative) of it"
+        "with these reference distributions no plan has a loss below "
+        f"{rounded(bound, 9, 'down')}, whatever the matrices of its strategies; this one is within "
+        f"{rounded(gap, 2, 'up')} (relative) of it"
     )
 
 

@@ -1,8 +1,8 @@
-"""Best strategies: those with which a loss can be smallest, and how far others could go.
+"""Best strategies: those with which a loss can be smallest, and a bound for all others.
 
 For a sum of variances the search is that of `strategy_search`. For the largest variance the weights
 on the cells are themselves looked for (docs/mathematics.md §5.4): they are a product of one for
-each table and one for each row of each question, and rows (and tables) whose variance is above the
+each table and one for each row of each basis, and rows (and tables) whose variance is above the
 mean get more. For tables of one attribute that is every weighting there is.
 """
 
@@ -24,7 +24,7 @@ from rpexplore.planning.strategy_search import StrategySearch
 from rpexplore.workload.bases import to_json
 from rpexplore.workload.workload import Workload
 
-_VERSION = 1  # of the search: what another one found is not taken over
+_VERSION = 1  # of the search: strategies of another one are not used
 _STILL = 1e-9  # a sweep that lowers the sum by less (relative) is the last one
 _MOST_SWEEPS = 20
 _ROUNDS = 200  # of new weights, for the largest variance
@@ -43,20 +43,27 @@ def best_strategies(
 ) -> dict[int, Strategy]:
     """The strategies with which a weighted sum, or maximum, of variances can be smallest.
 
-    table_weights  float64[n_tables]: on the mean variance of a table's cells, or with `largest` on
-                   that of its worst cell
-    even           spread totals evenly, as ResidualPlanner+ does (z = 1/n)
-    on_progress    what it raises ends the search
+    Those of an earlier search, in this process or in another one of the same user, are used again.
 
-    By place of the attribute, for each that needs one. What was found before, in this process or by
-    another one of the same user, is not searched for again.
+    Args:
+        table_weights: float64[n_tables], on the mean variance of a table's cells, or with `largest`
+            on that of its worst cell.
+        even: Whether reference distributions are uniform (z = 1/n), as ResidualPlanner+ has them.
+        on_progress: What it raises ends the search.
+
+    Returns:
+        Attribute index -> strategy, for each attribute that needs one.
+
+    Raises:
+        PlanError: If the bases are too ill-conditioned to compute with.
     """
     key = _key(workload, table_weights, largest, even)
     kept = user_cache().get(key)
-    if kept is not None and (found := _strategies_of(kept, workload)) is not None:
-        return found
+    strategies = None if kept is None else _strategies_of(kept, workload)
+    if strategies is not None:
+        return strategies
     try:
-        with np.errstate(divide="ignore", invalid="ignore"):  # it shows in what comes of it
+        with np.errstate(divide="ignore", invalid="ignore"):  # refused below
             search = StrategySearch(workload, closure, table_weights, keep_references=even)
             search.start({})
             on_share = partial(on_progress, "Looking for what to measure")
@@ -68,7 +75,7 @@ def best_strategies(
     except (np.linalg.LinAlgError, ValueError, FloatingPointError):
         raise PlanError(
             f"What to measure best could not be computed for {_describe_custom(workload)}: "
-            "questions of very different size, or nearly the same as each other, are beyond the "
+            "queries of very different size, or nearly the same as each other, are beyond the "
             "digits of the computer. Scale them alike, or leave out those that follow from others."
         ) from None
     user_cache().put(key, _arrays_of(strategies))
@@ -79,7 +86,7 @@ def best_strategies(
 def strategy_bound(
     workload: Workload, closure: Closure, table_weights: np.ndarray, *, largest: bool = False
 ) -> float:
-    """Below it is no weighted loss at privacy cost 1, whatever is measured of each attribute.
+    """A lower bound on the weighted loss at privacy cost 1, whatever is measured.
 
     Of all plans with the reference distributions of the closure's strategies: with other matrices R
     and other noise scales. Each √(βτ) is at least the bound of `best_matrix` (docs/mathematics.md
@@ -87,34 +94,27 @@ def strategy_bound(
     variances; the weights of that mean are looked for.
     """
     search = StrategySearch(workload, closure, table_weights, keep_references=True)
-    search.start({place: each.reference for place, each in closure.strategies.items()})
+    search.start({index: strategy.reference for index, strategy in closure.strategies.items()})
     if largest:
         _find_for_largest(search, lambda share: None)
     return search.least_value() ** 2
 
 
 def _describe_custom(workload: Workload) -> str:
-    """The attributes that are asked by a matrix of one's own, or all that need a strategy."""
-    names = workload.domain.names
-    own = [
-        names[place]
-        for place, listed in enumerate(workload.bases)
-        if any(basis.parameter == "file" for basis in listed)
-    ]
-    return ", ".join(map(repr, own or [names[place] for place in measured_places(workload)]))
+    """The attributes with an own matrix, or all that need a strategy."""
+    own = {index for index, basis in workload.attribute_bases if basis.parameter == "file"}
+    names = [workload.domain.names[index] for index in sorted(own) or measured_places(workload)]
+    return ", ".join(map(repr, names))
 
 
 def _key(workload: Workload, table_weights: np.ndarray, largest: bool, even: bool) -> str:
     """What the search depends on, and no more: neither names nor labels, nor the budget."""
     domain = workload.domain
-    asked = [
-        (
-            [to_json(basis) for basis in listed],
-            domain.attributes[place].groups if any(basis.uses_groups for basis in listed) else (),
-        )
-        for place, listed in enumerate(workload.bases)
+    bases = [
+        (index, to_json(basis), domain.attributes[index].groups if basis.uses_groups else ())
+        for index, basis in workload.attribute_bases
     ]
-    parts = [_VERSION, domain.sizes.tolist(), asked, workload.members.shape, largest, even]
+    parts = [_VERSION, domain.sizes.tolist(), bases, workload.members.shape, largest, even]
     digest = hashlib.sha256(json.dumps(parts).encode())
     for array in (workload.members, workload.basis_index, table_weights):
         digest.update(np.ascontiguousarray(array).tobytes())
@@ -125,11 +125,11 @@ def _arrays_of(strategies: Mapping[int, Strategy]) -> dict[str, np.ndarray]:
     """Strategies as a cache keeps them; those that several attributes share once."""
     first: dict[int, int] = {}
     arrays: dict[str, np.ndarray] = {}
-    for place, strategy in strategies.items():
+    for attribute, strategy in strategies.items():
         if id(strategy) not in first:
-            first[id(strategy)] = place
-            arrays[f"matrix {place}"] = strategy.integers
-        arrays[f"place {place}"] = np.array([first[id(strategy)], strategy.bits])
+            first[id(strategy)] = attribute
+            arrays[f"matrix {attribute}"] = strategy.integers
+        arrays[f"place {attribute}"] = np.array([first[id(strategy)], strategy.bits])
     return arrays
 
 
@@ -140,12 +140,12 @@ def _strategies_of(
     made: dict[int, Strategy] = {}
     strategies = {}
     try:
-        for place in measured_places(workload):
-            first, bits = arrays[f"place {place}"].tolist()
+        for attribute in measured_places(workload):
+            first, bits = arrays[f"place {attribute}"].tolist()
             if first not in made:
                 made[first] = Strategy(arrays[f"matrix {first}"], bits)
-            strategies[place] = made[first]
-            if made[first].size != workload.domain.sizes[place]:
+            strategies[attribute] = made[first]
+            if made[first].size != workload.domain.sizes[attribute]:
                 return None
     except (KeyError, ValueError, TypeError, PlanError):
         return None
@@ -179,16 +179,17 @@ def _find_for_largest(search: StrategySearch, on_share: Callable[[float], None])
 
 def _rounded(search: StrategySearch) -> dict[int, Strategy]:
     """The strategies in integers."""
-    has = np.isin(search.workload.members, search.places)
+    has = np.isin(search.workload.members, search.attributes)
     bits = bits_for(max(int(np.max(np.count_nonzero(has, axis=1))), 1))
     done: dict[int, Strategy] = {}  # attributes that were solved together stay alike
     strategies = {}
-    for place in search.places:
-        found = search.measuring[place]
-        if id(found) not in done:
-            problem = search.problem(place)
-            even = search.keep_references
-            matrix = integer_matrix(found, bits, problem.gram, problem.worth, even=even)
-            done[id(found)] = Strategy(matrix, math.ceil(bits))
-        strategies[place] = done[id(found)]
+    for attribute in search.attributes:
+        solution = search.measuring[attribute]
+        if id(solution) not in done:
+            problem = search.problem(attribute)
+            matrix = integer_matrix(
+                solution, bits, problem.gram, problem.worth, even=search.keep_references
+            )
+            done[id(solution)] = Strategy(matrix, math.ceil(bits))
+        strategies[attribute] = done[id(solution)]
     return strategies

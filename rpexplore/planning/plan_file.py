@@ -6,7 +6,6 @@ plan.json` is the hash that the ledger and the manifest name.
 """
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -54,9 +53,6 @@ _KEYS = (
     "cells",
     "residuals",
 )
-_CERTIFICATE_KEYS = ("loss", "lower_bound", "gap", "limit")
-_BASIS_KEYS = ("attribute", "bases")
-_STRATEGY_KEYS = ("attribute", "bits", "matrix")
 _TABLE_KEYS = (
     "attributes",
     "basis_index",
@@ -69,8 +65,6 @@ _TABLE_KEYS = (
     "shadow_price",
     "dual_weight",
 )
-_CELL_KEYS = ("table", "rows", "shadow_price")
-_RESIDUAL_KEYS = ("attributes", "sigma_squared")
 
 
 def fields_from_text(text: str, source: str) -> dict[str, Any]:
@@ -118,9 +112,9 @@ def certificate_from_json(
 
 def _fields(content: dict[str, Any]) -> dict[str, Any]:
     check_keys(content, _KEYS, "the plan")
-    check_keys(content["certificate"], _CERTIFICATE_KEYS, "the certificate")
+    check_keys(content["certificate"], ("loss", "lower_bound", "gap", "limit"), "the certificate")
     tables = columns(content, "tables", _TABLE_KEYS)
-    residuals = columns(content, "residuals", _RESIDUAL_KEYS)
+    residuals = columns(content, "residuals", ("attributes", "sigma_squared"))
     library_version = text_of(content, "library_version")
     privacy_cost = positive_exact(content, "privacy_cost")
     domain = Domain(tuple(codebook.attributes_from_schema(content["domain"])))
@@ -135,17 +129,18 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
         )
     closure = closure.with_strategies(workload, _strategies(content, workload))
     loss = loss_from_json(content["loss"])
+    dual_weights = None
+    if any(weight is not None for weight in tables["dual_weight"]):
+        dual_weights = not_negative(tables["dual_weight"], "dual_weight")
     certificate = certificate_from_json(
         content["certificate"],
         "loss",
         not_negative(tables["shadow_price"], "shadow_price"),
         cells=_cells(content, workload),
-        dual_weights=_dual_weights(tables),
+        dual_weights=dual_weights,
     )
     variances = TableVariances(
-        not_negative(tables["variance"], "variance"),
-        not_negative(tables["worst_variance"], "worst_variance"),
-        not_negative(tables["best_variance"], "best_variance"),
+        *(not_negative(tables[key], key) for key in ("variance", "worst_variance", "best_variance"))
     )
     _refuse_unused(workload, loss, certificate, variances)
     return {
@@ -163,7 +158,7 @@ def _fields(content: dict[str, Any]) -> dict[str, Any]:
 
 def _workload(content: dict[str, Any], domain: Domain, tables: dict[str, list[Any]]) -> Workload:
     members = _members(domain, tables["attributes"])
-    listed = columns(content, "bases", _BASIS_KEYS)
+    listed = columns(content, "bases", ("attribute", "bases"))
     bases: list[tuple[Basis, ...]] = [()] * len(domain)
     contents = lists(listed["bases"], "bases")
     for name, of_attribute in zip(listed["attribute"], contents, strict=True):
@@ -173,7 +168,6 @@ def _workload(content: dict[str, Any], domain: Domain, tables: dict[str, list[An
         raise PlanError("every basis_index must be a list of whole numbers.")
     if list(map(len, indices)) != list(map(len, tables["attributes"])):
         raise PlanError("each table must have one basis_index for each of its attributes.")
-    basis_index = padded(indices)
     if not all(type(required) is bool for required in tables["required"]):
         raise PlanError("whether a target is required must be true or false.")
     workload = Workload(
@@ -182,7 +176,7 @@ def _workload(content: dict[str, Any], domain: Domain, tables: dict[str, list[An
         floats(tables["weight"], "weight"),
         floats([math.nan if target is None else target for target in tables["target"]], "target"),
         tuple(bases),
-        basis_index,
+        padded(indices),
         np.array(tables["required"], dtype=bool),
     )
     if not np.array_equal(members, workload.members):
@@ -193,7 +187,7 @@ def _workload(content: dict[str, Any], domain: Domain, tables: dict[str, list[An
     if (
         tuple(bases) != workload.bases
         or listed["attribute"] != in_order
-        or not np.array_equal(basis_index, workload.basis_index)
+        or not np.array_equal(padded(indices), workload.basis_index)
     ):
         raise PlanError(
             "the bases must be those that some table uses, each once, single values first, and "
@@ -215,12 +209,12 @@ def _members(domain: Domain, rows: list[Any]) -> np.ndarray:
 
 
 def _strategies(content: dict[str, Any], workload: Workload) -> dict[int, Strategy]:
-    listed = columns(content, "strategies", _STRATEGY_KEYS)
+    listed = columns(content, "strategies", ("attribute", "bits", "matrix"))
     attributes = [workload.domain.position(name) for name in listed["attribute"]]
     if attributes != measured_places(workload):
         raise PlanError(
-            "there must be one strategy for each attribute that some table has in another basis "
-            "than single values, in the order of the domain."
+            "there must be one strategy for each attribute with another basis than single values, "
+            "in the order of the domain."
         )
     strategies = {}
     for attribute, bits, rows in zip(attributes, listed["bits"], listed["matrix"], strict=True):
@@ -237,7 +231,7 @@ def _strategies(content: dict[str, Any], workload: Workload) -> dict[int, Strate
 
 
 def _cells(content: dict[str, Any], workload: Workload) -> CellPrices | None:
-    listed = columns(content, "cells", _CELL_KEYS)
+    listed = columns(content, "cells", ("table", "rows", "shadow_price"))
     if not listed["table"]:
         return None
     rows = np.zeros((len(listed["table"]), workload.members.shape[1]), dtype=np.int64)
@@ -246,24 +240,13 @@ def _cells(content: dict[str, Any], workload: Workload) -> CellPrices | None:
         if type(table) is not int or not 0 <= table < len(workload):
             raise PlanError(f"there is no table {table!r} for a cell with a shadow price.")
         ends = n_queries[workload.attribute_basis_index[table, : int(workload.orders[table])]]
-        if not _is_cell(cell, ends.tolist()):
+        if len(cell) != len(ends) or not all(
+            type(row) is int and 0 <= row < end for row, end in zip(cell, ends, strict=True)
+        ):
             raise PlanError(f"the table {workload.describe(table)} has no cell {cell!r:.100}.")
         row[: len(cell)] = cell
     prices = not_negative(listed["shadow_price"], "shadow_price")
     return CellPrices(np.array(listed["table"], dtype=np.int64), rows, prices)
-
-
-def _is_cell(cell: Sequence[Any], ends: Sequence[int]) -> bool:
-    """Whether it is a whole number from 0 to below the end for each of a table's attributes."""
-    return len(cell) == len(ends) and all(
-        type(row) is int and 0 <= row < end for row, end in zip(cell, ends, strict=True)
-    )
-
-
-def _dual_weights(tables: dict[str, list[Any]]) -> np.ndarray | None:
-    if all(weight is None for weight in tables["dual_weight"]):
-        return None
-    return not_negative(tables["dual_weight"], "dual_weight")
 
 
 def _refuse_unused(

@@ -1,7 +1,7 @@
-"""Strategies that were found before, by what they were found for: in the process and on disk.
+"""Strategies of earlier searches, by what they are for: in the process and on disk.
 
 They follow from sizes, bases and workloads alone, never from records. A cache only saves time:
-whatever is wrong with its folder, the strategy is then found again.
+whatever is wrong with its folder, the strategy is then searched for again.
 """
 
 import contextlib
@@ -26,9 +26,10 @@ _KEY = "key"  # the name in a file under which the key itself is kept
 class StrategyCache:
     """Arrays by key. Any number of threads and processes may use the same folder at once.
 
-    folder: where they are kept for the next process, made when the first ones are; None keeps
-    them in this process only. most_bytes: of files in the folder and, separately, of arrays in the
-    process; those unused for longest give way.
+    Args:
+        folder: Where they are kept for the next process; None: in this process only.
+        most_bytes: Of files in the folder and, separately, of arrays in the process; those unused
+            for longest give way.
     """
 
     def __init__(self, folder: Path | None, most_bytes: int = MOST_BYTES) -> None:
@@ -45,12 +46,11 @@ class StrategyCache:
     def get(self, key: str) -> dict[str, np.ndarray] | None:
         """The arrays put under a key, read-only; None if there are none (any more)."""
         with self._lock:
-            found = self._arrays.get(key)
-            if found is not None:
-                self._arrays.move_to_end(key)
-            elif (found := self._read(key)) is not None:
-                self._keep(key, found)
-            return None if found is None else dict(found)
+            arrays = self._arrays.get(key) or self._read(key)
+            if arrays is None:
+                return None
+            self._keep(key, arrays)
+            return dict(arrays)
 
     def put(self, key: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Keep arrays (numbers only) under a key, in the place of those there were."""
@@ -68,9 +68,8 @@ class StrategyCache:
             array.setflags(write=False)
         self._arrays[key] = arrays
         self._arrays.move_to_end(key)
-        size = sum(_n_bytes(each) for each in self._arrays.values())
-        while size > self.most_bytes:
-            size -= _n_bytes(self._arrays.popitem(last=False)[1])
+        while sum(map(_n_bytes, self._arrays.values())) > self.most_bytes:
+            self._arrays.popitem(last=False)
 
     def _read(self, key: str) -> dict[str, np.ndarray] | None:
         if self.folder is None:
@@ -127,7 +126,7 @@ def user_cache() -> StrategyCache:
 
 
 def best_even_matrix(gram: np.ndarray) -> StrategySolution:
-    """The best matrix for an even spread, from the dual weights if they were found before.
+    """The best matrix for a uniform reference, started from the dual weights of an earlier search.
 
     These are kept for every size and basis. They are no more than a start: what follows from them
     is certified anew, in an eigendecomposition or two.
@@ -136,11 +135,10 @@ def best_even_matrix(gram: np.ndarray) -> StrategySolution:
     key = f"even {hashlib.sha256((gram / np.trace(gram)).tobytes()).hexdigest()}"
     weights = (user_cache().get(key) or {}).get("value_weights", np.empty(0))
     usable = weights.shape == (n,) and np.all(np.isfinite(weights) & (weights > 0))
-    even = np.full(n, 1 / n)
-    start = (
-        StrategySolution(np.empty(0), even, weights / np.sum(weights), 0.0, 0.0) if usable else None
-    )
+    even, start = np.full(n, 1 / n), None
+    if usable:
+        start = StrategySolution(np.empty(0), even, weights / np.sum(weights), 0.0, 0.0)
     solution = best_matrix(gram, even, start=start)
-    if start is None:
+    if not usable:
         user_cache().put(key, {"value_weights": solution.value_weights})
     return solution

@@ -26,7 +26,7 @@ LOSS_TOLERANCE = 1e-11
 
 @dataclass(frozen=True)
 class Check:
-    """One claim of a plan: whether it holds, and what was found, in words."""
+    """One claim of a plan: whether it holds, and a finding for people."""
 
     name: str
     holds: bool
@@ -35,7 +35,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Verification:
-    """All checks of a plan, and its guarantee in words."""
+    """All checks of a plan, and its guarantee as text."""
 
     checks: tuple[Check, ...]
     guarantee: str
@@ -103,39 +103,37 @@ def _check_privacy(plan: Plan) -> Check:
 
 
 def _check_variances(plan: Plan) -> Check:
-    if not plan.workload.is_marginals:
-        return _check_decoded_variances(plan)
-    exact = ExactVariances.of(plan.closure, plan.workload.exact_cells, plan.sigma_squared)
-    off = exact.differing(plan.variances, VARIANCE_TOLERANCE)
-    if len(off) == 0:
-        finding = f"all {len(plan.workload):,} tables have the variance that is stated"
-    else:
-        table = int(off[0])
-        finding = (
-            f"{len(off):,} of {len(plan.workload):,} tables differ; the first is "
-            f"{plan.workload.describe(table)}: stated {plan.variances[table]:.12g}, exact "
-            f"{float(exact.fraction(table)):.12g}"
-        )
-    return Check("variances", len(off) == 0, finding)
-
-
-def _check_decoded_variances(plan: Plan) -> Check:
+    count = len(plan.workload)
+    if plan.workload.is_marginals:
+        exact = ExactVariances.of(plan.closure, plan.workload.exact_cells, plan.sigma_squared)
+        off = exact.differing(plan.variances, VARIANCE_TOLERANCE)
+        if len(off):
+            computed = float(exact.fraction(int(off[0])))
+            return _differing_variances(plan, off, "variance", plan.variances, computed)
+        return Check("variances", True, f"all {count:,} tables have the variance that is stated")
     variances = TableVariances.of(plan.workload, plan.closure, plan.sigma_squared.floats)
     for cell, adjective in (("mean", "mean"), ("worst", "largest"), ("best", "smallest")):
         stated, computed = plan.table_variances.at(cell), variances.at(cell)
         off = np.flatnonzero(~np.isclose(stated, computed, rtol=DECODED_TOLERANCE, atol=0))
         if len(off):
-            table = int(off[0])
-            return Check(
-                "variances",
-                False,
-                f"{len(off):,} of {len(plan.workload):,} tables differ; the first is "
-                f"{plan.workload.describe(table)}: its {adjective} variance of a cell is stated as "
-                f"{stated[table]:.9g} and is {computed[table]:.9g}",
-            )
-    count = len(plan.workload)
+            noun = f"{adjective} variance of a cell"
+            return _differing_variances(plan, off, noun, stated, float(computed[off[0]]))
     return Check(
         "variances", True, f"all {count:,} tables have the mean and extreme variances stated"
+    )
+
+
+def _differing_variances(
+    plan: Plan, off: np.ndarray, noun: str, stated: np.ndarray, computed: float
+) -> Check:
+    """The failed check of the tables `off`; computed: of the first of them."""
+    table = int(off[0])
+    return Check(
+        "variances",
+        False,
+        f"{len(off):,} of {len(plan.workload):,} tables differ; the first is "
+        f"{plan.workload.describe(table)}: its {noun} is stated as {stated[table]:.12g} and is "
+        f"{computed:.12g}",
     )
 
 
@@ -145,8 +143,8 @@ def _check_loss(plan: Plan) -> Check:
         return Check(
             "loss",
             True,
-            f"{plan.loss.description} is stated as {stated:.9g}; what it is "
-            "stands in the script that made the plan, so it is not checked",
+            f"{plan.loss.description} is stated as {stated:.9g}; its definition stands in the "
+            "script that made the plan, and is not checked",
         )
     variances = TableVariances.of(plan.workload, plan.closure, plan.sigma_squared.floats)
     value = plan.loss.value(variances.of_loss(plan.loss), plan.workload)
