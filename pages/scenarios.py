@@ -20,65 +20,62 @@ HERE = "scenarios"
 
 
 def describe(key: int) -> None:
-    """Apply name and note of the scenario that they were drawn for, still open or not."""
+    """Apply name and note to the scenario that they were drawn for, still open or not."""
     now = project()
     if key not in now.keys:
         return
-    place = now.keys.index(key)
-    name, note = (st.session_state[f"scenario {each}"].strip() for each in ("name", "note"))
+    position = now.keys.index(key)
+    texts = {name: st.session_state[f"scenario {name}"].strip() for name in ("name", "note")}
     change_project(
-        HERE,
-        lambda: now.with_scenario(place, now.scenarios[place].replaced(name=name, note=note)),
+        HERE, lambda: now.with_scenario(position, now.scenarios[position].replaced(**texts))
     )
 
 
-def arrange(change_of: str, key: int) -> None:
+def arrange(action: str, key: int) -> None:
     """What one of the buttons of a scenario does; nothing for one that is not there any more.
 
-    By key: after a double click another scenario may stand in its place, and a click may come
+    By key: after a double click another scenario may stand in its position, and a click may come
     together with a new name.
     """
     now = project()
     if key not in now.keys:
         return
-    place = now.keys.index(key)
-    name = now.names[place]
-    arranged = {
-        "open": lambda: now.opened(place),
-        "duplicate": lambda: now.opened(place).added(now.scenarios[place]),
-        "up": lambda: now.moved(place, -1),
-        "down": lambda: now.moved(place, 1),
-        "delete": lambda: now.removed(place),
-    }[change_of]
-    done = change_project(HERE, arranged)
-    if done and change_of == "delete":
-        say(HERE, "success", f"Deleted “{name}”. Undo, above, brings it back.")
+    position = now.keys.index(key)
+    changed = {
+        "open": lambda: now.opened(position),
+        "duplicate": lambda: now.opened(position).added(now.scenarios[position]),
+        "up": lambda: now.moved(position, -1),
+        "down": lambda: now.moved(position, 1),
+        "delete": lambda: now.removed(position),
+    }[action]
+    if change_project(HERE, changed) and action == "delete":
+        say(HERE, "success", f"Deleted “{now.names[position]}”. Undo, above, brings it back.")
 
 
-def scenario_line(place: int) -> None:
-    """One scenario in the list: its name, what it asks for, its note, and what can be done."""
-    scenario, last = project().scenarios[place], len(project().scenarios) - 1
+def scenario_line(position: int) -> None:
+    """One scenario in the list: its name, its inputs, its note, and buttons."""
+    scenario, last = project().scenarios[position], len(project().scenarios) - 1
+    key, is_open = project().keys[position], position == project().place
     with st.container(border=True):
-        words, buttons = st.columns([3, 2], vertical_alignment="center")
-        is_open = place == project().place
+        text, buttons = st.columns([3, 2], vertical_alignment="center")
         name = f"**{escaped(scenario.name)}**" + (" (open)" if is_open else "")
-        words.markdown(f"{name}  \n{escaped(in_a_line(scenario))}")
+        text.markdown(f"{name}  \n{escaped(in_a_line(scenario))}")
         if scenario.note:
-            words.caption(escaped(scenario.note))
+            text.caption(escaped(scenario.note))
         line = buttons.container(horizontal=True, horizontal_alignment="right", gap="small")
-        for change_of, label, icon, disabled in (
+        for action, label, icon, disabled in (
             ("open", "Open", None, is_open),
             ("duplicate", "Duplicate", None, False),
-            ("up", "Up", "arrow_upward", place == 0),
-            ("down", "Down", "arrow_downward", place == last),
+            ("up", "Up", ":material/arrow_upward:", position == 0),
+            ("down", "Down", ":material/arrow_downward:", position == last),
             ("delete", "Delete", None, last == 0),
         ):
             line.button(
                 label,
-                icon=icon and f":material/{icon}:",
-                key=f"{change_of} scenario {project().keys[place]}",
+                icon=icon,
+                key=f"{action} scenario {key}",
                 on_click=arrange,
-                args=(change_of, project().keys[place]),
+                args=(action, key),
                 disabled=disabled,
                 type="tertiary",
             )
@@ -86,27 +83,28 @@ def scenario_line(place: int) -> None:
 
 st.title("Scenarios")
 st.markdown(
-    "Which of several plans to choose. A scenario is everything a plan is made from: codebook, "
-    "tables, objective and budget, under a name. Duplicate one, change the copy on the other "
-    "pages, and compare."
+    "A scenario is everything a plan is made from: codebook, tables, objective and budget, under a "
+    "name. To choose between several plans, duplicate a scenario, change the copy on the other "
+    "pages, and compare them here."
 )
 show_messages(HERE)
-for place in range(len(project().scenarios)):
-    scenario_line(place)
+for position in range(len(project().scenarios)):
+    scenario_line(position)
 
+key = project().keys[project().place]
 left, right = st.columns([1, 2])
 left.text_input(
     "Name of the open scenario",
     key=bind("scenario name", current().name),
     on_change=describe,
-    args=(project().keys[project().place],),
+    args=(key,),
     max_chars=NAME_LENGTH,
 )
 right.text_area(
     "Note on it",
     key=bind("scenario note", current().note),
     on_change=describe,
-    args=(project().keys[project().place],),
+    args=(key,),
     max_chars=NOTE_LENGTH,
     height=68,
     placeholder="Why this one, what was agreed",

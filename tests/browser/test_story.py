@@ -121,7 +121,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     go_to(page, "Scenarios")
     expect(page.get_by_text("26 tables in common")).to_be_visible()
     expect(page.locator(".js-plotly-plot").first).to_be_visible()
-    page.get_by_text("What comes of them").scroll_into_view_if_needed()
+    page.get_by_text("Outcomes", exact=True).scroll_into_view_if_needed()
     picture(page, "6-scenarios")
 
     # A refresh loses nothing.

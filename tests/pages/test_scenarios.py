@@ -8,7 +8,6 @@ import streamlit as st
 
 import rpexplore as rp
 from rpexplore.scenarios.project import Project
-from rpexplore.scenarios.scenario import Scenario
 
 
 @pytest.fixture
@@ -82,16 +81,7 @@ def test_two_scenarios_are_compared_table_by_table(three):
     assert frame["change"].to_numpy() == pytest.approx([0.05**0.5 - 1] * 7)
 
 
-def test_scenarios_of_different_schemas_are_compared(app, small):
-    session = app("scenarios", small)
-    other = Scenario(rp.Domain.from_sizes({"x": 3, "y": 2}), name="other")
-    session.test.session_state["project"] = session.project.added(other)
-    session.run()
-    assert not session.exception
-    assert any("1 table in common" in text for text in session.texts("markdown"))
-
-
-def test_a_study_is_saved_and_opened(three):
+def test_a_project_is_saved_and_opened(three):
     text = three.project.text()
     assert json.loads(text)["format"] == "rpexplore-project"
     three.unfold("other projects")
@@ -110,24 +100,6 @@ def test_a_new_project_can_be_begun_and_undone(three):
     assert len(three.project.scenarios) == 1
     three.press("Undo")
     assert three.project == before
-
-
-def test_a_scenario_without_a_plan_says_why(app, small):
-    session = app("scenarios", small)
-    asked = small.replaced(name="targets", loss=rp.MaxVariance(relative_to="target"))
-    session.test.session_state["project"] = session.project.added(asked)
-    session.run()
-    assert not session.exception
-    assert any("no target" in text for text in session.texts("error"))
-
-
-def test_a_renamed_scenario_is_still_compared(app, small):
-    session = app("scenarios", small)
-    press(session, "duplicate", 0)
-    session.text_input(key="scenario name").set_value("another").run()
-    assert not session.exception
-    assert session.multiselect(key="compared").value == ["Scenario 1", "another"]
-    assert any("7 tables in common" in text for text in session.texts("markdown"))
 
 
 def test_scenarios_can_be_left_out_of_the_comparison(three):
@@ -155,7 +127,7 @@ def test_a_click_that_comes_with_a_new_name_is_not_lost(app, small):
     assert len(session.project.scenarios) == 2
 
 
-def test_the_study_can_be_taken_by_whoever_serves_the_file(app, small, monkeypatch):
+def test_the_project_file_is_made_without_the_session(app, small, monkeypatch):
     """The file is made outside the session's thread."""
     made = []
     draw = st.download_button

@@ -1,18 +1,16 @@
 """Scenarios side by side on the Scenarios page: inputs, outcomes, curves, single tables."""
 
 from dataclasses import replace
-from typing import Any
 
-import pandas as pd
 import streamlit as st
 
-from pages.components.shared.charts import chart_with_numbers, number, numbers
+from pages.components.shared.charts import chart_with_numbers, numbers
 from pages.components.shared.session import bind, escaped, kept, project
 from pages.components.shared.solutions import plan
 from rpexplore.analysis import scenario_comparison as compared
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.figures import distributions
-from rpexplore.figures.columns import Column
+from rpexplore.figures.columns import COLUMNS, Column
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
 
@@ -20,26 +18,26 @@ MOST = 6  # as many as there are styles to tell apart
 
 
 def comparison() -> None:
-    """Choose scenarios, and see where they differ and what comes of each."""
+    """Choose scenarios, and see where their inputs and outcomes differ."""
     st.subheader("Side by side")
     if len(project().scenarios) == 1:
-        st.info("There is one scenario so far; duplicate it, and change the copy, to compare.")
+        st.info("There is one scenario; duplicate it, and change the copy, to compare.")
         return
     scenarios = _chosen()
     if len(scenarios) < 2:
         st.info("Choose at least two scenarios.")
         return
-    plans = [made for each in scenarios if (made := plan(each)) is not None]
+    plans = [planned for scenario in scenarios if (planned := plan(scenario)) is not None]
     if len(plans) < len(scenarios):
         return
     differing = st.toggle("Only where they differ", key="only differing", persist_state="session")
-    asked, found = kept(
-        "compared words",
+    inputs, outcomes = kept(
+        "compared texts",
         (*scenarios, *plans),
         lambda: (compared.inputs(scenarios), compared.outcomes(scenarios, plans)),
     )
-    _words("What they ask for", asked, scenarios, differing)
-    _words("What comes of them", found, scenarios, differing)
+    _side_by_side("Inputs", inputs, scenarios, differing)
+    _side_by_side("Outcomes", outcomes, scenarios, differing)
     _curves(scenarios, plans)
     _tables(scenarios, plans)
 
@@ -60,21 +58,21 @@ def _chosen() -> list[Scenario]:
         on_change=choose,
         max_selections=MOST,
     )
-    return [each for each in project().scenarios if each.name in chosen]
+    return [scenario for scenario in project().scenarios if scenario.name in chosen]
 
 
-def _words(
-    heading: str, found: compared.SideBySide, scenarios: list[Scenario], differing: bool
+def _side_by_side(
+    heading: str, texts: compared.SideBySide, scenarios: list[Scenario], differing: bool
 ) -> None:
-    """A table of words; rows that differ carry a mark, and can be all that is shown."""
+    """A table of texts; rows that differ carry a mark, and can be all that is shown."""
     st.markdown(f"**{heading}**")
-    frame = found.texts.set_axis([f"scenario {place}" for place in found.texts], axis=1)
-    frame.insert(0, "differs", ["≠" if differs else "" for differs in found.differs])
+    frame = texts.texts.set_axis([f"scenario {index}" for index in texts.texts], axis=1)
+    frame.insert(0, "differs", ["≠" if differs else "" for differs in texts.differs])
     frame.insert(0, "row", frame.index)
     if differing:
-        frame = frame[found.differs]
+        frame = frame[texts.differs]
     if frame.empty:
-        st.caption("The same in all of them.")
+        st.caption("The same in all scenarios.")
         return
     st.dataframe(
         frame,
@@ -84,7 +82,7 @@ def _words(
         column_config={
             "row": st.column_config.TextColumn("", pinned=True),
             "differs": st.column_config.TextColumn("≠", width=40, help="≠: not the same in all"),
-            **{f"scenario {place}": each.name for place, each in enumerate(scenarios)},
+            **{f"scenario {index}": scenario.name for index, scenario in enumerate(scenarios)},
         },
     )
 
@@ -92,33 +90,31 @@ def _words(
 def _curves(scenarios: list[Scenario], plans: list[Plan]) -> None:
     """The distribution of standard errors of every scenario, in one chart."""
     names = tuple(scenario.name for scenario in scenarios)
-    forecasts = [Forecast.of_plan(*pair) for pair in zip(names, plans, strict=True)]
     record_noun = compared.common_noun(scenarios)
     chart = kept(
         "compared curves",
         (*plans, names, record_noun),
-        lambda: distributions.chart_by_plan(forecasts, record_noun),
+        lambda: distributions.chart_by_plan(list(map(Forecast.of_plan, names, plans)), record_noun),
     )
-    st.markdown("**How many tables reach which accuracy**")
-    chart_with_numbers(
-        replace(
-            chart,
-            subject="Share of tables by standard error, one curve a scenario",
-            columns=chart.columns | {"series": Column("scenario", "text")},
-            file="scenarios.csv",
-        ),
-        "A curve further left is a more accurate plan.",
+    chart = replace(
+        chart,
+        subject="Share of tables by standard error, one curve a scenario",
+        columns=chart.columns | {"series": Column("scenario", "text")},
+        file="scenarios.csv",
+        remark="A curve further left is a more accurate plan.",
     )
+    st.markdown("**Share of tables by accuracy**")
+    chart_with_numbers(chart)
 
 
 def _tables(scenarios: list[Scenario], plans: list[Plan]) -> None:
-    """How single tables fare in two of the scenarios."""
+    """The standard errors of single tables in two of the scenarios."""
     st.markdown("**Table by table**")
     names = [scenario.name for scenario in scenarios]
     left, right = st.columns(2)
-    one = left.selectbox("From", names, key=_still("compared from", names))
+    one = left.selectbox("From", names, key=_valid_key("compared from", names))
     others = [name for name in names if name != one]
-    two = right.selectbox("to", others, key=_still("compared to", others))
+    two = right.selectbox("to", others, key=_valid_key("compared to", others))
     before, after = plans[names.index(one)], plans[names.index(two)]
     frame = kept(
         "compared tables", (before, after), lambda: compared.table_differences(before, after)
@@ -126,36 +122,23 @@ def _tables(scenarios: list[Scenario], plans: list[Plan]) -> None:
     st.markdown(escaped(compared.describe_differences(frame, one, two)))
     if frame.empty:
         return
-    whose = "typical cell σ" if "left_worst" in frame else "σ"
-    numbers(
-        frame,
-        {
-            "table": st.column_config.TextColumn("Table", width="medium"),
-            "order": "Attributes",
-            "left": number(f"{whose} in {one}", frame["left"]),
-            "right": number(f"{whose} in {two}", frame["right"]),
-            **_worst_columns(frame, one, two),
-            "change": st.column_config.NumberColumn(
-                "Change of the typical cell" if "left_worst" in frame else "Change",
-                format="percent",
-            ),
-        },
-        "differences.csv",
-        f"Standard error of each table in {one} and in {two}",
-    )
-
-
-def _worst_columns(frame: pd.DataFrame, one: str, two: str) -> dict[str, Any]:
-    """The least accurate cells, where cells of a table differ."""
-    if "left_worst" not in frame:
-        return {}
-    return {
-        "left_worst": number(f"least accurate cell σ in {one}", frame["left_worst"]),
-        "right_worst": number(f"least accurate cell σ in {two}", frame["right_worst"]),
+    differ = "left_worst" in frame  # the cells of some table
+    mean = "root mean square of cells" if differ else "standard error"
+    columns = {
+        "table": COLUMNS["table"],
+        "order": COLUMNS["order"],
+        "left": Column(f"{mean} σ in {one}"),
+        "right": Column(f"{mean} σ in {two}"),
     }
+    if differ:
+        columns["left_worst"] = Column(f"least accurate cell σ in {one}")
+        columns["right_worst"] = Column(f"least accurate cell σ in {two}")
+    columns["change"] = Column("change of the root mean square" if differ else "change", "share")
+    alt = f"Standard error of each table in {one} and in {two}"
+    numbers(frame, columns, "differences.csv", alt)
 
 
-def _still(key: str, names: list[str]) -> str:
+def _valid_key(key: str, names: list[str]) -> str:
     """The key of a choice among these names, which is forgotten when it is none of them."""
     if st.session_state.get(key) not in names:
         st.session_state[key] = names[0]

@@ -9,20 +9,20 @@ from rpexplore.domain.provenance import except_found
 from rpexplore.scenarios.project import Project
 
 
-def project_file(place: str) -> None:
-    """Widgets to save and load the whole project; messages go to `place`."""
+def project_file(slot: str) -> None:
+    """Widgets to save and load the whole project; messages go to `slot`."""
 
     def load() -> None:
         file = st.session_state["project file"]
         if file is None:
             return
-        if change_project(place, lambda: Project.from_bytes(file.getvalue(), file.name)):
+        if change_project(slot, lambda: Project.from_bytes(file.getvalue(), file.name)):
             scenarios = plural(len(project().scenarios), "scenario")
-            say(place, "success", f"Opened {file.name}: {scenarios}. Undo brings back the others.")
+            say(slot, "success", f"Opened {file.name}: {scenarios}. Undo brings back the others.")
 
     def start_anew() -> None:
-        if change_project(place, new_project):
-            say(place, "success", "A new project on the sample survey. Undo brings back the other.")
+        if change_project(slot, new_project):
+            say(slot, "success", "A new project on the sample survey. Undo brings back the other.")
 
     st.subheader("The project as a file")
     but = except_found(*(scenario.domain for scenario in project().scenarios))
@@ -40,10 +40,10 @@ def project_file(place: str) -> None:
         on_click="ignore",
     )
     # Only when it is open: the saved projects are read and checked for it.
-    others = st.expander("Open another project", key="other projects", on_change="rerun")
-    if not others.open:
+    expander = st.expander("Open another project", key="other projects", on_change="rerun")
+    if not expander.open:
         return
-    with others:
+    with expander:
         _saved_projects()
         st.file_uploader(
             "A project.json saved here, in place of all scenarios above",
@@ -57,7 +57,7 @@ def project_file(place: str) -> None:
 def _saved_projects() -> None:
     """The other projects that this browser changed last, each with a button to open it."""
     for key, saved in other_saved_projects().items():
-        words, button = st.columns([4, 1], vertical_alignment="center")
+        text, button = st.columns([4, 1], vertical_alignment="center")
         names = ", ".join(f"“{name}”" for name in saved.project.names)
-        words.markdown(escaped(f"Saved {saved.saved:%Y-%m-%d %H:%M} UTC: {names}"))
+        text.markdown(escaped(f"Saved {saved.saved:%Y-%m-%d %H:%M} UTC: {names}"))
         button.button("Open", key=f"open project {key}", on_click=open_saved, args=(key,))
