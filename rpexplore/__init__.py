@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from rpexplore.queries.query_list import QueryList as QueryList
     from rpexplore.releases.ledger import Ledger as Ledger
     from rpexplore.releases.marginal_estimate import Answer as Answer
-    from rpexplore.releases.query_folder import QueryRelease as QueryRelease
+    from rpexplore.releases.query_release import QueryRelease as QueryRelease
     from rpexplore.releases.release import dry_run as dry_run
     from rpexplore.releases.release import release as release
     from rpexplore.releases.release import resume as resume
@@ -100,7 +100,7 @@ _NAMES = {
     "queries.query_list": "QueryList",
     "releases.ledger": "Ledger",
     "releases.marginal_estimate": "Answer",
-    "releases.query_folder": "QueryRelease",
+    "releases.query_release": "QueryRelease",
     "releases.release": "dry_run release resume",
     "releases.table_folder": "Release",
     "scenarios.scenario": "Scenario",

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import rpexplore as rp
 from rpexplore.cli.main import cli
 from rpexplore.queries.plan import QueryPlan
-from rpexplore.releases.query_folder import QueryRelease
+from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_folder import Release
 from rpexplore.workload.bases import Hierarchy, Prefix, Windows
 from tests.support.stopped_runs import killed

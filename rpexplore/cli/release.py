@@ -67,7 +67,7 @@ def release(
             person_id, excess, person_order, loaded.budget.max_records_per_person
         ),
         "ledger": ledger,
-        "cap_rho": cap_rho,
+        "limit_rho": cap_rho,
     }
     book = Ledger(ledger) if ledger is not None else Ledger.beside(source)
     before = book.account(source)
@@ -159,7 +159,7 @@ def ledger(
         raise RpexploreError(f"There are no records at {str(data)!r}; check the path.")
     if cap_rho is not None:
         lifted = cap_rho.strip().lower() == "none"
-        book.set_cap(source, None if lifted else exact_fraction(cap_rho, "--cap-rho"))
+        book.set_limit(source, None if lifted else exact_fraction(cap_rho, "--cap-rho"))
     account = book.account(source)
     if as_json:
         facts = {"dataset": account.dataset, **account_facts(account, 1)}

@@ -113,8 +113,8 @@ class Estimates:
             rho=plan.rho,
             max_records_per_person=plan.budget.max_records_per_person,
             plan_sha256=plan.sha256,
-            unknown_values=release.manifest["other_values"],
-            person_rule=release.manifest.get("persons", ""),  # older releases had no such rules
+            unknown_values=release.manifest["unknown_values"],
+            person_rule=release.manifest["records_per_person"],
         )
         return cls(
             plan.workload.domain,

@@ -67,8 +67,8 @@ class MeasurementSource:
             "privacy_unit": self.unit,
             "max_records_per_person": self.max_records_per_person,
             "plan_sha256": self.plan_sha256,
-            "other_values": dict(self.unknown_values),
-            "persons": self.person_rule,
+            "unknown_values": dict(self.unknown_values),
+            "records_per_person": self.person_rule,
         }
 
     @classmethod
@@ -81,8 +81,8 @@ class MeasurementSource:
             None if rho is None else exact_fraction(rho, "rho"),
             content["max_records_per_person"],
             content["plan_sha256"],
-            dict(content["other_values"]),
-            content["persons"],
+            dict(content["unknown_values"]),
+            content["records_per_person"],
         )
 
 

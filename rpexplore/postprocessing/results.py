@@ -15,7 +15,7 @@ from rpexplore.postprocessing.processed_tables import KIND as PROCESSED
 from rpexplore.postprocessing.processed_tables import ProcessedTables
 from rpexplore.releases.manifest import read_manifest
 from rpexplore.releases.marginal_estimate import Answer
-from rpexplore.releases.query_folder import FORMAT as OF_QUERIES
+from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_folder import Release
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def load_results(folder: str | Path) -> Results:
     """
     folder = Path(folder)
     kind = read_manifest(folder).get("format")
-    if kind == OF_QUERIES[0]:
+    if kind == QueryRelease.release_format[0]:
         raise ReleaseError(
             f"{str(folder)!r} holds the answers to a list of queries, and no tables; they are "
             "files in that folder. Name the folder of a release of tables."

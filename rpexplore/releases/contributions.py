@@ -28,7 +28,7 @@ class Contributions:
 
     def __init__(self, plan: Plan, measurements: Measurements) -> None:
         self._plan, self._measurements = plan, measurements
-        self._asked = asked_by(plan.workload)
+        self._query_matrices = asked_by(plan.workload)
         self._uses = np.bincount(plan.closure.incidence.indices, minlength=len(plan.closure))
         self._kept: OrderedDict[int, np.ndarray] = OrderedDict()
         self._bytes_kept = 0
@@ -37,14 +37,12 @@ class Contributions:
     def answers(self, table: int) -> np.ndarray:
         """The unbiased answers of a table of the workload: float64, one axis an attribute."""
         workload, closure = self._plan.workload, self._plan.closure
-        places = workload.attribute_indices(table)
+        indices = workload.attribute_indices(table)
         residuals = closure.subsets(table).tolist()
         parts = {closure.attributes(residual): self._of(residual) for residual in residuals}
-        values = marginal(places, closure.sizes, parts, closure.strategies)
-        return answers(
-            values,
-            [self._asked[each] for each in workload.attribute_basis_index[table, : len(places)]],
-        )
+        values = marginal(indices, closure.sizes, parts, closure.strategies)
+        bases = workload.attribute_basis_index[table, : len(indices)]
+        return answers(values, [self._query_matrices[basis] for basis in bases])
 
     def _of(self, residual: int) -> np.ndarray:
         with self._lock:
@@ -53,16 +51,16 @@ class Contributions:
                 return self._kept[residual]
         closure = self._plan.closure
         measured = self._measurements.measured(residual)
-        found = contribution(measured, closure.attributes(residual), closure.strategies)
+        part = contribution(measured, closure.attributes(residual), closure.strategies)
         if self._uses[residual] > 1:
-            self._keep(residual, found)
-        return found
+            self._keep(residual, part)
+        return part
 
-    def _keep(self, residual: int, found: np.ndarray) -> None:
+    def _keep(self, residual: int, part: np.ndarray) -> None:
         with self._lock:
             if residual not in self._kept:  # another thread may have been as quick
-                self._kept[residual] = found
-                self._bytes_kept += found.nbytes
+                self._kept[residual] = part
+                self._bytes_kept += part.nbytes
             while self._bytes_kept > _MOST_KEPT:
                 _, oldest = self._kept.popitem(last=False)
                 self._bytes_kept -= oldest.nbytes

@@ -23,6 +23,7 @@ _MEMORY_PER_LARGEST_CELL = 70  # while the largest tables are measured and writt
 _SECONDS_PER_TABLE, _SECONDS_PER_CELL = 0.0025, 1e-6
 
 _LONG = 3600.0  # seconds from which on a run is worth a warning
+_MOST_NAMES = 6  # of the attributes of a table
 
 
 def computer_memory() -> int:
@@ -43,7 +44,7 @@ class ReleaseSize:
 
     @classmethod
     def of(cls, workload: Workload) -> "ReleaseSize":
-        # Single values are measured; what is asked of them, such as ranges, are more cells.
+        # Single values are measured; the rows of a basis, such as ranges, are more cells.
         cells, largest = float(np.sum(workload.cells)), float(np.max(workload.cells))
         return cls(
             disk=BYTES_PER_CELL * cells,
@@ -62,22 +63,16 @@ class ReleaseSize:
 
 @dataclass(frozen=True)
 class Remedy:
-    """What to ask for so that everything fits: one of two limits, and how many tables it drops.
+    """A limit under which everything fits, and how many tables it drops.
 
-    most_cells counts those of single values, however attributes are asked; counting says so.
+    limit       in words: "1,000 cells", "5 attributes"
+    most_cells  of single values, whatever the bases of attributes
     """
 
     dropped: int
+    limit: str
     most_cells: int | None = None
     most_order: int | None = None
-    counting: str = ""
-
-    @property
-    def limit(self) -> str:
-        """The limit in words: "1,000 cells", "5 attributes"."""
-        if self.most_order is not None:
-            return plural(self.most_order, "attribute")
-        return plural(self.most_cells or 0, "cell") + self.counting
 
 
 @dataclass(frozen=True)
@@ -91,67 +86,63 @@ class Fit:
     @classmethod
     def of(cls, workload: Workload, *, free_disk: float, memory: float) -> "Fit":
         """The fit of a workload on a computer with so many bytes of free disk, and of memory."""
-        if words := _in_the_way_of_a_plan(workload):
-            return cls((words,), False, _fewer_attributes(workload))
-        if words := _in_the_way_of_a_release(workload, free_disk, memory):
-            return cls(tuple(words), True, _fewer_cells(workload, free_disk, memory))
+        if obstacle := _planning_obstacle(workload):
+            return cls((obstacle,), False, _fewer_attributes(workload))
+        if obstacles := _release_obstacles(workload, free_disk, memory):
+            return cls(tuple(obstacles), True, _fewer_cells(workload, free_disk, memory))
         if (seconds := ReleaseSize.of(workload).seconds) > _LONG:
-            words = [f"A release will take about {duration(seconds)}, whatever the records."]
-        return cls(tuple(words), True, None)
+            obstacles = [f"A release will take about {duration(seconds)}, whatever the records."]
+        return cls(tuple(obstacles), True, None)
 
 
-def _in_the_way_of_a_plan(workload: Workload) -> str:
+def _planning_obstacle(workload: Workload) -> str:
     """Why a workload is too large even to be planned; "" if it is not."""
     orders = _orders(workload)
     largest = int(np.argmax(orders))
-    table = f"{_named(workload, largest)}, has {orders[largest]} attributes"
     contained = float(np.sum(2.0 ** np.minimum(orders, 100)))
+    if orders[largest] <= MAX_LARGEST_ORDER and contained <= MAX_INCIDENCES:
+        return ""
+    reason = (
+        f"the tables contain {describe_count(int(contained))} others in all (2^k for a table of k "
+        f"attributes), and at most {MAX_INCIDENCES:,} can be gone through"
+    )
     if orders[largest] > MAX_LARGEST_ORDER:
-        return (
-            f"This is too much to plan: the largest table, {table}, and so contains 2^"
-            f"{orders[largest]} others; tables of at most {MAX_LARGEST_ORDER} attributes can be "
-            "planned."
-        )
-    if contained > MAX_INCIDENCES:
-        return (
-            f"This is too much to plan: the tables contain {describe_count(int(contained))} others "
-            f"in all (2^k for a table of k attributes), and at most {MAX_INCIDENCES:,} can be gone "
-            f"through. The largest table, {table}."
-        )
-    return ""
+        reason = f"tables of at most {MAX_LARGEST_ORDER} attributes can be planned"
+    return (
+        f"This is too much to plan: {reason}. The largest table, {_name(workload, largest)}, has "
+        f"{orders[largest]} attributes and contains 2^{orders[largest]} others."
+    )
 
 
-def _in_the_way_of_a_release(workload: Workload, free_disk: float, memory: float) -> list[str]:
+def _release_obstacles(workload: Workload, free_disk: float, memory: float) -> list[str]:
     size, total = ReleaseSize.of(workload), float(np.sum(workload.counted_cells))
     largest = int(np.argmax(workload.cells))
-    table = f"The largest table, {_named(workload, largest)}, has {_cells(workload, largest)}"
-    found = []
+    n_cells = describe_count(int(workload.exact_cells[largest]))
+    table = f"The largest table, {_name(workload, largest)}, has {n_cells} cells"
+    obstacles = []
     if workload.cells[largest] > MAX_TABLE_CELLS:
         many = int(np.count_nonzero(workload.cells > MAX_TABLE_CELLS))
-        others = "" if many == 1 else f" {many:,} tables are larger than that."
-        found.append(
-            f"{table}; a release can have at most {MAX_TABLE_CELLS:,} in one table, because it "
-            f"is computed in memory all at once.{others} A plan will tell how accurate it "
-            "would be, but it cannot be released."
+        obstacles.append(
+            f"{table}; a release can have at most {MAX_TABLE_CELLS:,} in one table, because it is "
+            f"computed in memory ({plural(many, 'table')} above that can be planned only)."
         )
     elif total > MAX_CELLS:
         counted = "cells" if workload.is_marginals else "counts of single values"
-        found.append(
+        obstacles.append(
             f"The tables have {describe_count(int(total))} {counted} in all; a release can have "
             f"about {MAX_CELLS:,} at most, because they are counted in memory. {table}."
         )
     elif size.memory > memory:
-        found.append(
+        obstacles.append(
             f"A release needs about {data_size(size.memory)} of memory, and this computer has "
             f"{data_size(memory)}. {table}."
         )
     if size.disk > free_disk:
-        disk = (
+        obstacles.append(
             f"A release writes about {data_size(size.disk)}, {BYTES_PER_CELL} bytes a cell; "
-            f"{data_size(free_disk)} are free on this computer."
+            f"{data_size(free_disk)} are free on this computer. {table}."
         )
-        found.append(disk if found else f"{disk} {table}.")
-    return found
+    return obstacles
 
 
 def _fewer_cells(workload: Workload, free_disk: float, memory: float) -> Remedy | None:
@@ -161,11 +152,10 @@ def _fewer_cells(workload: Workload, free_disk: float, memory: float) -> Remedy 
     """
     order = np.argsort(workload.counted_cells, kind="stable")
     counted, cells = workload.counted_cells[order], workload.cells[order]
-    so_far, largest = np.cumsum(cells), np.maximum.accumulate(cells)
-    counted_so_far = np.cumsum(counted)
+    largest, counted_so_far = np.maximum.accumulate(cells), np.cumsum(counted)
     fits = (
         (largest <= MAX_TABLE_CELLS)
-        & (so_far <= free_disk / BYTES_PER_CELL)
+        & (np.cumsum(cells) <= free_disk / BYTES_PER_CELL)
         & (counted_so_far <= MAX_CELLS)
         & (_memory(counted_so_far, largest) <= memory)
     )
@@ -175,20 +165,18 @@ def _fewer_cells(workload: Workload, free_disk: float, memory: float) -> Remedy 
         return None
     most = int(counted[kept - 1])
     round_number = 10 ** len(str(most - 1)) if most > 1 else 1
-    return Remedy(
-        dropped=len(cells) - kept,
-        most_cells=round_number if round_number < counted[kept] else most,
-        counting="" if workload.is_marginals else " of single values",
-    )
+    most = round_number if round_number < counted[kept] else most
+    of_values = "" if workload.is_marginals else " of single values"
+    return Remedy(len(cells) - kept, f"{plural(most, 'cell')}{of_values}", most_cells=most)
 
 
 def _fewer_attributes(workload: Workload) -> Remedy | None:
     orders = _orders(workload)
-    highest = min(int(orders.max()), MAX_LARGEST_ORDER)
-    for order in range(highest, 0, -1):
+    for order in range(min(int(orders.max()), MAX_LARGEST_ORDER), 0, -1):
         kept = orders[orders <= order]
         if np.sum(2.0**kept) <= MAX_INCIDENCES and len(kept):
-            return Remedy(dropped=len(orders) - len(kept), most_order=order)
+            dropped = len(orders) - len(kept)
+            return Remedy(dropped, plural(order, "attribute"), most_order=order)
     return None
 
 
@@ -202,10 +190,6 @@ def _memory(counted: float | np.ndarray, largest: float | np.ndarray) -> float |
     return _MEMORY + _MEMORY_PER_CELL * counted + _MEMORY_PER_LARGEST_CELL * largest
 
 
-def _named(workload: Workload, position: int, most: int = 6) -> str:
-    names = [workload.domain.names[place] for place in workload.attribute_indices(position)]
-    return title(tuple(names if len(names) <= most else [*names[:most], "…"]))
-
-
-def _cells(workload: Workload, position: int) -> str:
-    return f"{describe_count(int(workload.exact_cells[position]))} cells"
+def _name(workload: Workload, position: int) -> str:
+    names = workload.tables[position]
+    return title(names if len(names) <= _MOST_NAMES else (*names[:_MOST_NAMES], "…"))

@@ -59,24 +59,28 @@ class LedgerEntry:
 
 @dataclass(frozen=True)
 class Account:
-    """What a dataset's records have been charged so far, and its cap if there is one."""
+    """What a dataset's records have been charged so far, and its budget limit if there is one."""
 
     dataset: str
     spent_record_rho: Fraction
-    cap_record_rho: Fraction | None
+    limit_record_rho: Fraction | None
     runs: tuple[LedgerEntry, ...]
-
-    @property
-    def left_record_rho(self) -> Fraction | None:
-        """What may still be spent; None without a cap."""
-        if self.cap_record_rho is None:
-            return None
-        return max(self.cap_record_rho - self.spent_record_rho, Fraction(0))
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """The ledger in a file, which is made at the first entry."""
+    """The ledger in a file, which is made at the first entry.
+
+    Example:
+        >>> import tempfile, pandas, rpexplore as rp
+        >>> records = rp.FrameSource(pandas.DataFrame({"sex": ["f", "m"]}), name="survey")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     ledger = rp.Ledger(f"{folder}/ledger.sqlite")
+        ...     ledger.set_limit(records, Fraction(1, 2))
+        ...     account = ledger.account(records)
+        >>> account.dataset, account.spent_record_rho, account.limit_record_rho
+        ('survey', Fraction(0, 1), Fraction(1, 2))
+    """
 
     path: Path
 
@@ -89,13 +93,13 @@ class Ledger:
 
         Raises `LedgerError` for records without a folder, those of a database.
         """
-        home = source_of(data).home
-        if home is None:
+        source = source_of(data)
+        if source.home is None:
             raise LedgerError(
-                f"The records {source_of(data).name!r} lie in no folder that could hold their "
-                "ledger; name one (the option --ledger), the same for every release of them."
+                f"The records {source.name!r} lie in no folder that could hold their ledger; name "
+                "one (the option --ledger), the same for every release of them."
             )
-        return cls(home / FILENAME)
+        return cls(source.home / FILENAME)
 
     def account(self, data: AnySource) -> Account:
         """What the ledger holds on a data file; nothing spent if it does not know it."""
@@ -120,30 +124,30 @@ class Ledger:
         entries = (entry for account in self.accounts() for entry in account.runs)
         return next((entry for entry in entries if entry.id == entry_id), None)
 
-    def set_cap(self, data: AnySource, record_rho: Fraction | None) -> None:
-        """Set or (with None) lift the cap on the total ρ for one record of a dataset.
+    def set_limit(self, data: AnySource, record_rho: Fraction | None) -> None:
+        """Set or (with None) lift the limit on the total ρ for one record of a dataset.
 
-        Raises `LedgerError` for a cap below what is spent already.
+        Raises `LedgerError` for a limit below what is spent already.
         """
         dataset = self._dataset(data)
         with self._connection() as connection:
             spent = _account(connection, dataset).spent_record_rho
             if record_rho is not None and (record_rho <= 0 or record_rho < spent):
                 raise LedgerError(
-                    f"The cap for one record must be positive and not below what is spent, "
+                    "The budget limit for one record must be positive and not below what is spent, "
                     f"{rounded(spent, 9, 'up')}; got {rounded(record_rho, 9)}."
                 )
-            _note_cap(connection, dataset, record_rho)
+            _note_limit(connection, dataset, record_rho)
 
     def check(
         self,
         data: AnySource,
         plan: ReleasePlan,
         record_rho: Fraction,
-        cap_record_rho: Fraction | None = None,
+        limit_record_rho: Fraction | None = None,
     ) -> None:
         """Raise `LedgerError` where `book` would; enters nothing."""
-        _check_cap(self.account(data), plan, record_rho, cap_record_rho)
+        _check_limit(self.account(data), plan, record_rho, limit_record_rho)
 
     def book(
         self,
@@ -151,31 +155,30 @@ class Ledger:
         plan: ReleasePlan,
         record_rho: Fraction,
         output: str | Path,
-        cap_record_rho: Fraction | None = None,
+        limit_record_rho: Fraction | None = None,
     ) -> int:
         """Enter a run and return its number; the entry is on disk when this returns.
 
-        cap_record_rho: noted as the dataset's cap if it has none yet. Raises `LedgerError`, and
-        enters nothing, if it has another one, or if the run would go beyond its cap.
+        limit_record_rho: noted as the dataset's limit if it has none yet. Raises `LedgerError`, and
+        enters nothing, if it has another one, or if the run would go beyond its limit.
         """
-        dataset, stamp = self._dataset(data), source_of(data).fingerprint()
+        dataset, fingerprint = self._dataset(data), source_of(data).fingerprint()
+        row = {
+            "dataset": dataset,
+            "data_bytes": fingerprint.size,
+            "data_modified": fingerprint.modified,
+            "started": _now(),
+            "plan_sha256": plan.sha256,
+            "record_rho": exact_text(record_rho),
+            "unit": plan.budget.unit,
+            "output": text_of_path(Path(output).resolve()),
+        }
         with self._connection() as connection:
-            _check_cap(_account(connection, dataset), plan, record_rho, cap_record_rho)
-            if cap_record_rho is not None:
-                _note_cap(connection, dataset, cap_record_rho)
+            _check_limit(_account(connection, dataset), plan, record_rho, limit_record_rho)
+            if limit_record_rho is not None:
+                _note_limit(connection, dataset, limit_record_rho)
             cursor = connection.execute(
-                "INSERT INTO runs (dataset, data_bytes, data_modified, started, plan_sha256, "
-                "record_rho, unit, output) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    dataset,
-                    stamp.size,
-                    stamp.modified,
-                    _now(),
-                    plan.sha256,
-                    exact_text(record_rho),
-                    plan.budget.unit,
-                    text_of_path(Path(output).resolve()),
-                ),
+                f"INSERT INTO runs ({', '.join(row)}) VALUES (:{', :'.join(row)})", row
             )
             assert cursor.lastrowid is not None
             return cursor.lastrowid
@@ -194,6 +197,7 @@ class Ledger:
         try:
             connection = sqlite3.connect(self.path, timeout=30, isolation_level=None)
             try:
+                connection.row_factory = sqlite3.Row
                 connection.execute("PRAGMA synchronous = EXTRA")
                 connection.execute("BEGIN IMMEDIATE")
                 for statement in _SCHEMA.split(";"):
@@ -210,34 +214,32 @@ class Ledger:
 
 
 def _account(connection: sqlite3.Connection, dataset: str) -> Account:
-    rows = connection.execute(
-        "SELECT id, started, plan_sha256, record_rho, finished, output, data_bytes, data_modified "
-        "FROM runs "
-        "WHERE dataset = ? ORDER BY id",
-        (dataset,),
-    )
+    rows = connection.execute("SELECT * FROM runs WHERE dataset = ? ORDER BY id", (dataset,))
     runs = tuple(
         LedgerEntry(
-            number, started, sha256, Fraction(rho), _state(finished), output, size, modified
+            row["id"],
+            row["started"],
+            row["plan_sha256"],
+            Fraction(row["record_rho"]),
+            "finished" if row["finished"] else "started",
+            row["output"],
+            row["data_bytes"],
+            row["data_modified"],
         )
-        for number, started, sha256, rho, finished, output, size, modified in rows
+        for row in rows
     )
-    cap = connection.execute(
+    limit = connection.execute(
         "SELECT cap_record_rho FROM datasets WHERE dataset = ?", (dataset,)
     ).fetchone()
     return Account(
         dataset,
         sum((run.record_rho for run in runs), Fraction(0)),
-        Fraction(cap[0]) if cap and cap[0] else None,
+        Fraction(limit[0]) if limit and limit[0] else None,
         runs,
     )
 
 
-def _state(finished: str | None) -> str:
-    return "finished" if finished else "started"
-
-
-def _note_cap(connection: sqlite3.Connection, dataset: str, record_rho: Fraction | None) -> None:
+def _note_limit(connection: sqlite3.Connection, dataset: str, record_rho: Fraction | None) -> None:
     connection.execute(
         "INSERT INTO datasets VALUES (?, ?) ON CONFLICT (dataset) "
         "DO UPDATE SET cap_record_rho = excluded.cap_record_rho",
@@ -245,29 +247,29 @@ def _note_cap(connection: sqlite3.Connection, dataset: str, record_rho: Fraction
     )
 
 
-def _check_cap(
-    account: Account, plan: ReleasePlan, record_rho: Fraction, wanted_cap: Fraction | None
+def _check_limit(
+    account: Account, plan: ReleasePlan, record_rho: Fraction, wanted_limit: Fraction | None
 ) -> None:
-    """Raise `LedgerError` for another cap than the noted one, or a run beyond it."""
-    unit, cap = plan.budget.unit, account.cap_record_rho
+    """Raise `LedgerError` for another limit than the noted one, or a run beyond it."""
+    unit, limit = plan.budget.unit, account.limit_record_rho
 
     def for_unit(rho: Fraction, mode: str) -> str:
         return f"ρ = {rounded(rho * plan.budget.records_factor, 9, mode)}"
 
-    if cap is not None and wanted_cap is not None and cap != wanted_cap:
+    if limit is not None and wanted_limit not in (None, limit):
         raise LedgerError(
-            f"The ledger has another cap for the dataset {account.dataset!r}, "
-            f"{for_unit(cap, 'down')} for {unit}; leave the cap out here, or change it "
-            "first (rpexplore ledger)."
+            f"The ledger has another budget limit for the dataset {account.dataset!r}, "
+            f"{for_unit(limit, 'down')} for {unit}; leave the limit out here, or change it first "
+            "(rpexplore ledger)."
         )
-    cap = wanted_cap if cap is None else cap
-    if cap is not None and account.spent_record_rho + record_rho > cap:
-        left = max(cap - account.spent_record_rho, Fraction(0))
+    limit = wanted_limit if limit is None else limit
+    if limit is not None and account.spent_record_rho + record_rho > limit:
+        left = max(limit - account.spent_record_rho, Fraction(0))
         raise LedgerError(
             f"This run costs {for_unit(record_rho, 'up')} for {unit}, and the dataset "
-            f"{account.dataset!r} has only {for_unit(left, 'down')} left of its cap of "
-            f"{for_unit(cap, 'down')}; plan with a smaller budget, or have the "
-            "cap raised (rpexplore ledger)."
+            f"{account.dataset!r} has only {for_unit(left, 'down')} left of its budget limit of "
+            f"{for_unit(limit, 'down')}; plan with a smaller budget, or have the limit raised "
+            "(rpexplore ledger)."
         )
 
 

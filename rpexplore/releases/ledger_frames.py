@@ -13,39 +13,29 @@ def runs(account: Account, records_factor: int) -> pd.DataFrame:
 
     records_factor: how many times the ρ of one record is shown, as text, rounded upwards
     """
-    rows = [
-        {
-            "run": run.id,
-            "started": run.started.replace("T", " ").removesuffix("+00:00"),
-            "rho": _shown(run.record_rho, records_factor),
-            "state": run.state,
-            "plan": run.plan_sha256,
-            "output": run.output,
-        }
-        for run in reversed(account.runs)
-    ]
-    return pd.DataFrame(rows, columns=["run", "started", "rho", "state", "plan", "output"])
+    columns = ["run", "started", "rho", "state", "plan", "output"]
+    rows = []
+    for run in reversed(account.runs):
+        started = run.started.replace("T", " ").removesuffix("+00:00")
+        rho = _text(run.record_rho, records_factor, "up")
+        rows.append((run.id, started, rho, run.state, run.plan_sha256, run.output))
+    return pd.DataFrame(rows, columns=columns)
 
 
 def datasets(ledger: Ledger, records_factor: int, *, without: str) -> pd.DataFrame:
-    """One row a dataset, but for one: dataset, runs, rho, cap ("none" without one).
+    """One row a dataset, but for one: dataset, runs, rho, limit ("none" without one).
 
     Raises `LedgerError` if the ledger cannot be read.
     """
-    rows = [
-        {
-            "dataset": account.dataset,
-            "runs": len(account.runs),
-            "rho": _shown(account.spent_record_rho, records_factor),
-            "cap": "none"
-            if account.cap_record_rho is None
-            else _shown(account.cap_record_rho, records_factor, "down"),
-        }
-        for account in ledger.accounts()
-        if account.dataset != without
-    ]
-    return pd.DataFrame(rows, columns=["dataset", "runs", "rho", "cap"])
+    rows = []
+    for account in ledger.accounts():
+        limit = account.limit_record_rho
+        limit_text = "none" if limit is None else _text(limit, records_factor, "down")
+        spent = _text(account.spent_record_rho, records_factor, "up")
+        if account.dataset != without:
+            rows.append((account.dataset, len(account.runs), spent, limit_text))
+    return pd.DataFrame(rows, columns=["dataset", "runs", "rho", "limit"])
 
 
-def _shown(record_rho: Fraction, records_factor: int, mode: str = "up") -> str:
+def _text(record_rho: Fraction, records_factor: int, mode: str) -> str:
     return rounded(record_rho * records_factor, 6, mode)

@@ -9,52 +9,81 @@ import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.releases.measurement_file import MeasurementNote
+from rpexplore.releases.measurement_file import PLAN, MeasurementNote
 
 CONFIDENCE = 0.95  # of the intervals in all files of a release
 
-_NAME = "manifest.json"
+_NAME, _README = "manifest.json", "README.md"
+
+PlanKind = TypeVar("PlanKind", bound=ReleasePlan)
+
+
+@dataclass(frozen=True, eq=False)
+class FinishedRelease(Generic[PlanKind]):
+    """A finished release: its folder, plan and manifest. Holds noisy figures only.
+
+    release_format  format and version that its manifest names
+    plan_kind       the class of its plan
+    """
+
+    folder: Path
+    plan: PlanKind
+    manifest: Mapping[str, Any]
+
+    release_format: ClassVar[tuple[str, int]]
+    plan_kind: ClassVar[type[ReleasePlan]]
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Open a release folder; raises `ReleaseError` if it is not one or a file was changed."""
+        folder = Path(folder)
+        manifest = checked_folder(folder, cls.release_format, "a release")
+        _check_files(folder, {PLAN: manifest.get("plan_sha256")})
+        plan: Any = cls.plan_kind.load(folder / PLAN)
+        return cls(folder, plan, manifest)
+
+    @classmethod
+    def write_manifest(
+        cls,
+        folder: Path,
+        plan: PlanKind,
+        note: MeasurementNote,
+        readme: str,
+        files: Sequence[Mapping[str, Any]],
+    ) -> Mapping[str, Any]:
+        """Write README and manifest of a folder that has all other files; returns the manifest.
+
+        files: their entries, without the plan's.
+        """
+        (folder / _README).write_text(readme, encoding="utf-8")
+        facts = {
+            "finished": now(),
+            "plan_sha256": plan.sha256,
+            "rho": exact_text(plan.rho),
+            "privacy_unit": plan.budget.unit,
+            "guarantee": plan.guarantee,
+            "noise": "discrete Gaussian, exact, from the operating system's entropy",
+            "postprocessing": "none: unbiased linear reconstruction",
+            "unknown_values": dict(note.unknown_values),
+            "records_per_person": note.person_rule,
+        }
+        files = [*files, file_entry(folder, PLAN), file_entry(folder, _README)]
+        return save_manifest(folder, cls.release_format, facts, files)
 
 
 def file_entry(folder: Path, path: str, **more: Any) -> dict[str, Any]:
     """What the manifest says of a file in the folder."""
     file = folder / path
     return {"path": path, "bytes": file.stat().st_size, "sha256": _sha256(file), **more}
-
-
-def write_manifest(
-    folder: Path,
-    release_format: tuple[str, int],
-    plan: ReleasePlan,
-    note: MeasurementNote,
-    files: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
-    """Write the manifest of a complete folder, and return it.
-
-    Args:
-        release_format: Its name and version.
-        files: Their entries.
-    """
-    facts = {
-        "finished": now(),
-        "plan_sha256": plan.sha256,
-        "rho": exact_text(plan.rho),
-        "privacy_unit": plan.budget.unit,
-        "guarantee": plan.guarantee,
-        "noise": "discrete Gaussian, exact, from the operating system's entropy",
-        "postprocessing": "none: unbiased linear reconstruction",
-        "other_values": dict(note.unknown_values),
-        "persons": note.person_rule,
-    }
-    return save_manifest(folder, release_format, facts, files)
 
 
 def save_manifest(
@@ -92,16 +121,6 @@ def save_manifest(
 def now() -> str:
     """The time, as manifests have it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def checked_manifest(folder: Path, release_format: tuple[str, int]) -> dict[str, Any]:
-    """The manifest of a release of this format, name and version.
-
-    Raises `ReleaseError` if the folder is none, or if one of its files is not as it was written.
-    """
-    manifest = checked_folder(folder, release_format, "a release")
-    _check_files(folder, {"plan.json": manifest.get("plan_sha256")})
-    return manifest
 
 
 def checked_folder(folder: Path, folder_format: tuple[str, int], noun: str) -> dict[str, Any]:

@@ -2,28 +2,33 @@
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from rpexplore.common.concurrency import Progress
 from rpexplore.data.counts import Counts
+from rpexplore.errors import PlanError
+from rpexplore.planning.plan import Plan
+from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.planning.verification import verify
+from rpexplore.queries.plan import QueryPlan
+from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.measurement_file import MeasurementNote
-from rpexplore.releases.query_folder import QueryRelease
-from rpexplore.releases.table_folder import Release
-
-FinishedRelease: TypeAlias = Release | QueryRelease
+from rpexplore.releases.query_release import QueryRun
+from rpexplore.releases.table_folder import TableRun
 
 
 class PlanRun(Protocol):
     """One kind of plan while it is run.
 
-    release_format             format and version that the manifest of its release names
+    release_kind               the class of its releases
     booked_share, drawn_share  shares of the whole run's time, of which `on_progress` is told: when
                                the run is booked (before, stopping it costs nothing), and when all
                                noise is drawn (after, it can be finished)
     """
 
-    release_format: ClassVar[tuple[str, int]]
+    release_kind: ClassVar[type[FinishedRelease]]
     booked_share: ClassVar[float]
     drawn_share: ClassVar[float]
 
@@ -58,15 +63,31 @@ class PlanRun(Protocol):
         ...
 
     def write(
-        self, folder: Path, note: MeasurementNote, on_share: Callable[[float], None]
+        self, folder: Path, note: MeasurementNote, on_progress: Progress
     ) -> Mapping[str, Any]:
         """Write all files of the release but the plan, from the measurements in the folder.
 
-        What an earlier attempt has left there is written again. on_share: told the share that is
-        written. Returns the manifest, which is written last.
+        What an earlier attempt has left there is written again. Returns the manifest, which is
+        written last.
         """
         ...
 
-    def finished_release(self, folder: Path, manifest: Mapping[str, Any]) -> FinishedRelease:
-        """The release in a folder that is complete."""
-        ...
+
+_RUNS: dict[type[ReleasePlan], Callable[..., PlanRun]] = {Plan: TableRun, QueryPlan: QueryRun}
+
+
+def run_of(plan: ReleasePlan) -> PlanRun:
+    """What a release by a plan counts, measures and writes."""
+    return _RUNS[type(plan)](plan)
+
+
+def verified_run_of(plan: ReleasePlan) -> PlanRun:
+    """The same; raises `PlanError` for a plan that does not hold what it claims."""
+    # Nothing of the guarantee depends on whether other strategies would be better.
+    for check in verify(plan, strategies=False).checks:
+        if not check.holds:
+            raise PlanError(
+                f"The plan does not hold what it claims ({check.name}: {check.finding}); make it "
+                "again."
+            )
+    return run_of(plan)

@@ -1,20 +1,53 @@
-"""A release of queries: what it counts, measures and writes."""
+"""A release of queries: what it counts, measures and writes, and its folder.
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+    plan.json               the query plan, canonical
+    answers.csv, .parquet   one row a query
+    measurements.parquet    what was measured, one whole number a row of the plan's strategy
+    manifest.json           guarantee, versions, and size and SHA-256 of every file
+    README.md               how to read all this
+
+Written as a `new_folder`; the manifest comes last.
+"""
+
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 
+from rpexplore.common.concurrency import Progress
 from rpexplore.data.counts import Counts
 from rpexplore.errors import ReleaseError
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.releases.discrete_gaussian import discrete_gaussian
+from rpexplore.releases.manifest import CONFIDENCE, FinishedRelease, file_entry
 from rpexplore.releases.measurement_file import MeasurementNote, read_measured
-from rpexplore.releases.query_folder import FORMAT, QueryRelease, write_query_release
+from rpexplore.releases.readme import query_readme
 
+_ANSWERS, _MEASUREMENTS = "answers", "measurements.parquet"
 _MOST_MEASURED = 2**61  # in absolute value, without noise
+
+
+class QueryRelease(FinishedRelease[QueryPlan]):
+    """A finished release of queries: its folder, plan and manifest. Holds noisy figures only."""
+
+    release_format = ("rpexplore-query-release", 1)
+    plan_kind = QueryPlan
+
+    @property
+    def answers(self) -> pd.DataFrame:
+        """One row a query: name, answer, standard_error, margin_95, target, met."""
+        return pyarrow.parquet.read_table(self.folder / f"{_ANSWERS}.parquet").to_pandas()
+
+    @property
+    def measurements(self) -> np.ndarray:
+        """The noisy whole numbers that the answers are computed from, int64[k]."""
+        return pyarrow.parquet.read_table(self.folder / _MEASUREMENTS)["measured"].to_numpy()
 
 
 @dataclass(frozen=True)
@@ -22,7 +55,7 @@ class QueryRun:
     """A plan of queries while it is run, a `PlanRun`: the rows of its strategy are measured."""
 
     plan: QueryPlan
-    release_format: ClassVar[tuple[str, int]] = FORMAT
+    release_kind: ClassVar[type[FinishedRelease]] = QueryRelease
     # Whatever comes after the counting is quick.
     booked_share: ClassVar[float] = 0.9
     drawn_share: ClassVar[float] = 0.95
@@ -65,14 +98,27 @@ class QueryRun:
         yield exact + discrete_gaussian(len(exact), self.plan.gamma_squared)
 
     def write(
-        self, folder: Path, note: MeasurementNote, on_share: Callable[[float], None]
+        self, folder: Path, note: MeasurementNote, on_progress: Progress
     ) -> Mapping[str, Any]:
         """The answers D (R x + noise) = W x + D·noise, and what was measured."""
+        plan = self.plan
         measured = read_measured(folder, 0, self.n_measured)
-        answers = self.plan.strategy.decoding @ measured
-        manifest = write_query_release(folder, self.plan, measured, answers, note)
-        on_share(1.0)
+        rows = pa.table(
+            {
+                "name": list(plan.queries.names),
+                "answer": plan.strategy.decoding @ measured,
+                "standard_error": plan.standard_errors,
+                "margin_95": plan.margins_of_error(CONFIDENCE),
+                "target": plan.targets,
+                "met": plan.met,
+            }
+        )
+        pyarrow.csv.write_csv(rows, folder / f"{_ANSWERS}.csv")
+        pyarrow.parquet.write_table(rows, folder / f"{_ANSWERS}.parquet")
+        pyarrow.parquet.write_table(pa.table({"measured": measured}), folder / _MEASUREMENTS)
+        names = (f"{_ANSWERS}.csv", f"{_ANSWERS}.parquet", _MEASUREMENTS)
+        files = [file_entry(folder, name) for name in names]
+        readme = query_readme(plan, note)
+        manifest = QueryRelease.write_manifest(folder, plan, note, readme, files)
+        on_progress("Writing the release", 1.0)
         return manifest
-
-    def finished_release(self, folder: Path, manifest: Mapping[str, Any]) -> QueryRelease:
-        return QueryRelease(folder, self.plan, manifest)

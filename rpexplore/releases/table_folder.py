@@ -1,4 +1,4 @@
-"""The release folder: noisy tables, measured residuals, plan and manifest, as files.
+"""A release of tables: what it counts, measures and writes, and its folder.
 
     plan.json               the plan, canonical
     tables/NNNN_age_sex.*   each table as Parquet and CSV, one row a cell (an answer)
@@ -14,30 +14,34 @@ has the measurements that everything is computed from (`measured_file`).
 
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
+from rpexplore.common.concurrency import Progress, in_order
+from rpexplore.data.counts import Counts
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.query_covariance import Where, query_attributes, residuals_within
 from rpexplore.planning.mechanism.reconstruction import contribution
 from rpexplore.planning.plan import Plan
+from rpexplore.releases import measurement
 from rpexplore.releases.contributions import Contributions
-from rpexplore.releases.manifest import checked_manifest, file_entry, write_manifest
+from rpexplore.releases.manifest import FinishedRelease, file_entry
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement_file import MeasuredFile, MeasurementNote, read_measured
 from rpexplore.releases.readme import table_readme
 from rpexplore.releases.table_cells import Labels, label_columns, pieces_of_cells, write_cells
 
-FORMAT = ("rpexplore-release", 1)
 BYTES_PER_CELL = 125  # about, as CSV and Parquet together
 
 _RESIDUAL_SCHEMA = pa.schema(
@@ -47,20 +51,11 @@ _ROWS_AT_ONCE = 1 << 20
 _SMALL_STEPS = "DELTA_BINARY_PACKED"
 
 
-@dataclass(frozen=True, eq=False)
-class Release:
+class Release(FinishedRelease[Plan]):
     """A finished release: its folder, plan and manifest. Holds noisy figures only."""
 
-    folder: Path
-    plan: Plan
-    manifest: Mapping[str, Any]
-
-    @classmethod
-    def load(cls, folder: str | Path) -> "Release":
-        """Open a release folder; raises `ReleaseError` if it is not one or a file was changed."""
-        folder = Path(folder)
-        manifest = checked_manifest(folder, FORMAT)
-        return cls(folder, Plan.load(folder / "plan.json"), manifest)
+    release_format = ("rpexplore-release", 1)
+    plan_kind = Plan
 
     @property
     def domain(self) -> Domain:
@@ -141,8 +136,8 @@ class Release:
 class FolderWriter:
     """Writes the parts of a release, from its measurements, into a folder not finished yet."""
 
-    def __init__(self, folder: Path, plan: Plan, note: MeasurementNote) -> None:
-        self.folder, self.plan, self._note = folder, plan, note
+    def __init__(self, folder: Path, plan: Plan) -> None:
+        self.folder, self.plan = folder, plan
         self._measurements = MeasuredFile(folder, plan.closure)
         self._contributions = Contributions(plan, self._measurements)
         self._cells = CellVariances(plan.workload, plan.closure)
@@ -193,12 +188,56 @@ class FolderWriter:
             self._labels[basis_index] = label_columns(attribute, basis)
         return self._labels[basis_index]
 
-    def finish(self, files: list[dict[str, Any]]) -> Mapping[str, Any]:
-        """Write README and manifest; the plan is there since before the noise. The manifest."""
-        text = table_readme(self.plan, self._note)
-        (self.folder / "README.md").write_text(text, encoding="utf-8")
-        files += [file_entry(self.folder, name) for name in ("plan.json", "README.md")]
-        return write_manifest(self.folder, FORMAT, self.plan, self._note, files)
+
+@dataclass(frozen=True)
+class TableRun:
+    """A plan of tables while it is run, a `PlanRun`: residuals are measured."""
+
+    plan: Plan
+    release_kind: ClassVar[type[FinishedRelease]] = Release
+    booked_share: ClassVar[float] = 0.3
+    drawn_share: ClassVar[float] = 0.4
+
+    @property
+    def n_bytes(self) -> float:
+        return BYTES_PER_CELL * float(np.sum(self.plan.workload.cells)) + 8.0 * self.n_measured
+
+    @property
+    def tables(self) -> Sequence[Sequence[int]]:
+        workload = self.plan.workload
+        return [workload.attribute_indices(position) for position in range(len(workload))]
+
+    @property
+    def n_measured(self) -> int:
+        return int(np.sum(measurement.measured_cells(self.plan.closure)))
+
+    def check_measurable(self) -> None:
+        measurement.check_measurable(self.plan)
+
+    def check_countable(self, counts: Counts) -> None:
+        measurement.check_countable(self.plan, counts)
+
+    def measure(self, counts: Counts) -> Generator[np.ndarray, None, None]:
+        return measurement.measure_all(self.plan, counts)
+
+    def write(
+        self, folder: Path, note: MeasurementNote, on_progress: Progress
+    ) -> Mapping[str, Any]:
+        """Tables and residuals, on all processors."""
+        writer = FolderWriter(folder, self.plan)
+        cells = self.plan.workload.cells
+        n_written, n_cells = 0.0, float(np.sum(cells))
+        files = []
+        with ThreadPoolExecutor(1) as beside:
+            residuals = beside.submit(writer.residuals)
+            with closing(in_order(writer.table, range(len(cells)))) as written:
+                for position, entries in enumerate(written):
+                    files += entries
+                    n_written += cells[position]
+                    if position % 16 == 0:
+                        on_progress("Writing the release", n_written / n_cells)
+            files.append(residuals.result())
+        return Release.write_manifest(folder, self.plan, note, table_readme(self.plan, note), files)
 
 
 def write_table(

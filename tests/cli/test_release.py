@@ -192,8 +192,8 @@ def test_of_each_person_the_first_records_are_counted(order, old, of_persons, wi
     done = Release.load("out")
     assert done.table(())["value"].tolist() == pytest.approx([5])
     assert done.table(("age",)).set_index("age")["value"]["old"] == pytest.approx(old)
-    assert "first 1 record" in done.manifest["persons"]
-    assert done.manifest["persons"] in (done.folder / "README.md").read_text()
+    assert "first 1 record" in done.manifest["records_per_person"]
+    assert done.manifest["records_per_person"] in (done.folder / "README.md").read_text()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.errors import ReleaseError
 from rpexplore.queries.definitions import stated_from_text
 from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.query_folder import QueryRelease
+from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release as run_release
 from rpexplore.releases.table_folder import Release
 from rpexplore.scenarios.scenario import Scenario
@@ -154,12 +154,12 @@ def test_strange_values_go_into_a_category_of_choice(app, records, tmp_path):
     assert session.success
 
 
-def test_a_run_beyond_the_cap_is_refused(app, records, tmp_path):
+def test_a_run_beyond_the_limit_is_refused(app, records, tmp_path):
     session = set_up(app("release"), records, tmp_path / "out")
-    session.text_input(key="cap").set_value("0.15").run()
+    session.text_input(key="limit").set_value("0.15").run()
     finish(session.press("Run the release")).press("Prepare another")
     assert session.metrics()["Budget limit"] == "ρ = 0.15"
-    assert "left of its cap" in session.error[0].value
+    assert "left of its budget limit" in session.error[0].value
     assert run_button(session).disabled
 
 
@@ -298,12 +298,12 @@ def test_a_run_that_fails_after_it_was_booked_stays_charged(app, records, tmp_pa
 
 
 @pytest.mark.parametrize("text", ["abc", "0", "-1", "0.05"])
-def test_a_cap_that_cannot_be(app, records, tmp_path, text):
+def test_a_limit_that_cannot_be(app, records, tmp_path, text):
     session = set_up(app("release"), records, tmp_path / "out")
-    session.text_input(key="cap").set_value(text).run()
+    session.text_input(key="limit").set_value(text).run()
     assert len(session.error) == 1
     assert run_button(session).disabled
-    session.text_input(key="cap").set_value("0.1").run()
+    session.text_input(key="limit").set_value("0.1").run()
     assert session.metrics()["Budget limit"] == "ρ = 0.1"
     assert not run_button(session).disabled
 
@@ -509,7 +509,7 @@ def test_a_stopped_release_of_queries_is_finished_without_further_cost(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("rpexplore.releases.query_release.write_query_release", full)
+        patch.setattr("rpexplore.releases.query_release.QueryRun.write", full)
         finish(session.press("Run the release"))
     assert any("No space left" in text for text in session.texts("error"))
     session.press("Finish it without further cost")

@@ -158,7 +158,7 @@ def test_too_many_records_of_a_person_are_refused(of_persons, records, tmp_path)
     assert "who" in session.error[0].value
     session.radio(key="person excess").set_value("Count only the first").run()
     done = run_to_the_end(session)
-    assert "first 1 record" in done.manifest["persons"]
+    assert "first 1 record" in done.manifest["records_per_person"]
 
 
 def test_plans_for_records_do_not_ask_for_persons(app, records, tmp_path):
@@ -186,10 +186,10 @@ def test_the_ledger_is_shown_with_other_records_in_it(app, records, tmp_path):
 def test_other_records_have_their_own_ledger_and_cap(app, records, tmp_path):
     session = of_path(app("release"), records, tmp_path / "out")
     session.text_input(key="ledger").set_value(str(tmp_path / "own.sqlite"))
-    session.text_input(key="cap").set_value("1").run()
+    session.text_input(key="limit").set_value("1").run()
     session.radio(key="source").set_value("The sample survey").run()
     assert session.text_input(key="ledger").value == ""
-    assert session.text_input(key="cap").value == ""
+    assert session.text_input(key="limit").value == ""
 
 
 def test_a_stopped_run_is_finished_on_the_page(app, records, tmp_path):

@@ -40,7 +40,7 @@ def test_no_folder_is_finished_unless_its_run_was_booked(charge, tmp_path):
 def test_records_that_changed_since_the_run_was_checked_are_refused(charge, tmp_path):
     (tmp_path / "data" / "records.csv").write_text("a\n0\n1\n")
     with pytest.raises(DataError, match=r"'.*records\.csv' have changed"):
-        charge.count([(0,)], no_progress)
+        charge.count(no_progress)
 
 
 def test_a_rule_for_persons_that_the_plan_does_not_have_is_refused(tmp_path):

@@ -45,10 +45,10 @@ def test_a_frame_is_released_and_charged_under_its_name(kind, where, tmp_path, m
     (account,) = Ledger(where["ledger"]).accounts()
     assert account.dataset == "survey 2026"
     assert account.spent_record_rho == done.plan.rho
-    # The same records, however they are read: one account, and its cap.
+    # The same records, however they are read: one account, and its limit.
     other = FRAMES["arrow" if kind == "pandas" else "pandas"](ROWS)
-    with pytest.raises(LedgerError, match="cap"):
-        release(plan(), other, tmp_path / "again", cap_rho="3/2", **where)
+    with pytest.raises(LedgerError, match="budget limit"):
+        release(plan(), other, tmp_path / "again", limit_rho="3/2", **where)
 
 
 def test_a_frame_needs_a_name_and_a_ledger(where, tmp_path):

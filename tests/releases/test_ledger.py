@@ -1,4 +1,4 @@
-"""The ledger: exact sums, caps that hold against races, entries that survive, honest refusals."""
+"""The ledger: exact sums, limits that hold against races, entries that survive, honest refusals."""
 
 import os
 import shutil
@@ -50,7 +50,6 @@ def spent(ledger: Ledger, data: Path) -> Fraction:
 
 def test_an_unknown_dataset_has_spent_nothing_and_leaves_no_file(ledger, data):
     assert ledger.account(data) == Account("records.csv", Fraction(0), None, ())
-    assert ledger.account(data).left_record_rho is None
     ledger.check(data, PLAN, Fraction(10**9))
     assert not ledger.path.exists()
 
@@ -73,13 +72,13 @@ def test_any_amounts_are_kept_to_the_last_digit(tmp_path_factory, amounts):
     assert spent(Ledger.beside(data), data) == sum(amounts, Fraction(0))
 
 
-def test_a_cap_is_reached_exactly_and_never_passed(ledger, data):
-    ledger.set_cap(data, Fraction(1))
+def test_a_limit_is_reached_exactly_and_never_passed(ledger, data):
+    ledger.set_limit(data, Fraction(1))
     for _ in range(3):
         ledger.book(data, PLAN, Fraction(1, 3), "out")
-    assert ledger.account(data).left_record_rho == 0
+    assert ledger.account(data).spent_record_rho == 1
     for refused in (ledger.check, lambda *args: ledger.book(*args, "out")):
-        with pytest.raises(LedgerError, match="left of its cap"):
+        with pytest.raises(LedgerError, match="left of its budget limit"):
             refused(data, PLAN, Fraction(1, 10**300))
     assert spent(ledger, data) == 1
     assert len(ledger.account(data).runs) == 3
@@ -97,7 +96,7 @@ def test_a_finished_run_is_told_from_a_started_one(ledger, data):
 def test_amounts_are_shown_for_the_plan_s_privacy_unit(ledger, data):
     """ρ for a person with 3 records is 9 times that of a record."""
     person = plan_with(rho=9, max_records_per_person=3)
-    ledger.set_cap(data, Fraction(2))
+    ledger.set_limit(data, Fraction(2))
     ledger.book(data, person, Fraction(1, 2), "out")
     with pytest.raises(LedgerError) as caught:
         ledger.check(data, person, Fraction(7, 4))
@@ -105,35 +104,35 @@ def test_amounts_are_shown_for_the_plan_s_privacy_unit(ledger, data):
         "ρ = 15.75",
         "one person with at most 3 records",
         "only ρ = 13.5 left",
-        "cap of ρ = 18",
+        "limit of ρ = 18",
     ):
         assert shown in str(caught.value)
 
 
-# --- caps
+# --- limits
 
 
-@pytest.mark.parametrize("cap", [Fraction(0), Fraction(-1), Fraction(1, 3)])
-def test_a_cap_below_what_is_spent_or_not_positive_is_refused(cap, ledger, data):
+@pytest.mark.parametrize("limit", [Fraction(0), Fraction(-1), Fraction(1, 3)])
+def test_a_limit_below_what_is_spent_or_not_positive_is_refused(limit, ledger, data):
     ledger.book(data, PLAN, Fraction(1, 2), "out")
     with pytest.raises(LedgerError, match="must be positive and not below what is spent"):
-        ledger.set_cap(data, cap)
-    assert ledger.account(data).cap_record_rho is None
+        ledger.set_limit(data, limit)
+    assert ledger.account(data).limit_record_rho is None
 
 
-def test_a_cap_can_be_changed_and_lifted(ledger, data):
-    for cap in (Fraction(1, 3), Fraction(2), None, Fraction(5)):
-        ledger.set_cap(data, cap)
-        assert ledger.account(data).cap_record_rho == cap
+def test_a_limit_can_be_changed_and_lifted(ledger, data):
+    for limit in (Fraction(1, 3), Fraction(2), None, Fraction(5)):
+        ledger.set_limit(data, limit)
+        assert ledger.account(data).limit_record_rho == limit
 
 
 def test_caps_and_totals_are_a_dataset_s_own(ledger, data):
     other = data.with_name("other.csv")
     other.touch()
-    ledger.set_cap(data, Fraction(1))
+    ledger.set_limit(data, Fraction(1))
     ledger.book(other, PLAN, Fraction(7), "out")
     assert spent(ledger, data) == 0
-    assert ledger.account(other).cap_record_rho is None
+    assert ledger.account(other).limit_record_rho is None
 
 
 # --- which dataset
@@ -231,11 +230,11 @@ def test_nothing_is_entered_if_something_goes_wrong_on_the_way(ledger, data):
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    assert ledger.account(data).cap_record_rho is None
+    assert ledger.account(data).limit_record_rho is None
 
 
 def test_racing_threads_spend_no_more_than_the_cap(ledger, data):
-    ledger.set_cap(data, Fraction(7, 10))
+    ledger.set_limit(data, Fraction(7, 10))
     start, outcomes = threading.Barrier(8), []
 
     def run():
@@ -271,14 +270,14 @@ for _ in range(10):
         Ledger.beside(data).book(data, plan, Fraction(1, 10), "out")
         booked += 1
     except LedgerError as error:
-        assert "cap" in str(error), error
+        assert "limit" in str(error), error
 print(booked)
 """
 
 
 def test_racing_processes_spend_no_more_than_the_cap(ledger, data, tmp_path):
     PLAN.save(tmp_path / "plan.json")
-    ledger.set_cap(data, Fraction(7, 10))
+    ledger.set_limit(data, Fraction(7, 10))
     command = [sys.executable, "-c", BOOKER, str(data), str(tmp_path / "plan.json")]
     runs = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -312,7 +311,7 @@ def corrupted(path: Path, how: str) -> None:
             "an amount that is none": "UPDATE runs SET record_rho = 'rubbish'",
             "an empty amount": "UPDATE runs SET record_rho = ''",
             "a ratio by zero": "UPDATE runs SET record_rho = '1/0'",
-            "a cap that is none": "UPDATE datasets SET cap_record_rho = 'rubbish'",
+            "a limit that is none": "UPDATE datasets SET cap_record_rho = 'rubbish'",
         }[how]
         connection = sqlite3.connect(path)
         connection.execute(statement)
@@ -330,12 +329,12 @@ def corrupted(path: Path, how: str) -> None:
         ("an amount that is none", True),
         ("an empty amount", True),
         ("a ratio by zero", True),
-        ("a cap that is none", True),
+        ("a limit that is none", True),
     ],
 )
 def test_what_is_no_ledger_is_refused(how, booked, ledger, data):
     if booked:
-        ledger.set_cap(data, Fraction(5))
+        ledger.set_limit(data, Fraction(5))
         ledger.book(data, PLAN, Fraction(1), "out")
     corrupted(ledger.path, how)
     for refused in (
@@ -376,7 +375,7 @@ def test_all_datasets_are_listed_by_name(ledger, data):
     other.write_text(data.read_text())
     ledger.book(data, PLAN, Fraction(1, 7), "out")
     ledger.book(data, PLAN, Fraction(1, 7), "out2")
-    ledger.set_cap(other, Fraction(3))
+    ledger.set_limit(other, Fraction(3))
     found = ledger.accounts()
     assert [account.dataset for account in found] == ["another.csv", "records.csv"]
     assert found == (ledger.account(other), ledger.account(data))
@@ -407,4 +406,4 @@ def test_frames_are_in_the_unit_of_the_plan_and_rounded_against_us(ledger, data)
     assert listed["state"].tolist() == ["started", "started"]
     assert datasets(ledger, 4, without="records.csv").empty
     (row,) = datasets(ledger, 1, without="nothing").to_dict("records")
-    assert row == {"dataset": "records.csv", "runs": 2, "rho": "0.476191", "cap": "none"}
+    assert row == {"dataset": "records.csv", "runs": 2, "rho": "0.476191", "limit": "none"}

@@ -52,7 +52,7 @@ def test_a_ledger_that_nobody_may_read_is_passed_over_unless_it_is_the_one_in_us
 
 
 def test_a_ledger_without_runs_says_nothing(folder, tmp_path):
-    Ledger.beside(folder).set_cap(folder, PLAN.record_rho)
+    Ledger.beside(folder).set_limit(folder, PLAN.record_rho)
     refuse_overlaps(Ledger.beside(folder / "one.csv"), FileSource(folder / "one.csv"))
 
 

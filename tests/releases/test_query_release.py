@@ -26,7 +26,7 @@ from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import query_plan
 from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.query_folder import QueryRelease
+from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import release, resume
 from rpexplore.releases.table_folder import Release
 from tests.queries.test_plan import query_lists
@@ -207,7 +207,7 @@ def test_other_keeps_everybody(data, output, without_noise):
     data.write_text(CSV + "x,99,f\n")
     done = release(PLAN, data, output, unknown_values={"age": "6 to 8"})
     assert np.allclose(done.answers["answer"], [4, 5, 1])
-    assert done.manifest["other_values"] == {"age": "6 to 8"}
+    assert done.manifest["unknown_values"] == {"age": "6 to 8"}
     assert "counted as: age: 6 to 8" in (output / "README.md").read_text()
 
 
@@ -314,7 +314,7 @@ def test_too_many_records_are_refused(data, output, forbidden_noise, monkeypatch
 def test_tables_and_queries_of_one_data_file_share_its_cap(data, output, without_noise):
     table = Workload.all_up_to(DOMAIN, 1)
     tables = rpexplore.plan(table, loss=SumOfVariances(), budget=Budget(rho="1/4"))
-    release(tables, data, output, cap_rho="4/5")
+    release(tables, data, output, limit_rho="4/5")
     release(PLAN, data, output.with_name("queries"))
     account = Ledger.beside(data).account(data)
     assert account.spent_record_rho == tables.record_rho + PLAN.record_rho
@@ -324,27 +324,27 @@ def test_tables_and_queries_of_one_data_file_share_its_cap(data, output, without
         lambda: release(tables, data, output.with_name("more")),
         lambda: release(PLAN, data, output.with_name("more")),
     ):
-        with pytest.raises(LedgerError, match="left of its cap"):
+        with pytest.raises(LedgerError, match="left of its budget limit"):
             refused()
-    with pytest.raises(LedgerError, match="another cap"):
-        release(PLAN, data, output.with_name("more"), cap_rho=1)
+    with pytest.raises(LedgerError, match="another budget limit"):
+        release(PLAN, data, output.with_name("more"), limit_rho=1)
     assert entries(output.parent) == ["queries", "release"]
 
 
 def test_persons_are_charged_as_records(data, output, without_noise):
     person = query_plan(QUERIES, budget=Budget(rho="9/2", max_records_per_person=3))
-    release(person, data, output, cap_rho="9")
+    release(person, data, output, limit_rho="9")
     account = Ledger.beside(data).account(data)
-    assert account.cap_record_rho == 1
+    assert account.limit_record_rho == 1
     assert account.spent_record_rho == person.rho / 9
     assert Fraction(1, 2) * (1 - Fraction(1, 10**9)) < account.spent_record_rho <= Fraction(1, 2)
 
 
-def test_beyond_the_cap_no_noise_is_drawn(data, output, forbidden_noise):
-    with pytest.raises(LedgerError, match="left of its cap"):
-        release(PLAN, data, output, cap_rho="0.49")
+def test_beyond_the_limit_no_noise_is_drawn(data, output, forbidden_noise):
+    with pytest.raises(LedgerError, match="left of its budget limit"):
+        release(PLAN, data, output, limit_rho="0.49")
     account = Ledger.beside(data).account(data)
-    assert (account.runs, account.cap_record_rho) == ((), None)
+    assert (account.runs, account.limit_record_rho) == ((), None)
     assert entries(output.parent) == []
 
 
@@ -413,7 +413,7 @@ def test_interrupted_while_it_writes_a_run_is_finished_without_drawing_again(
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr("rpexplore.releases.query_release.write_query_release", interrupt)
+        patch.setattr("rpexplore.releases.query_release.QueryRun.write", interrupt)
         with pytest.raises(error):
             release(PLAN, data, output)
     assert [run.state for run in runs(data)] == ["started"]

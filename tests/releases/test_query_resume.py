@@ -12,7 +12,7 @@ from rpexplore.errors import ReleaseError
 from rpexplore.queries.planner import query_plan
 from rpexplore.queries.query_list import QueryList
 from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.query_folder import QueryRelease
+from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import can_be_resumed, release, resume
 from tests.support.stopped_runs import REFUSED, killed, started
 
@@ -21,7 +21,7 @@ COEFFICIENTS = np.vstack([np.ones(12), np.eye(12)[:5], np.repeat([1.0, 0, -1], 4
 NAMES = tuple(f"query {number}" for number in range(len(COEFFICIENTS)))
 QUERIES = QueryList(DOMAIN, COEFFICIENTS, NAMES, np.full(len(NAMES), 2.0))
 PLAN = query_plan(QUERIES, budget=Budget(rho="1/2"))
-WRITE = "rpexplore.releases.query_release.write_query_release"
+WRITE = "rpexplore.releases.query_release.QueryRun.write"
 
 
 @pytest.fixture
@@ -101,8 +101,8 @@ def test_before_all_is_drawn_a_killed_run_is_lost_and_charged_at_most_once(
         ("rpexplore.releases.release._write", 1),
         (WRITE, 1),
         ("pyarrow.csv.write_csv", 1),
-        ("rpexplore.releases.query_folder.file_entry", 3),
-        ("rpexplore.releases.query_folder.write_manifest", 1),
+        ("rpexplore.releases.query_release.file_entry", 3),
+        ("rpexplore.releases.query_release.QueryRelease.write_manifest", 1),
         ("rpexplore.releases.atomic_folder._open_as_usual", 1),
         ("os.sync", 1),
     ],
@@ -144,7 +144,7 @@ def test_killed_when_it_has_its_name_the_release_is_whole_and_can_be_tidied(data
 def test_a_resumed_run_can_be_killed_and_resumed(data, output):
     killed(WRITE, 1, *run_of(data, output))
     drawn = drawn_numbers(unfinished(output))
-    killed("rpexplore.releases.query_folder.write_manifest", 1, "resume", output)
+    killed("rpexplore.releases.query_release.QueryRelease.write_manifest", 1, "resume", output)
     assert resume(output).measurements.tolist() == drawn
     assert states(data) == ["finished"]
 

@@ -73,7 +73,7 @@ def run_of(data: Path, output: Path) -> tuple[Path, Path, Path]:
 @pytest.mark.parametrize(
     ("function", "nth", "charged"),
     [
-        ("rpexplore.releases.table_release.TableRun.check_countable", 1, 0),
+        ("rpexplore.releases.table_folder.TableRun.check_countable", 1, 0),
         ("rpexplore.releases.ledger.Ledger.book", 1, 0),
         ("rpexplore.releases.release.write_measured", 1, 1),
         ("rpexplore.releases.measurement.measure_residual", 7, 1),
@@ -105,7 +105,7 @@ def test_before_all_is_drawn_a_killed_run_is_lost_and_charged_at_most_once(
         (TABLE, 1),
         ("rpexplore.releases.table_folder.file_entry", 9),
         ("rpexplore.releases.table_folder.FolderWriter.residuals", 1),
-        ("rpexplore.releases.table_folder.write_manifest", 1),
+        ("rpexplore.releases.table_folder.Release.write_manifest", 1),
         ("rpexplore.releases.atomic_folder._open_as_usual", 1),
         ("pathlib.Path.rmdir", 1),
         ("os.sync", 1),
@@ -193,7 +193,7 @@ def test_two_resumes_at_once_write_one_release(data, output):
 
 
 def test_a_disk_without_room_for_the_noise_is_noticed_before_the_charge(data, output):
-    Ledger.beside(data).set_cap(data, PLAN.record_rho)  # makes the file, as large as it gets
+    Ledger.beside(data).set_limit(data, PLAN.record_rho)  # makes the file, as large as it gets
     size = Ledger.beside(data).path.stat().st_size
     big = Domain.from_sizes({"a": 3, "b": 4, "c": size // 8})
     workload = Workload.all_up_to(big, 3)

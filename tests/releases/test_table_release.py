@@ -638,58 +638,58 @@ def test_a_ledger_in_a_folder_that_may_not_be_written_to_is_refused(data, output
     assert entries(output.parent) == []
 
 
-# --- caps
+# --- limits
 
 
-def test_a_cap_is_noted_kept_and_held(data, output, without_noise):
-    release(PLAN, data, output, cap_rho="1.2")
-    assert Ledger.beside(data).account(data).cap_record_rho == Fraction(6, 5)
-    for cap in ("1.3", "1.1", "1.2000000000000000000001"):
-        with pytest.raises(LedgerError, match="another cap"):
-            release(PLAN, data, output.with_name("two"), cap_rho=cap)
+def test_a_limit_is_noted_kept_and_held(data, output, without_noise):
+    release(PLAN, data, output, limit_rho="1.2")
+    assert Ledger.beside(data).account(data).limit_record_rho == Fraction(6, 5)
+    for limit in ("1.3", "1.1", "1.2000000000000000000001"):
+        with pytest.raises(LedgerError, match="another budget limit"):
+            release(PLAN, data, output.with_name("two"), limit_rho=limit)
     release(PLAN, data, output.with_name("two"))
-    with pytest.raises(LedgerError, match="left of its cap"):
-        release(PLAN, data, output.with_name("three"), cap_rho="1.2")
+    with pytest.raises(LedgerError, match="left of its budget limit"):
+        release(PLAN, data, output.with_name("three"), limit_rho="1.2")
     assert entries(output.parent) == ["release", "two"]
     assert [run.state for run in runs(data)] == ["finished"] * 2
 
 
-def test_beyond_the_cap_no_noise_is_drawn(data, output, forbidden_noise):
-    with pytest.raises(LedgerError, match="left of its cap"):
-        release(PLAN, data, output, cap_rho="0.49")
+def test_beyond_the_limit_no_noise_is_drawn(data, output, forbidden_noise):
+    with pytest.raises(LedgerError, match="left of its budget limit"):
+        release(PLAN, data, output, limit_rho="0.49")
     assert runs(data) == ()
     assert entries(output.parent) == []
 
 
-@pytest.mark.parametrize("cap", [0, -1, "0.000", "nan", "much", True])
-def test_a_cap_that_is_none_is_refused(cap, data, output, forbidden_noise):
+@pytest.mark.parametrize("limit", [0, -1, "0.000", "nan", "much", True])
+def test_a_limit_that_is_none_is_refused(limit, data, output, forbidden_noise):
     with pytest.raises((LedgerError, BudgetError)):
-        release(PLAN, data, output, cap_rho=cap)
+        release(PLAN, data, output, limit_rho=limit)
     assert entries(data.parent) == ["records.csv"] or runs(data) == ()
     assert entries(output.parent) == []
 
 
-@pytest.mark.parametrize("why", ["bad records", "beyond the cap"])
-def test_a_refused_run_notes_no_cap(why, data, output, forbidden_noise):
-    """A typing error in the cap must not stay: only a run that is booked says what the cap is."""
+@pytest.mark.parametrize("why", ["bad records", "beyond the limit"])
+def test_a_refused_run_notes_no_limit(why, data, output, forbidden_noise):
+    """A typing error in the limit must not stay: only a run that is booked says what it is."""
     if why == "bad records":
         data.write_text(BAD_CSV["value"])
     with pytest.raises((DataError, LedgerError)):
-        release(PLAN, data, output, cap_rho="0.1" if why == "beyond the cap" else "5")
-    assert Ledger.beside(data).account(data).cap_record_rho is None
+        release(PLAN, data, output, limit_rho="0.1" if why == "beyond the limit" else "5")
+    assert Ledger.beside(data).account(data).limit_record_rho is None
 
 
 def test_a_person_with_m_records_costs_a_record_m_squared_less(data, output, without_noise):
     person = plan(
         WORKLOAD, loss=SumOfVariances(), budget=Budget(rho="9/2", max_records_per_person=3)
     )
-    release(person, data, output, cap_rho="9")
+    release(person, data, output, limit_rho="9")
     account = Ledger.beside(data).account(data)
-    assert account.cap_record_rho == 1
+    assert account.limit_record_rho == 1
     assert account.spent_record_rho == person.record_rho
     assert Fraction(1, 2) * (1 - Fraction(1, 10**9)) < account.spent_record_rho <= Fraction(1, 2)
     # The same total, told in records.
-    release(PLAN, data, output.with_name("two"), cap_rho="1")
+    release(PLAN, data, output.with_name("two"), limit_rho="1")
     with pytest.raises(LedgerError, match="one person with at most 3 records"):
         release(person, data, output.with_name("three"))
 
@@ -856,8 +856,8 @@ def race(monkeypatch, *calls) -> list[Release | RpexploreError]:
     return outcomes
 
 
-def test_of_two_runs_racing_for_the_last_of_the_cap_one_wins(data, output, monkeypatch):
-    Ledger.beside(data).set_cap(data, Fraction(3, 4))
+def test_of_two_runs_racing_for_the_last_of_the_limit_one_wins(data, output, monkeypatch):
+    Ledger.beside(data).set_limit(data, Fraction(3, 4))
     drawn = []
 
     def spy(size, gamma_squared):
@@ -888,8 +888,8 @@ def test_of_two_first_caps_one_is_noted_and_the_other_refused(data, output, monk
     monkeypatch.setattr(Ledger, "account", slow_account)
     outcomes = race(
         monkeypatch,
-        lambda: release(PLAN, data, output, cap_rho=1),
-        lambda: release(PLAN, data, output.with_name("two"), cap_rho=2),
+        lambda: release(PLAN, data, output, limit_rho=1),
+        lambda: release(PLAN, data, output.with_name("two"), limit_rho=2),
     )
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["LedgerError", "Release"]
 
@@ -904,7 +904,7 @@ def test_of_two_runs_to_one_output_one_is_refused_before_it_pays(data, output, m
 
 def test_the_mapping_of_other_values_is_part_of_the_release(data, output):
     done = release(PLAN, data, output, unknown_values={"sex": "m"})
-    assert done.manifest["other_values"] == {"sex": "m"}
+    assert done.manifest["unknown_values"] == {"sex": "m"}
     assert "counted as: sex: m" in (output / "README.md").read_text()
 
 

@@ -108,24 +108,24 @@ def _usual_ledger(data: Source, sample: bool) -> str:
     return "/data/ledger.sqlite" if data.home is None else "beside the records"
 
 
-def cap_input(planned: ReleasePlan) -> tuple[bool, Fraction | None]:
+def limit_input(planned: ReleasePlan) -> tuple[bool, Fraction | None]:
     """Whether the budget limit that was typed is valid, and the limit (ρ of the plan's unit)."""
     typed = st.text_input(
         "Budget limit: the total ρ that all releases of these records may cost",
-        key="cap",
+        key="limit",
         persist_state="session",
         placeholder="no limit",
         help="Noted in the ledger at the first run; runs beyond it are refused.",
     ).strip()
     try:
-        cap = exact_fraction(typed, "The budget limit") if typed else None
+        limit = exact_fraction(typed, "The budget limit") if typed else None
     except RpexploreError as error:
         st.error(escaped(str(error)))
         return False, None
-    if cap is not None and cap <= 0:
+    if limit is not None and limit <= 0:
         st.error(escaped(f"The budget limit must be a positive ρ, got {typed}."))
         return False, None
-    return True, cap
+    return True, limit
 
 
 def _new_name(data: Source) -> str:

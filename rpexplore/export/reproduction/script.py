@@ -85,7 +85,7 @@ def main() -> None:
     if given.records:
         from rpexplore.releases.release import release
 
-        done = release(made, given.records, given.release, cap_rho=given.cap_rho)
+        done = release(made, given.records, given.release, limit_rho=given.cap_rho)
         print(f"The noisy tables are in {{done.folder}}")
 
 
