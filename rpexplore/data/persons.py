@@ -7,7 +7,7 @@ an order 8 more, and another 16 (and its texts) where the order is not by number
 # pyarrow.compute makes its functions when it is imported, so pyright cannot know them.
 # pyright: reportAttributeAccessIssue=false
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from hashlib import blake2b
 
 import numpy as np
@@ -46,22 +46,14 @@ def kept_records(
     keys = persons.keys()
     by_person = np.lexsort([*order.keys(), *keys])  # the last key first, ties as they come
     kept = np.ones(len(by_person), dtype=bool)
-    for beyond in _beyond(by_person, keys, rule.most):
-        if rule.excess == "refuse" and len(beyond):
+    for start in range(rule.most, len(by_person), _PIECE):
+        records = by_person[start : start + _PIECE]
+        earlier = by_person[start - rule.most :][: len(records)]
+        is_beyond = np.all([key[records] == key[earlier] for key in keys], axis=0)
+        if rule.excess == "refuse" and np.any(is_beyond):
             raise rule.excess_error()
-        kept[beyond] = False
+        kept[records[is_beyond]] = False
     return kept
-
-
-def _beyond(by_person: np.ndarray, keys: list[np.ndarray], most: int) -> Iterator[np.ndarray]:
-    """The records that come after the first `most` of their person, piece by piece."""
-    for start in range(most, len(by_person), _PIECE):
-        stop = min(start + _PIECE, len(by_person))
-        these, earlier = by_person[start:stop], by_person[start - most : stop - most]
-        same = np.ones(len(these), dtype=bool)
-        for key in keys:
-            same &= key[these] == key[earlier]
-        yield these[same]
 
 
 class _Persons:

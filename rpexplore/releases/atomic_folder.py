@@ -36,14 +36,12 @@ def new_folder(output: Path, *, kept_with: str | None = None) -> Iterator[Path]:
             f"The release cannot be written to {str(output)!r} ({error}); choose a folder that can "
             "be written to."
         ) from None
-    try:
-        _claim(lock, temporary, output)
+    with _locked(lock, temporary, output):
         check_new(output, kept_with=kept_with)  # it may have been filled before it was locked
-        _clear(temporary)
+        for left in temporary.iterdir():
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
         with _give_name(output, temporary, kept_with):
             yield temporary
-    finally:
-        os.close(lock)
 
 
 @contextmanager
@@ -64,12 +62,8 @@ def resumed_folder(output: Path, kept_with: str) -> Iterator[Path]:
             f"There is no run into {str(output)!r} that could be finished: none was stopped after "
             "its noise had been drawn. Run the plan (what was charged before stays charged)."
         )
-    try:
-        _claim(lock, temporary, output)
-        with _give_name(output, temporary, kept_with):
-            yield temporary
-    finally:
-        os.close(lock)
+    with _locked(lock, temporary, output), _give_name(output, temporary, kept_with):
+        yield temporary
 
 
 def unfinished_folder(output: Path) -> Path:
@@ -86,7 +80,7 @@ def _give_name(output: Path, temporary: Path, kept_with: str | None) -> Iterator
         check_new(output)
         os.sync()  # all of it is on disk before it looks complete
         temporary.rename(output)
-        _note_on_disk(output.parent)
+        names_to_disk(output.parent)
     except BaseException:
         if kept_with is None or not (temporary / kept_with).exists():
             shutil.rmtree(temporary, ignore_errors=True)
@@ -100,22 +94,22 @@ def _open_folder(temporary: Path) -> int:
     return os.open(temporary, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
 
-def _claim(lock: int, temporary: Path, output: Path) -> None:
-    """Lock the temporary folder; raise `ReleaseError` if another run has it."""
+@contextmanager
+def _locked(lock: int, temporary: Path, output: Path) -> Iterator[None]:
+    """Lock the opened temporary folder; raise `ReleaseError` if another run has it."""
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # A run that ended between our opening and locking has taken the folder away.
-        if not os.path.samestat(os.fstat(lock), temporary.stat()):
-            raise BlockingIOError
-    except (BlockingIOError, FileNotFoundError):
-        raise ReleaseError(
-            f"Another run is writing to {str(output)!r}; wait for it, or choose another folder."
-        ) from None
-
-
-def _clear(temporary: Path) -> None:
-    for left in temporary.iterdir():
-        shutil.rmtree(left) if left.is_dir() else left.unlink()
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # A run that ended between our opening and locking has taken the folder away.
+            if not os.path.samestat(os.fstat(lock), temporary.stat()):
+                raise BlockingIOError
+        except (BlockingIOError, FileNotFoundError):
+            raise ReleaseError(
+                f"Another run is writing to {str(output)!r}; wait for it, or choose another folder."
+            ) from None
+        yield
+    finally:
+        os.close(lock)
 
 
 def _open_as_usual(folder: Path) -> None:
@@ -126,7 +120,7 @@ def _open_as_usual(folder: Path) -> None:
     usual.rmdir()
 
 
-def _note_on_disk(folder: Path) -> None:
+def names_to_disk(folder: Path) -> None:
     """Have the names in a folder on disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -142,7 +136,7 @@ def check_room(needed: float, output: Path) -> None:
     if needed > free:
         raise ReleaseError(
             f"The release needs about {data_size(needed)}, and the disk of {str(folder)!r} has "
-            f"{data_size(free)} free; ask for less, or choose another disk."
+            f"{data_size(free)} free; release fewer tables, or choose another disk."
         )
 
 

@@ -1,32 +1,24 @@
-"""Contributions of residuals to tables, worked out from measurements as they are asked for."""
+"""Contributions of residuals to tables, computed from measurements when a table needs them."""
 
 import threading
 from collections import OrderedDict
-from typing import Protocol
 
 import numpy as np
 
 from rpexplore.planning.mechanism.reconstruction import answers, asked_by, contribution, marginal
 from rpexplore.planning.plan import Plan
+from rpexplore.releases.measurement_file import MeasuredFile
 
 _MOST_KEPT = 400_000_000  # bytes
 
 
-class Measurements(Protocol):
-    """What was measured, wherever it is kept."""
-
-    def measured(self, residual: int) -> np.ndarray:
-        """The measurement of one residual: int64, one axis an attribute."""
-        ...
-
-
 class Contributions:
-    """What each residual of a plan adds to its tables, and the tables that come of it.
+    """What each residual of a plan adds to its tables, and the tables.
 
     What several tables need is kept, up to 400 MB. Several threads may ask at a time.
     """
 
-    def __init__(self, plan: Plan, measurements: Measurements) -> None:
+    def __init__(self, plan: Plan, measurements: MeasuredFile) -> None:
         self._plan, self._measurements = plan, measurements
         self._query_matrices = asked_by(plan.workload)
         self._uses = np.bincount(plan.closure.incidence.indices, minlength=len(plan.closure))

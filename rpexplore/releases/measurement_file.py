@@ -22,6 +22,7 @@ import numpy as np
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.release_plan import ReleasePlan
+from rpexplore.releases.atomic_folder import names_to_disk
 from rpexplore.releases.measurement import measured_cells, measured_shape
 
 NOTE, PLAN = "run/drawn.json", "plan.json"
@@ -93,12 +94,8 @@ def write_note(folder: Path, note: MeasurementNote) -> None:
         file.flush()
         os.fsync(file.fileno())
     draft.rename(folder / NOTE)
-    for parent in (draft.parent, folder):
-        descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    names_to_disk(draft.parent)
+    names_to_disk(folder)
 
 
 def read_note(folder: Path) -> MeasurementNote:
@@ -129,15 +126,10 @@ def read_measured(folder: Path, start: int, stop: int) -> np.ndarray:
 
     Several threads may read at a time.
     """
-    numbers = np.empty(stop - start, dtype=_TYPE)
-    with (folder / _MEASURED).open("rb", buffering=0) as file:
-        file.seek(start * _TYPE.itemsize)
-        n_read, buffer = 0, numbers.data.cast("B")
-        while n_read < len(buffer):
-            n_new = file.readinto(buffer[n_read:])
-            if not n_new:
-                raise ReleaseError(f"{_MEASURED} is shorter than its plan says.")
-            n_read += n_new
+    path, offset = folder / _MEASURED, start * _TYPE.itemsize
+    numbers = np.fromfile(path, dtype=_TYPE, count=stop - start, offset=offset)
+    if len(numbers) < stop - start:
+        raise ReleaseError(f"{_MEASURED} is shorter than its plan says.")
     return numbers.astype(np.int64, copy=False)
 
 

@@ -9,19 +9,20 @@ class Engine:
 
     schemes         of its addresses, the usual one first
     form            an address, as an example
-    package         its Python package; extra: the optional extra of rpexplore that installs it
-    module          with `open_session(connection)`, a context manager of a `Session`
+    package         its Python package
     error_packages  top-level packages that its errors come from
+    extra           the optional extra of rpexplore that installs the package
     is_file         whether an address names a file, rather than a server
+
+    Its module `<extra>_session` has `open_session(connection)`, a context manager of a `Session`.
     """
 
     name: str
     schemes: tuple[str, ...]
     form: str
     package: str
-    extra: str
-    module: str
     error_packages: tuple[str, ...]
+    extra: str
     is_file: bool = False
 
 
@@ -33,18 +34,16 @@ ENGINES = {
             ("postgresql", "postgres"),
             "postgresql://user:password@host:5432/database",
             "psycopg",
-            "postgres",
-            "rpexplore.data.databases.postgres_session",
             ("psycopg",),
+            "postgres",
         ),
         Engine(
             "duckdb",
             ("duckdb",),
             "duckdb:///path/to/file",
             "duckdb",
-            "duckdb",
-            "rpexplore.data.databases.duckdb_session",
             ("duckdb", "_duckdb"),
+            "duckdb",
             is_file=True,
         ),
         Engine(
@@ -52,9 +51,8 @@ ENGINES = {
             ("spark", "pyspark"),
             "spark://host:7077",
             "pyspark",
-            "spark",
-            "rpexplore.data.databases.spark_session",
             ("pyspark", "py4j"),
+            "spark",
         ),
     )
 }

@@ -4,9 +4,8 @@ What an engine says may hold hosts, users or values. It stands in the `private` 
 there without the connection's password.
 """
 
-import queue
-import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -73,49 +72,26 @@ class Session:
 
         It runs beside, so that `on_progress` can stop it by raising whatever it wants; Ctrl-C does.
         """
-        arrived: queue.Queue = queue.Queue(maxsize=2)
-        left = threading.Event()
-        worker = threading.Thread(
-            target=self._fetch, args=(statement, arrived, left), name="counting", daemon=True
-        )
-        with engine_errors(self.connection, name):
-            worker.start()
-            try:
-                while True:
-                    try:
-                        piece = arrived.get(timeout=_PATIENCE)
-                    except queue.Empty:
-                        on_progress(COUNTING, 0.0)
-                        continue
-                    if piece is None:
-                        break
-                    if isinstance(piece, BaseException):
-                        raise piece
-                    yield piece
-            finally:
-                left.set()
-                worker.join(_PATIENCE)
-                while worker.is_alive():
-                    with suppress(Exception):
-                        self.cancel()
-                    worker.join(_PATIENCE)
 
-    def _fetch(self, statement: Any, arrived: queue.Queue, left: threading.Event) -> None:
-        def hand_over(item: object) -> None:
-            while not left.is_set():
-                with suppress(queue.Full):
-                    arrived.put(item, timeout=_PATIENCE)
-                    return
-
-        try:
+        def fetched() -> Iterator[pa.RecordBatch]:
             self.begin()
-            for piece in self._rows(statement):
-                hand_over(piece)
-                if left.is_set():
+            yield from self._rows(statement)
+
+        rows = fetched()
+        with engine_errors(self.connection, name), ThreadPoolExecutor(1) as worker:
+            while True:
+                piece = worker.submit(next, rows, None)
+                try:
+                    while not wait([piece], _PATIENCE).done:
+                        on_progress(COUNTING, 0.0)
+                finally:
+                    while not piece.done():
+                        with suppress(Exception):
+                            self.cancel()
+                        wait([piece], _PATIENCE)
+                if (batch := piece.result()) is None:
                     return
-            hand_over(None)
-        except BaseException as error:  # told where somebody waits for it
-            hand_over(error)
+                yield batch
 
     def _rows(self, statement: Any) -> Iterable[pa.RecordBatch]:
         return self.backend.to_pyarrow_batches(statement, chunk_size=ROWS_AT_ONCE)
@@ -145,8 +121,18 @@ def opened(connection: Connection) -> Iterator[Session]:
                 f"The connection {connection.name!r} needs the package {package!r}; install it: "
                 f"pip install 'rpexplore[{engine.extra}]'"
             )
-    with import_module(engine.module).open_session(connection) as session:
+    module = import_module(f"rpexplore.data.databases.{engine.extra}_session")
+    with module.open_session(connection) as session:
         yield session
+
+
+_KINDS = {
+    "missing": ("TableNotFound", "UndefinedTable"),
+    "refused": ("InsufficientPrivilege",),
+    "stopped": ("QueryCanceled", "InterruptException"),
+    "lost": ("OperationalError", "InterfaceError", "ConnectionException", "IOException", "OSError"),
+}
+"""What went wrong in an engine, by the names of its errors."""
 
 
 @contextmanager
@@ -161,7 +147,6 @@ def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
         if not _kind(error):
             raise
         error = _first(error)
-        kind = _kind(error)
         what = f"the table {table!r}" if table else "the engine"
         said = {
             "missing": f"there is no table {table!r}, or the connection may not see it; check the "
@@ -173,7 +158,7 @@ def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
             "limit",
             "failed": f"the engine could not work on {what}; see what it says, and correct the "
             "table or the connection",
-        }[kind]
+        }[_kind(error)]
         raise DataError(
             f"At the connection {connection.name!r} {said}.",
             private=f"The engine says: {connection.without_secrets(str(error)).strip()}",
@@ -194,20 +179,11 @@ def _first(error: BaseException) -> BaseException:
 
 def _kind(error: BaseException) -> str:
     """What went wrong, in a word; "" for what is no error of an engine."""
-    names = {base.__name__ for base in type(error).__mro__}
-    packages = {base.__module__.partition(".")[0] for base in type(error).__mro__}
-    text = str(error)
-    if "TableNotFound" in names or "UndefinedTable" in names or "TABLE_OR_VIEW_NOT" in text:
+    bases = type(error).__mro__
+    if "TABLE_OR_VIEW_NOT" in str(error):
         return "missing"
-    if "InsufficientPrivilege" in names:
-        return "refused"
-    if names & {"QueryCanceled", "InterruptException"}:
-        return "stopped"
-    if names & {"OperationalError", "InterfaceError", "ConnectionException", "IOException"}:
-        return "lost"
-    if packages & {
-        "ibis",
-        *(name for engine in ENGINES.values() for name in engine.error_packages),
-    }:
-        return "failed"
-    return "lost" if isinstance(error, OSError) else ""
+    names = {base.__name__ for base in bases}
+    known = next((kind for kind, errors in _KINDS.items() if not names.isdisjoint(errors)), "")
+    packages = {base.__module__.partition(".")[0] for base in bases}
+    is_of_engine = any(packages & {"ibis", *engine.error_packages} for engine in ENGINES.values())
+    return known or ("failed" if is_of_engine else "")

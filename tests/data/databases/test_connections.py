@@ -129,5 +129,5 @@ def test_every_engine_has_addresses_and_a_module_that_opens_them(engine):
         assert (
             Connection("x", f"{scheme}://{engine.form.partition('://')[2]}").engine == engine.name
         )
-    assert find_spec(engine.module) is not None
+    assert find_spec(f"rpexplore.data.databases.{engine.extra}_session") is not None
     assert engine.extra in metadata("rpexplore").get_all("Provides-Extra")
