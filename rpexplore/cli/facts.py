@@ -266,7 +266,7 @@ def amount(rho: Fraction, mode: str = "up") -> str:
 
 def announcement(plan: ReleasePlan, account: Account, cap_rho: str | None) -> str:
     """What a run of the plan will be charged, and what was spent on the data before."""
-    factor, limit = plan.budget.records_factor, account.cap_record_rho
+    factor, limit = plan.budget.records_factor, account.limit_record_rho
     limit_text = "none in the ledger" if limit is None else amount(limit * factor, "down")
     return "\n".join(
         [
@@ -292,7 +292,7 @@ def booked_since(before: Account, after: Account, plan: ReleasePlan, output: Pat
 
 def account_facts(account: Account, factor: int) -> dict[str, Any]:
     """The totals of a ledger, exact, for a unit that counts `factor` times a record."""
-    limit = account.cap_record_rho
+    limit = account.limit_record_rho
     return {
         "spent_rho": exact_text(account.spent_record_rho * factor),
         "cap_rho": None if limit is None else exact_text(limit * factor),
@@ -301,7 +301,7 @@ def account_facts(account: Account, factor: int) -> dict[str, Any]:
 
 def account_text(account: Account) -> str:
     """What a ledger holds on a dataset, for reading."""
-    limit, runs = account.cap_record_rho, account.runs
+    limit, runs = account.limit_record_rho, account.runs
     limit_text = "none" if limit is None else f"{amount(limit, 'down')} for one record"
     text = (
         f"Data   {one_line(account.dataset)}\n"

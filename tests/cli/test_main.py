@@ -425,7 +425,7 @@ def test_release_beyond_the_cap_is_refused(planned):
     result = planned("release", "plan.json", "records.csv", "--out", "b")
     assert result.exit_code == 2
     assert "Limit     ρ = 0.15" in result.stdout
-    assert re.fullmatch(r"error: .*left of its cap.*\n", result.stderr)
+    assert re.fullmatch(r"error: .*left of its budget limit.*\n", result.stderr)
     assert not Path("b").exists()
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rpexplore.releases.query_folder import QueryRelease
 
 from rpexplore import Budget
 from rpexplore.cli.inputs import named_presets
@@ -17,7 +18,6 @@ from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.plan_kinds import load_plan
 from rpexplore.queries.planner import query_optimum
 from rpexplore.releases.ledger import Ledger
-from rpexplore.releases.query_folder import QueryRelease
 from rpexplore.releases.table_folder import Release
 from tests.cli.test_main import CODEBOOK, Program
 from tests.support.plan_texts import laid_out, other_layouts
@@ -311,7 +311,7 @@ def test_tables_and_queries_share_the_ledger(planned):
     assert Fraction(facts["spent_rho"]) == pytest.approx(Fraction(3, 10))
     third = planned("release", "queries.json", "records.csv", "--out", "third")
     assert third.exit_code == 2
-    assert "left of its cap" in third.stderr
+    assert "left of its budget limit" in third.stderr
     listed = planned.json("ledger", "records.csv")["runs"]
     assert [Path(each["output"]).name for each in listed] == ["tables", "answers"]
     Release.load("tables")
