@@ -26,7 +26,7 @@ from pages.components.release.records import (
 )
 from pages.components.release.run import BackgroundRelease, Job, any_going, going_since
 from pages.components.shared import solutions
-from pages.components.shared.paths import cap_input, ledger_of, output_folder
+from pages.components.shared.paths import ledger_of, limit_input, output_folder
 from pages.components.shared.session import current, escaped, say, show_messages
 from rpexplore.common.formatting import describe_count, rounded
 from rpexplore.errors import RpexploreError
@@ -96,29 +96,29 @@ def set_up(planned: ReleasePlan) -> None:
     with left:
         booked = ledger_of(data, sample=data == sample_records())
     with right:
-        cap_is_good, cap = cap_input(planned)
-        if booked is not None and cap_is_good:
-            record_cap = None if cap is None else cap / planned.budget.records_factor
+        limit_is_good, limit = limit_input(planned)
+        if booked is not None and limit_is_good:
+            record_limit = None if limit is None else limit / planned.budget.records_factor
             try:
-                booked[0].check(data, planned, planned.record_rho, record_cap)
+                booked[0].check(data, planned, planned.record_rho, record_limit)
             except RpexploreError as error:
-                cap_is_good = False
+                limit_is_good = False
                 st.error(escaped(str(error)))
     if booked is not None:
         ledger, account = booked
-        account_metrics(planned, account, cap)
+        account_metrics(planned, account, limit)
         ledger_view(planned, ledger, account)
         if not is_going:
             unfinished_runs(account, ledger)
     if is_going:
         run_elsewhere(data, None if booked is None else booked[1])
     if unknown_values is None:
-        st.info("Choose the category for other values above to go on.")
+        st.info("Choose the category for out-of-codebook values above to go on.")
     else:
         unknown_value_caption(planned.domain, unknown_values)
     show_messages(HERE)
     label = f"Run the release: spend ρ = {rounded(planned.rho, 4, 'up')}"
-    is_good = cap_is_good and persons_are_good and not is_going
+    is_good = limit_is_good and persons_are_good and not is_going
     if output is None or booked is None or unknown_values is None or not is_good:
         st.button(label, type="primary", disabled=True)
         return
@@ -130,7 +130,7 @@ def set_up(planned: ReleasePlan) -> None:
         unknown_values,
         person_rule,
         booked[0],
-        cap,
+        limit,
         booked[1],
     )
     st.button(label, type="primary", on_click=start, args=(job_after_dry_run(job),))

@@ -13,7 +13,7 @@ from pages.components.results.postprocess import (
 from pages.components.results.source import record_noun_of, results_source
 from pages.components.shared.session import project, show_messages
 from rpexplore.postprocessing.processed_tables import ProcessedTables
-from rpexplore.releases.query_folder import QueryRelease
+from rpexplore.releases.query_release import QueryRelease
 
 project()  # on a new server, where this may be the first page to be requested
 finish_postprocessing()

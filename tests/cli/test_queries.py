@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rpexplore.releases.query_folder import QueryRelease
 
 from rpexplore import Budget
 from rpexplore.cli.inputs import named_presets
@@ -18,6 +17,7 @@ from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.plan_kinds import load_plan
 from rpexplore.queries.planner import query_optimum
 from rpexplore.releases.ledger import Ledger
+from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.table_folder import Release
 from tests.cli.test_main import CODEBOOK, Program
 from tests.support.plan_texts import laid_out, other_layouts

@@ -16,7 +16,7 @@ from rpexplore.errors import RpexploreError
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger import Account, Ledger
 from rpexplore.releases.ledger_frames import datasets, runs
-from rpexplore.releases.plan_run import FinishedRelease
+from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.release import can_be_resumed, resume
 
 RUN_COLUMNS = {
@@ -27,21 +27,23 @@ RUN_COLUMNS = {
     "plan": "Plan (SHA-256)",
     "output": "Folder",
 }
-DATASET_COLUMNS = {"dataset": "Records", "runs": "Runs", "rho": "Spent ρ", "cap": "Budget limit"}
+DATASET_COLUMNS = {"dataset": "Records", "runs": "Runs", "rho": "Spent ρ", "limit": "Budget limit"}
 TASK = "finishing"
 
 
-def account_metrics(planned: ReleasePlan, account: Account, typed_cap: Fraction | None) -> None:
+def account_metrics(planned: ReleasePlan, account: Account, typed_limit: Fraction | None) -> None:
     """What the dataset has cost so far, what it would have after the run, and its budget limit."""
     factor = planned.budget.records_factor
     before = account.spent_record_rho * factor
-    noted = account.cap_record_rho
-    cap = typed_cap if noted is None else noted * factor
-    spent, after, limit = (column.container(gap="xxsmall") for column in st.columns(3))
+    noted = account.limit_record_rho
+    limit = typed_limit if noted is None else noted * factor
+    spent, after, limit_column = (column.container(gap="xxsmall") for column in st.columns(3))
     spent.metric("Spent on these records", f"ρ = {rounded(before, 4, 'up')}")
     spent.caption(f"{plural(len(account.runs), 'run')} in the ledger")
     after.metric("After this run", f"ρ = {rounded(before + planned.rho, 4, 'up')}")
-    limit.metric("Budget limit", "none" if cap is None else f"ρ = {rounded(cap, 4, 'down')}")
+    limit_column.metric(
+        "Budget limit", "none" if limit is None else f"ρ = {rounded(limit, 4, 'down')}"
+    )
 
 
 def ledger_view(planned: ReleasePlan, ledger: Ledger, account: Account) -> None:

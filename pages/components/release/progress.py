@@ -14,8 +14,9 @@ from pages.components.shared.session import escaped
 from rpexplore.data.source import Source
 from rpexplore.releases.charged_run import DryRun
 from rpexplore.releases.ledger import Account
-from rpexplore.releases.query_folder import QueryRelease
+from rpexplore.releases.query_release import QueryRelease
 from rpexplore.releases.release import dry_run
+from rpexplore.releases.table_folder import Release
 
 KEPT = "dry run"
 
@@ -84,7 +85,7 @@ def finished_run(run: BackgroundRelease) -> None:
     if isinstance(release, QueryRelease):
         st.subheader("The noisy answers")
         browse_answers(release)
-    else:
+    elif isinstance(release, Release):
         st.subheader("The noisy tables")
         browse(release, run.job.record_noun)
         st.page_link(

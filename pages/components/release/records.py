@@ -139,7 +139,7 @@ def _database_source(name: str, table: str) -> Source:
 def _forget() -> None:
     """Other records: another folder for their release, their own ledger and budget limit, and no
     word on an earlier failure."""
-    for key in ("output", "ledger", "cap"):
+    for key in ("output", "ledger", "limit"):
         st.session_state[key] = ""
     held: BackgroundRelease | None = st.session_state.get("run")
     if held is not None and held.failed:
@@ -215,7 +215,7 @@ def unknown_value_input(domain: Domain) -> dict[str, str] | None:
             "values."
         )
         chosen = st.multiselect(
-            "Put other values into a category of",
+            "Out-of-codebook values are counted in a category of",
             domain.names,
             key="others",
             persist_state="session",
@@ -224,7 +224,7 @@ def unknown_value_input(domain: Domain) -> dict[str, str] | None:
         for name in chosen:
             labels = _labels(domain, name)
             others[name] = st.selectbox(
-                f"Other values of {escaped(name)} become",
+                f"Out-of-codebook values of {escaped(name)} are counted as",
                 list(labels),
                 index=None,
                 format_func=labels.__getitem__,

@@ -15,7 +15,7 @@ from rpexplore.common.formatting import rounded, text_of_path
 from rpexplore.data.source import Fingerprint, PersonRule, Source
 from rpexplore.planning.release_plan import ReleasePlan
 from rpexplore.releases.ledger import Account, Ledger
-from rpexplore.releases.plan_run import FinishedRelease
+from rpexplore.releases.manifest import FinishedRelease
 from rpexplore.releases.release import release, run_of
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class Job:
     unknown_values: Mapping[str, str]
     person_rule: PersonRule | None
     ledger: Ledger
-    cap: Fraction | None  # ρ of the plan's privacy unit
+    limit: Fraction | None  # ρ of the plan's privacy unit
     account: Account
     expected_fingerprint: Fingerprint | None = None  # what a dry run has seen of the records
 
@@ -73,7 +73,7 @@ class Job:
             unknown_values=self.unknown_values,
             person_rule=self.person_rule,
             ledger=self.ledger.path,
-            cap_rho=self.cap,
+            limit_rho=self.limit,
             on_progress=on_progress,
             **options,
         )

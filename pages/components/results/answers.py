@@ -6,7 +6,7 @@ from pages.components.shared.charts import numbers
 from pages.components.shared.session import escaped, kept
 from rpexplore.common.formatting import rounded
 from rpexplore.figures.columns import COLUMNS, Column
-from rpexplore.releases.query_folder import QueryRelease
+from rpexplore.releases.query_release import QueryRelease
 
 ANSWER_COLUMNS = {
     "name": Column("query", "text"),

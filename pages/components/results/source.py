@@ -11,8 +11,7 @@ from pages.components.shared.session import current, escaped
 from rpexplore.common.formatting import capitalised
 from rpexplore.postprocessing.results import AnyTables, Results, load_results
 from rpexplore.releases.manifest import read_manifest
-from rpexplore.releases.query_folder import FORMAT as OF_QUERIES
-from rpexplore.releases.query_folder import QueryRelease
+from rpexplore.releases.query_release import QueryRelease
 
 SESSION, FOLDER = "The release of this session", "A folder"
 
@@ -61,7 +60,7 @@ def record_noun_of(source: AnyTables) -> str:
 
 
 def _load(folder: Path) -> Results | QueryRelease:
-    if read_manifest(folder).get("format") == OF_QUERIES[0]:
+    if read_manifest(folder).get("format") == QueryRelease.release_format[0]:
         return QueryRelease.load(folder)
     return load_results(folder)
 
