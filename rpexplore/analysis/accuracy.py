@@ -7,16 +7,13 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.common.formatting import plural, rounded
-from rpexplore.planning.mechanism.query_covariance import normal_quantile
+from rpexplore.common.numerics import normal_quantile
 from rpexplore.planning.mechanism.table_variances import cells_differ, is_negligible_difference
 from rpexplore.planning.plan import Plan
 from rpexplore.workload.table_text import texts_of_tables
-from rpexplore.workload.table_titles import titles
+from rpexplore.workload.table_titles import title_of, titles
 
-CONFIDENCE = 0.95
-MARGIN = normal_quantile(CONFIDENCE)  # standard errors to either side, 1.96
-
-_OF_TYPICAL, _OF_WORST = "a cell of a typical table", "a cell of the worst table"
+MARGIN = normal_quantile(0.95)  # standard errors to either side of a 95 % interval, 1.96
 
 # A target is met up to rounding of the noise scales, which is far below what anybody would notice.
 MET = 1 + 1e-9
@@ -26,7 +23,7 @@ MET = 1 + 1e-9
 class Headline:
     """The accuracy of a whole plan in a few numbers; margins are half 95 % intervals of a cell.
 
-    median_error   of a typical cell of a typical table
+    median_error   median over the tables of the root mean square error of a table's cells
     worst_error    of the least accurate cell of any table, which is one of worst_table
     cells_differ   whether some table's cells differ noticeably in accuracy
     targets_met    tables whose least accurate cell is as accurate as wanted
@@ -43,27 +40,29 @@ class Headline:
     targets_met: int
 
     @property
-    def typical_text(self) -> str:
-        """Whose the median is: "a cell of a typical table"."""
-        return "a typical cell of a typical table" if self.cells_differ else _OF_TYPICAL
+    def median_text(self) -> str:
+        """Whose the median is: "a cell of the median table"."""
+        return f"a cell of the median table{' (root mean square)' if self.cells_differ else ''}"
 
     @property
     def worst_text(self) -> str:
         """Whose the largest error is: "a cell of the worst table"."""
-        return "the least accurate cell of all tables" if self.cells_differ else _OF_WORST
+        if self.cells_differ:
+            return "the least accurate cell of all tables"
+        return "a cell of the worst table"
 
 
 def headline(plan: Plan) -> Headline:
     """The accuracy of a plan in a few numbers."""
-    errors, worst_errors = plan.standard_errors, plan.worst_standard_errors
+    median, worst_errors = float(np.median(plan.standard_errors)), plan.worst_standard_errors
     worst, targets = int(np.argmax(worst_errors)), plan.workload.targets
     return Headline(
-        tables=len(errors),
-        median_error=float(np.median(errors)),
-        median_margin=float(np.median(errors)) * MARGIN,
+        tables=len(worst_errors),
+        median_error=median,
+        median_margin=median * MARGIN,
         worst_error=float(worst_errors[worst]),
         worst_margin=float(worst_errors[worst]) * MARGIN,
-        worst_table=_title(plan, worst),
+        worst_table=title_of(plan.workload, worst),
         cells_differ=cells_differ(plan.table_variances),
         targets=int(np.count_nonzero(~np.isnan(targets))),
         targets_met=int(np.count_nonzero(worst_errors <= targets * MET)),
@@ -74,27 +73,26 @@ def by_order(plan: Plan) -> pd.DataFrame:
     """Standard error of a cell over the tables of each order, one row an order.
 
     Columns: order, tables, smallest, lower_quartile, median, upper_quartile, largest, best_table,
-    worst_table. However many tables there are, this is all a chart needs. Where the cells of a
-    table differ, quartiles and median are those of typical cells, smallest and largest of the most
-    and the least accurate cell of any of the tables.
+    worst_table. Where the cells of a table differ, quartiles and median are those of root mean
+    squares over cells, smallest and largest of the most and the least accurate cell of any table.
     """
     lowest, highest = plan.table_variances.standard_errors("best"), plan.worst_standard_errors
     rows = []
     for order in np.unique(plan.workload.orders).tolist():
-        places = np.flatnonzero(plan.workload.orders == order)
-        best, worst = places[np.argmin(lowest[places])], places[np.argmax(highest[places])]
-        lower, median, upper = np.quantile(plan.standard_errors[places], [0.25, 0.5, 0.75])
+        tables = np.flatnonzero(plan.workload.orders == order)
+        best, worst = tables[np.argmin(lowest[tables])], tables[np.argmax(highest[tables])]
+        lower, median, upper = np.quantile(plan.standard_errors[tables], [0.25, 0.5, 0.75])
         rows.append(
             {
                 "order": order,
-                "tables": len(places),
+                "tables": len(tables),
                 "smallest": lowest[best],
                 "lower_quartile": lower,
                 "median": median,
                 "upper_quartile": upper,
                 "largest": highest[worst],
-                "best_table": _title(plan, best),
-                "worst_table": _title(plan, worst),
+                "best_table": title_of(plan.workload, best),
+                "worst_table": title_of(plan.workload, worst),
             }
         )
     return pd.DataFrame(rows)
@@ -108,16 +106,15 @@ def describe_by_order(frame: pd.DataFrame, record_noun: str, *, cells_differ: bo
     rows = frame.to_dict("records")
     best = min(rows, key=lambda row: row["median"])
     worst = max(rows, key=lambda row: row["median"])
+    low, high = (rounded(row["median"], 3, zeros=True) for row in (best, worst))
+    measure = "root mean square error" if cells_differ else "standard error"
     if is_negligible_difference(best["median"], worst["median"]):
-        several = ", however many attributes it has" if len(rows) > 1 else ""
-        typical = f"{_as_in_chart(worst['median'])} {record_noun}"
-        whose = "A typical cell of a typical table" if cells_differ else "A typical table"
-        middle = f"{whose} has a standard error of {typical}{several}."
+        orders = " at every number of attributes" if len(rows) > 1 else ""
+        middle = f"The median {measure} is {high} {record_noun}{orders}."
     else:
         middle = (
-            f"Typical (median) standard errors run from {_as_in_chart(best['median'])} "
-            f"{record_noun} for {describe_order(best['order'])} to {_as_in_chart(worst['median'])} "
-            f"for {describe_order(worst['order'])}."
+            f"Median {measure}s range from {low} {record_noun} for "
+            f"{describe_order(best['order'])} to {high} for {describe_order(worst['order'])}."
         )
     extreme = max(rows, key=lambda row: row["largest"])
     if is_negligible_difference(min(row["smallest"] for row in rows), extreme["largest"]):
@@ -125,26 +122,21 @@ def describe_by_order(frame: pd.DataFrame, record_noun: str, *, cells_differ: bo
     which = "cell is one of" if cells_differ else "table is"
     return (
         f"{middle} The least accurate {which} {extreme['worst_table']}, at "
-        f"{_as_in_chart(extreme['largest'])}."
+        f"{rounded(extreme['largest'], 3, zeros=True)}."
     )
 
 
 def describe_boxes(frame: pd.DataFrame, *, cells_differ: bool = False) -> str:
     """How to read the boxes of the chart of `by_order`; "" where there are none."""
-    if not differ_within_orders(frame):
+    spans = zip(frame["smallest"].tolist(), frame["largest"].tolist(), strict=True)
+    if all(is_negligible_difference(*span) for span in spans):
         return ""
     if cells_differ:
         return (
-            "Boxes hold the middle half of the tables, each by its typical cell; whiskers reach "
-            "the most and the least accurate cell of all."
+            "Boxes hold the middle half of the tables, each by the root mean square of its cells; "
+            "whiskers reach the most and the least accurate cell of all."
         )
     return "Boxes hold the middle half of the tables; whiskers reach the best and the worst."
-
-
-def differ_within_orders(frame: pd.DataFrame) -> bool:
-    """Whether tables of the same order differ noticeably in what `by_order` shows."""
-    spans = zip(frame["smallest"].tolist(), frame["largest"].tolist(), strict=True)
-    return not all(is_negligible_difference(*span) for span in spans)
 
 
 def describe_targets_met(met: int, targets: int) -> str:
@@ -166,26 +158,27 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
 
     Columns: table ("age × sex"), order, cells, standard_error, margin_95, weight, target, and met
     ("yes", "no", or "" where there is no target). Where the cells of some table differ, standard
-    error and margin are those of a typical cell, and best_standard_error and worst_standard_error
-    stand behind them; tables are then ordered, and compared with targets, by their worst cell.
+    error and margin are those of the root mean square, and best_standard_error and
+    worst_standard_error stand behind them; tables are then ordered, and compared with targets, by
+    their worst cell.
     """
-    workload, places = plan.workload, least_accurate_first(plan, containing)
-    errors, worst = plan.standard_errors[places], plan.worst_standard_errors[places]
-    targets = workload.targets[places]
+    workload, tables = plan.workload, least_accurate_first(plan, containing)
+    errors, worst = plan.standard_errors[tables], plan.worst_standard_errors[tables]
+    targets = workload.targets[tables]
     met = np.where(worst <= targets * MET, "yes", "no")
     extremes = {}
     if cells_differ(plan.table_variances):
-        best = plan.table_variances.standard_errors("best")[places]
+        best = plan.table_variances.standard_errors("best")[tables]
         extremes = {"best_standard_error": best, "worst_standard_error": worst}
     return pd.DataFrame(
         {
-            "table": titles(workload, places),
-            "order": workload.orders[places],
-            "cells": workload.cells[places],
+            "table": titles(workload, tables),
+            "order": workload.orders[tables],
+            "cells": workload.cells[tables],
             "standard_error": errors,
             "margin_95": errors * MARGIN,
             **extremes,
-            "weight": workload.weights[places],
+            "weight": workload.weights[tables],
             "target": targets,
             "met": np.where(np.isnan(targets), "", met),
         }
@@ -193,20 +186,18 @@ def of_tables(plan: Plan, containing: Sequence[str] = ()) -> pd.DataFrame:
 
 
 def least_accurate_first(plan: Plan, containing: Sequence[str] = ()) -> np.ndarray:
-    """Places of the tables that have all of these attributes, by their worst cell, int64[n]."""
-    places = plan.workload.containing(containing)
-    return places[np.argsort(-plan.worst_standard_errors[places], kind="stable")]
+    """Indices of the tables that have all of these attributes, by their worst cell, int64[n]."""
+    tables = plan.workload.containing(containing)
+    return tables[np.argsort(-plan.worst_standard_errors[tables], kind="stable")]
 
 
 def csv_of_tables(plan: Plan) -> str:
-    """All tables of a plan as CSV; `table_lists.workload_from_csv` reads its tables again.
+    """All tables of a plan as CSV; `table_text.workload_from_csv` reads its tables again.
 
-    Whether targets are required is there where some are; how a table asks its attributes, and its
-    best
-    and worst cell, where some table asks other than by single values.
+    Whether targets are required is there where some are; the bases of a table's attributes, and its
+    best and worst cell, where some table has other bases than single values.
     """
-    frame = plan.tables
-    workload = plan.workload
+    frame, workload = plan.tables, plan.workload
     frame["attributes"] = list(texts_of_tables(workload.domain, workload.tables))
     if np.any(workload.required):
         frame["required"] = np.where(workload.required, "yes", "no")
@@ -215,11 +206,3 @@ def csv_of_tables(plan: Plan) -> str:
     else:
         frame.insert(1, "asked", titles(workload, np.arange(len(workload))))
     return frame.to_csv(index=False, lineterminator="\n")
-
-
-def _as_in_chart(error: float) -> str:
-    return rounded(error, 3, zeros=True)
-
-
-def _title(plan: Plan, place: int) -> str:
-    return titles(plan.workload, np.array([place]))[0]

@@ -3,10 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import titles
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
+from rpexplore.workload.table_titles import titles
+
+_MOST_LISTED = 5  # attributes without a table
 
 
 def by_attribute(forecast: Forecast) -> pd.DataFrame:
@@ -34,7 +36,7 @@ def by_attribute(forecast: Forecast) -> pd.DataFrame:
 
     frame = pd.DataFrame(
         {
-            "attribute": [workload.domain.names[place] for place in used.tolist()],
+            "attribute": [workload.domain.names[attribute] for attribute in used.tolist()],
             "values": workload.domain.sizes[used],
             "tables": counts[used],
             "smallest": at(0 * span),
@@ -49,7 +51,7 @@ def by_attribute(forecast: Forecast) -> pd.DataFrame:
     return frame.sort_values("median", ascending=False, kind="stable", ignore_index=True)
 
 
-def ends(frame: pd.DataFrame, most: int) -> tuple[pd.DataFrame, int]:
+def first_and_last(frame: pd.DataFrame, most: int) -> tuple[pd.DataFrame, int]:
     """The first and last rows of `by_attribute`, `most` together, and how many are between."""
     if len(frame) <= most:
         return frame, 0
@@ -57,31 +59,30 @@ def ends(frame: pd.DataFrame, most: int) -> tuple[pd.DataFrame, int]:
 
 
 def describe(frame: pd.DataFrame, forecast: Forecast, record_noun: str) -> str:
-    """Which attribute is worst off, which best, and which are in no table."""
+    """Which attribute's tables are least accurate, which most, and which are in no table."""
     if frame.empty:
         return "No table has an attribute: there is only the total."
-    rows = frame.to_dict("records")
-    worst, best = rows[0], rows[-1]
-    typical = f"{rounded(worst['median'], 3, zeros=True)} {record_noun}"
-    if len(rows) == 1:
-        which = f"Tables that contain {worst['attribute']}"
-        words = f"{which} have a median standard error of {typical}."
+    worst, best = frame.iloc[0], frame.iloc[-1]
+    high, low = (rounded(row["median"], 3, zeros=True) for row in (worst, best))
+    if len(frame) == 1:
+        text = (
+            f"Tables that contain {worst['attribute']} have a median standard error of {high} "
+            f"{record_noun}."
+        )
     elif is_negligible_difference(best["median"], worst["median"]):
-        words = (
-            f"Tables have the same median standard error of {typical}, whichever attribute they "
-            "contain."
+        text = (
+            f"Tables have the same median standard error of {high} {record_noun}, whichever "
+            "attribute they contain."
         )
     else:
-        words = (
+        text = (
             f"Tables that contain {worst['attribute']} are the least accurate (median standard "
-            f"error {typical}), those that contain {best['attribute']} the most "
-            f"({rounded(best['median'], 3, zeros=True)})."
+            f"error {high} {record_noun}), those that contain {best['attribute']} the most ({low})."
         )
-    names = forecast.workload.domain.names
-    missing = [name for name in names if name not in set(frame["attribute"])]
-    return words if not missing else f"{words} In no table: {_listed(missing)}."
-
-
-def _listed(names: list[str], most: int = 5) -> str:
-    more = f" and {len(names) - most:,} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    covered = set(frame["attribute"])
+    missing = [name for name in forecast.workload.domain.names if name not in covered]
+    if not missing:
+        return text
+    more = len(missing) - _MOST_LISTED
+    listed = ", ".join(missing[:_MOST_LISTED]) + (f" and {more:,} more" if more > 0 else "")
+    return f"{text} In no table: {listed}."

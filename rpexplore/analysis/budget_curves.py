@@ -12,7 +12,6 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import titles
 from rpexplore.analysis.budget_units import plain, stated_delta
 from rpexplore.analysis.forecast import group_name, order_groups
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, as_epsilon
@@ -25,6 +24,7 @@ from rpexplore.planning.mechanism.table_variances import (
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
+from rpexplore.workload.table_titles import title_of, titles
 
 # The round budgets of each decade: ten steps, about equally far apart.
 _STEPS = tuple(map(Fraction, ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")))
@@ -93,7 +93,7 @@ def order_curves(optimum: Optimum, *, worst: bool) -> list[Curve]:
 
 def table_curves(optimum: Optimum, place: int) -> list[Curve]:
     """One table's; two where its cells differ, of a typical and of its least accurate cell."""
-    (name,) = titles(optimum.workload, np.array([place]))
+    name = title_of(optimum.workload, place)
     found = optimum.table_variances
     mean, worst = float(found.mean[place]), float(found.worst[place])
     if is_negligible_difference(math.sqrt(mean), math.sqrt(worst)):

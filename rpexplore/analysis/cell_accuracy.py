@@ -19,7 +19,7 @@ from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
 from rpexplore.workload.bases import Ranges
 from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
-from rpexplore.workload.table_titles import attribute_title, titles
+from rpexplore.workload.table_titles import attribute_title, title_of, titles
 from rpexplore.workload.workload import Workload
 
 MOST = 100  # blocks along an axis of two
@@ -170,7 +170,7 @@ def accuracy_of_cells(
         errors = noise.largest_across((axes[0], axes[1]), both, fixed)
         together = errors.size < first.n_rows * second.n_rows
     return CellAccuracy(
-        table=titles(forecast.workload, np.array([table]))[0],
+        table=title_of(forecast.workload, table),
         down=down,
         across=across,
         errors=np.sqrt(errors),

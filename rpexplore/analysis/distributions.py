@@ -26,55 +26,45 @@ _QUANTILES = {
 
 def curves_by_order(forecast: Forecast) -> pd.DataFrame:
     """Of each group of orders under one plan: series, group, share, standard_error."""
-    groups = order_groups(forecast.workload)
-    parts = []
-    for group in np.unique(groups).tolist():
-        name = group_name(group, forecast.workload)
-        curve = _curve(forecast.standard_errors[groups == group])
-        parts.append(curve.assign(series=name, group=group))
+    parts = [
+        _curve(errors).assign(series=name, group=group)
+        for group, (name, errors) in _errors_by_order(forecast).items()
+    ]
     return pd.concat(parts, ignore_index=True)
 
 
 def curves_by_plan(forecasts: Sequence[Forecast]) -> pd.DataFrame:
-    """Of all tables under each plan: series, group (its place), share, standard_error."""
+    """Of all tables under each plan: series, group (its number), share, standard_error."""
     parts = [
-        _curve(forecast.standard_errors).assign(series=forecast.name, group=place)
-        for place, forecast in enumerate(forecasts)
+        _curve(forecast.standard_errors).assign(series=forecast.name, group=number)
+        for number, forecast in enumerate(forecasts)
     ]
     return pd.concat(parts, ignore_index=True)
 
 
 def quantiles_by_order(forecast: Forecast) -> pd.DataFrame:
     """One row a group of orders, and one for all tables: series, tables, best, …, worst."""
-    groups = order_groups(forecast.workload)
-    rows = []
-    for group in np.unique(groups).tolist():
-        name = group_name(group, forecast.workload)
-        rows.append(_quantiles(name, forecast.standard_errors[groups == group]))
-    rows.append(_quantiles("all tables", forecast.standard_errors))
-    return pd.DataFrame(rows)
+    rows = [_quantiles(name, errors) for name, errors in _errors_by_order(forecast).values()]
+    return pd.DataFrame([*rows, _quantiles("all tables", forecast.standard_errors)])
 
 
 def quantiles_by_plan(forecasts: Sequence[Forecast]) -> pd.DataFrame:
     """One row a plan: series, tables, best, …, worst."""
-    return pd.DataFrame([_quantiles(each.name, each.standard_errors) for each in forecasts])
+    return pd.DataFrame(
+        [_quantiles(forecast.name, forecast.standard_errors) for forecast in forecasts]
+    )
 
 
 def describe_by_order(frame: pd.DataFrame, record_noun: str) -> str:
     """How the orders of `quantiles_by_order` compare."""
     rows = frame.to_dict("records")[:-1]
-    if len(rows) == 1:
-        (row,) = rows
-        return f"Half of the tables have σ at most {rounded(row['median'], 3)} {record_noun}."
     high = max(rows, key=lambda row: row["median"])
     low = min(rows, key=lambda row: row["median"])
     if is_negligible_difference(low["median"], high["median"]):
-        middle = rounded(high["median"], 3)
-        return (
-            f"The typical standard error is {middle} {record_noun} at every number of attributes."
-        )
+        orders = " at every number of attributes" if len(rows) > 1 else ""
+        return f"The median standard error is {rounded(high['median'], 3)} {record_noun}{orders}."
     return (
-        f"Typical standard errors (medians) go from {rounded(low['median'], 3)} {record_noun} "
+        f"Median standard errors range from {rounded(low['median'], 3)} {record_noun} "
         f"({_tables(low)}) to {rounded(high['median'], 3)} ({_tables(high)})."
     )
 
@@ -87,13 +77,20 @@ def describe_by_plan(frame: pd.DataFrame, record_noun: str) -> str:
     median = f"{rounded(half['median'], 3)} {record_noun}"
     if is_negligible_difference(half["median"], max(row["median"] for row in rows)):
         return f"Under every plan half of the tables have σ at most {median}."
-    words = (
-        f"“{half['series']}” has the smallest median: half of the tables have σ at most {median}"
-    )
+    text = f"“{half['series']}” has the smallest median: half of the tables have σ at most {median}"
     at_most = f"at most {rounded(most['upper_tenth'], 3)}"
     if half is most:
-        return f"{words}, nine in ten {at_most}."
-    return f"{words}. For nine in ten “{most['series']}” is best, with {at_most}."
+        return f"{text}, nine in ten {at_most}."
+    return f"{text}. For nine in ten “{most['series']}” is best, with {at_most}."
+
+
+def _errors_by_order(forecast: Forecast) -> dict[int, tuple[str, np.ndarray]]:
+    """{group of orders: (its name, the standard errors of its tables)}, ascending."""
+    groups = order_groups(forecast.workload)
+    return {
+        group: (group_name(group, forecast.workload), forecast.standard_errors[groups == group])
+        for group in np.unique(groups).tolist()
+    }
 
 
 def _tables(row: dict) -> str:
@@ -111,9 +108,9 @@ def _curve(errors: np.ndarray) -> pd.DataFrame:
 
 
 def _quantiles(name: str, errors: np.ndarray) -> dict:
-    found = np.quantile(errors, list(_QUANTILES.values()))
+    quantiles = np.quantile(errors, list(_QUANTILES.values())).tolist()
     return {
         "series": name,
         "tables": len(errors),
-        **dict(zip(_QUANTILES, found.tolist(), strict=True)),
+        **dict(zip(_QUANTILES, quantiles, strict=True)),
     }

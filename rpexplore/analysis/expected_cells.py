@@ -117,7 +117,7 @@ class ExpectedCells:
         return found
 
     def medians(self) -> np.ndarray:
-        """Expected count of a typical cell (the median) of each table, float64[n_tables].
+        """Median expected count of the cells of each table, float64[n_tables].
 
         NaN for tables that are left out.
         """
@@ -128,8 +128,8 @@ class ExpectedCells:
             medians[table] = np.median(np.abs(self.answers(table)))
         return medians
 
-    def typical_relative_errors(self, forecast: Forecast) -> np.ndarray:
-        """Relative error of a typical cell (the median) of each table, float64[n_tables]."""
+    def median_relative_errors(self, forecast: Forecast) -> np.ndarray:
+        """Median relative error of the cells of each table, float64[n_tables]."""
         with np.errstate(divide="ignore"):
             relative = forecast.standard_errors / self.medians()
         for table, ratios in zip(self.unequal, _ratios(self, forecast), strict=True):

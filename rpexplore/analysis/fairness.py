@@ -5,103 +5,66 @@ errors themselves, which a larger budget divides by one number.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import MARGIN, titles
+from rpexplore.analysis.accuracy import MARGIN
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import describe_share, rounded
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
+from rpexplore.workload.table_titles import titles
 from rpexplore.workload.workload import Workload
 
 # What to call each measure, and what it means.
 MEASURES = {
-    "best": ("Best σ", "Standard error of a cell of the most accurate table."),
-    "lower_tenth": ("Best tenth", "The most accurate tenth of the tables have at most this σ."),
-    "median": ("Typical σ", "Half of the tables have at most this (median)."),
-    "upper_tenth": ("Worst tenth", "The least accurate tenth of the tables have at least this σ."),
-    "worst": ("Worst σ", "Standard error of a cell of the least accurate table."),
-    "ratio": ("Worst ÷ best", "1 if all tables are equally accurate."),
-    "tenths_ratio": ("Worst tenth ÷ best tenth", "The same, but single tables do not decide it."),
+    "best": ("Smallest σ", "Standard error of a cell of the most accurate table."),
+    "lower_tenth": ("10th percentile", "One tenth of the tables have at most this σ."),
+    "median": ("Median σ", "Half of the tables have at most this σ."),
+    "upper_tenth": ("90th percentile", "Nine tenths of the tables have at most this σ."),
+    "worst": ("Largest σ", "Standard error of a cell of the least accurate table."),
+    "ratio": ("Largest ÷ smallest σ", "1 if all tables are equally accurate."),
+    "tenths_ratio": ("90th ÷ 10th percentile", "The same without the tables at either end."),
     "gini": (
         "Gini index of σ",
         "0 if all tables are equally accurate, towards 1 if few tables bear nearly all error.",
     ),
-    "within_twice": ("Within twice the best", "Share of tables with σ at most twice the best."),
+    "within_twice": ("Within twice the smallest", "Share of tables with σ at most twice that."),
 }
 
 
-@dataclass(frozen=True)
-class Unevenness:
-    """How unequally a plan treats its tables; errors are standard errors of a cell."""
-
-    tables: int
-    best: float
-    best_table: str
-    median: float
-    worst: float
-    worst_table: str
-    ratio: float
-    gini: float
-    within_twice: float
-
-    @property
-    def is_even(self) -> bool:
-        """Whether all tables are equally accurate, as far as anybody would notice."""
-        return is_negligible_difference(self.best, self.worst)
-
-
-def unevenness(forecast: Forecast) -> Unevenness:
-    """How unequally a plan treats its tables."""
+def measures_of(forecast: Forecast) -> dict[str, float]:
+    """The `MEASURES` of a plan."""
     errors = forecast.standard_errors
-    best, worst = int(np.argmin(errors)), int(np.argmax(errors))
-    best_table, worst_table = titles(forecast.workload, np.array([best, worst]))
-    return Unevenness(
-        tables=len(errors),
-        best=float(errors[best]),
-        best_table=best_table,
-        median=float(np.median(errors)),
-        worst=float(errors[worst]),
-        worst_table=worst_table,
-        ratio=float(errors[worst] / errors[best]),
-        gini=gini(errors),
-        within_twice=within_twice(errors),
-    )
+    best, lower, median, upper, worst = np.quantile(errors, [0, 0.1, 0.5, 0.9, 1]).tolist()
+    return {
+        "best": best,
+        "lower_tenth": lower,
+        "median": median,
+        "upper_tenth": upper,
+        "worst": worst,
+        "ratio": worst / best,
+        "tenths_ratio": upper / lower,
+        "gini": gini(errors),
+        "within_twice": float(np.mean(errors <= 2 * best)),
+    }
 
 
 def measures(forecasts: Sequence[Forecast]) -> pd.DataFrame:
     """One row a plan: plan, and the `MEASURES`."""
-    rows = []
-    for forecast in forecasts:
-        errors = forecast.standard_errors
-        best, lower, median, upper, worst = np.quantile(errors, [0, 0.1, 0.5, 0.9, 1])
-        rows.append(
-            {
-                "plan": forecast.name,
-                "best": best,
-                "lower_tenth": lower,
-                "median": median,
-                "upper_tenth": upper,
-                "worst": worst,
-                "ratio": worst / best,
-                "tenths_ratio": upper / lower,
-                "gini": gini(errors),
-                "within_twice": within_twice(errors),
-            }
-        )
-    return pd.DataFrame(rows)
+    return pd.DataFrame(
+        [{"plan": forecast.name, **measures_of(forecast)} for forecast in forecasts]
+    )
 
 
 def side_by_side(frame: pd.DataFrame) -> pd.DataFrame:
     """`measures` to read: a row a measure with its name and meaning, a column a plan, as texts."""
-    rows = frame.to_dict("records")
-    listed = []
+    rows = []
     for field, (name, meaning) in MEASURES.items():
-        texts = {row["plan"]: _measure_text(field, row[field]) for row in rows}
-        listed.append({"measure": name, **texts, "meaning": meaning})
-    return pd.DataFrame(listed)
+        values = zip(frame["plan"], frame[field].tolist(), strict=True)
+        texts = {plan: _measure_text(field, value) for plan, value in values}
+        rows.append({"measure": name, **texts, "meaning": meaning})
+    return pd.DataFrame(rows)
 
 
 def gini(values: np.ndarray) -> float:
@@ -114,9 +77,10 @@ def gini(values: np.ndarray) -> float:
     return float(np.dot(ranks, np.sort(values)) / (count * np.sum(values)))
 
 
-def within_twice(errors: np.ndarray) -> float:
-    """Share of tables whose standard error is at most twice the smallest."""
-    return float(np.mean(errors <= 2 * np.min(errors)))
+def is_even(forecast: Forecast) -> bool:
+    """Whether all tables are equally accurate, as far as anybody would notice."""
+    errors = forecast.standard_errors
+    return is_negligible_difference(float(errors.min()), float(errors.max()))
 
 
 def worst_and_best(forecast: Forecast, most: int = 10) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -167,40 +131,42 @@ def _ranked_rows(
     )
 
 
-def describe_unevenness(found: Unevenness, record_noun: str) -> str:
-    """Who is worst off, and by how much, in a sentence or two."""
-    if found.tables == 1:
+def describe_unevenness(forecast: Forecast, record_noun: str) -> str:
+    """The least accurate table, and by how much, in a sentence or two."""
+    errors = forecast.standard_errors
+    best, worst = int(np.argmin(errors)), int(np.argmax(errors))
+    best_table, worst_table = titles(forecast.workload, np.array([best, worst]))
+    if len(errors) == 1:
         return (
-            f"There is one table, {found.worst_table}: the standard error of a cell is "
-            f"{rounded(found.worst, 3)} {record_noun}."
+            f"There is one table, {worst_table}: the standard error of a cell is "
+            f"{rounded(float(errors[0]), 3)} {record_noun}."
         )
-    if found.is_even:
+    values = measures_of(forecast)
+    if is_even(forecast):
         return (
-            f"All {found.tables:,} tables are equally accurate: the standard error of a cell is "
-            f"{rounded(found.median, 3)} {record_noun}; small counts still have the larger "
+            f"All {len(errors):,} tables are equally accurate: the standard error of a cell is "
+            f"{rounded(values['median'], 3)} {record_noun}; small counts still have the larger "
             "relative errors."
         )
     return (
-        f"The worst-off table is {found.worst_table}: its standard error of "
-        f"{rounded(found.worst, 3)} {record_noun} is {rounded(found.ratio, 2)} times that of the "
-        f"best-off, {found.best_table}, at {rounded(found.best, 3)}. "
-        f"{describe_share(found.within_twice)} of the tables are within twice the best."
+        f"The least accurate table is {worst_table}: its standard error of "
+        f"{rounded(values['worst'], 3)} {record_noun} is {rounded(values['ratio'], 2)} times that "
+        f"of the most accurate, {best_table}, at {rounded(values['best'], 3)}. "
+        f"{describe_share(values['within_twice'])} of the tables are within twice the smallest."
     )
 
 
 def describe_measures(frame: pd.DataFrame, record_noun: str) -> str:
-    """Which plan is the most even, which the least, and which has the smallest typical error."""
-    rows = frame.to_dict("records")
-    even = min(rows, key=lambda row: row["ratio"])
-    uneven = max(rows, key=lambda row: row["ratio"])
-    typical = min(rows, key=lambda row: row["median"])
+    """Which plan is the most even, which the least, and which has the smallest median error."""
+    even, uneven = (frame.loc[row] for row in (frame["ratio"].idxmin(), frame["ratio"].idxmax()))
+    accurate = frame.loc[frame["median"].idxmin()]
     if is_negligible_difference(1, uneven["ratio"]):
         return "All plans make all tables equally accurate."
     return (
-        f"The most even plan is “{even['plan']}” (worst {_times(even['ratio'])} the best), the "
-        f"most uneven “{uneven['plan']}” ({_times(uneven['ratio'])}). The smallest typical "
-        f"standard error, {rounded(typical['median'], 3)} {record_noun}, comes with "
-        f"“{typical['plan']}”."
+        f"The most even plan is “{even['plan']}” (largest {_times(even['ratio'])} the smallest), "
+        f"the least even “{uneven['plan']}” ({_times(uneven['ratio'])}). The smallest median "
+        f"standard error, {rounded(accurate['median'], 3)} {record_noun}, comes with "
+        f"“{accurate['plan']}”."
     )
 
 

@@ -15,7 +15,7 @@ from rpexplore.planning.mechanism.table_variances import CELLS, TableVariances, 
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
-from rpexplore.workload.table_titles import titles
+from rpexplore.workload.table_titles import title_of
 from rpexplore.workload.workload import Workload
 
 MOST = 5  # attributes; tables of more are grouped with these
@@ -137,8 +137,7 @@ class Forecast:
         """Which cell is looked at, in a sentence; "" where all cells are alike."""
         if not self.cells_differ:
             return ""
-        how = " (the root of the mean variance)" if self.cell == "mean" else ""
-        return f"Of each table, {CELLS[self.cell]} is looked at{how}."
+        return f"Of each table, {CELLS[self.cell]} is shown."
 
 
 def order_groups(workload: Workload) -> np.ndarray:
@@ -171,6 +170,6 @@ def totals(workload: Workload) -> WorkloadTotals:
     return WorkloadTotals(
         tables=len(workload),
         cells=int(cells.sum()),
-        largest_table=titles(workload, np.array([largest]))[0],
+        largest_table=title_of(workload, largest),
         largest_cells=int(cells[largest]),
     )

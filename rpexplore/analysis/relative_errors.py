@@ -26,13 +26,13 @@ def of_tables(
 ) -> pd.DataFrame:
     """One row a table, the largest share of publishable cells first, then the smallest error.
 
-    Columns: table, order, cells, publishable (cells), share, typical_count (expected, of the
-    median cell), typical_relative_error (of that cell) and standard_error.
+    Columns: table, order, cells, publishable (cells), share, median_count
+    (expected), median_relative_error and standard_error.
     names: `fairness.all_titles` of the workload
     """
     workload, errors = forecast.workload, forecast.standard_errors
     shares, medians = cells.shares(forecast, coefficient), cells.medians()
-    relative = cells.typical_relative_errors(forecast)
+    relative = cells.median_relative_errors(forecast)
     places = np.lexsort((relative, -shares))
     places = places[cells.held[places]]
     return pd.DataFrame(
@@ -42,8 +42,8 @@ def of_tables(
             "cells": workload.cells[places],
             "publishable": np.round(shares * workload.cells)[places],
             "share": shares[places],
-            "typical_count": medians[places],
-            "typical_relative_error": relative[places],
+            "median_count": medians[places],
+            "median_relative_error": relative[places],
             "standard_error": errors[places],
         }
     )

@@ -82,7 +82,7 @@ def outcomes(scenarios: Sequence[Scenario], plans: Sequence[Plan]) -> SideBySide
     typical, worst, ratio = (
         ("Typical cell of a typical table", "Least accurate cell of all", "Worst cell ÷ best cell")
         if differ
-        else (*map(capitalised, (heads[0].typical_text, heads[0].worst_text)), _RATIO)
+        else (*map(capitalised, (heads[0].median_text, heads[0].worst_text)), _RATIO)
     )
     deltas = dict.fromkeys([*(stated_delta(plan.budget) for plan in plans), *DELTAS])
     rows = {

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import titles
 from rpexplore.analysis.forecast import Forecast, group_name, order_groups
 from rpexplore.common.formatting import describe_share, plural, rounded
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
 from rpexplore.workload.table_text import list_titles
+from rpexplore.workload.table_titles import titles
 from rpexplore.workload.workload import Workload
 
 MOST_OF_IT = 0.8

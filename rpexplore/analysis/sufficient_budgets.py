@@ -9,7 +9,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from rpexplore.analysis.accuracy import titles
 from rpexplore.analysis.budget_units import USUAL_DELTA, plain, stated_delta, stated_unit
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import BudgetError, WorkloadError
@@ -18,6 +17,7 @@ from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.planner import QueryOptimum
+from rpexplore.workload.table_titles import title_of
 
 _MOST_RHO = 1e90  # what lies beyond is no budget, whatever the privacy unit
 _LEAST_EPSILON = 1e-90  # of a budget that is stated in ε
@@ -80,7 +80,7 @@ def smallest_budget(optimum: Optimum, budget: Budget) -> SufficientBudget:
     if np.all(np.isnan(needs)):
         raise WorkloadError("No table has a target; set one for the tables that need it.")
     most = int(np.nanargmax(needs))
-    (table,) = titles(optimum.workload, np.array([most]))
+    table = title_of(optimum.workload, most)
     what = f"The target {optimum.workload.targets[most]:g} of {table}"
     return sufficient(float(needs[most]), budget, what)
 

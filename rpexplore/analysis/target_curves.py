@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import MET, describe_targets_met, titles
+from rpexplore.analysis.accuracy import MET, describe_targets_met
 from rpexplore.analysis.budget_units import stated_delta
 from rpexplore.analysis.sufficient_budgets import (
     SufficientBudget,
@@ -19,6 +19,7 @@ from rpexplore.planning.losses.base import MaxVariance
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
+from rpexplore.workload.table_titles import titles
 
 MOST_STEPS = 200  # of a curve; those that are left out lie between ones that are exact
 CURRENT, SHORTFALL = "current objective", "largest shortfall"

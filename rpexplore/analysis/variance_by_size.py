@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import titles
 from rpexplore.analysis.forecast import Forecast, group_name, order_groups
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
+from rpexplore.workload.table_titles import titles
 
 # Up to so many tables each is a point of its own; more are counted in bins.
 MOST_POINTS = 2000

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import titles
 from rpexplore.analysis.forecast import group_name, order_groups
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.mechanism.closure import Closure
@@ -25,6 +24,7 @@ from rpexplore.scenarios.workload_changes import (
     row_indices,
     rows_of,
 )
+from rpexplore.workload.table_titles import titles
 from rpexplore.workload.workload import Workload
 
 _LEAST_CHANGE = 0.05  # per cent: less than that is told as none

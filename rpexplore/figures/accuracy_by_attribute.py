@@ -1,9 +1,10 @@
 """Accuracy by attribute: a dot for the median, a range for the tables around it."""
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from rpexplore.analysis import accuracy_by_attribute, fairness
+from rpexplore.analysis import accuracy_by_attribute
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import plural, rounded
 from rpexplore.figures.accuracy import quantiles_text
@@ -28,14 +29,14 @@ def chart(frame: pd.DataFrame, forecast: Forecast, record_noun: str) -> Chart:
 
     frame: of `analysis.accuracy_by_attribute.by_attribute`, with a row at least
     """
-    drawn, left_out = accuracy_by_attribute.ends(frame, _MOST_LINES)
+    drawn, left_out = accuracy_by_attribute.first_and_last(frame, _MOST_LINES)
     remark = (
         "Dots are medians, thick lines hold the middle half of the tables, thin lines reach the "
         "best and the worst."
     )
     if left_out:
         remark += f" {plural(left_out, 'attribute')} in between left out; the numbers have all."
-    median = fairness.unevenness(forecast).median
+    median = float(np.median(forecast.standard_errors))
     return Chart(
         standard_errors_by_attribute(drawn, median, record_noun),
         subject="Standard errors of the tables that contain each attribute",

@@ -24,6 +24,11 @@ def titles(workload: Workload, tables: np.ndarray) -> list[str]:
     ]
 
 
+def title_of(workload: Workload, table: int) -> str:
+    """What to call the table at this index."""
+    return titles(workload, np.array([table]))[0]
+
+
 def attribute_title(attribute: Attribute, basis: Basis) -> str:
     """ "sex", "age (cumulative)", "region (hierarchy)"."""
     suffix = basis.suffix(attribute)

@@ -11,6 +11,7 @@ from rpexplore.analysis import fairness, shadow_prices
 from rpexplore.analysis import variance_by_size as cell_variances
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.workload.table_text import workload_from_csv
+from rpexplore.workload.table_titles import title_of
 from tests.analysis.bases import MARGINALS, SCENARIO, errors_at
 
 DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})
@@ -110,8 +111,8 @@ def test_words_are_rounded_as_in_the_chart(plan):
 
 
 def test_tables_of_an_order_differ_or_not(plan, level_plan):
-    assert se.differ_within_orders(se.by_order(plan))
-    assert not se.differ_within_orders(se.by_order(level_plan))
+    assert se.describe_boxes(se.by_order(plan))
+    assert se.describe_boxes(se.by_order(level_plan)) == ""
 
 
 def test_the_csv_of_tables_has_required_where_there_are_any():
@@ -175,7 +176,7 @@ def test_the_headline_is_about_the_least_accurate_cell(unequal_plan, dense_error
     top, worst = se.headline(unequal_plan), errors_at(dense_errors, "worst")
     assert top.worst_error == pytest.approx(worst.max(), rel=1e-6)
     assert top.median_error == pytest.approx(np.median(errors_at(dense_errors, "mean")), rel=1e-6)
-    assert top.worst_table == se.titles(unequal_plan.workload, np.array([np.argmax(worst)]))[0]
+    assert top.worst_table == title_of(unequal_plan.workload, int(np.argmax(worst)))
     assert top.worst_text == "the least accurate cell of all tables"
     assert se.headline(MARGINALS.plan()).worst_text == "a cell of the worst table"
     listed = se.of_tables(unequal_plan)

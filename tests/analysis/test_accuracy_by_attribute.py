@@ -42,11 +42,11 @@ def test_against_a_loop_over_tables(data, workload):
 def test_the_ends_of_many():
     domain = rp.Domain.from_sizes({f"a{i:03}": i + 2 for i in range(101)})
     frame = attributes.by_attribute(forecast_of(rp.Workload.all_up_to(domain, 1)))
-    drawn, left_out = attributes.ends(frame, 41)
+    drawn, left_out = attributes.first_and_last(frame, 41)
     assert left_out == 60
     names = frame["attribute"].tolist()
     assert drawn["attribute"].tolist() == names[:21] + names[-20:]
-    assert attributes.ends(frame, 101)[0] is frame
+    assert attributes.first_and_last(frame, 101)[0] is frame
 
 
 def test_words():

@@ -50,15 +50,18 @@ def test_gini_of_known_cases(errors, gini):
 
 @settings(deadline=None, max_examples=50)
 @given(errors_of_tables)
-def test_unevenness(errors):
-    found = fairness.unevenness(with_errors(*errors))
-    assert found.best == min(errors)
-    assert found.worst == max(errors)
-    assert found.ratio == max(errors) / min(errors)
-    assert found.best_table == f"a{errors.index(min(errors))}"
-    assert found.worst_table == f"a{errors.index(max(errors))}"
-    assert found.within_twice == np.mean([each <= 2 * min(errors) for each in errors])
-    assert found.median == np.median(errors)
+def test_measures_of_a_plan(errors):
+    forecast = with_errors(*errors)
+    measures = fairness.measures_of(forecast)
+    assert measures["best"] == min(errors)
+    assert measures["worst"] == max(errors)
+    assert measures["ratio"] == max(errors) / min(errors)
+    assert measures["within_twice"] == np.mean([error <= 2 * min(errors) for error in errors])
+    assert measures["median"] == np.median(errors)
+    if not fairness.is_even(forecast):
+        text = fairness.describe_unevenness(forecast, "people")
+        assert f"The least accurate table is a{errors.index(max(errors))}: " in text
+        assert f"the most accurate, a{errors.index(min(errors))}, at " in text
 
 
 def test_measures_of_each_plan(schemes):
@@ -88,8 +91,8 @@ def test_side_by_side_has_a_column_for_each_plan(schemes):
     frame = fairness.side_by_side(fairness.measures(schemes))
     assert frame.columns.tolist() == ["measure", *SCHEMES, "meaning"]
     rows = frame.set_index("measure")
-    assert rows.loc["Worst ÷ best", LARGEST] == "1.00"
-    assert rows.loc["Within twice the best", LARGEST] == "100 %"
+    assert rows.loc["Largest ÷ smallest σ", LARGEST] == "1.00"
+    assert rows.loc["Within twice the smallest", LARGEST] == "100 %"
     assert rows.loc["Gini index of σ", LARGEST] == "0.000"
     assert all(rows["meaning"])
 
@@ -98,10 +101,10 @@ def test_side_by_side_has_a_column_for_each_plan(schemes):
 
 
 def test_words_for_an_uneven_plan():
-    words = fairness.describe_unevenness(fairness.unevenness(with_errors(3, 12, 4)), "people")
+    words = fairness.describe_unevenness(with_errors(3, 12, 4), "people")
     assert words == (
-        "The worst-off table is a1: its standard error of 12 people is 4 times that of the "
-        "best-off, a0, at 3. 67 % of the tables are within twice the best."
+        "The least accurate table is a1: its standard error of 12 people is 4 times that of the "
+        "most accurate, a0, at 3. 67 % of the tables are within twice the smallest."
     )
 
 
@@ -117,22 +120,21 @@ def test_words_for_an_uneven_plan():
     ],
 )
 def test_words_where_nobody_is_worse_off(errors, words):
-    found = fairness.unevenness(with_errors(*errors))
-    assert fairness.describe_unevenness(found, "people") == words
+    assert fairness.describe_unevenness(with_errors(*errors), "people") == words
 
 
 def test_nearly_all_tables_are_not_all():
-    found = fairness.unevenness(with_errors(*[1.0] * 285, 9.0))
-    assert "99.7 % of the tables are within" in fairness.describe_unevenness(found, "people")
-    frame = fairness.side_by_side(fairness.measures([with_errors(*[1.0] * 285, 9.0)]))
+    forecast = with_errors(*[1.0] * 285, 9.0)
+    assert "99.7 % of the tables are within" in fairness.describe_unevenness(forecast, "people")
+    frame = fairness.side_by_side(fairness.measures([forecast]))
     assert "99.7 %" in frame.iloc[:, 1].tolist()
 
 
 def test_words_for_the_measures(schemes):
     frame = fairness.measures(schemes)
     words = fairness.describe_measures(frame, "people")
-    assert f"The most even plan is “{LARGEST}” (worst 1.00 times the best)" in words
-    assert f"the most uneven “{CELLS}”" in words
+    assert f"The most even plan is “{LARGEST}” (largest 1.00 times the smallest)" in words
+    assert f"the least even “{CELLS}”" in words
     assert frame.loc[frame["median"].idxmin(), "plan"] in words.rpartition(" comes with ")[2]
 
 

@@ -66,7 +66,7 @@ def test_a_forecast_is_seen_at_any_cell(unequal_plan, dense_errors, unequal_opti
 
 def test_words_say_which_cell_is_seen(unequal_plan):
     forecast = Forecast.of_plan("this", unequal_plan)
-    assert "a typical cell" in forecast.cell_text
+    assert "the root mean square" in forecast.cell_text
     assert "the least accurate cell" in forecast.at_cell("worst").cell_text
     assert "the most accurate cell" in forecast.at_cell("best").cell_text
     alike = Forecast.of_plan("this", MARGINALS.plan())

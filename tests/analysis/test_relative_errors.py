@@ -85,9 +85,9 @@ def test_tables_against_all_cells(situation):
         row = frame.loc[title(table)]
         assert row["publishable"] == sum(accurate)
         assert row["share"] == pytest.approx(np.mean(accurate))
-        assert row["typical_count"] == pytest.approx(np.median(counts), rel=1e-9, abs=1e-9)
+        assert row["median_count"] == pytest.approx(np.median(counts), rel=1e-9, abs=1e-9)
         if np.median(counts) > 1e-9:
-            assert row["typical_relative_error"] == pytest.approx(error / np.median(counts))
+            assert row["median_relative_error"] == pytest.approx(error / np.median(counts))
         listed = relative.of_cells(forecast, cells, place, coefficient)
         np.testing.assert_allclose(listed["expected"], counts, rtol=1e-9, atol=1e-9)
         assert (listed["accurate"] == "yes").tolist() == accurate
@@ -125,7 +125,7 @@ def test_a_total_is_spread_evenly():
     forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
     cells = relative.ExpectedCells.of(ExpectedCounts.of_total(1800), forecast.workload)
     frame = of_tables(forecast, cells, 0.1).set_index("table")
-    assert frame["typical_count"].to_dict() == {
+    assert frame["median_count"].to_dict() == {
         "(total)": 1800,
         "age": 600,
         "sex": 900,
@@ -142,7 +142,7 @@ def test_the_most_publishable_tables_come_first():
     cells = relative.ExpectedCells.of(ExpectedCounts.of_total(300), forecast.workload)
     frame = of_tables(forecast, cells, 0.05)
     assert frame["share"].is_monotonic_decreasing
-    same = frame.loc[frame["share"] == 0, "typical_relative_error"]
+    same = frame.loc[frame["share"] == 0, "median_relative_error"]
     assert same.is_monotonic_increasing
     assert len(same) > 2
 
@@ -289,9 +289,9 @@ def test_unequal_cells_are_judged_one_by_one(asked):
             ratios = errors / answers
         row = frame.loc[names[position]]
         assert row["share"] == pytest.approx(np.mean(ratios <= 0.5))
-        assert row["typical_count"] == pytest.approx(np.median(answers))
+        assert row["median_count"] == pytest.approx(np.median(answers))
         if position in cells.unequal and np.isfinite(ratios).all():
-            assert row["typical_relative_error"] == pytest.approx(np.median(ratios), rel=1e-6)
+            assert row["median_relative_error"] == pytest.approx(np.median(ratios), rel=1e-6)
         listed = relative.of_cells(forecast, cells, position, 0.5)
         np.testing.assert_allclose(listed["expected"], answers, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(listed["standard_error"], errors, rtol=1e-6)

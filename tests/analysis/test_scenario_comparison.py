@@ -49,7 +49,7 @@ def test_outcomes_are_those_of_the_plans():
     other = PLAIN.replaced(name="four times", budget=rp.Budget(rho="0.4"))
     found = comparison.outcomes([PLAIN, other], [PLAIN.plan(), other.plan()])
     margin = 1.959964 * np.median(PLAIN.plan().standard_errors)
-    typical = found.texts.loc["A cell of a typical table, 95 % of the time"]
+    typical = found.texts.loc["A cell of the median table, 95 % of the time"]
     assert typical[0] == f"±{margin:.3g} people"
     assert "Worst divided by best" not in differing(found)  # the budget scales all alike
     assert found.texts.loc["Privacy, ρ"].tolist() == ["0.1", "0.4"]

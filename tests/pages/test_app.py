@@ -30,7 +30,7 @@ def test_a_new_session_opens_on_the_sample_with_a_complete_plan(app):
     assert session.title[0].value == "Codebook"
     assert session.scenario.domain.names[:2] == ("age", "sex")
     session.open("plan")
-    assert session.metrics()["A cell of a typical table"] == "±26 people"
+    assert session.metrics()["A cell of the median table"] == "±26 people"
 
 
 def each_page(session):

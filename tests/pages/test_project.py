@@ -78,7 +78,7 @@ def test_a_refresh_finds_everything_again(app):
 
 def test_an_address_of_nothing_starts_afresh(app):
     session = app("plan", key="f" * 32)
-    assert session.metrics()["A cell of a typical table"] == "±26 people"
+    assert session.metrics()["A cell of the median table"] == "±26 people"
 
 
 def test_two_windows_on_one_study_go_separate_ways(app):

@@ -249,7 +249,7 @@ def test_what_is_counted(app, small):
     session = app("schema", small)
     session.text_input(key="record_noun").set_value("visits").run()
     session.open("plan")
-    assert session.metrics()["A cell of a typical table"].endswith(" visits")
+    assert session.metrics()["A cell of the median table"].endswith(" visits")
     session.open("schema").text_input(key="record_noun").set_value(" ").run()
     assert session.scenario.record_noun == "records"
 

@@ -16,7 +16,7 @@ from rpexplore.scenarios.table_settings import TableSetting
 from tests.analysis import bases
 
 SCENARIO = bases.scenario()
-SEEN = {"mean": "a typical cell", "worst": "the least accurate cell", "best": "the most accurate"}
+SEEN = {"mean": "the root mean square", "worst": "its least accurate", "best": "its most accurate"}
 
 
 @pytest.fixture(autouse=True)
@@ -137,7 +137,7 @@ def test_relative_errors_of_unequal_cells(app):
 # ---- Plan, Trade-offs, Scenarios
 
 
-def test_the_plan_page_tells_typical_and_least_accurate_cells(app, solved):
+def test_the_plan_page_tells_median_and_least_accurate_cells(app, solved):
     session = app("plan", SCENARIO)
     metrics = session.metrics()
     worst = solved.standard_errors(SCENARIO.budget, "worst").max()

@@ -89,8 +89,7 @@ def at_chosen_cell(compared: list[Forecast], chosen: Forecast) -> tuple[list[For
         required=True,
         key="cell_shown",
         bind="query-params",
-        help="Everything below is about that cell of each table. A typical cell has the root "
-        "mean square of the standard errors.",
+        help="Of each table; everything below is about that standard error.",
     )
     forecasts_there = kept(
         "fairness at cell",
@@ -102,16 +101,20 @@ def at_chosen_cell(compared: list[Forecast], chosen: Forecast) -> tuple[list[For
 
 def headline(chosen: Forecast) -> None:
     """The least and the most accurate table, and how uneven that is."""
-    summary, record_noun = fairness.unevenness(chosen), current().record_noun
-    if summary.is_even:
-        st.markdown(escaped(fairness.describe_unevenness(summary, record_noun)))
+    record_noun = escaped(current().record_noun)
+    if fairness.is_even(chosen):
+        st.markdown(escaped(fairness.describe_unevenness(chosen, current().record_noun)))
         return
+    measures = fairness.measures_of(chosen)
+    least, most = (frame["table"][0] for frame in fairness.worst_and_best(chosen, 1))
     worst, best, ratio, gini = (column.container(gap="xxsmall") for column in st.columns(4))
-    worst.metric("Least accurate table", f"σ = {rounded(summary.worst, 3)} {escaped(record_noun)}")
-    worst.caption(escaped(summary.worst_table))
-    best.metric("Most accurate table", f"σ = {rounded(summary.best, 3)} {escaped(record_noun)}")
-    best.caption(escaped(summary.best_table))
-    ratio.metric("Least vs most accurate", f"{rounded(summary.ratio, 3, zeros=True)} times")
-    ratio.caption(f"{describe_share(summary.within_twice)} of the tables within twice the best")
-    gini.metric("Gini index of σ", rounded(summary.gini, 2, zeros=True))
+    worst.metric("Least accurate table", f"σ = {rounded(measures['worst'], 3)} {record_noun}")
+    worst.caption(escaped(least))
+    best.metric("Most accurate table", f"σ = {rounded(measures['best'], 3)} {record_noun}")
+    best.caption(escaped(most))
+    ratio.metric("Least vs most accurate", f"{rounded(measures['ratio'], 3, zeros=True)} times")
+    ratio.caption(
+        f"{describe_share(measures['within_twice'])} of the tables within twice the smallest"
+    )
+    gini.metric("Gini index of σ", rounded(measures["gini"], 2, zeros=True))
     gini.caption("0: all tables equally accurate")

@@ -15,9 +15,8 @@ from rpexplore.figures.columns import columns_of
 
 def all_tables(chosen: Forecast) -> None:
     """The ten least accurate, the ten most accurate, and all tables."""
-    summary = fairness.unevenness(chosen)
-    if not summary.is_even:  # else the headline says so
-        st.markdown(escaped(fairness.describe_unevenness(summary, current().record_noun)))
+    if not fairness.is_even(chosen):  # else the headline says so
+        st.markdown(escaped(fairness.describe_unevenness(chosen, current().record_noun)))
     titles, frames = ("Least accurate", "Most accurate"), fairness.worst_and_best(chosen)
     for column, title, frame in zip(st.columns(2), titles, frames, strict=True):
         if not frame.empty:  # as for a single table

@@ -16,7 +16,7 @@ def headline(planned: Plan) -> None:
     """Median and least accuracy, privacy, targets, and the certificate in words."""
     top, record_noun = standard_errors.headline(planned), escaped(current().record_noun)
     median, worst, privacy = (column.container(gap="xxsmall") for column in st.columns(3))
-    median.metric(capitalised(top.typical_text), f"±{rounded(top.median_margin)} {record_noun}")
+    median.metric(capitalised(top.median_text), f"±{rounded(top.median_margin)} {record_noun}")
     median.caption(f"95 % of the time (standard error σ = {rounded(top.median_error, 3)})")
     worst.metric(capitalised(top.worst_text), f"±{rounded(top.worst_margin)} {record_noun}")
     worst.caption(

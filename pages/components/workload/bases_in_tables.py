@@ -4,12 +4,12 @@ import streamlit as st
 
 from pages.components.shared.session import change, current, escaped, say, show_messages
 from pages.components.workload.basis_input import basis_input, forget_file
-from rpexplore.analysis.accuracy import titles
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios import basis_options as basis_options
 from rpexplore.workload.bases import Basis, Identity
 from rpexplore.workload.table_text import Table, list_titles, title
+from rpexplore.workload.table_titles import titles
 
 MOST_OFFERED = 2000
 

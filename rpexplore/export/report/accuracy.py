@@ -98,7 +98,7 @@ def accuracy(plan: Plan, record_noun: str) -> Section:
         (
             f"The plan makes {plan.loss.description} as small as the budget allows. "
             f"{_of_cells(top)} It is that of the privacy noise, and does not depend on the counts.",
-            f"{capitalised(top.typical_text)} is within ±{rounded(top.median_margin)} "
+            f"{capitalised(top.median_text)} is within ±{rounded(top.median_margin)} "
             f"{record_noun} of the count in the records, 95 % of the time (standard error σ = "
             f"{rounded(top.median_error, 3)}); {_describe_worst(top)}, within "
             f"±{rounded(top.worst_margin)} (σ = {rounded(top.worst_error, 3)}).",
@@ -111,7 +111,7 @@ def _of_cells(top: standard_errors.Headline) -> str:
     if top.cells_differ:
         return (
             "The cells of a table do not all have the same standard error: for each table that of "
-            "a typical cell (the root of the mean variance) is given, and those of its most and "
+            "the root mean square of its cells is given, and those of its most and "
             "its least accurate cell."
         )
     return "All cells of a table have the same standard error."

@@ -27,12 +27,12 @@ def fairness_section(plan: Plan, record_noun: str) -> Section:
     own, *schemes = forecasts(plan)
     if len(plan.workload) == 1:
         return Section(
-            "Fairness", (fairness.describe_unevenness(fairness.unevenness(own), record_noun),)
+            "Fairness", (fairness.describe_unevenness(own, record_noun),)
         )
     return Section(
         "Fairness",
         (
-            fairness.describe_unevenness(fairness.unevenness(own), record_noun),
+            fairness.describe_unevenness(own, record_noun),
             _describe_comparison(plan),
             *([own.cell_text] if own.cells_differ else []),
         ),

@@ -163,7 +163,7 @@ def _use(plan: Plan, record_noun: str) -> list[Row]:
     return [
         (
             "Utility",
-            f"The accuracy of every table is known before the run: {top.typical_text} is "
+            f"The accuracy of every table is known before the run: {top.median_text} is "
             f"within ±{rounded(top.median_margin)} {record_noun} 95 % of the time, {worst} within "
             f"±{rounded(top.worst_margin)}. The plan is proven to be the best for its objective, "
             "up to the gap given with it.",

@@ -13,9 +13,9 @@ from rpexplore.workload.workload import Workload
 SAME = 1.005
 # Which cell of a table is looked at, in words.
 CELLS = {
-    "mean": "a typical cell",
-    "worst": "the least accurate cell",
-    "best": "the most accurate cell",
+    "mean": "the root mean square of its cells",
+    "worst": "its least accurate cell",
+    "best": "its most accurate cell",
 }
 
 

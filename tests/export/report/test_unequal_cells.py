@@ -62,7 +62,7 @@ def test_the_label_and_the_checklist_do_not_tell_what_holds_of_marginals_only(ma
     assert "with attributes measured as they are here" in text
 
 
-def test_accuracy_is_that_of_typical_best_and_worst_cells(plan, made):
+def test_accuracy_is_that_of_median_best_and_worst_cells(plan, made):
     accuracy = section(made, "Accuracy")
     assert "the least accurate cell of all tables, one of " in " ".join(accuracy.sentences)
     worst = accuracy.parts[1]
@@ -90,4 +90,4 @@ def test_other_rules_are_planned_on_their_own(plan, made):
         loss = SCHEMES[scheme.name]
         own = rp.plan(plan.workload, loss=loss, budget=plan.budget)
         np.testing.assert_allclose(scheme.standard_errors, own.standard_errors, rtol=1e-3)
-    assert "Of each table, a typical cell is looked at" in words
+    assert "Of each table, the root mean square of its cells is shown" in words
