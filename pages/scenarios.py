@@ -13,7 +13,7 @@ from pages.components.shared.session import (
     say,
     show_messages,
 )
-from rpexplore.analysis.scenario_comparison import in_a_line
+from rpexplore.analysis.scenario_comparison import summary
 from rpexplore.scenarios.scenario import NAME_LENGTH, NOTE_LENGTH
 
 HERE = "scenarios"
@@ -59,7 +59,7 @@ def scenario_line(position: int) -> None:
     with st.container(border=True):
         text, buttons = st.columns([3, 2], vertical_alignment="center")
         name = f"**{escaped(scenario.name)}**" + (" (open)" if is_open else "")
-        text.markdown(f"{name}  \n{escaped(in_a_line(scenario))}")
+        text.markdown(f"{name}  \n{escaped(summary(scenario))}")
         if scenario.note:
             text.caption(escaped(scenario.note))
         line = buttons.container(horizontal=True, horizontal_alignment="right", gap="small")

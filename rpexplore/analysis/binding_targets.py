@@ -5,23 +5,21 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.sufficient_budgets import SufficientBudget, sufficient
+from rpexplore.analysis.sufficient_budgets import TARGET_LOSS, SufficientBudget, sufficient_budget
 from rpexplore.analysis.targets_met import wanted_targets
 from rpexplore.common.formatting import describe_share, plural, rounded
-from rpexplore.planning.losses.base import Loss, MaxVariance
+from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.losses.constrained import SumWithinTargets
 from rpexplore.planning.minimum_budget import MinimumBudget
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
-from rpexplore.workload.table_text import list_titles
 from rpexplore.workload.table_titles import titles
 
-WIDER = 0.1  # the relaxation that savings are told for: a margin or standard error 10 % wider
+_WIDER = 0.1  # the relaxation that savings are given for: a margin or standard error 10 % wider
 # What is added to the smallest budget where some tables have no such target, so that they get some.
-ROOM = 0.1
+_ROOM = 0.1
 _NAMED = 3
-_ALL = MaxVariance(relative_to="target")
 _ENOUGH = 1 + 1e-9
 
 
@@ -31,29 +29,29 @@ def objective_for_targets(scenario: Scenario) -> Loss | None:
     None where some tables have a target, others have none, and no target is required.
     """
     loss, workload = scenario.loss, scenario.workload
-    if loss.meets_required_targets or loss == _ALL:
+    if loss.meets_required_targets or loss == TARGET_LOSS:
         return loss
     if np.any(workload.required):
         return SumWithinTargets(getattr(loss, "weighting", "equal"))
-    return None if np.any(np.isnan(workload.targets)) else _ALL
+    return None if np.any(np.isnan(workload.targets)) else TARGET_LOSS
 
 
 @dataclass(frozen=True)
 class BudgetExplanation:
     """The smallest budget for the targets, and what makes it that large.
 
-    which       "required" or "all": the targets that it is for
-    enough      the smallest budget itself
-    advised     the same where no table is without such a target, else with `ROOM` for those
-    is_within   whether the current budget is enough
-    targets     how many targets it is for; binding_tables: how many of them bind
-    tables      titles of the binding_tables, the one that does most first; at most as many as are
-    named
-    saved       what 10 % more room for the first one would save, share of the budget
-    proven_gap  how far below the smallest budget another plan may possibly go, relative
+    required_only   whether it is for the required targets only
+    enough          the smallest budget itself
+    advised         the same where no table is without such a target, else with room for those
+    is_within       whether the current budget is enough
+    targets         how many targets it is for
+    binding_tables  how many of them bind
+    tables          titles of the first few binding tables, the one that binds most first
+    saved           what a first target 10 % wider would save, share of the budget
+    proven_gap      how far below the smallest budget another plan may possibly go, relative
     """
 
-    which: str
+    required_only: bool
     enough: SufficientBudget
     advised: SufficientBudget
     is_within: bool
@@ -72,19 +70,20 @@ def budget_explanation(
     Raises `BudgetError` if no budget that can be planned with is large enough.
     """
     needed = minimum.for_unit_of(budget).rho
-    what = "Meeting all targets" if not required_only else "Meeting the targets that must be met"
-    enough = sufficient(needed, budget, what)
-    room = 0.0 if minimum.covers_all_tables else ROOM
+    what = "Meeting all required targets" if required_only else "Meeting all targets"
+    enough = advised = sufficient_budget(needed, budget, what)
+    if not minimum.covers_all_tables:
+        advised = sufficient_budget(needed * (1 + _ROOM), budget, what)
     binding_tables = minimum.binding_tables
     return BudgetExplanation(
-        which="required" if required_only else "all",
+        required_only=required_only,
         enough=enough,
-        advised=enough if room == 0 else sufficient(needed * (1 + room), budget, what),
+        advised=advised,
         is_within=needed <= float(budget.rho) * _ENOUGH,
         targets=len(minimum.tables),
         binding_tables=len(binding_tables),
         tables=tuple(titles(minimum.workload, binding_tables[:_NAMED])),
-        saved=float(minimum.saving_if_relaxed(WIDER)[binding_tables[0]]),
+        saved=float(minimum.saving_if_relaxed(_WIDER)[binding_tables[0]]),
         proven_gap=max(minimum.record_privacy_cost / minimum.lower_bound - 1, 0.0),
     )
 
@@ -101,68 +100,58 @@ def binding_targets_frame(
     budget; all shares sum to 1), saved (share of the budget that a target 10 % wider would save),
     rho (the smallest budget then, for the privacy unit).
     """
-    rows = minimum.binding_tables[:most]
-    wanted = wanted_targets(minimum.workload, rows, request)
-    saved = minimum.saving_if_relaxed(WIDER)[rows]
-    needed = minimum.for_unit_of(budget).rho
+    tables = minimum.binding_tables[:most]
+    wanted = wanted_targets(minimum.workload, tables, request)
+    saved = minimum.saving_if_relaxed(_WIDER)[tables]
     return pd.DataFrame(
         {
-            "table": titles(minimum.workload, rows),
-            "wanted": ["" if target is None else target.description for target in wanted],
-            "required": np.where(minimum.workload.required[rows], "required", "in proportion"),
-            "share": minimum.shares[rows],
+            "table": titles(minimum.workload, tables),
+            "wanted": [target.description for target in wanted],
+            "required": np.where(minimum.workload.required[tables], "required", "in proportion"),
+            "share": minimum.shares[tables],
             "saved": saved,
-            "rho": needed * (1 - saved),
+            "rho": minimum.for_unit_of(budget).rho * (1 - saved),
         }
     )
 
 
-def describe(found: BudgetExplanation, *, compared: bool = True) -> str:
+def describe(explanation: BudgetExplanation, *, compared: bool = True) -> str:
     """What the targets take and which of them bind, in a few sentences.
 
     compared: with the current budget
     """
-    one = found.targets == 1
-    which = {
-        ("required", False): f"The {found.targets:,} targets that must be met take",
-        ("required", True): "The target that must be met takes",
-        ("all", False): f"The {found.targets:,} targets take",
-        ("all", True): "The target takes",
-    }[found.which, one]
-    words = [f"{which} {found.enough.text}{', ' * compared}{found.enough.compared * compared}."]
-    if found.proven_gap < 1e-4:
-        words.append("No plan of this kind can do with noticeably less.")
-    saved = f"{describe_share(found.saved)} of the budget"
-    if one:
-        words.append(f"Were it {100 * WIDER:g} % wider, that would save about {saved}.")
-        return " ".join(words)
-    listed = list_titles([(title,) for title in found.tables], _NAMED)
-    if found.binding_tables == 1:
-        words.append(
-            f"One target is binding: {listed}; the other targets are met along the way. Were "
-            f"its target {100 * WIDER:g} % wider, that would save about {saved}."
-        )
+    kind = "required target" if explanation.required_only else "target"
+    if explanation.targets == 1:
+        subject, first = f"The {kind} takes", "it"
     else:
-        more = found.binding_tables - len(found.tables)
+        subject, first = f"The {plural(explanation.targets, kind)} take", "the first"
+    budget = explanation.enough.text
+    if compared:
+        budget += f", {explanation.enough.compared}"
+    sentences = [f"{subject} {budget}."]
+    if explanation.proven_gap < 1e-4:
+        sentences.append("No plan of this kind can do with noticeably less.")
+    if explanation.targets > 1:
+        more = explanation.binding_tables - len(explanation.tables)
         rest = f" and {plural(more, 'other')}" if more > 0 else ""
-        along = "; the other targets are met along the way"
-        which = f"{found.binding_tables:,} of them"
-        if found.binding_tables == found.targets:
-            which, along = "Both targets" if found.binding_tables == 2 else "All targets", ""
-        words.append(
-            f"{which} are binding: {listed}{rest}{along}. Were the target of the first "
-            f"{100 * WIDER:g} % wider, that would save about {saved}."
+        sentences.append(
+            f"{explanation.binding_tables:,} of {explanation.targets:,} targets "
+            f"{'is' if explanation.binding_tables == 1 else 'are'} binding: "
+            f"{'; '.join(explanation.tables)}{rest}."
         )
-    return " ".join(words)
+    sentences.append(
+        f"Were {first} {100 * _WIDER:g} % wider, that would save about "
+        f"{describe_share(explanation.saved)} of the budget."
+    )
+    return " ".join(sentences)
 
 
-def describe_advice(found: BudgetExplanation) -> str:
+def describe_advice(explanation: BudgetExplanation) -> str:
     """What budget to take: the smallest one, or a little more where tables are without a target."""
-    if found.advised is found.enough:
+    if explanation.advised is explanation.enough:
         return ""
-    share = rounded(100 * ROOM, 2)
-    which = "a required target" if found.which == "required" else "a target"
+    kind = "required target" if explanation.required_only else "target"
     return (
-        f"At that budget nothing is left for tables without {which}. With "
-        f"{share} % more, {found.advised.text}, they get something."
+        f"At that budget nothing is left for tables without a {kind}. With "
+        f"{rounded(100 * _ROOM, 2)} % more, {explanation.advised.text}, they get something."
     )

@@ -1,7 +1,7 @@
 """Standard errors against the budget: exact curves, from one solution (docs/mathematics.md §6.2).
 
 With a budget k times as large every standard error is divided by √k: on log axes all curves are
-parallel lines. What they tell is which budget goes with which error.
+parallel lines. They tell which budget goes with which error.
 """
 
 import math
@@ -12,9 +12,9 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.budget_units import plain, stated_delta
+from rpexplore.analysis.budget_units import epsilon_text, stated_delta, typed_text
 from rpexplore.analysis.forecast import group_name, order_groups
-from rpexplore.analysis.sufficient_budgets import SufficientBudget, as_epsilon
+from rpexplore.analysis.sufficient_budgets import SufficientBudget
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.mechanism.table_variances import (
     CELLS,
@@ -24,7 +24,7 @@ from rpexplore.planning.mechanism.table_variances import (
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
-from rpexplore.workload.table_titles import title_of, titles
+from rpexplore.workload.table_titles import title_of
 
 # The round budgets of each decade: ten steps, about equally far apart.
 _STEPS = tuple(map(Fraction, ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")))
@@ -39,7 +39,7 @@ _MOST_NAMED = 6  # curves in a sentence
 class Curve:
     """The standard error of some tables against the budget.
 
-    name      "half of the tables", "age × sex"
+    name      "median table", "age × sex"
     variance  at privacy cost 1 of one record, as `Optimum.variances` has it
     table     the table whose it is; "" where it is no single one's
     """
@@ -56,46 +56,44 @@ class Curve:
 def quantile_curves(optimum: Optimum) -> list[Curve]:
     """The worst table, the median, and the best table; one curve where they are the same.
 
-    Where the cells of tables differ: the worst cell, a typical cell of the median table, and the
-    best cell.
+    Where the cells of tables differ: the worst cell, the median of the tables' mean variances, and
+    the best cell.
     """
-    found, differ = optimum.table_variances, cells_differ(optimum.table_variances)
-    worst, best = int(np.argmax(found.worst)), int(np.argmin(found.best))
-    lowest, highest = float(found.best[best]), float(found.worst[worst])
-    if len(found.mean) == 1:
+    variances = optimum.table_variances
+    worst, best = int(np.argmax(variances.worst)), int(np.argmin(variances.best))
+    high, low = float(variances.worst[worst]), float(variances.best[best])
+    if len(variances.mean) == 1:
         return table_curves(optimum, 0)
-    if is_negligible_difference(math.sqrt(lowest), math.sqrt(highest)):
-        return [Curve("every table", highest)]
-    titled = titles(optimum.workload, np.array([worst, best]))
-    of = "cell" if differ else "table"
+    if is_negligible_difference(math.sqrt(low), math.sqrt(high)):
+        return [Curve("every table", high)]
+    noun = "cell" if cells_differ(variances) else "table"
     return [
-        Curve(f"worst {of}", highest, titled[0]),
-        Curve("median table", float(np.median(found.mean))),
-        Curve(f"best {of}", lowest, titled[1]),
+        Curve(f"worst {noun}", high, title_of(optimum.workload, worst)),
+        Curve("median table", float(np.median(variances.mean))),
+        Curve(f"best {noun}", low, title_of(optimum.workload, best)),
     ]
 
 
 def order_curves(optimum: Optimum, *, worst: bool) -> list[Curve]:
     """The worst cell or the median table of each number of attributes."""
     groups, curves = order_groups(optimum.workload), []
-    found = optimum.table_variances.worst if worst else optimum.variances
+    of_tables = optimum.table_variances.worst if worst else optimum.variances
     for group in np.unique(groups).tolist():
-        places = np.flatnonzero(groups == group)
-        variances, name = found[places], group_name(group, optimum.workload)
-        if worst and len(places) > 1:
-            at = int(np.argmax(variances))
-            table = titles(optimum.workload, places[[at]])[0]
-            curves.append(Curve(f"worst of {name}", float(variances[at]), table))
+        tables = np.flatnonzero(groups == group)
+        variances, name = of_tables[tables], group_name(group, optimum.workload)
+        if worst and len(tables) > 1:
+            most = int(np.argmax(variances))
+            title = title_of(optimum.workload, tables[most])
+            curves.append(Curve(f"worst of {name}", float(variances[most]), title))
         else:
             curves.append(Curve(name, float(np.median(variances))))
     return curves
 
 
-def table_curves(optimum: Optimum, place: int) -> list[Curve]:
-    """One table's; two where its cells differ, of a typical and of its least accurate cell."""
-    name = title_of(optimum.workload, place)
-    found = optimum.table_variances
-    mean, worst = float(found.mean[place]), float(found.worst[place])
+def table_curves(optimum: Optimum, table: int) -> list[Curve]:
+    """One table's; two where its cells differ, their root mean square and the least accurate."""
+    name, variances = title_of(optimum.workload, table), optimum.table_variances
+    mean, worst = float(variances.mean[table]), float(variances.worst[table])
     if is_negligible_difference(math.sqrt(mean), math.sqrt(worst)):
         return [Curve(name, mean, name)]
     return [
@@ -109,14 +107,14 @@ def errors_by_budget(
 ) -> pd.DataFrame:
     """The curves at round budgets around the current one, which is among them.
 
-    also: further ρ to reach and to have among them. Columns: series (place of the curve), curve,
+    also: further ρ to reach and to have among them. Columns: series (number of the curve), curve,
     table, rho (of the privacy unit), epsilon (at the stated δ, rounded up), standard_error.
     """
-    present, delta = float(budget.rho), stated_delta(budget)
-    also = [rho for rho in also if present / _FAR <= rho <= present * _FAR]
-    low = min([present / _AROUND, *(rho / _BEYOND for rho in also)])
-    high = min(max([present * _AROUND, *(rho * _BEYOND for rho in also)]), _MOST_RHO)
-    rhos = sorted({*_round_budgets(low, high), low, present, high, *also})
+    current, delta = float(budget.rho), stated_delta(budget)
+    also = [rho for rho in also if current / _FAR <= rho <= current * _FAR]
+    low = min([current / _AROUND, *(rho / _BEYOND for rho in also)])
+    high = min(max([current * _AROUND, *(rho * _BEYOND for rho in also)]), _MOST_RHO)
+    rhos = sorted({*_round_budgets(low, high), low, current, high, *also})
     epsilons = [privacy.epsilon_from_rho(rho, delta) for rho in rhos]
     rows = [
         (series, curve.name, curve.table, rho, epsilon, curve.standard_error(rho, budget))
@@ -129,33 +127,36 @@ def errors_by_budget(
 
 def describe_curves(curves: Sequence[Curve], budget: Budget, record_noun: str) -> str:
     """What the curves are at the current budget, and what half the error would cost."""
-    now = "; ".join(
-        f"{curve.name} {rounded(_present(curve, budget), 3)}" for curve in curves[:_MOST_NAMED]
-    )
+    now = "; ".join(f"{curve.name} {_current(curve, budget)}" for curve in curves[:_MOST_NAMED])
     half = 4 * budget.rho
-    epsilon = f" ({as_epsilon(half, stated_delta(budget))})" if half < _MOST_RHO else ""
-    exactly = plain(half) if len(plain(half)) <= 10 else rounded(half, 4)
+    exact = typed_text(half)
+    rho = exact if len(exact) <= 10 else rounded(half, 4)
+    epsilon = f" ({epsilon_text(half, stated_delta(budget))})" if half < _MOST_RHO else ""
     return (
         f"At the current budget, ρ = {rounded(budget.rho, 4)}, the standard error in {record_noun} "
-        f"is: {now}. Half of it takes four times the budget, for every table: ρ = "
-        f"{exactly}{epsilon}."
+        f"is: {now}. Half of it takes four times the budget, for every table: ρ = {rho}{epsilon}."
     )
 
 
-def describe_workload_change(
+def describe_wanted_error(
     curve: Curve, wanted: float, enough: SufficientBudget, budget: Budget, record_noun: str
 ) -> str:
     """What a wanted standard error would cost."""
-    about = f"“{curve.name}”" if curve.table != curve.name else curve.name
+    name = f"“{curve.name}”" if curve.table != curve.name else curve.name
     return (
-        f"For a standard error of {rounded(wanted, 6)} {record_noun} in {about} (now "
-        f"{rounded(_present(curve, budget), 3)}), the budget must be {enough.text}: "
-        f"{enough.compared}."
+        f"For a standard error of {rounded(wanted, 6)} {record_noun} in {name} (now "
+        f"{_current(curve, budget)}), the budget must be {enough.text}: {enough.compared}."
     )
 
 
-def _present(curve: Curve, budget: Budget) -> float:
-    return curve.standard_error(float(budget.rho), budget)
+def half_error(curve: Curve, budget: Budget) -> tuple[float, float]:
+    """The ρ at which a curve's standard error is half the current one, and that error."""
+    rho = 4 * float(budget.rho)
+    return rho, curve.standard_error(rho, budget)
+
+
+def _current(curve: Curve, budget: Budget) -> str:
+    return rounded(curve.standard_error(float(budget.rho), budget), 3)
 
 
 def _round_budgets(low: float, high: float) -> list[float]:
@@ -163,9 +164,3 @@ def _round_budgets(low: float, high: float) -> list[float]:
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     steps = (float(step * Fraction(10) ** exponent) for exponent in exponents for step in _STEPS)
     return [rho for rho in steps if low <= rho <= high]
-
-
-def half_error(curve: Curve, budget: Budget) -> tuple[float, float]:
-    """The ρ at which a curve's standard error is half the current one, and that error."""
-    rho = 4 * float(budget.rho)
-    return rho, curve.standard_error(rho, budget)

@@ -17,7 +17,7 @@ DELTAS = (USUAL_DELTA, "1e-9")  # beside each headline
 
 # Beyond these a budget is hardly a promise any more.
 HIGH_EPSILON = 10
-HIGH_DELTA = Fraction(1, 10**4)
+_HIGH_DELTA = Fraction(1, 10**4)
 
 # Slider stops, equal steps on a log scale: 1, 2, 5 in every decade.
 _DECADES = {"rho": (-4, 1), "epsilon": (-2, 1), "mu": (-2, 1)}
@@ -32,25 +32,26 @@ def stated_unit(budget: Budget) -> str:
 def stated_delta(budget: Budget) -> str:
     """The δ a budget was given with, as typed, or the usual one."""
     delta = dict(budget.stated).get("delta")
-    return USUAL_DELTA if delta is None else plain(delta)
+    return USUAL_DELTA if delta is None else typed_text(delta)
 
 
-def in_unit(budget: Budget, unit: str, delta: str = USUAL_DELTA) -> str:
+def text_in_unit(budget: Budget, unit: str, delta: str = USUAL_DELTA) -> str:
     """The budget as a number of that unit: exactly as stated where it was stated so.
 
     Otherwise four digits, rounded down, so that adopting the number never spends more.
     """
     stated = dict(budget.stated)
     if unit in stated and (unit != "epsilon" or stated_delta(budget) == delta):
-        return plain(stated[unit])
+        return typed_text(stated[unit])
     if unit == "rho":
-        return plain(budget.rho) if len(plain(budget.rho)) <= 10 else _down(budget.rho)
+        exact = typed_text(budget.rho)
+        return exact if len(exact) <= 10 else _rounded_down(budget.rho)
     if unit == "mu":
-        return _down(privacy.mu_from_privacy_cost(budget.privacy_cost))
-    return _down(privacy.epsilon_from_rho(budget.rho, delta))
+        return _rounded_down(privacy.mu_from_privacy_cost(budget.privacy_cost))
+    return _rounded_down(privacy.epsilon_from_rho(budget.rho, delta))
 
 
-def restated(budget: Budget, unit: str, value: str, delta: str = USUAL_DELTA) -> Budget:
+def with_value(budget: Budget, unit: str, value: str, delta: str = USUAL_DELTA) -> Budget:
     """The budget with this value in that unit, for the same privacy unit.
 
     Raises `BudgetError` for a value that is not one.
@@ -61,33 +62,36 @@ def restated(budget: Budget, unit: str, value: str, delta: str = USUAL_DELTA) ->
     return Budget(max_records_per_person=budget.max_records_per_person, **stated)
 
 
-def protecting(budget: Budget, max_records_per_person: int | None) -> Budget:
+def with_privacy_unit(budget: Budget, max_records_per_person: int | None) -> Budget:
     """The same numbers as a promise to another privacy unit."""
     return Budget(max_records_per_person=max_records_per_person, **dict(budget.stated))
 
 
 def describe_epsilon(plan: Plan) -> tuple[str, str]:
-    """The privacy of a plan as ε, and at which δ: as it was asked for, where it was."""
+    """The privacy of a plan as ε, and at which δ: as it was stated, where it was."""
     stated = dict(plan.budget.stated)
-    others = [f"ε = {rounded(plan.epsilon(delta), 3, 'up')} at δ = {delta}" for delta in DELTAS]
+    epsilons = {delta: f"ε = {rounded(plan.epsilon(delta), 3, 'up')}" for delta in DELTAS}
+    delta, note = USUAL_DELTA, ""
     if "epsilon" in stated:
-        delta = plain(stated["delta"])
-        others = [other for other in others if not other.endswith(f" {delta}")]
-        return f"ε = {plain(stated['epsilon'])}", f"at δ = {delta} (as asked); {'; '.join(others)}"
-    first, _, delta = others[0].partition(" at ")
-    return first, f"at {delta} ({others[1]})"
+        delta, note = typed_text(stated["delta"]), " (as stated)"
+        epsilons[delta] = f"ε = {typed_text(stated['epsilon'])}"
+    epsilon = epsilons.pop(delta)
+    further = "; ".join(f"{text} at δ = {other_delta}" for other_delta, text in epsilons.items())
+    return epsilon, f"at δ = {delta}{note}; {further}"
 
 
-def notes(budget: Budget) -> list[str]:
+def budget_warnings(budget: Budget) -> list[str]:
     """What to think over about a budget, in sentences; nothing of it is refused."""
-    words = []
+    sentences = []
     epsilon, delta = privacy.epsilon_from_rho(budget.rho, USUAL_DELTA), budget.stated_delta
     if epsilon > HIGH_EPSILON:
-        value = rounded(epsilon, 3, "up")
-        words.append(f"ε is {value} at δ = {USUAL_DELTA}: ε above {HIGH_EPSILON} promises little.")
-    if delta is not None and delta > HIGH_DELTA:
-        words.append("δ should be far below one in the number of records.")
-    return words
+        sentences.append(
+            f"ε is {rounded(epsilon, 3, 'up')} at δ = {USUAL_DELTA}: ε above {HIGH_EPSILON} "
+            "promises little."
+        )
+    if delta is not None and delta > _HIGH_DELTA:
+        sentences.append("δ should be far below one in the number of records.")
+    return sentences
 
 
 def slider_stops(unit: str, value: str) -> list[str]:
@@ -95,25 +99,26 @@ def slider_stops(unit: str, value: str) -> list[str]:
     low, high = _DECADES[unit]
     exponents = range(low, high + 1)
     stops = {Fraction(step) * Fraction(10) ** e for e in exponents for step in (1, 2, 5)}
-    present = privacy.exact_fraction(value, unit)
-    return [value if stop == present else plain(stop) for stop in sorted(stops | {present})]
+    current = privacy.exact_fraction(value, unit)
+    return [value if stop == current else typed_text(stop) for stop in sorted(stops | {current})]
 
 
 def equivalents(budget: Budget) -> pd.DataFrame:
-    """What the budget means in every unit: columns measure, value, meaning. ε is rounded up."""
-    rows = [("ρ", plain(budget.rho), "zero-concentrated differential privacy (zCDP)")]
-    deltas = [stated_delta(budget), "1e-6", "1e-9", "1e-12"]
-    for delta in dict.fromkeys(deltas):
-        epsilon = rounded(privacy.epsilon_from_rho(budget.rho, delta), 4, "up")
-        rows.append((f"ε at δ = {delta}", epsilon, "(ε, δ)-differential privacy, from ρ"))
-    mu = rounded(privacy.mu_from_privacy_cost(budget.privacy_cost), 4, "up")
-    rows.append(("μ", mu, "Gaussian DP; exact only for continuous noise"))
-    frame = pd.DataFrame(rows, columns=["measure", "value", "meaning"])
-    frame.loc[0, "value"] = in_unit(budget, "rho")
-    return frame
+    """The budget in every unit: columns measure, value. ε and μ are rounded up."""
+    rows = [("ρ", text_in_unit(budget, "rho"))]
+    for delta in dict.fromkeys([stated_delta(budget), "1e-6", "1e-9", "1e-12"]):
+        epsilon = privacy.epsilon_from_rho(budget.rho, delta)
+        rows.append((f"ε at δ = {delta}", rounded(epsilon, 4, "up")))
+    rows.append(("μ", rounded(privacy.mu_from_privacy_cost(budget.privacy_cost), 4, "up")))
+    return pd.DataFrame(rows, columns=["measure", "value"])
 
 
-def plain(value: Fraction) -> str:
+def epsilon_text(rho: str | Fraction, delta: str = USUAL_DELTA) -> str:
+    """ "ε = 4.31 at δ = 1e-6", rounded up."""
+    return f"ε = {rounded(privacy.epsilon_from_rho(rho, delta), 3, 'up')} at δ = {delta}"
+
+
+def typed_text(value: Fraction) -> str:
     """An exact number as people type it: "0.1", "1e-9", "1/3"."""
     text = exact_text(value)
     digits = text.replace(".", "").lstrip("0")
@@ -123,5 +128,5 @@ def plain(value: Fraction) -> str:
     return f"{digits[0]}{'.' + digits[1:] if len(digits) > 1 else ''}e{exponent}"
 
 
-def _down(value: float | Fraction) -> str:
+def _rounded_down(value: float | Fraction) -> str:
     return rounded(value, 4, "down").replace(",", "")

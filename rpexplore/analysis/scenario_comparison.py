@@ -1,15 +1,15 @@
-"""Scenarios side by side: what was asked for, what comes of it, and how single tables differ."""
+"""Scenarios side by side: their inputs, their accuracy and privacy, and single tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.accuracy import headline
-from rpexplore.analysis.budget_units import DELTAS, in_unit, stated_delta
-from rpexplore.common.formatting import capitalised, describe_count, plural, rounded
+from rpexplore.analysis.budget_units import DELTAS, stated_delta, text_in_unit
+from rpexplore.common.formatting import describe_count, plural, rounded
 from rpexplore.planning.mechanism.table_variances import SAME, cells_differ
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
@@ -17,97 +17,65 @@ from rpexplore.workload.table_titles import titles
 from rpexplore.workload.targets import Target
 from rpexplore.workload.workload import Workload
 
-_RATIO = "Worst divided by best"
-
 
 @dataclass(frozen=True, eq=False)
 class SideBySide:
-    """Scenarios in words, one column each, in their order.
+    """Scenarios as text, one column each, in their order.
 
-    texts    one row an input or an outcome, one column a scenario (by its place)
+    texts    one row an input or an outcome, one column a scenario (by its index)
     differs  for each row, whether the scenarios are not all the same there
     """
 
     texts: pd.DataFrame
     differs: list[bool]
 
-    @classmethod
-    def of(cls, rows: Mapping[str, Sequence[str]], keys: Mapping[str, Sequence[Any]]) -> Self:
-        """From the words of each row, and what to compare where the words do not say it all."""
-        compared = [keys.get(name, words) for name, words in rows.items()]
-        return cls(
-            pd.DataFrame(list(rows.values()), index=pd.Index(list(rows))),
-            [any(each != values[0] for each in values) for values in compared],
-        )
-
 
 def inputs(scenarios: Sequence[Scenario]) -> SideBySide:
-    """What the scenarios ask for."""
-    words = {
-        "Attributes": lambda each: _describe_attributes(each.domain.names),
-        "Values in all": lambda each: f"{sum(each.domain.sizes.tolist()):,}",
-        "Tables asked for": lambda each: each.request.text,
-        "Tables": lambda each: f"{len(each.workload):,}",
-        "Attributes are asked": _describe_asked,
-        "Weight": _describe_weights,
-        "Targets": _describe_targets,
-        "Objective": lambda each: each.loss.title,
-        "Budget": lambda each: f"ρ = {in_unit(each.budget, 'rho')}",
-        "Protects": lambda each: each.budget.unit,
-        "Tables count": lambda each: each.record_noun,
+    """What was chosen in the scenarios."""
+    rows = dict(_INPUTS)
+    if all(scenario.workload.is_marginals for scenario in scenarios):
+        del rows["Aggregation"]
+    texts = {
+        name: [describe(scenario) for scenario in scenarios] for name, (describe, _) in rows.items()
     }
-    keys = {
-        "Attributes": lambda each: each.domain,
-        "Tables": lambda each: each.workload.tables,
-        "Attributes are asked": lambda each: _ways_of(each.workload),
-        "Weight": _weights_of,
-        "Targets": _targets_of,
-        "Budget": lambda each: each.budget.privacy_cost,
+    values = {
+        name: [value_of(scenario) for scenario in scenarios]
+        for name, (_, value_of) in rows.items()
+        if value_of is not None
     }
-    if all(each.workload.is_marginals for each in scenarios):
-        del words["Attributes are asked"]
-        del keys["Attributes are asked"]
-    return SideBySide.of(
-        {name: [tell(each) for each in scenarios] for name, tell in words.items()},
-        {name: [key(each) for each in scenarios] for name, key in keys.items()},
-    )
+    return _side_by_side(texts, values)
 
 
 def outcomes(scenarios: Sequence[Scenario], plans: Sequence[Plan]) -> SideBySide:
-    """What comes of the scenarios; they differ where the digits shown do."""
+    """Accuracy and privacy of the scenarios' plans; they differ where the digits shown do."""
     heads = [headline(plan) for plan in plans]
     pairs = list(zip(scenarios, heads, strict=True))
-    # Of one row in the words that hold for all; short, as a narrow column cuts them off.
-    differ = any(head.cells_differ for head in heads)
-    typical, worst, ratio = (
-        ("Typical cell of a typical table", "Least accurate cell of all", "Worst cell ÷ best cell")
-        if differ
-        else (*map(capitalised, (heads[0].median_text, heads[0].worst_text)), _RATIO)
-    )
+    median, worst = "Median table", "Least accurate table"
+    if any(head.cells_differ for head in heads):
+        median, worst = "Median table (root mean square)", "Least accurate cell"
     deltas = dict.fromkeys([*(stated_delta(plan.budget) for plan in plans), *DELTAS])
-    rows = {
-        f"{typical}, 95 % of the time": [
-            f"±{rounded(head.median_margin, 3)} {each.record_noun}" for each, head in pairs
+    texts = {
+        f"{median}, 95 % margin of error": [
+            f"±{rounded(head.median_margin, 3)} {scenario.record_noun}" for scenario, head in pairs
         ],
-        f"{worst}, 95 % of the time": [
-            f"±{rounded(head.worst_margin, 3)} {each.record_noun}" for each, head in pairs
+        f"{worst}, 95 % margin of error": [
+            f"±{rounded(head.worst_margin, 3)} {scenario.record_noun}" for scenario, head in pairs
         ],
-        "Worst table": [head.worst_table for head in heads],
-        ratio: [rounded(_spread(plan), 3, zeros=True) for plan in plans],
+        "Least accurate": [head.worst_table for head in heads],
+        "Largest ÷ smallest σ of a cell": [rounded(_spread(plan), 3, zeros=True) for plan in plans],
         "Targets met": [
             f"{head.targets_met:,} of {head.targets:,}" if head.targets else "none set"
             for head in heads
         ],
-        "Cells in all tables": [
+        "Cells of all tables": [
             describe_count(sum(plan.workload.exact_cells.tolist())) for plan in plans
         ],
         "Privacy, ρ": [rounded(plan.rho, 4, "up") for plan in plans],
-        **{
-            f"Privacy, ε at δ = {delta}": [rounded(plan.epsilon(delta), 3, "up") for plan in plans]
-            for delta in deltas
-        },
     }
-    return SideBySide.of(rows, {})
+    for delta in deltas:
+        epsilons = [rounded(plan.epsilon(delta), 3, "up") for plan in plans]
+        texts[f"Privacy, ε at δ = {delta}"] = epsilons
+    return _side_by_side(texts, {})
 
 
 def common_noun(scenarios: Sequence[Scenario]) -> str:
@@ -117,35 +85,34 @@ def common_noun(scenarios: Sequence[Scenario]) -> str:
 
 
 def table_differences(left: Plan, right: Plan) -> pd.DataFrame:
-    """Tables that both plans have, by attribute names and how they are asked, the one that changes
-    most first.
+    """Tables that both plans have, by attribute names and bases, the one that changes most first.
 
     Columns: table, order, left, right (standard errors), change (right over left, minus 1). Where
-    the cells of a table differ these are those of typical cells, and left_worst and right_worst
-    are those of the least accurate ones.
+    the cells of a table differ these are root mean squares, and left_worst and right_worst are
+    those of the least accurate cells.
     """
-    at_right = {table: place for place, table in enumerate(_tables_as_asked(right.workload))}
+    at_right = {table: index for index, table in enumerate(_tables_with_bases(right.workload))}
     pairs = [
-        (place, at_right[table])
-        for place, table in enumerate(_tables_as_asked(left.workload))
+        (index, at_right[table])
+        for index, table in enumerate(_tables_with_bases(left.workload))
         if table in at_right
     ]
     lefts, rights = np.array(pairs, dtype=np.int64).reshape(len(pairs), 2).T
-    before, after = left.standard_errors[lefts], right.standard_errors[rights]
-    ratio = after / before
+    ratio = right.standard_errors[rights] / left.standard_errors[lefts]
     order = np.argsort(-np.abs(np.log(ratio)), kind="stable")
+    lefts, rights = lefts[order], rights[order]
     worst = {}
     if any(cells_differ(plan.table_variances) for plan in (left, right)):
         worst = {
-            "left_worst": left.worst_standard_errors[lefts[order]],
-            "right_worst": right.worst_standard_errors[rights[order]],
+            "left_worst": left.worst_standard_errors[lefts],
+            "right_worst": right.worst_standard_errors[rights],
         }
     return pd.DataFrame(
         {
-            "table": titles(left.workload, lefts[order]),
-            "order": left.workload.orders[lefts[order]],
-            "left": before[order],
-            "right": after[order],
+            "table": titles(left.workload, lefts),
+            "order": left.workload.orders[lefts],
+            "left": left.standard_errors[lefts],
+            "right": right.standard_errors[rights],
             **worst,
             "change": ratio[order] - 1,
         }
@@ -162,90 +129,113 @@ def describe_differences(frame: pd.DataFrame, left: str, right: str) -> str:
     if worse == better == 0:
         return f"“{left}” and “{right}” have {common}, and all are equally accurate in both."
     first = frame.iloc[0]
-    have = "has" if worse == 1 else "have"
-    whose = " of a typical cell" if "left_worst" in frame else ""
+    measure = "root mean square error" if "left_worst" in frame else "standard error"
     return (
-        f"“{left}” and “{right}” have {common}. In “{right}” {_count(worse)} of them {have} a "
-        f"larger standard error{whose} and {_count(better)} a smaller one "
+        f"“{left}” and “{right}” have {common}. In “{right}” {plural(worse, 'table')} "
+        f"{'has' if worse == 1 else 'have'} a larger {measure} and {better:,} a smaller one "
         f"(median {_percent(float(np.median(ratios)) - 1)}). The largest change is that of "
         f"{first['table']}: from {rounded(first['left'], 3)} to {rounded(first['right'], 3)}."
     )
 
 
-def _describe_attributes(names: Sequence[str], most: int = 4) -> str:
+def summary(scenario: Scenario) -> str:
+    """A scenario in a line: tables, objective, budget."""
+    tables = plural(len(scenario.workload), "table")
+    return f"{tables}; {scenario.loss.title}; {_describe_budget(scenario)}"
+
+
+def _side_by_side(
+    texts: Mapping[str, Sequence[str]], values: Mapping[str, Sequence[Any]]
+) -> SideBySide:
+    """values: of the rows whose texts do not tell all differences."""
+    compared = [values.get(name, row) for name, row in texts.items()]
+    return SideBySide(
+        pd.DataFrame(list(texts.values()), index=pd.Index(list(texts))),
+        [any(value != row[0] for value in row) for row in compared],
+    )
+
+
+def _describe_attributes(scenario: Scenario, most: int = 4) -> str:
     """ "age, sex", "11: age, sex, region, income, …"."""
+    names = scenario.domain.names
     listed = ", ".join(names[:most])
     return listed if len(names) <= most else f"{len(names):,}: {listed}, …"
 
 
-def _tables_as_asked(workload: Workload) -> list[frozenset]:
-    """Each table as its attribute names, with how they are asked where not by single values."""
+def _tables_with_bases(workload: Workload) -> list[frozenset]:
+    """Each table as its attribute names, with their bases where these are not single values."""
     if workload.is_marginals:
         return [frozenset(table) for table in workload.tables]
-    names, asked = workload.domain.names, []
-    for place, basis in workload.attribute_bases:
-        asked.append(names[place] if basis.is_identity else (names[place], basis))
-    rows = workload.attribute_basis_index.tolist()
-    return [frozenset(asked[question] for question in row if question >= 0) for row in rows]
-
-
-def _ways_of(workload: Workload) -> list[object]:
-    """What is asked of attributes other than their single values, and where if not everywhere."""
     names = workload.domain.names
-    several = any(len(listed) > 1 for listed in workload.bases)
-    ways = [
-        (names[place], basis) for place, basis in workload.attribute_bases if not basis.is_identity
+    attributes = [
+        names[attribute] if basis.is_identity else (names[attribute], basis)
+        for attribute, basis in workload.attribute_bases
     ]
-    return [*ways, *(_tables_as_asked(workload) if several else [])]
+    rows = workload.attribute_basis_index.tolist()
+    return [frozenset(attributes[index] for index in row if index >= 0) for row in rows]
 
 
-def _describe_asked(scenario: Scenario) -> str:
-    """ "age: cumulative; region: hierarchy; others: single values"."""
-    workload, attributes = scenario.workload, scenario.domain.attributes
-    listed = [
-        f"{attributes[place].name}: {basis.suffix(attributes[place])}"
-        for place, basis in workload.attribute_bases
+def _bases_of(scenario: Scenario) -> list[object]:
+    """Bases other than single values, and those of each table where an attribute has several."""
+    workload, names = scenario.workload, scenario.domain.names
+    bases: list[object] = [
+        (names[attribute], basis)
+        for attribute, basis in workload.attribute_bases
         if not basis.is_identity
     ]
-    return "; ".join(listed) or "by single values"
+    if any(len(several) > 1 for several in workload.bases):
+        bases += _tables_with_bases(workload)
+    return bases
+
+
+def _describe_bases(scenario: Scenario) -> str:
+    """ "age: cumulative; region: hierarchy", "single values"."""
+    attributes = scenario.domain.attributes
+    bases = [
+        f"{attributes[attribute].name}: {basis.suffix(attributes[attribute])}"
+        for attribute, basis in scenario.workload.attribute_bases
+        if not basis.is_identity
+    ]
+    return "; ".join(bases) or "single values"
 
 
 def _weights_of(scenario: Scenario) -> dict[Any, float]:
     """The tables of another weight than 1, and theirs."""
     tables, weights = scenario.workload.tables, scenario.workload.weights
-    return {tables[place]: float(weights[place]) for place in np.flatnonzero(weights != 1).tolist()}
+    return {tables[index]: float(weights[index]) for index in np.flatnonzero(weights != 1).tolist()}
 
 
 def _targets_of(scenario: Scenario) -> dict[Any, Target]:
     """The tables with a target, and theirs as typed."""
-    wanted, which = scenario.request.targets(scenario.workload)
+    targets, which = scenario.request.targets(scenario.workload)
     tables = scenario.workload.tables
-    return {tables[row]: wanted[which[row]] for row in np.flatnonzero(which >= 0).tolist()}
+    return {tables[index]: targets[which[index]] for index in np.flatnonzero(which >= 0).tolist()}
 
 
 def _describe_weights(scenario: Scenario) -> str:
     weights = scenario.workload.weights
-    others = int(np.count_nonzero(weights != 1))
-    if not others:
-        return "all alike"
-    low, high = float(weights.min()), float(weights.max())
-    return f"{plural(others, 'table')} other than 1 ({rounded(low, 3)} to {rounded(high, 3)})"
+    count = int(np.count_nonzero(weights != 1))
+    if not count:
+        return "1 for all tables"
+    return f"{plural(count, 'table')} other than 1 ({_describe_range(weights)})"
 
 
 def _describe_targets(scenario: Scenario) -> str:
-    targets = scenario.workload.targets
-    wanted = targets[~np.isnan(targets)]
-    if not len(wanted):
+    targets = scenario.workload.targets[~np.isnan(scenario.workload.targets)]
+    if not len(targets):
         return "none"
-    low, high = float(wanted.min()), float(wanted.max())
-    span = rounded(low, 3) if low == high else f"{rounded(low, 3)} to {rounded(high, 3)}"
     required = int(np.count_nonzero(scenario.workload.required))
-    having = f", {required:,} of them required" if required else ""
-    return f"{plural(len(wanted), 'table')}, σ = {span}{having}"
+    having = f", {required:,} required" if required else ""
+    return f"{plural(len(targets), 'table')}, σ = {_describe_range(targets)}{having}"
 
 
-def _count(count: int) -> str:
-    return f"{count:,}" if count else "none"
+def _describe_range(values: np.ndarray) -> str:
+    low, high = float(values.min()), float(values.max())
+    return rounded(low, 3) if low == high else f"{rounded(low, 3)} to {rounded(high, 3)}"
+
+
+def _describe_budget(scenario: Scenario) -> str:
+    return f"ρ = {text_in_unit(scenario.budget, 'rho')}"
 
 
 def _spread(plan: Plan) -> float:
@@ -256,11 +246,24 @@ def _spread(plan: Plan) -> float:
 
 def _percent(change: float) -> str:
     """ "+12 %", "−3.4 %", "0 %"."""
-    size = rounded(abs(100 * change), 2)
-    return f"{'−' if change < 0 else '+' if size != '0' else ''}{size} %"
+    text = rounded(100 * change, 2)
+    return f"{'' if change <= 0 else '+'}{text} %".replace("-", "−")
 
 
-def in_a_line(scenario: Scenario) -> str:
-    """What a scenario asks for, in a line: tables, aim, budget."""
-    tables = plural(len(scenario.workload), "table")
-    return f"{tables}; {scenario.loss.title}; ρ = {in_unit(scenario.budget, 'rho')}"
+# Of each input its text, and what is compared where that does not tell all differences.
+_INPUTS: dict[str, tuple[Callable[[Scenario], str], Callable[[Scenario], Any] | None]] = {
+    "Attributes": (_describe_attributes, lambda scenario: scenario.domain),
+    "Values": (lambda scenario: f"{sum(scenario.domain.sizes.tolist()):,}", None),
+    "Tables": (lambda scenario: scenario.request.text, None),
+    "Number of tables": (
+        lambda scenario: f"{len(scenario.workload):,}",
+        lambda scenario: scenario.workload.tables,
+    ),
+    "Aggregation": (_describe_bases, _bases_of),
+    "Weight": (_describe_weights, _weights_of),
+    "Targets": (_describe_targets, _targets_of),
+    "Objective": (lambda scenario: scenario.loss.title, None),
+    "Privacy budget": (_describe_budget, lambda scenario: scenario.budget.privacy_cost),
+    "Privacy unit": (lambda scenario: scenario.budget.unit, None),
+    "Counts of": (lambda scenario: scenario.record_noun, None),
+}

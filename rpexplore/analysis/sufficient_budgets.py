@@ -9,9 +9,16 @@ from fractions import Fraction
 
 import numpy as np
 
-from rpexplore.analysis.budget_units import USUAL_DELTA, plain, stated_delta, stated_unit
+from rpexplore.analysis.budget_units import (
+    epsilon_text,
+    stated_delta,
+    stated_unit,
+    typed_text,
+    with_value,
+)
 from rpexplore.common.formatting import rounded
 from rpexplore.errors import BudgetError, WorkloadError
+from rpexplore.planning.losses.base import MaxVariance
 from rpexplore.planning.minimum_budget import rho_of_unit, rho_with_allowance, typed_above
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
@@ -19,6 +26,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.queries.planner import QueryOptimum
 from rpexplore.workload.table_titles import title_of
 
+TARGET_LOSS = MaxVariance(relative_to="target")
 _MOST_RHO = 1e90  # what lies beyond is no budget, whatever the privacy unit
 _LEAST_EPSILON = 1e-90  # of a budget that is stated in ε
 
@@ -27,7 +35,7 @@ _LEAST_EPSILON = 1e-90  # of a budget that is stated in ε
 class SufficientBudget:
     """A budget that is enough, for the privacy unit of the current one.
 
-    needed  ρ at which the workload_change is just met, as computed
+    needed  ρ at which the accuracy is just reached, as computed
     rho     the same rounded up to a few digits, as people type it: enough, provably
     budget  enough as well, stated in the unit that the current budget is stated in
     times   needed ρ over the current one
@@ -41,7 +49,7 @@ class SufficientBudget:
     @property
     def text(self) -> str:
         """ "ρ = 0.34654 (ε = 4.31 at δ = 1e-6)"."""
-        return f"ρ = {self.rho} ({as_epsilon(self.rho, stated_delta(self.budget))})"
+        return f"ρ = {self.rho} ({epsilon_text(self.rho, stated_delta(self.budget))})"
 
     @property
     def compared(self) -> str:
@@ -50,11 +58,6 @@ class SufficientBudget:
             times = rounded(self.times, 3)
             return "the current budget" if times == "1" else f"{times} times the current budget"
         return f"{rounded(100 * self.times, 3)} % of the current budget"
-
-
-def as_epsilon(rho: str | Fraction, delta: str = USUAL_DELTA) -> str:
-    """ "ε = 4.31 at δ = 1e-6", rounded up."""
-    return f"ε = {rounded(privacy.epsilon_from_rho(rho, delta), 3, 'up')} at δ = {delta}"
 
 
 def needed_rho(optimum: Optimum, budget: Budget) -> np.ndarray:
@@ -69,24 +72,23 @@ def needed_rho(optimum: Optimum, budget: Budget) -> np.ndarray:
 
 
 def smallest_budget(optimum: Optimum, budget: Budget) -> SufficientBudget:
-    """The smallest budget at which the plan for this aim meets all targets there are.
+    """The smallest budget at which the plan with this objective meets all targets there are.
 
-    Of `MaxVariance(relative_to="target")` it is the smallest that any plan can do with, up to
-    the solver's tolerance. budget: the current one, for the privacy unit and the comparison.
+    Of `TARGET_LOSS` it is the smallest that any plan can do with, up to the solver's tolerance.
+    budget: the current one, for the privacy unit and the comparison.
 
     Raises `WorkloadError` if no table has a target, `BudgetError` if none is large enough.
     """
     needs = needed_rho(optimum, budget)
     if np.all(np.isnan(needs)):
         raise WorkloadError("No table has a target; set one for the tables that need it.")
-    most = int(np.nanargmax(needs))
-    table = title_of(optimum.workload, most)
-    what = f"The target {optimum.workload.targets[most]:g} of {table}"
-    return sufficient(float(needs[most]), budget, what)
+    table = int(np.nanargmax(needs))
+    target, title = optimum.workload.targets[table], title_of(optimum.workload, table)
+    return sufficient_budget(float(needs[table]), budget, f"The target {target:g} of {title}")
 
 
 def rho_below_no_plan_can(optimum: Optimum, budget: Budget) -> float:
-    """ρ below which no plan meets all targets; optimum: of MaxVariance(relative_to="target")."""
+    """ρ below which no plan meets all targets; optimum: of `TARGET_LOSS`."""
     return rho_of_unit(optimum.solution.lower_bound, budget.max_records_per_person)
 
 
@@ -100,41 +102,7 @@ def budget_for_error(variance: float, wanted: float, budget: Budget) -> Sufficie
     if not wanted > 0:
         raise BudgetError(f"The wanted standard error must be above 0, got {wanted:g}.")
     needed = rho_of_unit(variance / wanted / wanted, budget.max_records_per_person)
-    return sufficient(needed, budget)
-
-
-def sufficient(needed: float, budget: Budget, what: str = "That") -> SufficientBudget:
-    """The budget for a needed ρ, rounded up in the unit that the current one is stated in.
-
-    In ρ where ε would be 0: that little ρ is covered by δ alone. what: needs it, for the
-    `BudgetError` of a ρ that is too large or too small.
-    """
-    if not 1 / _MOST_RHO < needed < _MOST_RHO:
-        remedy = "more" if needed < 1 else "less"
-        raise BudgetError(
-            f"{what} would take ρ = {rounded(needed, 3)}, which cannot be planned with; ask for "
-            f"{remedy}."
-        )
-    least = rho_with_allowance(needed)
-    unit, delta = stated_unit(budget), stated_delta(budget)
-    if unit == "epsilon" and privacy.epsilon_from_rho(least, delta) < _LEAST_EPSILON:
-        unit = "rho"
-    value = {
-        "rho": lambda: least,
-        "mu": lambda: privacy.mu_from_privacy_cost(2 * least),
-        "epsilon": lambda: privacy.epsilon_from_rho(least, delta),
-    }[unit]()
-    stated = {unit: _up(value)} | ({"delta": delta} if unit == "epsilon" else {})
-    enough = Budget(max_records_per_person=budget.max_records_per_person, **stated)
-    if enough.rho < least:  # (ε, δ) is turned into ρ downwards
-        stated["epsilon"] = _up(Fraction(value) * (1 + Fraction(1, 10**5)))
-        enough = Budget(max_records_per_person=budget.max_records_per_person, **stated)
-    return SufficientBudget(needed, _up(least), enough, needed / float(budget.rho))
-
-
-def _up(value: float | Fraction) -> str:
-    """Rounded up to a few digits, as people type it."""
-    return plain(Fraction(typed_above(value)))
+    return sufficient_budget(needed, budget)
 
 
 def smallest_query_budget(optimum: QueryOptimum, reference_budget: Budget) -> SufficientBudget:
@@ -150,9 +118,42 @@ def smallest_query_budget(optimum: QueryOptimum, reference_budget: Budget) -> Su
     queries = optimum.queries
     what = f"The target {queries.targets[most]:g} of the query {queries.names[most]!r}"
     needed = rho_of_unit(optimum.cost, reference_budget.max_records_per_person)
-    return sufficient(needed, reference_budget, what)
+    return sufficient_budget(needed, reference_budget, what)
 
 
 def rho_below_no_queries_are_met(optimum: QueryOptimum, reference_budget: Budget) -> float:
     """ρ of the privacy unit below which no mechanism with Gaussian noise meets all targets."""
     return rho_of_unit(optimum.lower_bound, reference_budget.max_records_per_person)
+
+
+def sufficient_budget(needed: float, budget: Budget, what: str = "That") -> SufficientBudget:
+    """The budget for a needed ρ, rounded up in the unit that the current one is stated in.
+
+    In ρ where ε would be 0: that little ρ is covered by δ alone. what: needs it, for the
+    `BudgetError` of a ρ that is too large or too small.
+    """
+    if not 1 / _MOST_RHO < needed < _MOST_RHO:
+        remedy = "smaller" if needed < 1 else "larger"
+        raise BudgetError(
+            f"{what} would take ρ = {rounded(needed, 3)}, which cannot be planned with; choose a "
+            f"{remedy} standard error."
+        )
+    least = rho_with_allowance(needed)
+    unit, delta = stated_unit(budget), stated_delta(budget)
+    if unit == "epsilon" and privacy.epsilon_from_rho(least, delta) < _LEAST_EPSILON:
+        unit = "rho"
+    value = least
+    if unit == "mu":
+        value = privacy.mu_from_privacy_cost(2 * least)
+    elif unit == "epsilon":
+        value = privacy.epsilon_from_rho(least, delta)
+    enough = with_value(budget, unit, _rounded_up(value), delta)
+    if enough.rho < least:  # (ε, δ) is turned into ρ downwards
+        value = Fraction(value) * (1 + Fraction(1, 10**5))
+        enough = with_value(budget, unit, _rounded_up(value), delta)
+    return SufficientBudget(needed, _rounded_up(least), enough, needed / float(budget.rho))
+
+
+def _rounded_up(value: float | Fraction) -> str:
+    """Rounded up to a few digits, as people type it."""
+    return typed_text(Fraction(typed_above(value)))

@@ -9,13 +9,13 @@ import pandas as pd
 from rpexplore.analysis.accuracy import MET, describe_targets_met
 from rpexplore.analysis.budget_units import stated_delta
 from rpexplore.analysis.sufficient_budgets import (
+    TARGET_LOSS,
     SufficientBudget,
     needed_rho,
     rho_below_no_plan_can,
     smallest_budget,
 )
 from rpexplore.common.formatting import rounded
-from rpexplore.planning.losses.base import MaxVariance
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
@@ -23,7 +23,6 @@ from rpexplore.workload.table_titles import titles
 
 MOST_STEPS = 200  # of a curve; those that are left out lie between ones that are exact
 CURRENT, SHORTFALL = "current objective", "largest shortfall"
-TARGET_LOSS = MaxVariance(relative_to="target")
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def last_to_be_met(optimum: Optimum, budget: Budget, most: int | None = None) ->
 
 
 def outlook(optimum: Optimum, by_shortfall: Optimum | None, budget: Budget) -> Outlook:
-    """What the targets take. by_shortfall: that of `TARGET_LOSS`, unless `optimum` is it.
+    """What the targets take. by_shortfall: the optimum of `TARGET_LOSS`, unless `optimum` is it.
 
     Raises `WorkloadError` if there are no targets, `BudgetError` if no budget is large enough.
     """

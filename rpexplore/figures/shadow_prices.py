@@ -34,7 +34,7 @@ def chart(frame: pd.DataFrame, names: str, what: str) -> Chart:
         columns=columns_of(frame) | {"share": Column("shadow price", "share")},
         file=f"shadow_prices_by_{rows.replace(' ', '_')}.csv",
         remark=" ".join(remarks),
-        title="Which tables decide",
+        title="Binding tables",
     )
 
 

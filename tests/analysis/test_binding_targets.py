@@ -27,16 +27,16 @@ def told(workload, required_only):
     )
 
 
-def test_a_single_must(workload):
+def test_a_single_required_target(workload):
     minimum_budget, found = told(workload, True)
     assert (found.targets, found.binding_tables, found.tables) == (1, 1, ("age × sex",))
     assert not found.is_within
     # One target alone: its budget falls with the square of the standard error.
     assert found.saved == pytest.approx(1 - 1.1**-2)
     assert binding_targets.describe(found) == (
-        f"The target that must be met takes {found.enough.text}, {found.enough.compared}. No plan "
-        "of this kind can do with noticeably less. Were it 10 % wider, that would save about 17 % "
-        "of the budget."
+        f"The required target takes {found.enough.text}, {found.enough.compared}. No plan of this "
+        "kind can do with noticeably less. Were it 10 % wider, that would save about 17 % of the "
+        "budget."
     )
     assert "nothing is left for tables without a required target" in (
         binding_targets.describe_advice(found)
@@ -46,12 +46,10 @@ def test_a_single_must(workload):
     )
 
 
-def test_of_all_targets_only_some_hold_the_budget_up(workload):
+def test_of_all_targets_only_some_are_binding(workload):
     minimum_budget, found = told(workload, False)
     assert (found.targets, found.binding_tables) == (2, 1)
-    assert "One target is binding: age × sex; the other targets are met along the way." in (
-        binding_targets.describe(found)
-    )
+    assert "1 of 2 targets is binding: age × sex." in binding_targets.describe(found)
     request = WorkloadRequest(
         settings=(TableSetting(("age", "sex"), target=Target("3", required=True)),)
     )
@@ -71,7 +69,9 @@ def test_where_every_table_has_a_target_the_smallest_budget_is_advised(workload)
     assert binding_targets.describe_advice(found) == ""
     plan = rp.plan(everywhere, loss=rp.MaxVariance("target"), budget=found.enough.budget)
     assert np.all(plan.worst_standard_errors <= 5 * (1 + 1e-9))
-    assert "All targets are binding: " in binding_targets.describe(found)
+    assert f"{len(workload)} of {len(workload)} targets are binding: " in (
+        binding_targets.describe(found)
+    )
 
 
 def test_for_persons_the_budget_is_theirs(workload):

@@ -72,9 +72,9 @@ def test_by_number_of_attributes():
     ]
     for order, curve in enumerate(worst):
         assert curve.variance == solved.variances[workload.orders == order].max()
-    typical = curves.order_curves(solved, worst=False)
-    assert typical[1].variance == np.median(solved.variances[workload.orders == 1])
-    assert typical[1].name == "1 attribute"
+    median = curves.order_curves(solved, worst=False)
+    assert median[1].variance == np.median(solved.variances[workload.orders == 1])
+    assert median[1].name == "1 attribute"
 
 
 def test_tables_that_are_equal_are_one_curve():
@@ -116,7 +116,7 @@ def test_in_words():
     assert "worst table 15; median table 10." in words
     assert "ρ = 0.4 (ε = 4.61 at δ = 1e-6)" in words
     enough = budget_for_error(45.0, 7.5, present)
-    words = curves.describe_workload_change(found[0], 7.5, enough, present, "people")
+    words = curves.describe_wanted_error(found[0], 7.5, enough, present, "people")
     assert words.startswith("For a standard error of 7.5 people in “worst table” (now 15)")
     assert "ρ = 0.40001" in words
     assert words.endswith(": 4 times the current budget.")
@@ -140,14 +140,14 @@ def test_budget_curves_start_and_end_at_cells(unequal_optimum, dense_errors):
         error = curves[name].standard_error(rho, BUDGET)
         assert error == pytest.approx(pick(errors_at(dense_errors, cell)), rel=1e-6)
     table = unequal_optimum.workload.tables.index(("age", "sex"))
-    typical, worst = budget_curves.table_curves(unequal_optimum, table)
-    assert typical.standard_error(rho, BUDGET) == pytest.approx(
+    median, worst = budget_curves.table_curves(unequal_optimum, table)
+    assert median.standard_error(rho, BUDGET) == pytest.approx(
         errors_at(dense_errors, "mean")[table]
     )
     assert worst.standard_error(rho, BUDGET) == pytest.approx(
         errors_at(dense_errors, "worst")[table]
     )
-    assert worst.name == "age (cumulative) × sex, the least accurate cell"
+    assert worst.name == "age (cumulative) × sex, its least accurate cell"
     (alike,) = budget_curves.table_curves(
         unequal_optimum, unequal_optimum.workload.tables.index(("sex",))
     )

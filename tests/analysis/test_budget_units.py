@@ -12,10 +12,10 @@ from rpexplore.errors import BudgetError
 
 
 def test_a_budget_shows_as_it_was_stated():
-    assert budgets.in_unit(rp.Budget(rho="1/3"), "rho") == "1/3"
-    assert budgets.in_unit(rp.Budget(mu="0.123456789"), "mu") == "0.123456789"
+    assert budgets.text_in_unit(rp.Budget(rho="1/3"), "rho") == "1/3"
+    assert budgets.text_in_unit(rp.Budget(mu="0.123456789"), "mu") == "0.123456789"
     stated = rp.Budget(epsilon="0.7", delta="1e-9")
-    assert budgets.in_unit(stated, "epsilon", "1e-9") == "0.7"
+    assert budgets.text_in_unit(stated, "epsilon", "1e-9") == "0.7"
     assert (budgets.stated_unit(stated), budgets.stated_delta(stated)) == ("epsilon", "1e-9")
     assert budgets.stated_unit(rp.Budget(privacy_cost=1)) == "rho"
 
@@ -31,26 +31,26 @@ def test_published_conversion():
 @given(st.sampled_from(budgets.UNITS), st.integers(1, 5000))
 def test_adopting_a_number_shown_in_another_unit_never_spends_more(unit, thousandths):
     budget = rp.Budget(rho=Fraction(thousandths, 1000), max_records_per_person=2)
-    shown = budgets.in_unit(budget, unit, "1e-6")
-    adopted = budgets.restated(budget, unit, shown, "1e-6")
+    shown = budgets.text_in_unit(budget, unit, "1e-6")
+    adopted = budgets.with_value(budget, unit, shown, "1e-6")
     assert budget.rho * Fraction(99, 100) <= adopted.rho <= budget.rho
     assert adopted.max_records_per_person == 2
 
 
 def test_another_unit_to_protect_keeps_the_numbers():
-    person = budgets.protecting(rp.Budget(epsilon=1, delta="1e-6"), 4)
+    person = budgets.with_privacy_unit(rp.Budget(epsilon=1, delta="1e-6"), 4)
     assert person == rp.Budget(epsilon=1, delta="1e-6", max_records_per_person=4)
-    assert budgets.protecting(person, None) == rp.Budget(epsilon=1, delta="1e-6")
+    assert budgets.with_privacy_unit(person, None) == rp.Budget(epsilon=1, delta="1e-6")
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "", "much"])
 def test_values_that_are_none_are_refused(value):
     with pytest.raises(BudgetError):
-        budgets.restated(rp.Budget(rho=1), "rho", value)
+        budgets.with_value(rp.Budget(rho=1), "rho", value)
 
 
 @pytest.mark.parametrize("unit", budgets.UNITS)
-def test_slider_holds_the_present_value_in_order(unit):
+def test_slider_holds_the_current_value_in_order(unit):
     stops = budgets.slider_stops(unit, "0.123")
     values = [float(stop) for stop in stops]
     assert "0.123" in stops
@@ -70,7 +70,7 @@ def test_slider_holds_the_present_value_in_order(unit):
     ],
 )
 def test_plain_numbers_are_typed_as_people_do(value, text):
-    assert budgets.plain(Fraction(value)) == text
+    assert budgets.typed_text(Fraction(value)) == text
     assert Fraction(text) == Fraction(value)
 
 
@@ -83,17 +83,17 @@ def test_epsilon_of_a_plan_in_words():
 
     # docs/mathematics.md §2.2: rho = 0.5, delta = 1e-6 gives epsilon = 5.2215.
     assert words(rho="0.5")[0] == "ε = 5.23"
-    assert words(rho="0.5")[1].startswith("at δ = 1e-6 (ε = ")
+    assert words(rho="0.5")[1].startswith("at δ = 1e-6; ε = ")
     first, further = words(epsilon=1, delta="1e-6")
     assert first == "ε = 1"
-    assert further.startswith("at δ = 1e-6 (as asked); ε = ")
+    assert further.startswith("at δ = 1e-6 (as stated); ε = ")
     assert further.count("1e-6") == 1
 
 
-def test_notes():
-    assert budgets.notes(rp.Budget(rho="0.5")) == []
-    assert budgets.notes(rp.Budget(epsilon=10, delta="1e-6")) == []
-    (high,) = budgets.notes(rp.Budget(epsilon="10.1", delta="1e-6"))
+def test_budget_warnings():
+    assert budgets.budget_warnings(rp.Budget(rho="0.5")) == []
+    assert budgets.budget_warnings(rp.Budget(epsilon=10, delta="1e-6")) == []
+    (high,) = budgets.budget_warnings(rp.Budget(epsilon="10.1", delta="1e-6"))
     assert high.endswith("ε above 10 promises little.")
-    (loose,) = budgets.notes(rp.Budget(epsilon=1, delta="0.01"))
+    (loose,) = budgets.budget_warnings(rp.Budget(epsilon=1, delta="0.01"))
     assert "far below one in the number of records" in loose

@@ -91,7 +91,7 @@ def test_words_by_order():
         forecast_of(rp.Workload.all_up_to(DOMAIN, 2), rp.SumOfVariances("cells"))
     )
     words = distributions.describe_by_order(frame, "people")
-    assert words.startswith("Typical standard errors (medians) go from ")
+    assert words.startswith("Median standard errors range from ")
     assert "(tables of 2 attributes)" in words
     assert words.endswith("(the total).")
 
@@ -102,7 +102,8 @@ def test_words_where_orders_do_not_differ():
     assert "at every number of attributes" in words
     single = forecast_of(rp.Workload.all_of_order(DOMAIN, 1))
     words = distributions.describe_by_order(distributions.quantiles_by_order(single), "people")
-    assert words.startswith("Half of the tables have σ at most ")
+    assert words.startswith("The median standard error is ")
+    assert "at every number" not in words
 
 
 def test_words_by_plan():

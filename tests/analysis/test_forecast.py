@@ -55,8 +55,9 @@ def test_a_forecast_is_seen_at_any_cell(unequal_plan, dense_errors, unequal_opti
         np.testing.assert_allclose(
             shown.at_cell("mean").standard_errors, forecast.standard_errors, rtol=1e-12
         )
-        found = fairness.unevenness(shown)
-        assert found.worst == pytest.approx(errors_at(dense_errors, cell).max(), rel=1e-6)
+        assert fairness.measures_of(shown)["worst"] == pytest.approx(
+            errors_at(dense_errors, cell).max(), rel=1e-6
+        )
         frame = attributes.by_attribute(shown).set_index("attribute")
         age = [place for place, table in enumerate(unequal_plan.workload.tables) if "age" in table]
         assert frame.loc["age", "largest"] == pytest.approx(
@@ -67,8 +68,8 @@ def test_a_forecast_is_seen_at_any_cell(unequal_plan, dense_errors, unequal_opti
 def test_words_say_which_cell_is_seen(unequal_plan):
     forecast = Forecast.of_plan("this", unequal_plan)
     assert "the root mean square" in forecast.cell_text
-    assert "the least accurate cell" in forecast.at_cell("worst").cell_text
-    assert "the most accurate cell" in forecast.at_cell("best").cell_text
+    assert "its least accurate cell" in forecast.at_cell("worst").cell_text
+    assert "its most accurate cell" in forecast.at_cell("best").cell_text
     alike = Forecast.of_plan("this", MARGINALS.plan())
     assert not alike.cells_differ
     assert alike.cell_text == ""

@@ -19,20 +19,20 @@ def differing(found):
 
 def test_what_differs_is_marked_and_nothing_else():
     changed = PLAIN.replaced(name="more", budget=rp.Budget(rho=1), loss=rp.MaxVariance())
-    assert differing(comparison.inputs([PLAIN, changed])) == {"Objective", "Budget"}
+    assert differing(comparison.inputs([PLAIN, changed])) == {"Objective", "Privacy budget"}
     assert differing(comparison.inputs([PLAIN, PLAIN.replaced(name="same")])) == set()
 
 
 @pytest.mark.parametrize(
     ("scenario", "rows"),
     [
-        (PLAIN.replaced(request=WorkloadRequest(order=1)), {"Tables asked for", "Tables"}),
+        (PLAIN.replaced(request=WorkloadRequest(order=1)), {"Tables", "Number of tables"}),
         (PLAIN.with_settings([TableSetting(("age",), weight=3)]), {"Weight"}),
         (PLAIN.with_settings([TableSetting(("age",), target=5)]), {"Targets"}),
-        (PLAIN.replaced(budget=rp.Budget(rho="0.1", max_records_per_person=2)), {"Protects"}),
+        (PLAIN.replaced(budget=rp.Budget(rho="0.1", max_records_per_person=2)), {"Privacy unit"}),
         (PLAIN.replaced(loss=rp.SumOfVariances("cells")), {"Objective"}),
-        (PLAIN.replaced(record_noun="households"), {"Tables count"}),
-        (PLAIN.replaced(budget=rp.Budget(rho="0.10000000001")), {"Budget"}),
+        (PLAIN.replaced(record_noun="households"), {"Counts of"}),
+        (PLAIN.replaced(budget=rp.Budget(rho="0.10000000001")), {"Privacy budget"}),
     ],
 )
 def test_every_input_is_compared(scenario, rows):
@@ -42,16 +42,16 @@ def test_every_input_is_compared(scenario, rows):
 
 def test_a_row_has_the_words_of_every_scenario_in_order():
     words = comparison.inputs([PLAIN, PLAIN.replaced(name="b", budget=rp.Budget(rho=1))]).texts
-    assert words.loc["Budget"].tolist() == ["ρ = 0.1", "ρ = 1"]
+    assert words.loc["Privacy budget"].tolist() == ["ρ = 0.1", "ρ = 1"]
 
 
 def test_outcomes_are_those_of_the_plans():
     other = PLAIN.replaced(name="four times", budget=rp.Budget(rho="0.4"))
     found = comparison.outcomes([PLAIN, other], [PLAIN.plan(), other.plan()])
     margin = 1.959964 * np.median(PLAIN.plan().standard_errors)
-    typical = found.texts.loc["A cell of the median table, 95 % of the time"]
-    assert typical[0] == f"±{margin:.3g} people"
-    assert "Worst divided by best" not in differing(found)  # the budget scales all alike
+    margins = found.texts.loc["Median table, 95 % margin of error"]
+    assert margins[0] == f"±{margin:.3g} people"
+    assert "Largest ÷ smallest σ of a cell" not in differing(found)  # the budget scales all alike
     assert found.texts.loc["Privacy, ρ"].tolist() == ["0.1", "0.4"]
 
 
@@ -78,7 +78,7 @@ def test_differences_in_words():
     )
     right = PLAIN.replaced(budget=rp.Budget(rho="0.4")).plan()
     words = comparison.describe_differences(comparison.table_differences(left, right), "a", "b")
-    assert "none of them have a larger standard error and 7 a smaller one" in words
+    assert "0 tables have a larger standard error and 7 a smaller one" in words
     assert "(median −50 %)" in words
     other = Scenario(rp.Domain.from_sizes({"x": 3}), WorkloadRequest("listed", listed=(("x",),)))
     none = comparison.table_differences(left, other.plan())
@@ -86,7 +86,7 @@ def test_differences_in_words():
 
 
 def test_a_scenario_in_a_line():
-    assert comparison.in_a_line(PLAIN) == (
+    assert comparison.summary(PLAIN) == (
         "7 tables; minimise the average error, equal weight per table; ρ = 0.1"
     )
 
@@ -99,11 +99,11 @@ def test_what_the_words_do_not_tell_apart_is_marked_all_the_same():
     found = comparison.inputs(weighted)
     assert found.texts.loc["Weight"].nunique() == 1
     assert differing(found) == {"Weight"}
-    aimed = [
+    with_targets = [
         PLAIN.with_settings([TableSetting((name,), target=3)]).replaced(name=name)
         for name in ("age", "sex")
     ]
-    assert differing(comparison.inputs(aimed)) == {"Targets"}
+    assert differing(comparison.inputs(with_targets)) == {"Targets"}
     other = rp.Domain.from_sizes({"age": 5, "sex": 2, "region": 10})
     assert differing(comparison.inputs([PLAIN, PLAIN.replaced(domain=other)])) == {"Attributes"}
 
@@ -122,14 +122,14 @@ def test_the_noun_is_common_or_neutral():
 
 
 def test_targets_differ_by_what_was_typed_and_by_required():
-    def asked(target):
+    def with_target(target):
         return PLAIN.with_settings([TableSetting(("age",), target=target)])
 
-    side = comparison.inputs([asked("20"), asked("20 required"), asked("±20")])
+    side = comparison.inputs([with_target("20"), with_target("20 required"), with_target("±20")])
     assert differing(side) == {"Targets"}
     words = side.texts.loc["Targets"].tolist()
-    assert words[:2] == ["1 table, σ = 20", "1 table, σ = 20, 1 of them required"]
-    assert differing(comparison.inputs([asked("20"), asked(20.0)])) == set()
+    assert words[:2] == ["1 table, σ = 20", "1 table, σ = 20, 1 required"]
+    assert differing(comparison.inputs([with_target("20"), with_target(20.0)])) == set()
 
 
 # ---- tables whose cells are not equally accurate
@@ -137,16 +137,15 @@ def test_targets_differ_by_what_was_typed_and_by_required():
 
 def test_scenarios_that_ask_otherwise_differ_in_that(unequal_plan):
     found = comparison.inputs([MARGINALS, SCENARIO])
-    row = found.texts.loc["Attributes are asked"].tolist()
-    assert row == ["by single values", "age: cumulative; region: hierarchy; income: ranges"]
-    assert set(found.texts.index[found.differs]) == {"Attributes are asked"}
-    assert "Attributes are asked" not in comparison.inputs([MARGINALS, MARGINALS]).texts.index
+    row = found.texts.loc["Aggregation"].tolist()
+    assert row == ["single values", "age: cumulative; region: hierarchy; income: ranges"]
+    assert set(found.texts.index[found.differs]) == {"Aggregation"}
+    assert "Aggregation" not in comparison.inputs([MARGINALS, MARGINALS]).texts.index
     words = comparison.outcomes([MARGINALS, SCENARIO], [MARGINALS.plan(), unequal_plan]).texts
     assert words.index[:2].tolist() == [
-        "Typical cell of a typical table, 95 % of the time",
-        "Least accurate cell of all, 95 % of the time",
+        "Median table (root mean square), 95 % margin of error",
+        "Least accurate cell, 95 % margin of error",
     ]
-    assert "Worst cell ÷ best cell" in words.index
 
 
 def test_only_tables_asked_alike_are_compared(unequal_plan):
@@ -159,4 +158,4 @@ def test_only_tables_asked_alike_are_compared(unequal_plan):
     np.testing.assert_allclose(frame["right_worst"] / frame["left_worst"], 0.5, rtol=1e-6)
     words = comparison.describe_differences(frame, "a", "b")
     assert "smaller one (median −50 %)" in words
-    assert "standard error of a typical cell" in words
+    assert "a larger root mean square error" in words

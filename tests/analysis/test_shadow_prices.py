@@ -1,4 +1,4 @@
-"""Shadow prices: who holds the loss up, and whether asking less of them helps as much as told."""
+"""Shadow prices: which tables are binding, and whether less accuracy for them helps as said."""
 
 import numpy as np
 import pytest
@@ -92,63 +92,64 @@ def test_a_little_larger_target_lowers_the_loss_by_twice_the_share():
 
 def words_of(*prices, loss=None):
     found = shadow_prices.binding_tables(with_prices(*prices))
-    what = shadow_prices.what_is_held(loss or rp.MaxVariance(), rp.Workload.all_up_to(DOMAIN, 1))
+    what = shadow_prices.describe_loss(loss or rp.MaxVariance(), rp.Workload.all_up_to(DOMAIN, 1))
     return shadow_prices.describe(found, what)
 
 
 def test_words_for_a_few_tables():
     words = words_of(0.5, 0.1, 0.3, 0.1)
     assert words == (
-        "These 2 of 4 tables hold 80 % of the largest variance up: a0; a2. A little less "
-        "accuracy for the first helps most: were its weight 10 % less, the largest variance would "
-        "fall by about 5 %."
+        "2 of 4 tables are binding, with 80 % of the largest variance: a0; a2. Less accuracy for "
+        "the first helps most: with its weight 10 % less, the largest variance falls by about 5 %."
     )
 
 
 def test_the_largest_variance_is_one_by_weight_where_there_is_weight():
     tables = rp.Workload.all_up_to(DOMAIN, 1)
     weighted = tables.with_weights({("age",): 4.0})
-    assert shadow_prices.what_is_held(rp.MaxVariance(), tables) == "the largest variance"
-    assert "weighted" in shadow_prices.what_is_held(rp.MaxVariance(), weighted)
-    aimed = rp.MaxVariance(relative_to="target")  # weight has no say
+    assert shadow_prices.describe_loss(rp.MaxVariance(), tables) == "the largest variance"
+    assert "weighted" in shadow_prices.describe_loss(rp.MaxVariance(), weighted)
+    by_target = rp.MaxVariance(relative_to="target")  # weight has no say
     for workload in (tables, weighted):
-        assert shadow_prices.what_is_held(aimed, workload) == aimed.description
+        assert shadow_prices.describe_loss(by_target, workload) == by_target.description
 
 
 def test_nearly_all_of_it_is_not_all():
-    assert words_of(0.9999, 0.0001).startswith("One table holds 99.99 % of the largest")
+    assert words_of(0.9999, 0.0001).startswith(
+        "1 of 2 tables is binding, with 99.99 % of the largest"
+    )
 
 
 def test_words_for_one_table():
     words = words_of(0.9, 0.1, loss=rp.SumOfVariances())
     assert words.startswith(
-        "One table holds 90 % of the weighted sum of variances up: a0. A little less accuracy "
-        "for it helps most: were its"
+        "1 of 2 tables is binding, with 90 % of the weighted sum of variances: a0. Less accuracy "
+        "for it helps most: with its"
     )
-    assert "would fall by about 9 %" in words
+    assert "falls by about 9 %" in words
 
 
 def test_words_for_many_tables():
     words = words_of(*[0.01] * 100)
-    assert words.startswith("No handful of tables decides: it takes 80 of 100 tables")
+    assert words.startswith("80 of 100 tables are binding, with 80 % of ")
 
 
 def test_words_for_the_only_table():
-    assert "it alone holds the largest variance up" in words_of(1.0)
+    assert words_of(1.0) == "The only table has all of the largest variance."
 
 
 def test_words_for_targets():
     words = words_of(0.9, 0.1, loss=rp.MaxVariance(relative_to="target"))
-    assert "the largest variance relative to its target up: a0" in words
-    assert "were its target 5 % larger" in words
+    assert "the largest variance relative to its target: a0" in words
+    assert "with its target 5 % larger" in words
 
 
 @pytest.mark.parametrize(
     ("frame_of", "names", "told"),
     [
-        (shadow_prices.by_table, "table", "The table (total) alone holds 40 % of it up."),
-        (shadow_prices.by_order, "attributes", "The total alone holds 40 % of it up, with 17 %"),
-        (shadow_prices.by_attribute, "attribute", "The tables with a4 together hold 30 % of it"),
+        (shadow_prices.by_table, "table", "The table (total) has 40 % of it."),
+        (shadow_prices.by_order, "attributes", "The total has 40 % of it, with 17 %"),
+        (shadow_prices.by_attribute, "attribute", "The tables with a4 have 30 % of it, with"),
     ],
 )
 def test_words_for_the_first(frame_of, names, told):

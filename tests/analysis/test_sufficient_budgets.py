@@ -123,20 +123,23 @@ def test_a_budget_whose_epsilon_would_be_0_is_stated_in_rho():
 
 def test_the_target_that_is_out_of_reach_is_named(workload):
     greedy = workload.with_targets({("age", "sex"): 1e-60})
-    with pytest.raises(BudgetError, match=r"^The target 1e-60 of age × sex would take .* for less"):
+    with pytest.raises(
+        BudgetError,
+        match=r"^The target 1e-60 of age × sex would take .* choose a larger standard error",
+    ):
         budgets.smallest_budget(optimum(greedy, loss=rp.SumOfVariances()), PRESENT[0])
-    with pytest.raises(BudgetError, match="ask for more"):
+    with pytest.raises(BudgetError, match="choose a smaller standard error"):
         budgets.budget_for_error(1.0, 1e80, PRESENT[0])
 
 
 def test_in_words():
     present = rp.Budget(rho="0.1")
     # epsilon(rho = 0.4, delta = 1e-6) = 4.6044, rounded up
-    more = budgets.sufficient(0.4 / (1 + 2e-8), present)
+    more = budgets.sufficient_budget(0.4 / (1 + 2e-8), present)
     assert more.text == "ρ = 0.4 (ε = 4.61 at δ = 1e-6)"
     assert more.compared == "4 times the current budget"
-    assert budgets.sufficient(0.1, present).compared == "the current budget"
-    less = budgets.sufficient(0.025, present)
+    assert budgets.sufficient_budget(0.1, present).compared == "the current budget"
+    less = budgets.sufficient_budget(0.025, present)
     assert less.rho == "0.025001"
     assert less.compared == "25 % of the current budget"
 

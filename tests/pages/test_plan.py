@@ -165,7 +165,7 @@ def test_the_headline_shows_what_was_asked_for_first(app, small):
     session = app("plan", small.replaced(budget=rp.Budget(epsilon=1, delta="1e-5")))
     assert session.metrics()["Privacy"] == "ε = 1"
     words = plain(session.texts("caption"))
-    assert "at δ = 1e-5 (as asked); ε = " in words
+    assert "at δ = 1e-5 (as stated); ε = " in words
     assert not session.info
 
 
@@ -275,5 +275,5 @@ def test_the_smallest_budget_meets_all_targets(app, small):
 def test_a_target_out_of_reach_says_so(app, small):
     session = app("plan", small.with_settings([TableSetting(("age",), target=1e-60)]))
     assert not session.exception
-    (told,) = (text for text in session.texts("info") if "ask for less" in text)
+    (told,) = (text for text in session.texts("info") if "choose a larger standard error" in text)
     assert plain([told]).startswith("The target 1e-60 of age would take")

@@ -70,7 +70,7 @@ def test_what_differs_is_marked(three):
     assert inputs.loc["Attributes", "differs"] == ""
     three.toggle(key="only differing").set_value(True).run()
     inputs = three.dataframe[0].value
-    assert set(inputs["row"]) == {"Objective", "Budget"}
+    assert set(inputs["row"]) == {"Objective", "Privacy budget"}
 
 
 def test_two_scenarios_are_compared_table_by_table(three):

@@ -8,7 +8,7 @@ import pytest
 import rpexplore as rp
 from pages.components.shared import background as _task
 from rpexplore.analysis import frontier as trade
-from rpexplore.analysis.target_curves import TARGET_LOSS
+from rpexplore.analysis.sufficient_budgets import TARGET_LOSS
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest

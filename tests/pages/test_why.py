@@ -23,7 +23,7 @@ def test_required_targets_out_of_reach_are_said_with_what_would_do(app, demandin
     session = app("plan", demanding)
     assert "cannot all be met at this budget" in plain(session.texts("error"))
     told = plain(session.texts("markdown"))
-    assert "The target that must be met takes ρ =" in told
+    assert "The required target takes ρ =" in told
     assert "With 10 % more" in told
     held = session.dataframe[-1].value
     assert held["wanted"].tolist() == ["±0.5 at 95 %"]

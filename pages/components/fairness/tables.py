@@ -41,7 +41,7 @@ def binding_tables(chosen: Forecast) -> None:
     """Which tables bind the largest variance, or make up the sum of variances."""
     loss = SCHEMES.get(chosen.name, current().loss)
     binding = kept("fairness binding", (chosen,), lambda: shadow_prices.binding_tables(chosen))
-    what = shadow_prices.what_is_held(loss, chosen.workload)
+    what = shadow_prices.describe_loss(loss, chosen.workload)
     st.markdown(escaped(shadow_prices.describe(binding, what)))
     st.page_link(
         "pages/tradeoffs.py",

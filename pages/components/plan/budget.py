@@ -19,7 +19,7 @@ def unit_inputs(place: str) -> None:
         most = int(st.session_state.get("records per person") or 1) if person else None
         change(
             place,
-            lambda: current().replaced(budget=budgets.protecting(current().budget, most)),
+            lambda: current().replaced(budget=budgets.with_privacy_unit(current().budget, most)),
         )
 
     st.radio(
@@ -54,14 +54,14 @@ def budget_inputs(place: str) -> None:
     )
     unit = unit or budgets.stated_unit(budget)
     delta = budgets.stated_delta(budget)
-    value = budgets.in_unit(budget, unit, delta)
+    value = budgets.text_in_unit(budget, unit, delta)
 
     def restate(key: str) -> None:
         typed = str(st.session_state[key])
         given = (typed, delta) if key != "delta" else (value, typed)
         change(
             place,
-            lambda: current().replaced(budget=budgets.restated(current().budget, unit, *given)),
+            lambda: current().replaced(budget=budgets.with_value(current().budget, unit, *given)),
         )
 
     letter = LETTERS[unit]
@@ -86,7 +86,7 @@ def budget_inputs(place: str) -> None:
         args=("slid budget",),
     )
     show_messages(place)
-    for note in budgets.notes(budget):
+    for note in budgets.budget_warnings(budget):
         st.info(note)
     with st.expander("The same budget in other units"):
         st.dataframe(

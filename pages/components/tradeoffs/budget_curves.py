@@ -128,7 +128,7 @@ def _wanted_error(drawn: list[curves.Curve]) -> tuple[int, float, SufficientBudg
     except RpexploreError as error:
         st.error(escaped(str(error)))
         return None
-    sentence = curves.describe_workload_change(drawn[series], wanted, enough, budget, record_noun)
+    sentence = curves.describe_wanted_error(drawn[series], wanted, enough, budget, record_noun)
     st.markdown(escaped(sentence))
     st.button(
         "Use this budget",

@@ -26,9 +26,7 @@ def fairness_section(plan: Plan, record_noun: str) -> Section:
     """Who is worst off in this plan, who decides, and the usual schemes beside it."""
     own, *schemes = forecasts(plan)
     if len(plan.workload) == 1:
-        return Section(
-            "Fairness", (fairness.describe_unevenness(own, record_noun),)
-        )
+        return Section("Fairness", (fairness.describe_unevenness(own, record_noun),))
     return Section(
         "Fairness",
         (
@@ -111,7 +109,7 @@ def _by_attribute(own: Forecast, record_noun: str) -> list[Chart]:
 
 
 def _binding_tables(plan: Plan, own: Forecast) -> Chart:
-    what = shadow_prices.what_is_held(plan.loss, plan.workload)
+    what = shadow_prices.describe_loss(plan.loss, plan.workload)
     chart = shares.chart(shadow_prices.by_table(own), "table", what)
     return replace(chart, sentence=shadow_prices.describe(shadow_prices.binding_tables(own), what))
 

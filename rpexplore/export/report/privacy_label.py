@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pandas as pd
 
-from rpexplore.analysis.budget_units import plain
+from rpexplore.analysis.budget_units import typed_text
 from rpexplore.common.formatting import capitalised, plural, rounded, small
 from rpexplore.domain.provenance import describe_attributes_from_records
 from rpexplore.export.report.section import Beside, Facts, Numbers, Points, Section
@@ -123,10 +123,10 @@ def _stated(plan: Plan) -> str:
     """The budget as it was stated: "ε = 1 at δ = 1e-9"."""
     stated = dict(plan.budget.stated)
     if "epsilon" in stated:
-        return f"ε = {plain(stated['epsilon'])} at δ = {plain(stated['delta'])}"
+        return f"ε = {typed_text(stated['epsilon'])} at δ = {typed_text(stated['delta'])}"
     letters = {"rho": "ρ", "mu": "μ", "privacy_cost": "2ρ"}
     ((name, value),) = stated.items()
-    return f"{letters[name]} = {plain(value)}"
+    return f"{letters[name]} = {typed_text(value)}"
 
 
 def _factor(epsilon: float) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 
 from rpexplore.analysis import binding_targets, targets_met
 from rpexplore.analysis.accuracy import MET
-from rpexplore.analysis.sufficient_budgets import sufficient
+from rpexplore.analysis.sufficient_budgets import sufficient_budget
 from rpexplore.common.formatting import describe_share
 from rpexplore.errors import BudgetError
 from rpexplore.export.report.section import Numbers, Section
@@ -94,7 +94,7 @@ def _sufficient_budget(plan: Plan, factor: float, targets: int) -> list[str]:
     if 1 / MET**2 <= factor <= MET**2:
         return []
     try:
-        enough = sufficient(float(plan.rho) * factor, plan.budget)
+        enough = sufficient_budget(float(plan.rho) * factor, plan.budget)
     except BudgetError:
         return [f"No budget that can be planned with would meet {them}."]
     if factor < 1:

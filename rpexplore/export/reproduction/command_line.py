@@ -4,7 +4,7 @@ import shlex
 
 import numpy as np
 
-from rpexplore.analysis.budget_units import plain
+from rpexplore.analysis.budget_units import typed_text
 from rpexplore.analysis.targets_met import wanted_targets
 from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.planning.loss_serialization import options_of_loss
@@ -55,7 +55,7 @@ def _options(recipe: Recipe) -> list[list[str]]:
     options = [*_tables(recipe), *_basis_choices(recipe)]
     options += [[f"--{name}", text] for name, text in options_of_loss(recipe.plan.loss)]
     for name, value in budget.stated:
-        options.append([f"--{name.replace('_', '-')}", plain(value)])
+        options.append([f"--{name.replace('_', '-')}", typed_text(value)])
     if budget.max_records_per_person is not None:
         options.append(["--records-per-person", str(budget.max_records_per_person)])
     return options

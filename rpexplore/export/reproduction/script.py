@@ -4,7 +4,7 @@ import textwrap
 from dataclasses import fields
 from typing import Any
 
-from rpexplore.analysis.budget_units import plain
+from rpexplore.analysis.budget_units import typed_text
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.provenance import except_found
@@ -187,7 +187,7 @@ def _loss(loss: Loss) -> str:
 
 
 def _budget(plan: Plan) -> str:
-    arguments = [f"{name}={literal(plain(value))}" for name, value in plan.budget.stated]
+    arguments = [f"{name}={literal(typed_text(value))}" for name, value in plan.budget.stated]
     if plan.budget.max_records_per_person is not None:
         arguments.append(f"max_records_per_person={plan.budget.max_records_per_person}")
     return f"rp.Budget({', '.join(arguments)})"

@@ -102,7 +102,7 @@ def test_why_the_budget_is_as_large_as_it_is():
     plan = rp.plan(wanted, loss=rp.SumWithinTargets(), budget=rp.Budget(rho="0.1"))
     section = targets(plan)
     told = " ".join(section.sentences)
-    assert "The target that must be met takes ρ = 0.055556" in told
+    assert "The required target takes ρ = 0.055556" in told
     assert "With the same objective" not in told  # another budget would have another plan
     _, binding_tables = section.parts
     assert binding_tables.frame["table"].tolist() == ["age × sex"]
