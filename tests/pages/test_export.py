@@ -58,25 +58,6 @@ def test_one_click_takes_everything(made, small):
         assert "report.html" in archive.namelist()
 
 
-def test_each_piece_can_be_taken_by_itself(made, small):
-    session, plan = opened(small)
-    assert {button.label for button in session.download_button[1:]} == {
-        f"Download {name}"
-        for name in (
-            "report.html",
-            "plan.json",
-            "tables.csv",
-            "plan.py",
-            "codebook.json",
-        )
-    }
-    assert made["plan.json"]() == plan.text
-    assert plan.sha256 in made["plan.py"]()
-    assert plan.sha256 in made["report.html"]()
-    assert made["tables.csv"]().startswith("attributes,order,cells,")
-    assert rp.Domain.parse(made["codebook.json"](), "codebook.json") == small.domain
-
-
 def asked_for(session, name, made):
     """What is made of a slow piece, once its button was pressed and the work is done."""
     next(each for each in session.button if each.label == f"Make {name}").click().run()
@@ -113,12 +94,6 @@ def test_what_cannot_be_made_says_why_and_can_be_tried_again(made, small, monkey
     assert made["report.pdf"] == b"%PDF-"
 
 
-def test_every_piece_says_what_it_is_for(small):
-    session, _ = opened(small)
-    makers = [button for button in session.button if button.label.startswith("Make ")]
-    assert len(session.caption) == len(session.download_button) + len(makers)
-
-
 def test_without_a_browser_the_pdf_is_off_and_says_what_to_do(monkeypatch, small):
     monkeypatch.setattr(pdf, "find_browser", lambda: None)
     session, _ = opened(small)
@@ -148,12 +123,6 @@ def test_nothing_is_made_before_it_is_asked_for(monkeypatch, wide):
     for name in ("html", "python_script", "command_lines"):
         monkeypatch.setattr(export, name, refuse)
     opened(wide)
-
-
-def test_hostile_names_are_no_formatting(made, hostile):
-    session, plan = opened(hostile)
-    assert not session.error
-    assert plan.text == made["plan.json"]()
 
 
 def test_values_from_records_are_named_and_warned_of(small):

@@ -84,7 +84,7 @@ def test_a_table_of_a_database_is_released_by_the_name_of_its_connection(app, da
     assert f"duckdb:///{database}" not in repr(session.session_state["run"].job)
 
 
-def test_what_is_missing_is_asked_for(app, database):
+def test_what_is_missing_of_a_database_is_named(app, database):
     session = app("release")
     session.radio(key="source").set_value(DATABASE).run()
     assert "Name the connection and the table" in session.info[0].value
@@ -94,15 +94,10 @@ def test_what_is_missing_is_asked_for(app, database):
     assert "nothing" in session.error[0].value
 
 
-def test_a_study_holds_the_connection_s_name_at_most(app, database):
-    session = of_database(app("release"))
-    assert str(database) not in session.project.text()
-
-
 # --- a dry run
 
 
-def test_a_dry_run_tells_what_is_in_order_and_spends_nothing(app, records, tmp_path):
+def test_a_dry_run_lists_its_findings_and_spends_nothing(app, records, tmp_path):
     session = dry_run(of_path(app("release"), records, tmp_path / "out"))
     assert "nothing was spent" in session.success[0].value
     assert "500" not in session.success[0].value
@@ -126,13 +121,6 @@ def test_a_dry_run_says_what_a_run_would_refuse(app, records, tmp_path):
     session = dry_run(of_path(app("release"), records, tmp_path / "out"))
     assert "Secretplace" in session.error[0].value
     assert "Nothing was charged" in session.error[0].value
-
-
-def test_a_check_of_other_choices_is_not_shown(app, records, tmp_path):
-    session = dry_run(of_path(app("release"), records, tmp_path / "out"))
-    assert session.success
-    session.text_input(key="output").set_value(str(tmp_path / "elsewhere")).run()
-    assert not session.success
 
 
 # --- records of a person
@@ -159,11 +147,6 @@ def test_too_many_records_of_a_person_are_refused(of_persons, records, tmp_path)
     session.radio(key="person excess").set_value("Count only the first").run()
     done = run_to_the_end(session)
     assert "first 1 record" in done.manifest["records_per_person"]
-
-
-def test_plans_for_records_do_not_ask_for_persons(app, records, tmp_path):
-    session = of_path(app("release"), records, tmp_path / "out")
-    assert not [each for each in session.selectbox if each.key == "person column"]
 
 
 # --- the ledger, and runs that were stopped

@@ -14,9 +14,9 @@ from rpexplore.common.formatting import rounded
 from rpexplore.postprocessing.combination_folder import load_combined
 from rpexplore.postprocessing.processed_folder import postprocess
 from rpexplore.postprocessing.processed_tables import ProcessedTables
+from rpexplore.queries.definitions import stated_from_text
 from rpexplore.releases.release import release
 from rpexplore.releases.table_folder import Release
-from rpexplore.workload.bases import Prefix
 
 DOMAIN = rp.Domain(
     (
@@ -27,7 +27,6 @@ DOMAIN = rp.Domain(
 )
 ALL = rp.Workload.all_up_to(DOMAIN, 2)
 ONE = rp.Workload.of(DOMAIN, [["age", "sex", "region"]])
-ASKED = rp.Workload.of(DOMAIN, [["age", "sex"]]).with_bases({"age": Prefix()})
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +36,7 @@ def released(tmp_path_factory) -> dict[str, Path]:
     rows = [{"age": i * i % 10, "sex": "fm"[i % 2], "region": f"R{i % 3}"} for i in range(400)]
     pd.DataFrame(rows).to_csv(folder / "records.csv", index=False)
     made = {}
-    for name, workload in (("all", ALL), ("again", ALL), ("one", ONE), ("asked", ASKED)):
+    for name, workload in (("all", ALL), ("again", ALL), ("one", ONE)):
         plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.5"))
         made[name] = release(plan, folder / "records.csv", folder / name).folder
     postprocess(Release.load(made["all"]), folder / "whole", nonnegative=True, rounded=True)
@@ -109,6 +108,28 @@ def test_the_release_of_this_session_needs_no_folder(app, released):
     assert "name the folder" in session.info[0].value
 
 
+def test_a_release_of_a_query_list_is_opened_with_its_answers(app, tmp_path):
+    domain = rp.Domain.from_sizes({"age": 10, "sex": 2})
+    (tmp_path / "records.csv").write_text("sex,age\n" + "1,9\n" * 30 + "0,3\n" * 70)
+    stated = stated_from_text(domain, "everybody: total ± 50\nold: age >= 8 ± 20")
+    plan = rp.query_plan(stated.queries, budget=rp.Budget(rho="0.5"))
+    done = release(plan, tmp_path / "records.csv", tmp_path / "answers")
+    session = app("results")
+    session.text_input(key="results folder").set_value(str(tmp_path / "answers")).run()
+    shown = session.dataframe[0].value
+    pd.testing.assert_frame_equal(shown, done.answers, check_dtype=False)
+    assert [button.label for button in session.get("download_button")] == ["Download answers.csv"]
+    markdown = plain(session.texts("markdown"))
+    assert "2 noisy answers with ρ = 0.5" in markdown
+    assert plan.proven in markdown
+    assert plan.guarantee in markdown
+    assert "Post-processing" not in session.texts("subheader")
+    (tmp_path / "answers" / "answers.csv").write_text("x")
+    session = app("results")
+    session.text_input(key="results folder").set_value(str(tmp_path / "answers")).run()
+    assert "was changed" in plain(session.texts("error"))
+
+
 def test_names_are_never_formatting(app, hostile, tmp_path):
     names = hostile.domain.names
     rows = {name: [0, 1, 2] for name in names}
@@ -139,36 +160,11 @@ def test_a_grid_shows_the_table_as_released(app, released):
     assert labels == ["Download age_sex.csv"]
 
 
-def test_cumulative_tables_are_shown_as_asked_and_drawn_by_single_values(app, released):
-    session = look(opened(app, released["asked"]), ["age", "sex"])
-    assert "≤ 3" in set(session.dataframe[0].value["age"])
-    look(session, ["age"], "Bars")
-    (bars,) = spec(session)["data"]
-    rebuilt = Release.load(released["asked"]).counts(["age"])
-    assert bars["y"] == pytest.approx(rebuilt["value"].tolist(), rel=1e-5)
-
-
-def test_marginals_inside_a_table_are_offered(app, released):
-    session = look(opened(app, released["one"]), ["sex"])
-    expected = Release.load(released["one"]).counts(["sex"])
-    assert session.dataframe[0].value["value"].tolist() == expected["value"].tolist()
-    assert session.dataframe[0].value["standard_error"].tolist() == pytest.approx(
-        expected["standard_error"].tolist()
-    )
-
-
 def test_attributes_that_are_in_no_table_together(app, released):
     session = look(opened(app, released["all"]), ["age", "sex"])
     session.multiselect(key="looked at").set_value(["age", "sex", "region"]).run()
     assert "There is no released table" in session.info[0].value
     assert not session.dataframe
-
-
-@pytest.mark.parametrize("view", ["Bars", "Heat map"])
-def test_too_few_attributes_for_a_chart(app, released, view):
-    session = look(opened(app, released["all"]), [], view)
-    assert "at least to see the table" in session.info[0].value
-    assert not session.get("plotly_chart")
 
 
 def test_bars_side_by_side_of_a_fixed_value(app, released):
@@ -186,24 +182,6 @@ def test_bars_side_by_side_of_a_fixed_value(app, released):
         assert trace["error_y"]["array"] == pytest.approx(margins.tolist(), rel=1e-5)
     assert "region: R1." in plain(session.texts("caption"))
     assert len(session.dataframe[0].value) == 20
-
-
-def test_summed_over_the_others_with_exact_errors(app, released):
-    session = look(opened(app, released["one"]), ["age", "sex", "region"], "Bars")
-    (bars,) = spec(session)["data"]
-    found = Release.load(released["one"]).counts(["age"])
-    assert bars["y"] == pytest.approx(found["value"].tolist(), rel=1e-5)
-    margins = ((found["upper_95"] - found["lower_95"]) / 2).tolist()
-    assert bars["error_y"]["array"] == pytest.approx(margins, rel=1e-5)
-    assert "sex, region: all together." in plain(session.texts("caption"))
-
-
-def test_more_groups_than_can_be_told_apart_are_chosen_from(app, released):
-    session = look(opened(app, released["all"]), ["age", "region"], "Bars")
-    session.selectbox(key="bars beside age of ['region']").set_value("region").run()
-    assert len(spec(session)["data"]) == 6
-    session.multiselect(key="bars groups of region among 8").set_value([7, 1]).run()
-    assert [trace["name"] for trace in spec(session)["data"]] == ["R1", "R7"]
 
 
 def test_a_heat_map_of_counts_and_of_reliability(app, released):

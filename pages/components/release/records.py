@@ -79,7 +79,7 @@ def _path() -> Source | None:
         st.info("Name the file or folder with the records to go on.")
         return None
     path = path_of(typed)
-    problem = _file_problem(path)
+    problem = file_problem(path)
     if problem:
         st.error(escaped(problem))
         return None
@@ -146,7 +146,8 @@ def _forget() -> None:
         del st.session_state["run"]
 
 
-def _file_problem(data: Path) -> str:
+def file_problem(data: Path) -> str:
+    """Why a path cannot be that of records; "" if it can."""
     if not os.path.exists(data):
         return f"There is no file or folder {data}; check the path."
     if os.path.isfile(data) and not data.name.lower().endswith(ENDINGS):

@@ -1,0 +1,94 @@
+"""Typed, taken and refused lines of a list of queries, without Streamlit."""
+
+import pytest
+
+import rpexplore as rp
+from pages.components.queries.typed_lines import MOST_LISTED, TypedLines
+from rpexplore.errors import RpexploreError
+from rpexplore.queries.builders import marginal_queries
+from rpexplore.queries.definitions import StatedQueries, stated_from_text, text_from_stated
+from rpexplore.workload.targets import parse_target
+
+SCHEMA = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
+TWO = rp.Domain.from_sizes({"age": 10, "sex": 2})
+STATED = stated_from_text(TWO, "old: age >= 8 ± 20\nwomen: sex = 1 ± 30")
+USUAL = parse_target("±20")
+
+
+@pytest.fixture
+def lines() -> TypedLines:
+    return TypedLines()
+
+
+def test_the_lists_own_lines_are_shown_until_others_are_typed(lines):
+    assert lines.shown(None) == ""
+    assert lines.shown(STATED) == text_from_stated(STATED)
+    lines.type("age > 3", "1")
+    assert lines.shown(STATED) == "age > 3"
+
+
+def test_typed_lines_are_read_over_the_attributes_they_name_and_taken(lines):
+    lines.type("old: age >= 8 ± 20\nregion = 3", "1")
+    stated = lines.read(SCHEMA, None, USUAL)
+    assert stated is not None
+    assert stated.queries.domain.names == ("age", "region")
+    assert [target.text for target in stated.targets] == ["±20 at 95 %", "±20 at 95 %"]
+    lines.accept(None)
+    assert lines.typed is None
+    assert lines.shown(stated) == text_from_stated(stated)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("age >= 8\nage >", "Line 2"),
+        ("total", "None of the lines names an attribute"),
+    ],
+)
+def test_refused_lines_are_kept_to_be_mended(lines, text, problem):
+    lines.type(text, "1")
+    for _ in range(2):
+        with pytest.raises(RpexploreError, match=problem):
+            lines.read(SCHEMA, None, USUAL)
+        assert lines.shown(None) == text
+    lines.type("age >= 8", "1")
+    assert lines.read(SCHEMA, None, USUAL) is not None
+
+
+def test_lines_without_a_target_need_one(lines):
+    lines.type("age >= 8", "1")
+    with pytest.raises(RpexploreError, match="Line 1: The query needs a target"):
+        lines.read(SCHEMA, None, None)
+
+
+def test_blank_lines_remove_the_list_and_its_attributes_stay_chosen(lines):
+    lines.type(" \n", "1")
+    assert lines.read(SCHEMA, STATED, USUAL) is None
+    lines.accept(STATED)
+    assert lines.chosen == ("age", "sex")
+    assert lines.domain(SCHEMA, None) == TWO
+
+
+def test_an_undo_forgets_what_was_typed_before_it(lines):
+    lines.type("age >", "1")
+    lines.forget_others("1")
+    assert lines.typed == "age >"
+    lines.forget_others("2")
+    assert lines.shown(STATED) == text_from_stated(STATED)
+
+
+def test_the_domain_is_that_of_the_list_or_of_what_is_chosen_and_still_there(lines):
+    assert lines.domain(SCHEMA, None) is None
+    assert lines.domain(SCHEMA, STATED) == TWO
+    lines.chosen = ("sex", "income")
+    domain = lines.domain(SCHEMA, None)
+    assert domain is not None
+    assert domain.names == ("sex",)
+    # Values may have been added since: too many cells for a list of queries.
+    assert lines.domain(rp.Domain.from_sizes({"sex": 5000}), None) is None
+
+
+def test_a_list_that_no_lines_can_hold_has_none(lines):
+    long = StatedQueries.of(marginal_queries(rp.Domain.from_sizes({"x": MOST_LISTED}), 1))
+    assert len(long) > MOST_LISTED
+    assert lines.shown(long) is None
