@@ -10,23 +10,19 @@ _LONGEST = 4.0  # the largest change of one number in a step; the numbers are lo
 _PATIENCE = 200  # steps without progress before giving up
 
 
-class Fixing(Protocol):
-    """What one step tells: where it was (as it took it), what follows, how far off it was.
+class Iterate(Protocol):
+    """A step: where it began (as it took it), where it led, and how far off it began.
 
-    metric: how much each number of the state counts when steps are compared.
+    metric: how much each number of the state counts when steps are compared
     """
 
-    @property
-    def state(self) -> np.ndarray: ...
-    @property
-    def following(self) -> np.ndarray: ...
-    @property
-    def metric(self) -> np.ndarray: ...
-    @property
-    def error(self) -> float: ...
+    state: np.ndarray
+    following: np.ndarray
+    metric: np.ndarray
+    error: float
 
 
-Step = TypeVar("Step", bound=Fixing)
+Step = TypeVar("Step", bound=Iterate)
 
 
 def anderson_acceleration(

@@ -103,7 +103,7 @@ def minimise_capped(
         sigma_squared=best_sigma_squared,
         lower_bound=best_bound - rounding_allowance(len(caps)) * (best_bound + 2 * total),
         shadow_prices=of_tables / total,
-        cells=None if pure else _cell_prices(kept_at, kept_rows, kept),
+        cells=None if pure else CellPrices.sorted(kept_at, kept_rows, kept / np.sum(kept)),
         dual_weights=dual_weights,
     )
 
@@ -223,10 +223,3 @@ def _best_multiple(
         following = log_k - ratio / fall if fall < 0 else np.inf
         log_k = following if low < following < high else (low + high) / 2
     return log_k
-
-
-def _cell_prices(tables: np.ndarray, rows: np.ndarray, prices: np.ndarray) -> CellPrices:
-    """By table and row, as shares."""
-    order = np.lexsort((*rows.T[::-1], tables))
-    shares = prices / np.sum(prices)
-    return CellPrices(tables[order], rows[order], shares[order])

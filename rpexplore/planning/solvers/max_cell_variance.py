@@ -6,6 +6,7 @@ that no noise scale is without a weight: too little to matter to any digit of th
 """
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -42,7 +43,7 @@ def minimise_max_cell_variance(
 ) -> Solution:
     """The σ² that minimise max_A table_weights[A] · (variance of A's worst cell).
 
-    tables: places of those in the maximum, ascending; None: all. With fewer, fixed_weights must
+    tables: indices of those in the maximum, ascending; None: all. With fewer, fixed_weights must
     leave no residual without a weight.
     start: a solution for other weights of the same tables, to begin with its prices
     fixed_weights: as for `minimise_maximum`. The bound holds for all cells, because a
@@ -50,14 +51,36 @@ def minimise_max_cell_variance(
     this is `minimise_maximum`, and the solution names no cells.
     """
     closure = cells.closure
+    indices = np.arange(len(table_weights)) if tables is None else tables
     if cells.workload.is_marginals:
-        return _of_alike_cells(
-            cells, table_weights, privacy_cost, tolerance, tables, fixed_weights, start, on_progress
+        prices = None
+        if start is not None:  # some that had no influence may need it now: they grow from a little
+            prices = start.shadow_prices[indices] + _AFRESH / len(indices)
+        if tables is None and (start is None or len(indices) > MOST_CELLS):
+            return minimise_maximum(
+                closure,
+                table_weights,
+                privacy_cost,
+                tolerance,
+                fixed_weights=fixed_weights,
+                start=prices,
+                on_progress=on_progress,
+            )
+        solution = _of_cells(
+            cells.map(indices, np.zeros_like(cells.workload.members[indices])),
+            table_weights[indices],
+            privacy_cost,
+            tolerance,
+            np.zeros(len(closure)) if fixed_weights is None else fixed_weights,
+            prices,
+            on_progress,
         )
-    asked = np.arange(len(table_weights)) if tables is None else tables
+        of_tables = np.zeros(len(table_weights))
+        of_tables[indices] = solution.shadow_prices
+        return replace(solution, shadow_prices=of_tables)
     weights = closure.residual_weights(table_weights)
     sigma_squared, _ = best_response(closure.privacy_cost_factor, weights, privacy_cost)
-    tables, rows, prices = asked, cells.worst(sigma_squared).rows[asked], None
+    tables, rows, prices = indices, cells.worst(sigma_squared).rows[indices], None
     if start is not None and start.cells is not None:
         tables, rows = start.cells.tables, start.cells.rows
         prices = start.cells.prices + _AFRESH / len(tables)
@@ -66,7 +89,7 @@ def minimise_max_cell_variance(
     best, best_tables, best_rows = None, tables, rows
     best_value, gap = np.inf, 1.0
     for _ in range(_MOST_PASSES):
-        found = _of_cells(
+        solution = _of_cells(
             cells.map(tables, rows),
             table_weights[tables],
             privacy_cost,
@@ -74,28 +97,28 @@ def minimise_max_cell_variance(
             fixed_weights,
             prices,
         )
-        worst = cells.worst(found.sigma_squared)
-        weighted = table_weights[asked] * worst.variances[asked]
-        fixed = float(fixed_weights @ found.sigma_squared)
+        worst = cells.worst(solution.sigma_squared)
+        weighted = table_weights[indices] * worst.variances[indices]
+        fixed = float(fixed_weights @ solution.sigma_squared)
         value = float(np.max(weighted)) + fixed
-        bound = found.lower_bound
         if best is None or value < best_value:
-            best_value, sigma_squared = value, found.sigma_squared
-        if best is None or bound >= best.lower_bound:
-            best, best_tables, best_rows = found, tables, rows
+            best_value, sigma_squared = value, solution.sigma_squared
+        if best is None or solution.lower_bound >= best.lower_bound:
+            best, best_tables, best_rows = solution, tables, rows
         before, gap = gap, best_value / best.lower_bound - 1
         report_gap(on_progress, gap)
-        new = asked[weighted + fixed > best.lower_bound * (1 + tolerance / 4)]
+        new = indices[weighted + fixed > best.lower_bound * (1 + tolerance / 4)]
         new = new[~are_in(tables, rows, new, worst.rows[new])]
         if gap <= tolerance or (len(new) == 0 and gap >= before):
             break
         # What has no influence is left behind, so that the cells stay few.
-        keep = found.shadow_prices > _NO_INFLUENCE
-        prices = np.append(found.shadow_prices[keep], np.full(len(new), 1e-3 / max(len(new), 1)))
+        keep = solution.shadow_prices > _NO_INFLUENCE
+        prices = np.append(solution.shadow_prices[keep], np.full(len(new), 1e-3 / max(len(new), 1)))
         tables = np.append(tables[keep], new)
         rows = np.concatenate([rows[keep], worst.rows[new]])
     assert best is not None
-    of_cells = _prices(best_tables, best_rows, best.shadow_prices)
+    kept = best.shadow_prices > _TRACE  # without cells of no influence
+    of_cells = CellPrices.sorted(best_tables[kept], best_rows[kept], best.shadow_prices[kept])
     of_tables = np.bincount(of_cells.tables, of_cells.prices, len(table_weights))
     return replace(best, sigma_squared=sigma_squared, shadow_prices=of_tables, cells=of_cells)
 
@@ -108,45 +131,6 @@ def worst_of(cells: CellVariances, sigma_squared: np.ndarray) -> ExtremeCells:
     return ExtremeCells(variances, np.zeros_like(cells.workload.members, dtype=np.int64))
 
 
-def _of_alike_cells(
-    cells: CellVariances,
-    table_weights: np.ndarray,
-    privacy_cost: float,
-    tolerance: float,
-    tables: np.ndarray | None,
-    fixed_weights: np.ndarray | None,
-    start: Solution | None,
-    on_progress: Progress,
-) -> Solution:
-    """`minimise_maximum` for all tables or some of them, with the prices of all."""
-    asked = np.arange(len(table_weights)) if tables is None else tables
-    prices = None
-    if start is not None:  # some that had no influence may need it now: they grow from a little
-        prices = start.shadow_prices[asked] + _AFRESH / len(asked)
-    if tables is None and (start is None or len(asked) > MOST_CELLS):
-        return minimise_maximum(
-            cells.closure,
-            table_weights,
-            privacy_cost,
-            tolerance,
-            fixed_weights=fixed_weights,
-            start=prices,
-            on_progress=on_progress,
-        )
-    found = _of_cells(
-        cells.map(asked, np.zeros_like(cells.workload.members[asked])),
-        table_weights[asked],
-        privacy_cost,
-        tolerance,
-        np.zeros(len(cells.closure)) if fixed_weights is None else fixed_weights,
-        prices,
-        on_progress,
-    )
-    of_tables = np.zeros(len(table_weights))
-    of_tables[asked] = found.shadow_prices
-    return replace(found, shadow_prices=of_tables)
-
-
 def _of_cells(
     of_cells: CellVarianceMap,
     weights: np.ndarray,
@@ -157,50 +141,37 @@ def _of_cells(
     on_progress: Progress = no_progress,
 ) -> Solution:
     """The solution for these cells alone: by multiplicative steps, then by Newton's if need be."""
-
-    def solved(start: np.ndarray | None, most: int) -> Solution:
-        return minimise_maximum(
-            of_cells,
-            weights,
-            privacy_cost,
-            tolerance,
-            fixed_weights=fixed_weights,
-            start=start,
-            max_rounds=most,
-            on_progress=on_progress,
-        )
-
+    solve = partial(
+        minimise_maximum,
+        of_cells,
+        weights,
+        privacy_cost,
+        tolerance,
+        fixed_weights=fixed_weights,
+        on_progress=on_progress,
+    )
     few = len(weights) <= MOST_CELLS
-    found = solved(start, _ROUNDS if few else _ROUNDS_OF_MANY)
-    value = np.max(weights * of_cells.variances(found.sigma_squared))
-    value += fixed_weights @ found.sigma_squared
-    if not few or value <= found.lower_bound * (1 + tolerance):
-        return found
-    weighted = sparse.csr_array(of_cells.matrix.multiply(weights[:, None]))
-    gap = value / found.lower_bound - 1
+    solution = solve(start=start, max_rounds=_ROUNDS if few else _ROUNDS_OF_MANY)
+    value = np.max(weights * of_cells.variances(solution.sigma_squared))
+    value += fixed_weights @ solution.sigma_squared
+    if not few or value <= solution.lower_bound * (1 + tolerance):
+        return solution
     prices = central_prices(
-        weighted,
+        sparse.csr_array(of_cells.matrix.multiply(weights[:, None])),
         of_cells.privacy_cost_factor,
         fixed_weights,
-        found.shadow_prices,
-        gap=gap,
+        solution.shadow_prices,
+        gap=value / solution.lower_bound - 1,
         tolerance=tolerance,
     )
-    return solved(prices, 1)
+    return solve(start=prices, max_rounds=1)
 
 
 def are_in(
     tables: np.ndarray, rows: np.ndarray, new: np.ndarray, new_rows: np.ndarray
 ) -> np.ndarray:
     """Whether each new cell is among the old ones, bool[len(new)]."""
-    asked = np.isin(tables, new)  # only these need looking at
-    there = set(map(tuple, np.column_stack([tables[asked], rows[asked]]).tolist()))
+    shared = np.isin(tables, new)  # only these need looking at
+    known = set(map(tuple, np.column_stack([tables[shared], rows[shared]]).tolist()))
     cells = np.column_stack([new, new_rows]).tolist()
-    return np.array([tuple(cell) in there for cell in cells], dtype=bool)
-
-
-def _prices(tables: np.ndarray, rows: np.ndarray, prices: np.ndarray) -> CellPrices:
-    """By table and row, without cells of no influence."""
-    kept = np.flatnonzero(prices > _TRACE)
-    kept = kept[np.lexsort((*rows[kept].T[::-1], tables[kept]))]
-    return CellPrices(tables[kept], rows[kept], prices[kept])
+    return np.array([tuple(cell) in known for cell in cells], dtype=bool)

@@ -1,7 +1,6 @@
 """The least sum of query variances over squared targets: the classical objective."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,15 +9,15 @@ from rpexplore.planning.solvers.anderson import anderson_acceleration
 from rpexplore.planning.solvers.query_root import FactoredQueries, QueryRoot
 
 
-@dataclass(frozen=True, eq=False)
-class _Step:
+class _CellStep:
     """A step of the cells' weights λ alone, as `anderson_acceleration` takes it."""
 
-    strategy: np.ndarray
-    state: np.ndarray
-    following: np.ndarray
-    metric: np.ndarray
-    error: float
+    def __init__(self, queries: FactoredQueries, logs: np.ndarray, query_logs: np.ndarray) -> None:
+        root, n = QueryRoot(queries, np.concatenate([logs, query_logs])), queries.n_cells
+        self.strategy = root.strategy
+        self.state, self.following = root.state[:n], root.following[:n]
+        self.metric = root.weights[:n] ** 2 * n
+        self.error = float(root.ratios[:n].max() - 1)
 
 
 @one_thread()
@@ -39,17 +38,13 @@ def least_sum(
     queries = FactoredQueries.of(coefficients[:, asked], targets)
     even, n = queries.even_state(), queries.n_cells
 
-    def step(logs: np.ndarray) -> _Step:
-        at = QueryRoot(queries, np.concatenate([logs, even[n:]]))
-        return _Step(
-            strategy=at.strategy,
-            state=at.state[:n],
-            following=at.following[:n],
-            metric=at.weights[:n] ** 2 * n,
-            error=float(at.ratios[:n].max() - 1),
-        )
-
-    found = anderson_acceleration(step, even[:n], tolerance=tolerance, limit=300, on_share=on_share)
-    matrix = np.zeros((len(found.strategy), len(asked)))
-    matrix[:, asked] = found.strategy
+    solution = anderson_acceleration(
+        lambda logs: _CellStep(queries, logs, even[n:]),
+        even[:n],
+        tolerance=tolerance,
+        limit=300,
+        on_share=on_share,
+    )
+    matrix = np.zeros((len(solution.strategy), len(asked)))
+    matrix[:, asked] = solution.strategy
     return matrix / np.sqrt(np.max(np.sum(matrix**2, axis=0)))

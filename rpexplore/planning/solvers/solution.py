@@ -70,6 +70,12 @@ class CellPrices:
         for array in (self.tables, self.rows, self.prices):
             array.setflags(write=False)
 
+    @classmethod
+    def sorted(cls, tables: np.ndarray, rows: np.ndarray, prices: np.ndarray) -> "CellPrices":
+        """By table and row."""
+        order = np.lexsort((*rows.T[::-1], tables))
+        return cls(tables[order], rows[order], prices[order])
+
 
 def share_done(gap: float, tolerance: float = TOLERANCE) -> float:
     """How much of a search is done, 0 to 1, by the decades that its gap has still to go."""

@@ -35,7 +35,7 @@ _LEAST_SLOPE = 1e-12
 _DESCENTS = 2
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Joint:
     """Where the joint search is: λ, z, by how much the sum may be too large (relative)."""
 

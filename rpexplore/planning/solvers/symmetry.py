@@ -82,30 +82,19 @@ def is_same_when_swapped(
         variances: near which to try, float64[n_tables]
         classes: int64[n_tables]
     """
-    order = np.argsort(classes, kind="stable")
     different = variances * (1 + scattered(len(variances), 1))
     present = value(different)
-    starts = np.flatnonzero(np.diff(classes[order], prepend=-1))
-    for moved in (_turned_round(order, starts), _shifted(order, starts)):
+    order = np.argsort(classes, kind="stable")
+    first = np.flatnonzero(np.diff(classes[order], prepend=-1))
+    turned_round = np.lexsort((-np.arange(len(classes)), classes))
+    shifted = np.roll(order, -1)
+    shifted[np.append(first[1:], len(order)) - 1] = order[first]
+    for moved in (turned_round, shifted):
         swapped = different.copy()
         swapped[order] = different[moved]
         if not abs(value(swapped) - present) <= 1e-9 * abs(present):
             return False
     return True
-
-
-def _turned_round(order: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """`order` with each stretch that begins at `starts` the other way round."""
-    ends = np.append(starts[1:], len(order))
-    stretch = np.repeat(np.arange(len(starts)), ends - starts)
-    return order[starts[stretch] + ends[stretch] - 1 - np.arange(len(order))]
-
-
-def _shifted(order: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """`order` with each stretch that begins at `starts` moved on by one."""
-    moved = np.roll(order, -1)
-    moved[np.append(starts[1:], len(order)) - 1] = order[starts]
-    return moved
 
 
 def _classes(
