@@ -17,7 +17,7 @@ import numpy as np
 from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.errors import PlanError
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.strategy import Strategy, measured_places
+from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
 from rpexplore.planning.solvers.strategy_rounding import bits_for, integer_matrix
 from rpexplore.planning.strategy_cache import user_cache
 from rpexplore.planning.strategy_search import StrategySearch
@@ -103,7 +103,7 @@ def strategy_bound(
 def _describe_custom(workload: Workload) -> str:
     """The attributes with an own matrix, or all that need a strategy."""
     own = {index for index, basis in workload.attribute_bases if basis.parameter == "file"}
-    names = [workload.domain.names[index] for index in sorted(own) or measured_places(workload)]
+    names = [workload.domain.names[index] for index in sorted(own) or measured_attributes(workload)]
     return ", ".join(map(repr, names))
 
 
@@ -140,7 +140,7 @@ def _strategies_of(
     made: dict[int, Strategy] = {}
     strategies = {}
     try:
-        for attribute in measured_places(workload):
+        for attribute in measured_attributes(workload):
             first, bits = arrays[f"place {attribute}"].tolist()
             if first not in made:
                 made[first] = Strategy(arrays[f"matrix {first}"], bits)

@@ -10,6 +10,7 @@ import numpy as np
 
 from rpexplore.common.exact_numbers import Decimals, whole_number
 from rpexplore.common.formatting import rounded
+from rpexplore.common.numerics import normal_quantile
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.planning import plan_file
@@ -20,7 +21,6 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.mechanism.query_covariance import (
     Where,
     marginal_variances,
-    normal_quantile,
     query_attributes,
     query_covariance,
     query_vectors,

@@ -30,7 +30,7 @@ from rpexplore.planning.certificate import Certificate
 from rpexplore.planning.loss_serialization import loss_from_json
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.strategy import Strategy, measured_places
+from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.plan_writer import FORMAT, VERSION
 from rpexplore.planning.solvers.solution import CellPrices
@@ -211,7 +211,7 @@ def _members(domain: Domain, rows: list[Any]) -> np.ndarray:
 def _strategies(content: dict[str, Any], workload: Workload) -> dict[int, Strategy]:
     listed = columns(content, "strategies", ("attribute", "bits", "matrix"))
     attributes = [workload.domain.position(name) for name in listed["attribute"]]
-    if attributes != measured_places(workload):
+    if attributes != measured_attributes(workload):
         raise PlanError(
             "there must be one strategy for each attribute with another basis than single values, "
             "in the order of the domain."

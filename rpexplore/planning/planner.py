@@ -9,7 +9,7 @@ from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.errors import PlanError
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.strategy import Strategy, measured_places
+from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
 from rpexplore.planning.optimum import Optimum, record_cost
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.solvers.solution import TOLERANCE
@@ -173,7 +173,7 @@ def optimum_with_strategies_of(
     same_tables = reference.workload.has_tables_of(workload)
     closure = reference.closure if same_tables else Closure.of(workload)
     strategies = dict(reference.closure.strategies)
-    if not set(measured_places(workload)) <= strategies.keys():
+    if not set(measured_attributes(workload)) <= strategies.keys():
         searched = optimum(
             workload, loss=loss, budget=reference.budget, closure=closure, on_progress=on_progress
         )

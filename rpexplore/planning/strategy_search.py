@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.strategy import measured_places
+from rpexplore.planning.mechanism.strategy import measured_attributes
 from rpexplore.planning.solvers.strategy_matrix import StrategySolution, best_matrix, best_reference
 from rpexplore.planning.strategy_cache import best_even_matrix
 from rpexplore.workload.query_matrix import query_matrix
@@ -73,7 +73,7 @@ class StrategySearch:
 
     def __post_init__(self) -> None:
         workload, closure = self.workload, self.closure
-        self.attributes = measured_places(workload)
+        self.attributes = measured_attributes(workload)
         self.row_weights = [np.broadcast_to(1 / rows, rows) for rows in workload.n_queries]
         self.bases_of: dict[int, list[int]] = {attribute: [] for attribute in self.attributes}
         self.queries = {}

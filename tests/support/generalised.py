@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.strategy import Strategy, measured_places
+from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
 from rpexplore.planning.planner import optimum
 from rpexplore.workload.bases import (
     Basis,
@@ -147,7 +147,8 @@ def any_strategies(workload: rp.Workload, seed: int) -> dict[int, Strategy]:
     """One of its own for each attribute that needs one."""
     sizes = workload.domain.sizes
     return {
-        place: any_strategy(int(sizes[place]), seed + place) for place in measured_places(workload)
+        place: any_strategy(int(sizes[place]), seed + place)
+        for place in measured_attributes(workload)
     }
 
 

@@ -45,37 +45,33 @@ class CellVariances:
 
     @cached_property
     def moments(self) -> Sequence[Moments]:
-        """T and N of each of the workload's questions."""
-        if self.closure.moments:
-            return self.closure.moments
-        return [
-            moments(self.workload, place, basis, {})
-            for place, basis in self.workload.attribute_bases
+        """T and N of each of `workload.attribute_bases`."""
+        return self.closure.moments or [
+            moments(self.workload, attribute, basis, {})
+            for attribute, basis in self.workload.attribute_bases
         ]
 
     def worst(self, sigma_squared: np.ndarray) -> ExtremeCells:
         """A least accurate cell of each table, from σ² [n_residuals]."""
-        return self._extremes(sigma_squared, largest=True)
+        return self._extremes(sigma_squared, self._least_accurate)
 
     def best(self, sigma_squared: np.ndarray) -> ExtremeCells:
         """A most accurate cell of each table."""
-        return self._extremes(sigma_squared, largest=False)
+        return self._extremes(sigma_squared, self._most_accurate)
 
     def map(self, tables: np.ndarray, rows: np.ndarray) -> "CellVarianceMap":
         """What a solver needs to know of single cells: of these tables, at these rows."""
         indices, parts = [], []
         for chosen, columns, axes in self.closure.by_order(self.workload, tables):
             factors = np.ones((len(chosen), 1))
-            for axis in range(axes.shape[1]):
-                at = tables[chosen], axes[:, axis]
-                pairs = self._pairs(
-                    self.workload.attribute_basis_index[at], rows[chosen, axes[:, axis]]
-                )
+            for axis in axes.T:
+                bases = self.workload.attribute_basis_index[tables[chosen], axis]
+                pairs = self._pairs(bases, rows[chosen, axis])
                 factors = (factors[:, :, None] * pairs[:, None, :]).reshape(len(chosen), -1)
             outside = self._outside(tables[chosen], rows[chosen])
             indices.append((np.repeat(chosen, columns.shape[1]), columns.ravel()))
             parts.append((factors * outside[:, None]).ravel())
-        where = tuple(np.concatenate(each) for each in zip(*indices, strict=True))
+        where = tuple(np.concatenate(part) for part in zip(*indices, strict=True))
         shape = (len(tables), len(self.closure))
         matrix = sparse.csr_array((np.concatenate(parts), where), shape=shape)
         return CellVarianceMap(matrix, self.closure.privacy_cost_factor)
@@ -83,40 +79,32 @@ class CellVariances:
     def variances_of(self, table: int, sigma_squared: np.ndarray) -> np.ndarray:
         """The variance of every cell of one table, one axis an attribute; read-only."""
         (_, columns, axes) = next(self.closure.by_order(self.workload, np.array([table])))
-        found = [
-            self.moments[asked]
-            for asked in self.workload.attribute_basis_index[table].tolist()
-            if asked >= 0
-        ]
+        bases = self.workload.attribute_basis_index[table].tolist()
+        of_axes = [self.moments[basis] for basis in bases if basis >= 0]
         variances = sigma_squared[columns[0]].reshape((2,) * axes.shape[1])
-        for axis, of in enumerate(found):
-            # Rows that are all alike are held as one, until the end.
-            total, spread = (each[:1] if _are_alike(of) else each for each in (of.total, of.spread))
+        for axis, of_axis in enumerate(of_axes):
+            total, spread = _distinct(of_axis)  # until the end
             if axis in axes[0]:
                 variances = np.tensordot(variances, np.stack([total, spread]), axes=(0, 0))
-            else:  # a single value has no residual, but may be asked about in several rows
+            else:  # a single value has no residual, but its basis may have several rows
                 variances = np.multiply.outer(variances, total)
-        return np.broadcast_to(variances, [len(of.total) for of in found])
+        return np.broadcast_to(variances, [len(of_axis.total) for of_axis in of_axes])
 
     # ---- inside
 
     @cached_property
     def _flat(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """(N and T of all questions one after another, float64[·, 2]; where each begins; how far
+        """(N and T of all bases one after another, float64[·, 2]; where each begins; how far
         a row is from the next: 0 where all rows are alike)."""
-        held = [
-            (each.total[:1], each.spread[:1]) if _are_alike(each) else (each.total, each.spread)
-            for each in self.moments
-        ]
-        lengths = [len(total) for total, _ in held]
-        steps = np.array([0 if _are_alike(each) else 1 for each in self.moments])
-        pairs = np.column_stack([np.concatenate(each) for each in zip(*held, strict=True)])
-        return pairs, np.cumsum([0, *lengths[:-1]]), steps
+        distinct = [_distinct(basis) for basis in self.moments]
+        starts = np.cumsum([0, *(len(total) for total, _ in distinct[:-1])])
+        steps = np.array([0 if _are_alike(basis) else 1 for basis in self.moments])
+        return np.concatenate([np.column_stack(pairs) for pairs in distinct]), starts, steps
 
-    def _pairs(self, asked: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """(N, T) of these rows of these questions, float64[m, 2]."""
+    def _pairs(self, bases: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """(N, T) of these rows of these bases, float64[m, 2]."""
         pairs, starts, steps = self._flat
-        return pairs[starts[asked] + steps[asked] * rows]
+        return pairs[starts[bases] + steps[bases] * rows]
 
     def _outside(self, tables: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """∏ N at these rows over the attributes with a single value, float64[len(tables)]."""
@@ -124,35 +112,36 @@ class CellVariances:
         single = np.append(self.closure.sizes == 1, False)[self.workload.members[tables]]
         for axis in np.flatnonzero(np.any(single, axis=0)).tolist():
             has = np.flatnonzero(single[:, axis])
-            asked = self.workload.attribute_basis_index[tables[has], axis]
-            product[has] *= self._pairs(asked, rows[has, axis])[:, 0]
+            bases = self.workload.attribute_basis_index[tables[has], axis]
+            product[has] *= self._pairs(bases, rows[has, axis])[:, 0]
         return product
 
     @cached_property
-    def _largest(self) -> "_Candidates":
-        return _Candidates.of(self.moments, largest=True)
+    def _least_accurate(self) -> "_Candidates":
+        rows = [basis.least_accurate_rows for basis in self.moments]
+        return _Candidates.of(self.moments, rows, largest=True)
 
     @cached_property
-    def _smallest(self) -> "_Candidates":
-        return _Candidates.of(self.moments, largest=False)
+    def _most_accurate(self) -> "_Candidates":
+        rows = [basis.most_accurate_rows for basis in self.moments]
+        return _Candidates.of(self.moments, rows, largest=False)
 
-    def _extremes(self, sigma_squared: np.ndarray, *, largest: bool) -> ExtremeCells:
-        workload, candidates = self.workload, self._largest if largest else self._smallest
+    def _extremes(self, sigma_squared: np.ndarray, candidates: "_Candidates") -> ExtremeCells:
+        workload = self.workload
         variances = np.empty(len(workload))
         # Where an attribute has a single value, T is 0 and the first candidate, with the extreme
         # N, is the one; where all its rows are alike, any.
         rows = np.append(candidates.rows[:, 0], 0)[workload.attribute_basis_index]
         everything = np.arange(len(workload))
         for chosen, columns, axes in self.closure.by_order(workload, everything):
-            asked = np.take_along_axis(workload.attribute_basis_index[chosen], axes, 1)
-            for part in self._batches(chosen, candidates.counts[asked]):
-                found = candidates.extreme(sigma_squared[columns[part]], asked[part], largest)
-                variances[chosen[part]], of_axes = found
-                rows[chosen[part, None], axes[part]] = of_axes
+            bases = np.take_along_axis(workload.attribute_basis_index[chosen], axes, 1)
+            for part in self._batches(chosen, candidates.counts[bases]):
+                extreme = candidates.extreme(sigma_squared[columns[part]], bases[part])
+                variances[chosen[part]], rows[chosen[part, None], axes[part]] = extreme
         return ExtremeCells(variances * self._outside(everything, rows), rows)
 
     def _batches(self, tables: np.ndarray, counts: np.ndarray) -> Iterator[np.ndarray]:
-        """Tables to work on together, as places among them: those with about as many candidates.
+        """Tables to work on together, as indices among them: with about as many candidates each.
 
         counts: int64[len(tables), k]
         """
@@ -161,8 +150,8 @@ class CellVariances:
         if combined[order[-1]] > _MOST_COMBINED:
             table = self.workload.describe(int(tables[order[-1]]))
             raise PlanError(
-                f"The table {table} asks so many of its attributes other than by single values "
-                "that its least accurate cell cannot be found; ask fewer of them so."
+                f"The table {table} has so many of its attributes in other bases than single "
+                "values that its least accurate cell cannot be computed; use fewer of them."
             )
         starts = np.append(0, np.flatnonzero(np.any(np.diff(counts[order], axis=0), axis=1)) + 1)
         for start, stop in zip(starts, np.append(starts[1:], len(order)), strict=True):
@@ -173,56 +162,64 @@ class CellVariances:
 
 @dataclass(frozen=True, eq=False)
 class _Candidates:
-    """The rows of each question that can hold an extreme cell; the last repeated to fill up.
+    """The rows of each basis that can hold an extreme cell; the last repeated to fill up.
 
-    rows   int64[n_queries, width]
-    pairs  float64[width, 2, n_queries]: N and T of those rows
-    counts int64[n_queries]
+    rows    int64[n_bases, width]
+    pairs   float64[width, 2, n_bases]: N and T of those rows
+    counts  int64[n_bases]
+    largest whether the extreme is the largest variance
     """
 
     rows: np.ndarray
     pairs: np.ndarray
     counts: np.ndarray
+    largest: bool
 
     @classmethod
-    def of(cls, found: Sequence[Moments], *, largest: bool) -> "_Candidates":
-        kept = [each.extreme_rows(largest=largest) for each in found]
-        counts = np.array([len(each) for each in kept], dtype=np.int64)
+    def of(
+        cls, of_bases: Sequence[Moments], candidates: Sequence[np.ndarray], *, largest: bool
+    ) -> "_Candidates":
+        counts = np.array([len(rows) for rows in candidates], dtype=np.int64)
         width = int(counts.max(initial=1))
-        rows = np.array([np.pad(each, (0, width - len(each)), "edge") for each in kept])
-        rows = rows.reshape(len(kept), width)
-        pairs = np.empty((width, 2, len(kept)))
-        for question, (each, at) in enumerate(zip(found, rows, strict=True)):
-            pairs[:, 0, question], pairs[:, 1, question] = each.total[at], each.spread[at]
-        return cls(rows, pairs, counts)
+        rows = np.zeros((len(counts), width), dtype=np.int64)
+        pairs = np.empty((width, 2, len(counts)))
+        for index, (basis, known) in enumerate(zip(of_bases, candidates, strict=True)):
+            rows[index] = np.pad(known, (0, width - len(known)), "edge")
+            pairs[:, 0, index], pairs[:, 1, index] = (
+                basis.total[rows[index]],
+                basis.spread[rows[index]],
+            )
+        return cls(rows, pairs, counts, largest)
 
     def extreme(
-        self, sigma_squared: np.ndarray, asked: np.ndarray, largest: bool
+        self, sigma_squared: np.ndarray, bases: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """(variance [m], rows [m, k]) of an extreme cell of m tables with equal `counts`.
 
-        sigma_squared: float64[m, 2^k], of a table's residuals by their bits; asked: int[m, k]
+        sigma_squared: float64[m, 2^k], of a table's residuals by their bits; bases: int[m, k]
         """
-        m, k = asked.shape
+        m, k = bases.shape
         # One table a column, so that all arithmetic runs along the tables. Attribute by attribute,
         # its axis of 2 goes from the front, and one of its candidates is added behind.
         within = np.ascontiguousarray(sigma_squared.T).reshape(*(2,) * k, m)
-        counts = self.counts[asked[0]].tolist()
-        pairs = [self.pairs[:count, :, asked[:, axis]] for axis, count in enumerate(counts)]
         if k == 0:
             return within, np.empty((m, 0), dtype=np.int64)
-        for each in pairs[:-1]:
-            total, spread = each[:, 0], each[:, 1]
+        counts = self.counts[bases[0]].tolist()
+        *pairs, last_pairs = (
+            self.pairs[:count, :, bases[:, axis]] for axis, count in enumerate(counts)
+        )
+        for of_axis in pairs:
+            total, spread = of_axis[:, 0], of_axis[:, 1]
             within = within[0][..., None, :] * total + within[1][..., None, :] * spread
         of_total, of_spread = within.reshape(2, -1, m)
-        further, first = (np.maximum, np.argmax) if largest else (np.minimum, np.argmin)
-        best = of_total * pairs[-1][0, 0] + of_spread * pairs[-1][0, 1]
-        for total, spread in pairs[-1][1:]:
+        further, first = (np.maximum, np.argmax) if self.largest else (np.minimum, np.argmin)
+        best = of_total * last_pairs[0, 0] + of_spread * last_pairs[0, 1]
+        for total, spread in last_pairs[1:]:
             further(best, of_total * total + of_spread * spread, out=best)
         at, table = first(best, axis=0), np.arange(m)
-        last = of_total[at, table] * pairs[-1][:, 0] + of_spread[at, table] * pairs[-1][:, 1]
-        places = [*np.unravel_index(at, [1, *counts[:-1]])[1:], first(last, axis=0)]
-        return last[places[-1], table], self.rows[asked, np.stack(places, axis=1)]
+        last = of_total[at, table] * last_pairs[:, 0] + of_spread[at, table] * last_pairs[:, 1]
+        indices = [*np.unravel_index(at, [1, *counts[:-1]])[1:], first(last, axis=0)]
+        return last[indices[-1], table], self.rows[bases, np.stack(indices, axis=1)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,6 +242,12 @@ class CellVarianceMap:
         return sparse.csr_array(self.matrix.T)
 
 
-def _are_alike(found: Moments) -> bool:
+def _are_alike(basis: Moments) -> bool:
     """Whether all rows have one T and N, so that only these are held."""
-    return found.spread.strides == found.total.strides == (0,)
+    return basis.spread.strides == basis.total.strides == (0,)
+
+
+def _distinct(basis: Moments) -> tuple[np.ndarray, np.ndarray]:
+    """N and T of all rows, or of one where all rows are alike."""
+    stop = 1 if _are_alike(basis) else None
+    return basis.total[:stop], basis.spread[:stop]

@@ -9,9 +9,6 @@ from typing import TypeGuard
 
 import numpy as np
 
-from rpexplore.common.numerics import (
-    normal_quantile as normal_quantile,  # for whoever asks for it here
-)
 from rpexplore.domain.domain import AttributeIndices, AttributeSet, Domain
 from rpexplore.domain.value_selection import coefficients
 from rpexplore.errors import WorkloadError
@@ -146,8 +143,7 @@ def marginal_variances(
         variances[tuple(int(attribute in subset) for attribute in several)] = sigma_squared
     for attribute in several:
         strategy = strategies.get(attribute)
-        moments = Moments.of_single_values(int(sizes[attribute]))
-        if strategy is not None:
-            moments = Moments.of_values(strategy)
+        size = int(sizes[attribute])
+        moments = strategy.value_moments if strategy else Moments.of_single_values(size)
         variances = np.tensordot(variances, np.stack([moments.total, moments.spread]), axes=(0, 0))
     return variances.reshape([int(sizes[attribute]) for attribute in attributes])

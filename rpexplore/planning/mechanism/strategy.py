@@ -46,10 +46,10 @@ class Strategy:
             raise PlanError(
                 f"A strategy for n values must have n − 1 rows of n, got the shape {given.shape}."
             )
-        whole = np.issubdtype(given.dtype, np.integer) and type(self.bits) is int
+        are_integers = np.issubdtype(given.dtype, np.integer) and type(self.bits) is int
         # Not by absolute values: that of the least 64-bit integer is itself.
         if (
-            not whole
+            not are_integers
             or not 0 <= self.bits <= MOST_BITS
             or np.any((given < -(2**MOST_BITS)) | (given > 2**MOST_BITS))
         ):
@@ -120,21 +120,25 @@ class Strategy:
         with one_thread():
             return self.decoding @ self.decoding.T
 
-    def moments(self, asked: QueryMatrix) -> "Moments":
-        """T and N of questions about the attribute."""
+    def moments(self, matrix: QueryMatrix) -> "Moments":
+        """T and N of queries on the attribute."""
         # From V itself: squares of D's products would lose half of their digits where they cancel.
-        spread = np.zeros(asked.n_rows)
-        step = max(_AT_ONCE // asked.n_rows, 1)
+        spread = np.zeros(matrix.n_rows)
+        step = max(_AT_ONCE // matrix.n_rows, 1)
         with one_thread():
             for start in range(0, self.size - 1, step):
-                spread += np.sum(asked.of(self.decoding[:, start : start + step], 0) ** 2, axis=1)
-        total = asked.of(self.reference, 0) ** 2
-        return Moments(spread, total, float(np.sum(spread)), float(np.sum(total)))
+                spread += np.sum(matrix.of(self.decoding[:, start : start + step], 0) ** 2, axis=1)
+        return Moments.of(spread, matrix.of(self.reference, 0) ** 2)
+
+    @property
+    def value_moments(self) -> "Moments":
+        """T and N of the attribute's single values."""
+        return Moments.of(np.diag(self.decoded_covariance), self.reference**2)
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Of each question r about an attribute: how noise on its residual and on the total gets in.
+    """Of each query r on an attribute: how noise on its residual and on the total gets in.
 
     spread      float64[n_rows]: T(r) = ‖row r of V‖²
     total       float64[n_rows]: N(r) = ν(r)²
@@ -147,62 +151,57 @@ class Moments:
     spread_sum: float
     total_sum: float
 
-    def extreme_rows(self, *, largest: bool) -> np.ndarray:
-        """Rows that can be the least (or most) accurate, whatever the noise: `hull`, int64[m]."""
-        return self._least_accurate if largest else self._most_accurate
-
     @cached_property
-    def _least_accurate(self) -> np.ndarray:
+    def least_accurate_rows(self) -> np.ndarray:
+        """Rows that can be the least accurate, whatever the noise: int64[m]."""
         return hull(self.total, self.spread, largest=True)
 
     @cached_property
-    def _most_accurate(self) -> np.ndarray:
+    def most_accurate_rows(self) -> np.ndarray:
+        """Rows that can be the most accurate, whatever the noise: int64[m]."""
         return hull(self.total, self.spread, largest=False)
 
     @classmethod
-    def of_values(cls, strategy: Strategy) -> "Moments":
-        """Those of the single values of an attribute with a strategy."""
-        spread = np.diag(strategy.decoded_covariance)
-        total = strategy.reference**2
+    def of(cls, spread: np.ndarray, total: np.ndarray) -> "Moments":
         return cls(spread, total, float(np.sum(spread)), float(np.sum(total)))
 
     @classmethod
     def of_single_values(cls, size: int) -> "Moments":
         """Those of all n single values, measured as in RP; costs nothing to hold."""
-        spread, total = (np.broadcast_to(each, size) for each in ((size - 1) / size, 1 / size**2))
+        spread, total = np.broadcast_to((size - 1) / size, size), np.broadcast_to(1 / size**2, size)
         return cls(spread, total, size - 1.0, 1 / size)
 
 
 def moments(
-    workload: Workload, place: int, basis: Basis, strategies: Mapping[int, Strategy]
+    workload: Workload, attribute_index: int, basis: Basis, strategies: Mapping[int, Strategy]
 ) -> Moments:
-    """T and N of the questions that a basis asks about the attribute at `place`."""
-    attribute = workload.domain.attributes[place]
-    strategy = strategies.get(place)
+    """T and N of the queries of a basis of an attribute."""
+    attribute = workload.domain.attributes[attribute_index]
+    strategy = strategies.get(attribute_index)
     if strategy is not None:
         return strategy.moments(query_matrix(basis, attribute))
     if basis.is_identity:
         return Moments.of_single_values(attribute.size)
     if attribute.size > 1:
         raise PlanError(
-            f"The attribute {attribute.name!r} is asked other than by single values and has no "
+            f"The attribute {attribute.name!r} has another basis than single values and no "
             "strategy; make the plan again."
         )
     total = query_matrix(basis, attribute).of(np.ones(1), 0) ** 2
-    return Moments(np.zeros_like(total), total, 0.0, float(np.sum(total)))
+    return Moments.of(np.zeros_like(total), total)
 
 
-def measured_places(workload: Workload) -> list[int]:
-    """Places of the attributes that need a strategy, ascending."""
+def measured_attributes(workload: Workload) -> list[int]:
+    """Indices of the attributes that need a strategy, ascending."""
     return [
-        place
-        for place, listed in enumerate(workload.bases)
-        if workload.domain.sizes[place] > 1 and not all(basis.is_identity for basis in listed)
+        attribute
+        for attribute, bases in enumerate(workload.bases)
+        if workload.domain.sizes[attribute] > 1 and not all(basis.is_identity for basis in bases)
     ]
 
 
 def hull(x: np.ndarray, y: np.ndarray, *, largest: bool) -> np.ndarray:
-    """Places of points at which some a·x + b·y, a, b ≥ 0, is largest (or smallest), int64[m].
+    """Indices of points at which some a·x + b·y, a, b ≥ 0, is largest (or smallest), int64[m].
 
     The vertices of that side of the convex hull, by descending (ascending) x.
     """
@@ -215,10 +214,10 @@ def hull(x: np.ndarray, y: np.ndarray, *, largest: bool) -> np.ndarray:
     highest = np.maximum.accumulate(y[order])
     rising = np.append(True, y[order][1:] > highest[:-1])
     kept: list[int] = []
-    for place in order[rising].tolist():
-        while len(kept) >= 2 and _is_within(x, y, kept[-2], kept[-1], place):
+    for point in order[rising].tolist():
+        while len(kept) >= 2 and _is_within(x, y, kept[-2], kept[-1], point):
             kept.pop()
-        kept.append(place)
+        kept.append(point)
     return np.array(kept, dtype=np.int64)
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rpexplore.common.numerics import read_only
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
@@ -36,7 +37,7 @@ class TableVariances:
 
     def __post_init__(self) -> None:
         for array in (self.mean, self.worst, self.best):
-            array.setflags(write=False)
+            read_only(array)
 
     @classmethod
     def of(
@@ -53,7 +54,7 @@ class TableVariances:
 
     def at(self, cell: str) -> np.ndarray:
         """The variances of one of `CELLS`."""
-        return {"mean": self.mean, "worst": self.worst, "best": self.best}[cell]
+        return getattr(self, cell)
 
     def of_loss(self, loss: Loss) -> np.ndarray:
         """Those that a loss looks at."""
@@ -61,9 +62,7 @@ class TableVariances:
 
     def standard_errors(self, cell: str) -> np.ndarray:
         """The roots of the variances of one of `CELLS`."""
-        errors = np.sqrt(self.at(cell))
-        errors.setflags(write=False)
-        return errors
+        return read_only(np.sqrt(self.at(cell)))
 
 
 def is_negligible_difference(low: float, high: float) -> bool:
@@ -73,6 +72,4 @@ def is_negligible_difference(low: float, high: float) -> bool:
 
 def cells_differ(variances: TableVariances) -> bool:
     """Whether some table's cells differ noticeably in accuracy."""
-    if variances.worst is variances.best:  # marginals
-        return False
     return bool(np.any(variances.worst > variances.best * SAME**2))

@@ -74,16 +74,18 @@ def minimise_conic(
     best_gap = np.inf
     for classes in problem.classes():
         for number in range(_TRIES):
-            found = problem.solution(classes, problem.unit(best, number))
-            gap = np.inf if found is None else problem.gap(found)
+            solution = problem.solution(classes, problem.unit(best, number))
+            gap = problem.gap(solution)
             if gap < best_gap:
-                best, best_gap = found, gap
+                best, best_gap = solution, gap
             report_gap(on_progress, best_gap)
             if best is not None and best_gap <= tolerance:
                 problem.refuse_faults(best)
                 return best
-    problem.refuse_faults(None if best_gap > _WORST_GAP else best)
-    if best is None or best_gap > _WORST_GAP:
+    if best_gap > _WORST_GAP:
+        best = None
+    problem.refuse_faults(best)
+    if best is None:
         raise PlanError(
             f"No plan could be proven good for {loss.description}: the solver came no nearer than "
             f"{best_gap:.2g} (relative) to the smallest loss. Use weights or targets that "
@@ -111,15 +113,15 @@ class _Problem:
     def value(self, sigma_squared: np.ndarray) -> float:
         return self.loss.value(self.closure.variances(sigma_squared), self.workload)
 
-    def gap(self, found: Solution) -> float:
+    def gap(self, solution: Solution | None) -> float:
         """How far from the smallest loss a solution may be, relative; inf: it proves nothing."""
-        value = self.value(found.sigma_squared)
-        # A bound above a loss that is reached, by more than rounding, is none.
-        if not 0 < found.lower_bound <= value * (1 + 1e-9):
+        if solution is None:
             return np.inf
-        return max(value / found.lower_bound - 1, 0.0)
-
-    # ---- what to try
+        value = self.value(solution.sigma_squared)
+        # A bound above a loss that is reached, by more than rounding, is none.
+        if not 0 < solution.lower_bound <= value * (1 + 1e-9):
+            return np.inf
+        return max(value / solution.lower_bound - 1, 0.0)
 
     def classes(self) -> Iterator[Classes]:
         """Merged, where the loss was not seen to tell tables apart; then single."""
@@ -137,20 +139,17 @@ class _Problem:
             return best.sigma_squared
         if number == 0:
             return self.average
-        rounds = 200 * number
         return minimise_maximum(
-            self.closure, self.weights, self.privacy_cost, 1e-2, max_rounds=rounds
+            self.closure, self.weights, self.privacy_cost, 1e-2, max_rounds=200 * number
         ).sigma_squared
-
-    # ---- one try
 
     def solution(self, classes: Classes, unit: np.ndarray) -> Solution | None:
         """What the solver makes of it, at exactly the budget; None if it fails."""
-        found = self._proposal(classes, unit)
-        if found is None:
+        proposal = self._proposal(classes, unit)
+        if proposal is None:
             return None
         costs = self.closure.privacy_cost_factor
-        proposed, dual_weights = found
+        proposed, dual_weights = proposal
         proposed = proposed * (np.sum(costs / proposed) / self.privacy_cost)
         in_sum = self.closure.residual_weights(dual_weights)
         if not np.all(in_sum > 0):
@@ -158,16 +157,14 @@ class _Problem:
         # The plan that is best for the dual weights is often the better one: it has them exact.
         response, _ = best_response(costs, in_sum, self.privacy_cost)
         sigma_squared = min(proposed, response, key=self.value)
-        found = None
+        solution = None
         # Where the loss is smooth, its gradient is more exact than the solver's dual variables.
         gradient = self.loss.gradient(self.closure.variances(sigma_squared))
         if gradient is not None and np.any(gradient > 0):
-            found = self._certified(sigma_squared, gradient)
-        if found is None or self.gap(found) > TOLERANCE:
-            other = self._certified(sigma_squared, dual_weights)
-            if found is None or (other is not None and self.gap(other) < self.gap(found)):
-                found = other
-        return found
+            solution = self._certified(sigma_squared, gradient)
+        if self.gap(solution) <= TOLERANCE:
+            return solution
+        return min(solution, self._certified(sigma_squared, dual_weights), key=self.gap)
 
     def _certified(self, sigma_squared: np.ndarray, dual_weights: np.ndarray) -> Solution | None:
         """The noise scales with the bound that the dual weights prove; None if that is unknown."""
@@ -198,7 +195,11 @@ class _Problem:
         table_unit = classes.matrix @ unit
         scale = self.value(unit[classes.residuals])
         if scale <= 0:
-            self._refuse_nothing_to_gain()
+            raise PlanError(
+                f"{self.loss.description.capitalize()} is 0 at this budget for many plans, so none "
+                "is the best; add a little of the sum of variances to it, such as "
+                "1e-3 * cvxpy.sum(V), or use a smaller budget."
+            )
         relative = sparse.diags_array(1 / table_unit) @ classes.matrix @ sparse.diags_array(unit)
         noise = cvxpy.Variable(len(unit))
         variances = cvxpy.Variable(len(table_unit), nonneg=True)
@@ -210,24 +211,21 @@ class _Problem:
         if smallest_value(problem, within=_ACCURACY) is None:
             return None
         dual = np.maximum(np.asarray(reached.dual_value), 0) / table_unit / classes.table_counts
-        found = np.asarray(noise.value)
-        if not (np.all(found > 0) and np.any(dual > 0)):
+        proposed = np.asarray(noise.value)
+        if not (np.all(proposed > 0) and np.any(dual > 0)):
             return None
-        return (found * unit)[classes.residuals], dual[classes.tables] * self.weights
+        return (proposed * unit)[classes.residuals], dual[classes.tables] * self.weights
 
-    # ---- what a loss may do wrong
-
-    def refuse_faults(self, found: Solution | None) -> None:
+    def refuse_faults(self, solution: Solution | None) -> None:
         """Raise if the loss takes no notice of a table, whose noise would then be without limit.
 
-        found: where it is to be looked for; None: everywhere.
+        solution: whose noisiest tables are tried; None: all tables
         """
         average = self.closure.variances(self.average)
         tables = np.arange(len(average))
-        if found is not None:
-            tables = np.flatnonzero(
-                self.closure.variances(found.sigma_squared) > _RUN_AWAY * average
-            )
+        if solution is not None:
+            variances = self.closure.variances(solution.sigma_squared)
+            tables = np.flatnonzero(variances > _RUN_AWAY * average)
         left_out = self.loss.left_out(average, tables)
         if left_out is not None:
             raise PlanError(
@@ -235,10 +233,3 @@ class _Problem:
                 f"table {self.workload.describe(left_out)}, whose noise would have no limit; add a "
                 "little of it, such as 1e-3 * cvxpy.sum(V), or leave the table out."
             )
-
-    def _refuse_nothing_to_gain(self) -> None:
-        raise PlanError(
-            f"{self.loss.description.capitalize()} is 0 at this budget for many plans, so none is "
-            "the best; add a little of the sum of variances to it, such as 1e-3 * cvxpy.sum(V), or "
-            "use a smaller budget."
-        )

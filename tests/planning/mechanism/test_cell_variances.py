@@ -100,7 +100,7 @@ def test_tables_in_batches_of_any_size(at_once, monkeypatch):
     )
     closure, sigma_squared = measured_closure(workload, 5)
     cells = CellVariances(workload, closure)
-    assert len(set(cells._largest.counts.tolist())) > 2
+    assert len(set(cells._least_accurate.counts.tolist())) > 2
     worst, best = cells.worst(sigma_squared), cells.best(sigma_squared)
     for table in range(len(workload)):
         every = cells.variances_of(table, sigma_squared)
@@ -181,9 +181,9 @@ def test_a_table_with_too_many_candidates_is_refused():
     strategy = any_strategy(5, 4)
     closure = Closure.of(workload).with_strategies(workload, dict.fromkeys(range(16), strategy))
     cells = CellVariances(workload, closure)
-    count = int(cells._smallest.counts[0])
+    count = int(cells._most_accurate.counts[0])
     assert count**16 > 5_000_000
-    with pytest.raises(PlanError, match=r"\(a0, a1, .*a15\) asks so many .* ask fewer"):
+    with pytest.raises(PlanError, match=r"\(a0, a1, .*a15\) has so many .* use fewer"):
         cells.best(np.ones(len(closure)))
 
 

@@ -14,7 +14,7 @@ from rpexplore.planning.mechanism.strategy import (
     Moments,
     Strategy,
     hull,
-    measured_places,
+    measured_attributes,
     moments,
 )
 from rpexplore.workload.query_matrix import query_matrix
@@ -81,7 +81,7 @@ def test_what_cannot_be_decoded_in_floats_is_refused():
 @settings(deadline=None, max_examples=60)
 def test_moments_against_dense_matrices(workload, seed):
     strategies = any_strategies(workload, seed)
-    assert measured_places(workload) == sorted(strategies)
+    assert measured_attributes(workload) == sorted(strategies)
     for place, basis in workload.attribute_bases:
         attribute = workload.domain.attributes[place]
         n, w = attribute.size, question_matrix(basis, attribute)
@@ -112,7 +112,7 @@ def test_single_values_hold_nothing_however_many():
 def test_single_values_of_a_strategy():
     strategy = any_strategy(5, 3)
     domain = rp.Domain.from_sizes({"a": 5})
-    found = Moments.of_values(strategy)
+    found = strategy.value_moments
     expected = strategy.moments(query_matrix(rp.Identity(), domain["a"]))
     for name in ("spread", "total", "spread_sum", "total_sum"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12)
@@ -122,7 +122,7 @@ def test_an_attribute_without_its_strategy_is_named():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 4}), 1).with_bases(
         {"age": rp.Prefix()}
     )
-    with pytest.raises(PlanError, match=r"'age' is asked other than by single values"):
+    with pytest.raises(PlanError, match=r"'age' has another basis than single values"):
         moments(workload, 0, rp.Prefix(), {})
 
 
@@ -164,8 +164,8 @@ def test_hulls(points, largest, kept):
 
 def test_rows_that_are_all_alike_have_one_vertex():
     found = Moments.of_single_values(10**6)
-    assert found.extreme_rows(largest=True).tolist() == [0]
-    assert found.extreme_rows(largest=False).tolist() == [0]
+    assert found.least_accurate_rows.tolist() == [0]
+    assert found.most_accurate_rows.tolist() == [0]
 
 
 @pytest.mark.parametrize(

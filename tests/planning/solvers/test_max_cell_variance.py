@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.strategy import Strategy, measured_places
+from rpexplore.planning.mechanism.strategy import Strategy, measured_attributes
 from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance
 
 BASES = [rp.Prefix(), rp.Ranges(), rp.Windows(2), rp.Hierarchy((2,))]
@@ -28,7 +28,7 @@ def cells_of(sizes, bases, seed, order):
             + 20 * np.eye(sizes[place], dtype=int)[1:],
             4,
         )
-        for place in measured_places(workload)
+        for place in measured_attributes(workload)
     }
     return CellVariances(workload, Closure.of(workload).with_strategies(workload, strategies))
 
