@@ -55,7 +55,7 @@ def arrange(action: str, key: int) -> None:
 def scenario_line(position: int) -> None:
     """One scenario in the list: its name, its inputs, its note, and buttons."""
     scenario, last = project().scenarios[position], len(project().scenarios) - 1
-    key, is_open = project().keys[position], position == project().place
+    key, is_open = project().keys[position], position == project().open_index
     with st.container(border=True):
         text, buttons = st.columns([3, 2], vertical_alignment="center")
         name = f"**{escaped(scenario.name)}**" + (" (open)" if is_open else "")
@@ -91,7 +91,7 @@ show_messages(HERE)
 for position in range(len(project().scenarios)):
     scenario_line(position)
 
-key = project().keys[project().place]
+key = project().keys[project().open_index]
 left, right = st.columns([1, 2])
 left.text_input(
     "Name of the open scenario",

@@ -20,17 +20,7 @@ Selection: TypeAlias = str | int | Sequence[str | int]
 
 
 def product_query(domain: Domain, selections: Mapping[str, Selection]) -> dict[str, list[float]]:
-    """The query that counts records whose values all lie in the selections.
-
-    Args:
-        selections: Attribute name -> the values that count: a text as `selected_values` reads it,
-            or a list of such texts, of which all count. Attributes left out may have any value.
-
-    Returns:
-        {attribute name: coefficients [size]}, 1.0 for values that count and 0.0 for others.
-
-    Raises:
-        DomainError: If the domain lacks an attribute, or a text names none of its values.
+    """The query that counts records whose values all lie in the selections, by attribute name.
 
     Example:
         >>> import rpexplore as rp

@@ -27,13 +27,13 @@ def basis_choice_from_text(domain: Domain, text: str, read_custom: ReadCustom) -
 
     Raises `RpexploreError` for anything else, or a basis that the attribute cannot have.
     """
-    parts = text.split("=")
-    splits = (("=".join(parts[:i]), "=".join(parts[i:])) for i in range(len(parts) - 1, 0, -1))
-    for name, basis_text in splits:
-        if name in domain:
-            return _choice(domain, domain[name], basis_text, text, read_custom)
-    if len(parts) == 2 and parts[0].strip():
-        domain.position(parts[0])  # names what it has, or what may be meant
+    signs = [index for index, character in enumerate(text) if character == "="]
+    for sign in reversed(signs):  # names of attributes may hold one, too
+        if text[:sign] in domain:
+            return _choice(domain, domain[text[:sign]], text[sign + 1 :], text, read_custom)
+    name = text.partition("=")[0]
+    if len(signs) == 1 and name.strip():
+        domain.position(name)  # names what it has, or what may be meant
     raise WorkloadError(
         f"{text!r} must be an attribute, =, and its basis ({text_forms()}), such as age=prefix."
     )
@@ -93,10 +93,9 @@ def _choice(
 
 def _splits_at_table(text: str) -> Iterator[tuple[str, str | None]]:
     """Where a basis may end and a table begin; names of files and attributes may hold an @."""
-    at = text.find("@")
-    while at >= 0:
-        yield text[:at].strip(), text[at + 1 :]
-        at = text.find("@", at + 1)
+    for index, character in enumerate(text):
+        if character == "@":
+            yield text[:index].strip(), text[index + 1 :]
     yield text.strip(), None
 
 

@@ -23,15 +23,15 @@ MOST_BYTES = 200_000_000  # of an uploaded project
 
 @dataclass(frozen=True)
 class Project:
-    """Scenarios with distinct names; `place` is that of the open one.
+    """Scenarios with distinct names; `open_index` is that of the open one.
 
     keys: a number for each scenario that stays its own when it is renamed or moved; not saved
 
-    Raises `WorkloadError` for no scenarios, too many, or a name that is there twice.
+    Raises `WorkloadError` for no scenarios, too many, or a repeated name.
     """
 
     scenarios: tuple[Scenario, ...]
-    place: int = 0
+    open_index: int = 0
     keys: tuple[int, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
@@ -42,10 +42,10 @@ class Project:
                 f"A project holds 1 to {MOST_SCENARIOS} scenarios, got {len(self.scenarios)}; "
                 "delete one that is not needed any more."
             )
-        if whole_number(self.place) is None or not 0 <= self.place < len(self.scenarios):
+        if whole_number(self.open_index) is None or not 0 <= self.open_index < len(self.scenarios):
             raise WorkloadError(
-                f"The place of the open scenario must be 0 … {len(self.scenarios) - 1}, "
-                f"got {self.place!r}."
+                f"The index of the open scenario must be 0 … {len(self.scenarios) - 1}, "
+                f"got {self.open_index!r}."
             )
         for name in self.names:
             if self.names.count(name) > 1:
@@ -60,45 +60,46 @@ class Project:
     @property
     def current(self) -> Scenario:
         """The open scenario."""
-        return self.scenarios[self.place]
+        return self.scenarios[self.open_index]
 
     def with_current(self, scenario: Scenario) -> "Project":
         """A copy in which this takes the open one's place."""
-        return self.with_scenario(self.place, scenario)
+        return self.with_scenario(self.open_index, scenario)
 
-    def with_scenario(self, place: int, scenario: Scenario) -> "Project":
-        """A copy in which this scenario stands at `place`."""
-        before, after = self.scenarios[:place], self.scenarios[place + 1 :]
+    def with_scenario(self, index: int, scenario: Scenario) -> "Project":
+        """A copy in which this scenario takes that one's place."""
+        before, after = self.scenarios[:index], self.scenarios[index + 1 :]
         return replace(self, scenarios=(*before, scenario, *after))
 
-    def opened(self, place: int) -> "Project":
+    def opened(self, index: int) -> "Project":
         """A copy in which another scenario is the open one."""
-        return replace(self, place=place)
+        return replace(self, open_index=index)
 
     def added(self, scenario: Scenario) -> "Project":
         """A copy with a further scenario right after the open one, and open; renamed if need be."""
         scenario = scenario.replaced(name=self.free_name(scenario.name))
-        split = self.place + 1
+        split = self.open_index + 1
         scenarios = (*self.scenarios[:split], scenario, *self.scenarios[split:])
         keys = (*self.keys[:split], max(self.keys) + 1, *self.keys[split:])
         return Project(scenarios, split, keys)
 
-    def removed(self, place: int) -> "Project":
+    def removed(self, index: int) -> "Project":
         """A copy without one scenario; refuses to remove the last one."""
         if len(self.scenarios) == 1:
             raise WorkloadError("This is the only scenario; a project needs one.")
-        scenarios = self.scenarios[:place] + self.scenarios[place + 1 :]
-        keys = self.keys[:place] + self.keys[place + 1 :]
-        return Project(scenarios, min(self.place - (place < self.place), len(scenarios) - 1), keys)
+        scenarios = self.scenarios[:index] + self.scenarios[index + 1 :]
+        keys = self.keys[:index] + self.keys[index + 1 :]
+        open_index = self.open_index - 1 if index < self.open_index else self.open_index
+        return Project(scenarios, min(open_index, len(scenarios) - 1), keys)
 
-    def moved(self, place: int, by: int) -> "Project":
-        """A copy in which a scenario stands so many places further down (up if negative)."""
-        to = min(max(place + by, 0), len(self.scenarios) - 1)
+    def moved(self, index: int, by: int) -> "Project":
+        """A copy in which a scenario is further down by so many (up if negative)."""
+        to = min(max(index + by, 0), len(self.scenarios) - 1)
         order = list(range(len(self.scenarios)))
-        order.insert(to, order.pop(place))
+        order.insert(to, order.pop(index))
         return Project(
             tuple(self.scenarios[old] for old in order),
-            order.index(self.place),
+            order.index(self.open_index),
             tuple(self.keys[old] for old in order),
         )
 
@@ -116,7 +117,7 @@ class Project:
         content = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
-            "open": self.place,
+            "open": self.open_index,
             "scenarios": [scenario.to_json() for scenario in self.scenarios],
         }
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"

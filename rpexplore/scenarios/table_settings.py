@@ -47,13 +47,12 @@ class TableSetting:
         return self.weight is None and self.target is None
 
     def to_json(self) -> dict[str, Any]:
-        target = None if self.target is None else self.target.to_json()
-        return {"attributes": self.attributes, "weight": self.weight, "target": target}
+        return vars(self) | {"target": self.target and self.target.to_json()}
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "TableSetting":
         check_keys(content, ("attributes", "weight", "target"), "each of the settings")
-        return cls(names_of(content["attributes"]), content["weight"], content["target"])
+        return cls(**{**content, "attributes": names_of(content["attributes"])})
 
 
 @dataclass(frozen=True)
@@ -100,18 +99,12 @@ class GroupSetting:
         return f"{tables}: {', '.join(parts)}"
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "containing": self.containing,
-            "weight": self.weight,
-            "factor": self.factor,
-            "target": None if self.target is None else self.target.to_json(),
-        }
+        return vars(self) | {"target": self.target and self.target.to_json()}
 
     @classmethod
     def from_json(cls, content: dict[str, Any]) -> "GroupSetting":
         check_keys(content, ("containing", "weight", "factor", "target"), "each of the groups")
-        values = (content[name] for name in ("weight", "factor", "target"))
-        return cls(names_of(content["containing"]), *values)
+        return cls(**{**content, "containing": names_of(content["containing"])})
 
 
 def changed_settings(

@@ -64,11 +64,11 @@ class WorkloadRequest:
     order: int = 2
     cells: int = 1000
     listed: tuple[Table, ...] = ()
-    settings: tuple[TableSetting, ...] = ()
     only: Table = ()
     containing: Table = ()
     most_cells: int | None = None
     groups: tuple[GroupSetting, ...] = ()
+    settings: tuple[TableSetting, ...] = ()
     basis_choices: tuple[BasisChoice, ...] = ()
 
     def __post_init__(self) -> None:
@@ -220,14 +220,7 @@ class WorkloadRequest:
 
     def to_json(self) -> dict[str, Any]:
         """The request as JSON values; `from_json` undoes it."""
-        return {
-            "kind": self.kind,
-            "order": self.order,
-            "cells": self.cells,
-            "listed": self.listed,
-            "only": self.only,
-            "containing": self.containing,
-            "most_cells": self.most_cells,
+        return vars(self) | {
             "groups": [group.to_json() for group in self.groups],
             "settings": [setting.to_json() for setting in self.settings],
             "basis_choices": [choice.to_json() for choice in self.basis_choices],
@@ -240,26 +233,27 @@ class WorkloadRequest:
         Raises KeyError, TypeError, ValueError or `RpexploreError` for anything else.
         """
         check_keys(content, [field.name for field in fields(cls)], "the tables")
+        _check_bounds(content, "order", 0, MOST_ORDER)
+        _check_bounds(content, "cells", 1, MOST_CELLS)
+        if content["most_cells"] is not None:
+            _check_bounds(content, "most_cells", 1, MOST_CELLS)
         return cls(
             kind=content["kind"],
-            order=_bounded(content["order"], "order", 0, MOST_ORDER),
-            cells=_bounded(content["cells"], "cells", 1, MOST_CELLS),
-            listed=tuple(names_of(names) for names in content["listed"]),
-            settings=tuple(map(TableSetting.from_json, content["settings"])),
+            order=content["order"],
+            cells=content["cells"],
+            listed=tuple(map(names_of, content["listed"])),
             only=names_of(content["only"]),
             containing=names_of(content["containing"]),
-            most_cells=None
-            if content["most_cells"] is None
-            else _bounded(content["most_cells"], "most_cells", 1, MOST_CELLS),
+            most_cells=content["most_cells"],
+            settings=tuple(map(TableSetting.from_json, content["settings"])),
             groups=tuple(map(GroupSetting.from_json, content["groups"])),
             basis_choices=tuple(map(BasisChoice.from_json, content["basis_choices"])),
         )
 
 
-def _bounded(value: Any, name: str, least: int, most: int) -> int:
-    number = whole_number(value)
+def _check_bounds(content: dict[str, Any], name: str, least: int, most: int) -> None:
+    number = whole_number(content[name])
     if number is None or not least <= number <= most:
         raise WorkloadError(
-            f'"{name}" must be a whole number from {least} to {most:,}, got {shown(value)}.'
+            f'"{name}" must be a whole number from {least} to {most:,}, got {shown(content[name])}.'
         )
-    return number

@@ -227,7 +227,7 @@ def scenarios(draw):
         draw(st.integers(0, len(names))),
         draw(st.integers(1, 100)),
         tuple(listed),
-        tuple(settings),
+        settings=tuple(settings),
     )
     budget = draw(
         st.sampled_from(

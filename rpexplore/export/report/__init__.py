@@ -1,7 +1,7 @@
 """The report on a plan, for whoever has to approve it: HTML, and PDF by a browser.
 
 In reading order: `section` (what a section holds), `report`; the sections `privacy_label`,
-`codebook`, `accuracy`, `targets`, `fairness`, `relative_errors`, `nist_checklist`, `proof`; `pdf`.
+`codebook`, `accuracy`, `targets`, `fairness`, `nist_checklist`, `proof`; `pdf`.
 
 Imports `figures`, `analysis` and what these may import; not `export.reproduction`.
 """

@@ -1,28 +1,36 @@
-"""What a report tells about the tables: how many of which size, and how accurate they are."""
+"""What a report tells about the tables: their number, sizes, and absolute and relative errors."""
 
 import numpy as np
 import pandas as pd
 
 from rpexplore.analysis import accuracy as standard_errors
 from rpexplore.analysis import forecast
+from rpexplore.analysis import relative_errors as relative
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.formatting import capitalised, describe_count, plural, rounded
+from rpexplore.domain.expected_counts import ExpectedCounts
+from rpexplore.errors import WorkloadError
 from rpexplore.export.report.section import Attachment, Numbers, Section, counts
 from rpexplore.figures.accuracy import chart_by_order
-from rpexplore.figures.chart import Chart
 from rpexplore.figures.columns import headings
-from rpexplore.planning.mechanism.table_variances import cells_differ
+from rpexplore.figures.distributions import chart_of_publishable_cells
 from rpexplore.planning.plan import Plan
 
 WORST = 20
 MOST_ATTACHED = 5_000  # tables in the list that a report carries
 MOST_WEIGHTS = 12
+WANTED_CV = 0.2  # the coefficient of variation that the chart marks; the curve has all the others
 
 
-def tables_asked_for(plan: Plan) -> Section:
+def tables_section(plan: Plan) -> Section:
     """How many tables of which size, and which of them matter more."""
     workload = plan.workload
     totals = forecast.totals(workload)
+    agreement = (
+        "the cells of a table add up to those of every smaller table that is contained in it"
+        if workload.is_marginals
+        else "an answer that several tables give is the same in all of these tables"
+    )
     return Section(
         "Tables",
         (
@@ -30,18 +38,10 @@ def tables_asked_for(plan: Plan) -> Section:
             f"in all. The largest is {totals.largest_table}, with "
             f"{describe_count(totals.largest_cells)} cells.",
             f"They are made from {plural(len(plan.closure), 'residual')}: the parts that tables "
-            f"share, each measured once. So tables agree with each other: {_adding_up(plan)}",
+            f"share, each measured once. Tables agree with each other: {agreement}.",
         ),
         (_sizes(plan), *_weights(plan)),
     )
-
-
-def _adding_up(plan: Plan) -> str:
-    if plan.workload.is_marginals:
-        return (
-            "the cells of a table add up to those of every smaller table that is contained in it."
-        )
-    return "an answer that several tables give is the same in all of them."
 
 
 def _sizes(plan: Plan) -> Numbers:
@@ -49,23 +49,17 @@ def _sizes(plan: Plan) -> Numbers:
     rows = []
     for order in np.unique(workload.orders).tolist():
         cells = workload.exact_cells[workload.orders == order]
-        rows.append(
-            {
-                "order": standard_errors.describe_order(order),
-                "tables": len(cells),
-                "cells": int(cells.sum()),
-                "smallest": int(min(cells)),
-                "largest": int(max(cells)),
-            }
-        )
-    columns = {
-        "order": "tables by number of attributes",
-        "tables": "tables",
-        "cells": "cells in all",
-        "smallest": "cells of the smallest",
-        "largest": "of the largest",
-    }
-    return Numbers(pd.DataFrame(rows).astype(object), columns)
+        sizes = (len(cells), int(cells.sum()), int(min(cells)), int(max(cells)))
+        rows.append((standard_errors.describe_order(order), *sizes))
+    columns = [
+        "tables by number of attributes",
+        "tables",
+        "cells in all",
+        "cells of the smallest table",
+        "cells of the largest table",
+    ]
+    frame = pd.DataFrame(rows, columns=columns, dtype=object)
+    return Numbers(frame, {name: name for name in columns})
 
 
 def _weights(plan: Plan) -> list[Numbers]:
@@ -91,8 +85,8 @@ def _weights(plan: Plan) -> list[Numbers]:
 
 
 def accuracy(plan: Plan, record_noun: str) -> Section:
-    """What the plan aims for, and how accurate its tables are."""
-    top = standard_errors.headline(plan)
+    """The objective of the plan, and how accurate its tables are."""
+    top, frame = standard_errors.headline(plan), standard_errors.by_order(plan)
     return Section(
         "Accuracy",
         (
@@ -103,7 +97,11 @@ def accuracy(plan: Plan, record_noun: str) -> Section:
             f"{rounded(top.median_error, 3)}); {_describe_worst(top)}, within "
             f"±{rounded(top.worst_margin)} (σ = {rounded(top.worst_error, 3)}).",
         ),
-        (accuracy_chart(plan, record_noun), _worst(plan), list_of_tables(plan)),
+        (
+            chart_by_order(frame, record_noun, cells_differ=top.cells_differ),
+            _worst(plan),
+            _list_of_tables(plan),
+        ),
     )
 
 
@@ -123,12 +121,6 @@ def _describe_worst(top: standard_errors.Headline) -> str:
     return f"a cell of the least accurate table, {top.worst_table}"
 
 
-def accuracy_chart(plan: Plan, record_noun: str) -> Chart:
-    """The standard error by number of attributes."""
-    differ = cells_differ(plan.table_variances)
-    return chart_by_order(standard_errors.by_order(plan), record_noun, cells_differ=differ)
-
-
 def _worst(plan: Plan) -> Numbers:
     frame = standard_errors.of_tables(plan).head(WORST)
     names = ["table", "cells", "standard_error", "margin_95"]
@@ -144,13 +136,14 @@ def _worst(plan: Plan) -> Numbers:
     return Numbers(_readable(frame), columns, f"{title}, the least accurate first")
 
 
-def list_of_tables(plan: Plan) -> Attachment:
+def _list_of_tables(plan: Plan) -> Attachment:
     """All tables as CSV, or where to get them if they are too many for a document."""
     count = len(plan.workload)
     if count <= MOST_ATTACHED:
+        tables = "The one table" if count == 1 else f"All {count:,} tables"
         return Attachment(
             "tables.csv",
-            f"{_all(count, 'table')} with cells, standard error, weight, target and shadow price",
+            f"{tables} with cells, standard error, weight, target and shadow price",
             csv_of_tables(plan),
         )
     return Attachment(
@@ -160,19 +153,37 @@ def list_of_tables(plan: Plan) -> Attachment:
     )
 
 
+def relative_errors_section(plan: Plan, expected: ExpectedCounts) -> Section:
+    """Standard errors against expected counts (RP+ Remark 2): which cells are worth publishing."""
+    own = forecast.Forecast.of_plan("This plan", plan)
+    title = "Relative errors"
+    try:
+        cells = relative.ExpectedCells.of(expected, plan.workload)
+    except WorkloadError as error:
+        return Section(title, (f"The expected counts do not fit the plan: {error}",))
+    if not cells.held.any():
+        return Section(title, (cells.left_out_text,))
+    frame = relative.by_order(own, cells, WANTED_CV)
+    return Section(
+        title,
+        (
+            f"Expected counts: {expected.text}. They were typed in or loaded as public, and no "
+            "record was looked at for them; the plan does not depend on them.",
+            "The coefficient of variation of a cell is its standard error, of the privacy noise "
+            "alone, divided by its expected count.",
+            *([cells.left_out_text] if cells.left_out else []),
+        ),
+        (chart_of_publishable_cells(relative.curves(own, cells), frame, WANTED_CV),),
+    )
+
+
 def _are(count: int, noun: str) -> str:
     """ "1 table is", "67 tables are"."""
     return f"{plural(count, noun)} {'is' if count == 1 else 'are'}"
 
 
-def _all(count: int, noun: str) -> str:
-    return f"The one {noun}" if count == 1 else f"All {plural(count, noun)}"
-
-
 def _readable(frame: pd.DataFrame) -> pd.DataFrame:
     """Rows of `of_tables` with cells, weights and targets as people write them."""
-    given = {
-        name: ["" if value != value else f"{value:g}" for value in frame[name].tolist()]
-        for name in ("weight", "target")
-    }
-    return frame.assign(cells=counts(frame["cells"]), **given)
+    as_typed = ["weight", "target"]
+    texts = frame[as_typed].map(lambda value: "" if np.isnan(value) else f"{value:g}")
+    return frame.assign(cells=counts(frame["cells"]), **texts)

@@ -1,4 +1,4 @@
-"""What a report tells about fairness: who gets which accuracy, and what another rule would give."""
+"""What a report tells about fairness: who gets which accuracy, and other objectives beside it."""
 
 from dataclasses import replace
 
@@ -8,10 +8,10 @@ from rpexplore.analysis import accuracy_by_attribute as attributes
 from rpexplore.analysis import fairness, shadow_prices
 from rpexplore.analysis.forecast import SCHEMES, Forecast, scheme_of, unweighted
 from rpexplore.export.report.section import Numbers, Points, Section, counts
-from rpexplore.figures import accuracy_by_attribute as attribute_figures
 from rpexplore.figures import distributions as curves
 from rpexplore.figures import shadow_prices as shares
 from rpexplore.figures import variance_by_size as size_figures
+from rpexplore.figures.accuracy_by_attribute import chart as attribute_chart
 from rpexplore.figures.chart import Chart
 from rpexplore.figures.columns import COLUMNS, Column, headings
 from rpexplore.planning.plan import Plan
@@ -27,6 +27,7 @@ def fairness_section(plan: Plan, record_noun: str) -> Section:
     own, *schemes = forecasts(plan)
     if len(plan.workload) == 1:
         return Section("Fairness", (fairness.describe_unevenness(own, record_noun),))
+    by_attribute = attributes.by_attribute(own)
     return Section(
         "Fairness",
         (
@@ -39,7 +40,7 @@ def fairness_section(plan: Plan, record_noun: str) -> Section:
             *_side_by_side([own, *schemes], record_noun),
             curves.chart_by_order(own, record_noun),
             curves.chart_by_plan([own, *schemes], record_noun),
-            *_by_attribute(own, record_noun),
+            *([] if by_attribute.empty else [attribute_chart(by_attribute, own, record_noun)]),
             _binding_tables(plan, own),
             _best_off(own),
         ),
@@ -49,30 +50,29 @@ def fairness_section(plan: Plan, record_noun: str) -> Section:
 def forecasts(plan: Plan) -> list[Forecast]:
     """The plan, and for the same tables and budget each scheme that is another one."""
     own, tables = scheme_of(plan.loss, plan.workload), unweighted(plan.workload)
-    forecasts = [Forecast.of_plan(OWN, plan)]
-    for name, loss in SCHEMES.items():
-        if name != own:
-            scheme = optimum(
-                tables,
-                loss=loss,
-                closure=plan.closure,
-                uniform_reference=has_uniform_reference(plan),
-            )
-            forecasts.append(Forecast.of_optimum(name, scheme, plan.budget))
-    return forecasts
+    even, closure = has_uniform_reference(plan), plan.closure
+    schemes = {
+        name: optimum(tables, loss=loss, closure=closure, uniform_reference=even)
+        for name, loss in SCHEMES.items()
+        if name != own
+    }
+    return [
+        Forecast.of_plan(OWN, plan),
+        *(Forecast.of_optimum(name, scheme, plan.budget) for name, scheme in schemes.items()),
+    ]
 
 
 def _describe_comparison(plan: Plan) -> str:
     name = scheme_of(plan.loss, plan.workload)
     own = f"This plan is the one named “{name}”. The others" if name else "The other plans"
+    text = (
+        f"{own} compared here are for the same tables and the same budget, with equal weight per "
+        "table and another objective. "
+    )
+    if plan.workload.is_marginals:
+        return f"{text}Each is the best plan for its objective."
     return (
-        f"{own} compared here are for the same tables and the same budget, with all tables equally "
-        "important and another rule for what counts. "
-        + (
-            "Each is the best plan for its rule."
-            if plan.workload.is_marginals
-            else "Each is planned on its own, and measures attributes as is best for its rule."
-        )
+        f"{text}Each is planned on its own, and measures attributes as is best for its objective."
     )
 
 
@@ -101,11 +101,6 @@ def _side_by_side(compared: list[Forecast], record_noun: str) -> tuple[Numbers, 
         Numbers(frame, columns, "The plans side by side", sentence),
         Points(meanings, "What the measures say"),
     )
-
-
-def _by_attribute(own: Forecast, record_noun: str) -> list[Chart]:
-    frame = attributes.by_attribute(own)
-    return [] if frame.empty else [attribute_figures.chart(frame, own, record_noun)]
 
 
 def _binding_tables(plan: Plan, own: Forecast) -> Chart:

@@ -22,13 +22,12 @@ from rpexplore.common.formatting import plural
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.provenance import except_found
 from rpexplore.errors import PlanError
-from rpexplore.export.report.accuracy import accuracy, tables_asked_for
+from rpexplore.export.report.accuracy import accuracy, relative_errors_section, tables_section
 from rpexplore.export.report.codebook import aggregations, all_values, codebook
 from rpexplore.export.report.fairness import fairness_section
 from rpexplore.export.report.nist_checklist import nist_checklist
 from rpexplore.export.report.privacy_label import label
 from rpexplore.export.report.proof import proof, versions
-from rpexplore.export.report.relative_errors import relative_errors_section
 from rpexplore.export.report.section import Section, numbers_file, numbers_of
 from rpexplore.export.report.targets import targets
 from rpexplore.figures.chart import Chart
@@ -108,7 +107,7 @@ def report(
         sections=(
             codebook(domain),
             *aggregations(plan),
-            tables_asked_for(plan),
+            tables_section(plan),
             accuracy(plan, record_noun),
             fairness_section(plan, record_noun),
             *([] if expected is None else [relative_errors_section(plan, expected)]),

@@ -81,7 +81,7 @@ def test_accuracy_is_that_of_median_best_and_worst_cells(plan, made):
 
 def test_other_rules_are_planned_on_their_own(plan, made):
     words = " ".join(section(made, "Fairness").sentences)
-    assert "measures attributes as is best for its rule" in words
+    assert "measures attributes as is best for its objective" in words
     bare = plan.workload.with_weights({("age",): 3})
     weighed = rp.plan(bare, loss=plan.loss, budget=plan.budget)
     _, *schemes = forecasts(weighed)
