@@ -128,7 +128,7 @@ def test_tables_of_one_order_grow_into_all_up_to_it():
         (WorkloadChange(ADD, (), 2), "all of these tables already"),
         (WorkloadChange(ADD, ("age", "sex"), 2), "all of these tables already"),
         (WorkloadChange(ADD, ("age",)), "how many attributes"),
-        (WorkloadChange(ADD, ("age", "sex"), 1), "tables of at most 1"),
+        (WorkloadChange(ADD, ("age", "sex"), 1), "at most 1 in all"),
         (WorkloadChange(ADD, (), 9), "Tables of 9 attributes"),
         (WorkloadChange(BOOST, ("age",), factor=-1), "positive number"),
     ],
