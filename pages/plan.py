@@ -2,13 +2,10 @@
 
 import streamlit as st
 
-from pages.components.plan.binding_targets import can_be_met, why_this_budget
 from pages.components.plan.budget import budget_inputs, unit_inputs
-from pages.components.plan.chart import chart
-from pages.components.plan.loss import loss_input
-from pages.components.plan.reference_distribution import reference_distribution_input
-from pages.components.plan.results import downloads, headline, table_list
-from pages.components.plan.targets import targets_met
+from pages.components.plan.loss import loss_input, reference_distribution_input
+from pages.components.plan.results import chart, downloads, headline, table_list
+from pages.components.plan.targets import required_targets_can_be_met, targets_met
 from pages.components.shared.session import change, current, escaped, say, show_messages
 from pages.components.shared.solutions import plan
 from rpexplore.analysis import workload_grid
@@ -21,13 +18,10 @@ def set_missing_targets() -> None:
     if target is None:
         say("targets", "error", "Type a target standard error first.")
         return
-    change(
-        "targets",
-        lambda: workload_grid.with_target_where_missing(current(), target),
-    )
+    change("targets", lambda: workload_grid.with_target_where_missing(current(), target))
 
 
-def ask_for_targets(table: str) -> None:
+def missing_targets_input(table: str) -> None:
     """What an objective relative to targets waits for, and a box to give it."""
     st.error(
         f"Table {escaped(table)} has no target. Set one for every table on the Tables page, or "
@@ -46,7 +40,7 @@ def ask_for_targets(table: str) -> None:
     st.page_link("pages/workload.py", label="To the tables")
 
 
-def ask_for_required_targets() -> None:
+def say_required_targets_missing() -> None:
     """What an objective that meets required targets first waits for."""
     st.error(
         "No target is required yet. Give the tables that need it a target on the Tables page, and "
@@ -55,7 +49,9 @@ def ask_for_required_targets() -> None:
     st.page_link("pages/workload.py", label="To the tables")
 
 
-def inputs() -> None:
+st.title("Plan")
+left, right = st.columns([1, 2], gap="large")
+with left:
     st.subheader("Privacy")
     unit_inputs(HERE)
     budget_inputs(HERE)
@@ -63,24 +59,17 @@ def inputs() -> None:
     st.subheader("Objective")
     loss_input(HERE)
     reference_distribution_input(HERE)
-
-
-st.title("Plan")
-left, right = st.columns([1, 2], gap="large")
-with left:
-    inputs()
 planned = None
 with right:
     if missing := current().misses_target:
-        ask_for_targets(missing)
+        missing_targets_input(missing)
     elif current().misses_required:
-        ask_for_required_targets()
-    elif can_be_met():
+        say_required_targets_missing()
+    elif required_targets_can_be_met():
         planned = plan()
     if planned is not None:
         headline(planned)
-        if targets_met(planned):
-            why_this_budget()
+        targets_met(planned)
         chart(planned)
 if planned is not None:
     table_list(planned)

@@ -10,17 +10,14 @@ UNITS = {"rho": "ρ (zCDP)", "epsilon": "(ε, δ)", "mu": "μ"}
 LETTERS = {"rho": "ρ", "epsilon": "ε", "mu": "μ"}
 
 
-def unit_inputs(place: str) -> None:
-    """The privacy unit: a record, or a person with at most so many records."""
+def unit_inputs(slot: str) -> None:
+    """The privacy unit: a record, or a person with a limit of records."""
     records = current().budget.max_records_per_person
 
     def set_unit() -> None:
         person = st.session_state["protected"] == PERSON
-        most = int(st.session_state.get("records per person") or 1) if person else None
-        change(
-            place,
-            lambda: current().replaced(budget=budgets.with_privacy_unit(current().budget, most)),
-        )
+        limit = int(st.session_state.get("records per person") or 1) if person else None
+        change(slot, lambda: current().replaced(budget=budgets.with_privacy_unit(current().budget, limit)))
 
     st.radio(
         "Privacy unit",
@@ -40,7 +37,7 @@ def unit_inputs(place: str) -> None:
         )
 
 
-def budget_inputs(place: str) -> None:
+def budget_inputs(slot: str) -> None:
     """The budget: a typed value beside a slider, in a unit of the user's choice."""
     budget = current().budget
     if st.session_state.get("unit") is None:  # a new visit, or the chosen one clicked again
@@ -57,11 +54,11 @@ def budget_inputs(place: str) -> None:
     value = budgets.text_in_unit(budget, unit, delta)
 
     def restate(key: str) -> None:
-        typed = str(st.session_state[key])
-        given = (typed, delta) if key != "delta" else (value, typed)
+        text = str(st.session_state[key])
+        stated = (value, text) if key == "delta" else (text, delta)
         change(
-            place,
-            lambda: current().replaced(budget=budgets.with_value(current().budget, unit, *given)),
+            slot,
+            lambda: current().replaced(budget=budgets.with_value(current().budget, unit, *stated)),
         )
 
     letter = LETTERS[unit]
@@ -85,7 +82,7 @@ def budget_inputs(place: str) -> None:
         on_change=restate,
         args=("slid budget",),
     )
-    show_messages(place)
+    show_messages(slot)
     for note in budgets.budget_warnings(budget):
         st.info(note)
     with st.expander("The same budget in other units"):

@@ -14,12 +14,12 @@ from rpexplore.planning.losses.base import WEIGHTINGS, Loss, NumberOption, descr
 Take = Callable[[Any], None]
 
 
-def loss_input(place: str) -> None:
+def loss_input(slot: str) -> None:
     """The objective, and below it its options."""
     loss, offered = current().loss, loss_choices()
 
     def take(chosen: Loss) -> None:
-        change(place, lambda: current().replaced(loss=chosen))
+        change(slot, lambda: current().replaced(loss=chosen))
 
     st.radio(
         "Objective",
@@ -35,12 +35,35 @@ def loss_input(place: str) -> None:
         _number_input(loss, loss.number, take)
 
 
+def reference_distribution_input(slot: str) -> None:
+    """A switch, on by default, where some attribute's aggregation is not single values."""
+    if current().workload.is_marginals:
+        return
+
+    def set_reference() -> None:
+        uniform = not st.session_state["optimise reference"]
+        change(slot, lambda: current().replaced(uniform_reference=uniform))
+
+    st.toggle(
+        "Optimise the reference distribution (recommended)",
+        key=bind("optimise reference", not current().uniform_reference),
+        on_change=set_reference,
+    )
+    st.caption(
+        "Attributes in cumulative counts, moving sums, ranges or a hierarchy are measured as a "
+        "total, divided over their values by a reference distribution, and the differences from "
+        "it. On: the distribution that makes the tables most accurate. Off: a uniform one "
+        "(classical ResidualPlanner+). It depends on the tables alone, never on records, and "
+        "answers stay unbiased either way."
+    )
+
+
 def _has_weighting(loss: Any) -> bool:
     return "weighting" in (field.name for field in fields(loss))
 
 
 def _with_weighting_of(present: Any, chosen: Any) -> Loss:
-    """The loss that was chosen; how tables count is kept."""
+    """The chosen loss with the weighting of the present one, where both have one."""
     if _has_weighting(present) and _has_weighting(chosen):
         return replace(chosen, weighting=present.weighting)
     return chosen

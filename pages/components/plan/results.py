@@ -1,20 +1,21 @@
-"""The results part of the Plan page: what a plan guarantees and how accurate its tables are."""
+"""The results on the Plan page: what a plan guarantees and how accurate its tables are."""
 
 import streamlit as st
 
 from pages.components.fairness.cells import CELLS_VIEW
-from pages.components.shared.charts import MOST_ROWS
+from pages.components.shared.charts import MOST_ROWS, chart_with_numbers
 from pages.components.shared.session import current, escaped, kept
-from rpexplore.analysis import accuracy as standard_errors
+from rpexplore.analysis import accuracy, targets_met
 from rpexplore.analysis import budget_units as budgets
-from rpexplore.analysis import targets_met
 from rpexplore.common.formatting import capitalised, column_format, rounded
+from rpexplore.figures.accuracy import chart_by_order
+from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.plan import Plan
 
 
 def headline(planned: Plan) -> None:
     """Median and least accuracy, privacy, targets, and the certificate in words."""
-    top, record_noun = standard_errors.headline(planned), escaped(current().record_noun)
+    top, record_noun = accuracy.headline(planned), escaped(current().record_noun)
     median, worst, privacy = (column.container(gap="xxsmall") for column in st.columns(3))
     median.metric(capitalised(top.median_text), f"±{rounded(top.median_margin)} {record_noun}")
     median.caption(f"95 % of the time (standard error σ = {rounded(top.median_error, 3)})")
@@ -27,10 +28,22 @@ def headline(planned: Plan) -> None:
     privacy.caption(
         f"{further}; ρ = {rounded(planned.rho, 4, 'up')}; protects {planned.budget.unit}"
     )
-    # Measured through strategies, a plan is proven best among those that measure as it does.
+    # A plan with strategies is proven best among those with the same strategies.
     strategies = planned.closure.strategies
     proven = "Noise proven best for what is measured." if strategies else "Accuracy proven best."
     st.markdown(f":material/verified: **{proven}** {escaped(planned.proven)}")
+
+
+def chart(planned: Plan) -> None:
+    """Standard error by number of attributes, and what the plan guarantees."""
+    record_noun, differ = current().record_noun, cells_differ(planned.table_variances)
+    st.subheader("How accurate the tables are")
+    chart_with_numbers(
+        chart_by_order(accuracy.by_order(planned), record_noun, cells_differ=differ),
+        f"A standard error of 10 means within ±20 {escaped(record_noun)}, 95 % of the time.",
+    )
+    with st.expander("What this plan guarantees, in full"):
+        st.markdown(escaped(planned.guarantee))
 
 
 def table_list(planned: Plan) -> None:
@@ -105,7 +118,7 @@ def downloads(planned: Plan) -> None:
     )
     buttons.download_button(
         "Download tables.csv",
-        lambda: standard_errors.csv_of_tables(planned),
+        lambda: accuracy.csv_of_tables(planned),
         "tables.csv",
         "text/csv",
         on_click="ignore",

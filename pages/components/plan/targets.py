@@ -1,59 +1,158 @@
-"""Targets on the Plan page: how many are met, and the smallest budget that meets them all."""
+"""Targets on the Plan page: how many are met, the smallest budget for them, and binding targets."""
 
 import streamlit as st
 
+from pages.components.shared.charts import number, numbers
 from pages.components.shared.session import change, current, escaped, show_messages
-from pages.components.shared.solutions import optimum
-from rpexplore.analysis.accuracy import headline
+from pages.components.shared.solutions import minimum_budget_for_targets, optimum
+from rpexplore.analysis import binding_targets
+from rpexplore.analysis.binding_targets import BudgetExplanation, objective_for_targets
 from rpexplore.analysis.sufficient_budgets import smallest_budget
-from rpexplore.analysis.target_curves import has_targets
 from rpexplore.analysis.targets_met import of_targets, target_counts
 from rpexplore.errors import RpexploreError
+from rpexplore.planning.losses.base import Loss
+from rpexplore.planning.minimum_budget import MinimumBudget
+from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
 
-HERE = "targets met"
+HERE = "targets"
 
 
-def use(budget: Budget) -> None:
-    change(HERE, lambda: current().replaced(budget=budget))
+def use(budget: Budget, loss: Loss) -> None:
+    change(HERE, lambda: current().replaced(budget=budget, loss=loss))
 
 
-def targets_met(planned: Plan) -> bool:
-    """What is met, what is not and by how much, and a button for just enough budget.
-
-    Returns whether there are targets.
-    """
-    solution = optimum()
-    if solution is None or not has_targets(solution)[0]:
+def required_targets_can_be_met() -> bool:
+    """Whether they can, for an objective that meets them first; the page says so if not."""
+    loss = current().loss
+    if not loss.meets_required_targets:
+        return True
+    minimum, explanation = _explained(required_only=True)
+    if minimum is None or explanation is None:
         return False
-    budget, top = current().budget, headline(planned)
-    met = top.targets_met == top.targets
-    words = target_counts(planned).text
-    if not met:
+    if explanation.is_within:
+        return True
+    st.error(
+        "The required targets cannot all be met at this budget, whatever the other tables get. "
+        "Take a larger budget, make some of the targets below wider, or untick “Required” for some "
+        "on the Tables page."
+    )
+    _binding_targets(minimum, explanation, loss)
+    return False
+
+
+def targets_met(planned: Plan) -> None:
+    """What is met, what is not and by how much, and the budget that the targets take."""
+    counts = target_counts(planned)
+    solution = optimum()
+    if solution is None or counts.targets == 0:
+        return
+    text = counts.text
+    if counts.met < counts.targets:
         first = of_targets(planned, current().request, most=1).iloc[0]
-        words += (
+        text += (
             f" Furthest off is {first['table']}: {first['now']} for a target of {first['wanted']}."
         )
-    st.markdown(f":material/straighten: **Targets.** {escaped(words)}")
-    if solution.budget is not None:  # the plan with this objective is another one at another budget
-        return True
+    st.markdown(f":material/straighten: **Targets.** {escaped(text)}")
+    if solution.budget is None:  # else the plan is another one at another budget
+        _smallest_budget(solution, counts.targets)
+    with st.expander("Binding targets"):
+        _budget_for_targets()
+    show_messages(HERE)
+
+
+def _smallest_budget(solution: Optimum, targets: int) -> None:
+    """The smallest budget that meets all targets with the current objective."""
+    budget, loss = current().budget, current().loss
     try:
         enough = smallest_budget(solution, budget)
     except RpexploreError as error:
         st.info(escaped(str(error)))
-        return True
+        return
     left, right = st.columns([3, 2], vertical_alignment="center")
     left.markdown(
-        f"The smallest budget that meets {'the target' if top.targets == 1 else 'all targets'} "
-        f"with this objective is {escaped(enough.text)}: {escaped(enough.compared)}."
+        f"The smallest budget that meets {'the target' if targets == 1 else 'all targets'} with "
+        f"this objective is {escaped(enough.text)}: {escaped(enough.compared)}."
     )
     right.button(
         "Use this budget",
         key="use smallest budget",
         on_click=use,
-        args=(enough.budget,),
+        args=(enough.budget, loss),
         disabled=enough.budget == budget,
     )
-    show_messages(HERE)
-    return True
+
+
+def _budget_for_targets() -> None:
+    """The smallest budget for the required targets, or for all where none is required.
+
+    Where the current objective ignores them, it is that of an objective which meets them.
+    """
+    objective = objective_for_targets(current())
+    if objective is None:
+        st.markdown(
+            "Some tables have a target and others have none. The smallest budget for the targets "
+            "can be worked out once they are required (on the Tables page), or every table has one."
+        )
+        return
+    minimum, explanation = _explained(objective.meets_required_targets)
+    if minimum is not None and explanation is not None:
+        _binding_targets(minimum, explanation, objective)
+
+
+def _explained(required_only: bool) -> tuple[MinimumBudget | None, BudgetExplanation | None]:
+    """The smallest budget for targets, and what it means; None, and the page says why, without."""
+    minimum = minimum_budget_for_targets(required_only)
+    if minimum is None:
+        return None, None
+    try:
+        return minimum, binding_targets.budget_explanation(
+            minimum, current().budget, required_only=required_only
+        )
+    except RpexploreError as error:
+        st.error(escaped(str(error)))
+        return minimum, None
+
+
+def _binding_targets(
+    minimum: MinimumBudget, explanation: BudgetExplanation, objective: Loss
+) -> None:
+    """The smallest budget for the targets with an objective that meets them, and its reasons."""
+    budget, present = current().budget, current().loss
+    if objective != present:
+        st.markdown(
+            "The current objective ignores targets. With the objective "
+            f"“{escaped(objective.title)}”:"
+        )
+    st.markdown(escaped(binding_targets.describe(explanation)))
+    if advice := binding_targets.describe_advice(explanation):
+        st.markdown(escaped(advice))
+    # With the current objective alone, the button above does the same.
+    if objective != present or not present.is_homogeneous:
+        advised = explanation.advised
+        label = f"Use ρ = {advised.rho}"
+        if objective != present:
+            label += " and this objective"
+        st.button(
+            label,
+            key="use advised budget",
+            on_click=use,
+            args=(advised.budget, objective),
+            disabled=advised.budget == budget and objective == present,
+        )
+    frame = binding_targets.binding_targets_frame(minimum, budget, current().request)
+    columns = {
+        "table": "Table",
+        "wanted": "Target",
+        "required": "Required",
+        "share": st.column_config.NumberColumn("Share of the budget", format="percent"),
+        "saved": st.column_config.NumberColumn("Saved if 10 % wider", format="percent"),
+        "rho": number("ρ then", frame["rho"]),
+    }
+    numbers(frame, columns, "binding_targets.csv", "Binding targets")
+    st.caption(
+        "Binding targets make the smallest budget as large as it is. The share of a target is by "
+        "how many per cent that budget falls when the target variance grows by one per cent. The "
+        "saving follows from the shares and is approximate."
+    )
