@@ -96,7 +96,7 @@ def set_up(planned: ReleasePlan) -> None:
     with left:
         booked = ledger_of(data, sample=data == sample_records())
     with right:
-        limit_is_good, limit = limit_input(planned)
+        limit_is_good, limit = limit_input()
         if booked is not None and limit_is_good:
             record_limit = None if limit is None else limit / planned.budget.records_factor
             try:

@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.components.shared.session import current, escaped, show_messages
 from pages.components.shared.solutions import plan
-from pages.components.workload import feasibility as _fit
+from pages.components.workload import feasibility
 from pages.components.workload.bases import basis_choices
 from pages.components.workload.builders import builders
 from pages.components.workload.settings import apply_typed, settings
@@ -32,16 +32,16 @@ st.markdown("Which tables you want to publish, and how much each of them matters
 builders()
 show_messages(HERE)
 basis_choices()
-scenario, fit = current(), _fit.fit()
+scenario, fit = current(), feasibility.fit()
 st.subheader("Size and accuracy")
 st.markdown(f"**{escaped(scenario.request.text)}**")
 outcome = planned() if fit.can_be_planned else None
-_fit.sizes(outcome)
-_fit.obstacles(fit)
+feasibility.sizes(outcome)
+feasibility.obstacles(fit)
 if scenario.settings_aside:
     st.caption(
-        f"{plural(scenario.settings_aside, 'setting')} of tables that are not asked "
-        "for now kept aside."
+        f"{plural(scenario.settings_aside, 'setting')} of tables outside the present ones kept "
+        "aside."
     )
 settings(outcome)
 st.page_link("pages/plan.py", label="Next: the plan", icon=":material/arrow_forward:")

@@ -1,7 +1,8 @@
 """Other tables of released ones; spends nothing and never sees a record.
 
 In reading order: `estimates` (unbiased, with exact accuracy), `stored_arrays`,
-`measurement_source`, `same_records`, `noisy_marginal`, `combination`, `combination_folder`;
+`measurement_source`, `same_records`, `noisy_marginal`, `combination`, `table_writing`,
+`combination_folder`;
 `table_map`, `nonnegative`, `rounding`, `processed_tables`, `processed_folder`; `results` (any
 release or processed tables).
 

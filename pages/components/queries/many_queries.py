@@ -6,7 +6,8 @@ import streamlit as st
 
 from pages.components.queries.query_lines import HERE, default_target, query_domain, replace_list
 from pages.components.queries.typed_lines import MOST_LISTED
-from pages.components.shared.session import change, current, kept, revision, say
+from pages.components.shared.editors import revision
+from pages.components.shared.session import change, current, kept, say
 from rpexplore.analysis.query_outcomes import describe_queries
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError

@@ -3,7 +3,8 @@
 import streamlit as st
 
 from pages.components.queries.typed_lines import TypedLines
-from pages.components.shared.session import bind, change, current, escaped, kept, revision
+from pages.components.shared.editors import revision
+from pages.components.shared.session import bind, change, current, escaped, kept
 from rpexplore.analysis.query_outcomes import describe_queries
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.components.schema.provenance_notice import found_warning
+from pages.components.schema.provenance_notice import values_from_records_warning
 from pages.components.shared.background import worked_out
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis.accuracy import csv_of_tables
@@ -29,7 +29,7 @@ def export_section(planned: Plan) -> None:
         "Everything that somebody else needs to check the plan, to approve it, and to run it where "
         f"the records are. Nothing of it was made from records{escaped(except_found(domain))}."
     )
-    found_warning(domain)
+    values_from_records_warning(domain)
     key = (planned, scenario)
     slow = key if len(planned.workload) > MANY else None
     _piece(

@@ -1,8 +1,11 @@
 """The bins of a numeric attribute on the Codebook page, with a preview before they are used."""
 
+from typing import Any
+
 import streamlit as st
 
-from pages.components.shared.session import change_domain, current, escaped, revision, show_messages
+from pages.components.shared.editors import revision
+from pages.components.shared.session import change_domain, current, escaped, show_messages
 from rpexplore.domain.attribute import Bins, Integers
 from rpexplore.errors import DomainError
 from rpexplore.scenarios import bins
@@ -29,22 +32,21 @@ def bin_editor(name: str, grid: str) -> None:
     values = current().domain[name].values
     present = values if isinstance(values, Integers | Bins) else None
     show_messages(HERE)
+    ways = [EQUAL, EDGES] if present is None else [EQUAL, EDGES, MERGE, SPLIT]
     how = st.segmented_control(
         "Change the bins",
-        [EQUAL, EDGES] + [MERGE, SPLIT] * (present is not None),
+        ways,
         required=True,
         default=EQUAL,
         key=f"how to bin {name}",
     )
     try:
-        if how == EQUAL:
-            changed = _equal(name, present)
-        elif how == EDGES:
+        if how == EDGES:
             changed = _edges(name, present)
-        elif present is not None:
-            changed = _merged(name, present) if how == MERGE else _split(name, present)
+        elif present is None or how == EQUAL:
+            changed = _equal(name, present)
         else:
-            changed = None
+            changed = _merged(name, present) if how == MERGE else _split(name, present)
     except DomainError as error:
         st.error(escaped(str(error)))
         return
@@ -77,24 +79,22 @@ def _equal(name: str, present: bins.Numeric | None) -> bins.Numeric | None:
         default=REAL if isinstance(present, Bins) else WHOLE,
         key=key_of("numbers", name, present),
     )
-    given = [
-        column.number_input(
+    numbers = []
+    for column, label, value in zip(
+        columns, ("From", "To", "Width of a bin"), (lowest, highest, width), strict=True
+    ):
+        number = column.number_input(
             label,
             value=None if value is None else float(value),
             key=key_of(label, name, present),
             format="%g",
         )
-        for column, label, value in zip(
-            columns,
-            ("From", "To", "Width of a bin"),
-            (lowest, highest, width),
-            strict=True,
-        )
-    ]
-    if None in given:
+        if number is not None:
+            numbers.append(number)
+    if len(numbers) < 3:
         st.caption("Give the lowest and highest value and the width, from public knowledge.")
         return None
-    return bins.equal_bins(*given, whole=whole == WHOLE)
+    return bins.equal_bins(*numbers, whole=whole == WHOLE)
 
 
 def _edges(name: str, present: bins.Numeric | None) -> bins.Numeric | None:
@@ -110,14 +110,15 @@ def _edges(name: str, present: bins.Numeric | None) -> bins.Numeric | None:
 
 
 def _merged(name: str, present: bins.Numeric) -> bins.Numeric:
-    first, last = _bin_numbers(name, present, ("From bin", 1), ("to bin", min(2, present.size)))
+    left, right = st.columns(2)
+    first = _bin_number(left, "From bin", 1, name, present)
+    last = _bin_number(right, "to bin", min(2, present.size), name, present)
     return bins.merged(present, first, last)
 
 
 def _split(name: str, present: bins.Numeric) -> bins.Numeric:
     left, right = st.columns(2)
-    number = left.number_input("Bin", 1, present.size, key=key_of("bin to split", name, present))
-    left.caption(escaped(present.label(number - 1)))
+    number = _bin_number(left, "Bin", 1, name, present)
     at = right.number_input(
         "The upper part begins at",
         value=bins.middle(present, number),
@@ -127,12 +128,7 @@ def _split(name: str, present: bins.Numeric) -> bins.Numeric:
     return bins.split(present, number, at)
 
 
-def _bin_numbers(name: str, present: bins.Numeric, *wanted: tuple[str, int]) -> list[int]:
-    numbers = []
-    for column, (label, value) in zip(st.columns(len(wanted)), wanted, strict=True):
-        number = column.number_input(
-            label, 1, present.size, value, key=key_of(label, name, present)
-        )
-        column.caption(escaped(present.label(number - 1)))
-        numbers.append(number)
-    return numbers
+def _bin_number(column: Any, label: str, value: int, name: str, present: bins.Numeric) -> int:
+    number = column.number_input(label, 1, present.size, value, key=key_of(label, name, present))
+    column.caption(escaped(present.label(number - 1)))
+    return number

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.components.schema.column_values import take
+from pages.components.schema.column_values import Columns, take
 from pages.components.shared.paths import path_of
 from pages.components.shared.session import current, escaped
 from rpexplore.common.formatting import plural
@@ -19,7 +19,7 @@ WARNING = (
 )
 
 
-def choose_columns(place: str, grid: str) -> None:
+def choose_columns(slot: str, grid: str) -> None:
     """Widgets to take the columns of a data file; the file is read in place, never uploaded."""
     typed = st.text_input(
         "Path of the data file (.csv or .parquet)",
@@ -68,7 +68,7 @@ def choose_columns(place: str, grid: str) -> None:
         line.button(
             label,
             on_click=take,
-            args=(place, grid, path, header, chosen, what == FOUND, add),
+            args=(Columns(path, chosen, add, slot, grid), header, what == FOUND),
             disabled=not chosen or not understood or (add and len(current().domain) == 0),
         )
 

@@ -1,17 +1,13 @@
 """The attributes as a grid on the Codebook page, and what is still missing of them."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import streamlit as st
 
-from pages.components.schema.provenance_notice import found_warning
-from pages.components.shared.session import (
-    change_domain,
-    current,
-    escaped,
-    revision,
-    show_messages,
-    tell_refused,
-    typed,
-)
+from pages.components.schema.provenance_notice import values_from_records_warning
+from pages.components.shared.editors import apply_cells, revision
+from pages.components.shared.session import change_domain, current, escaped, show_messages
 from rpexplore.domain.provenance import unfinished
 from rpexplore.scenarios import schema_grid as grids
 from rpexplore.scenarios import schema_import as schema_sources
@@ -26,14 +22,15 @@ def add_attribute() -> None:
 
 
 def apply_typed() -> None:
-    """Take over what was typed into the grid; what cannot be used says why and stays there."""
-    domain, changes = current().domain, typed(GRID)
-    refused = ()
-    if changes:
-        edited = grids.domain_from_grid(domain, changes)
+    """Apply what was typed into the grid; what cannot be used says why and stays there."""
+    domain = current().domain
+
+    def apply(cells: dict[int, dict[str, Any]]) -> Sequence[str]:
+        edited = grids.domain_from_grid(domain, cells)
         change_domain(GRID, lambda: edited.domain, renamed=dict(edited.renamed))
-        refused = edited.refused
-    tell_refused(GRID, GRID, refused)
+        return edited.refused
+
+    apply_cells(GRID, GRID, apply)
     if len(current().domain) != len(domain):
         revision(GRID, step=True)
 
@@ -41,6 +38,21 @@ def apply_typed() -> None:
 def grid() -> None:
     """The attributes, editable, and what is still missing of them."""
     domain = current().domain
+    columns = {
+        "name": st.column_config.TextColumn("Name in the data", width=130, required=True),
+        "label": st.column_config.TextColumn("Label", width=170),
+        "kind": st.column_config.SelectboxColumn(
+            "Kind", width=125, options=grids.KINDS, required=True
+        ),
+        "size": st.column_config.NumberColumn(
+            "Values", width=65, disabled=True, format="localized"
+        ),
+        "values": st.column_config.ListColumn("Categories, or edges of intervals", width=230),
+        "minimum": st.column_config.NumberColumn("Lowest", width=75, step=1, format="%d"),
+        "maximum": st.column_config.NumberColumn("Highest", width=80, step=1, format="%d"),
+        "step": st.column_config.NumberColumn("In groups of", width=105, step=1, format="%d"),
+        "remove": st.column_config.CheckboxColumn("Remove", width=75),
+    }
     st.data_editor(
         grids.schema_grid(domain),
         key=revision(GRID),
@@ -48,32 +60,8 @@ def grid() -> None:
         height="content" if len(domain) <= 15 else 560,
         placeholder="",
         alt="Attributes of the codebook, editable",
-        column_config={
-            "name": st.column_config.TextColumn("Name in the data", width=130, required=True),
-            "label": st.column_config.TextColumn("Label", width=170),
-            "kind": st.column_config.SelectboxColumn(
-                "Kind", width=125, options=grids.KINDS, required=True
-            ),
-            "size": st.column_config.NumberColumn(
-                "Values", width=65, disabled=True, format="localized"
-            ),
-            "values": st.column_config.ListColumn("Categories, or edges of intervals", width=230),
-            "minimum": st.column_config.NumberColumn("Lowest", width=75, step=1, format="%d"),
-            "maximum": st.column_config.NumberColumn("Highest", width=80, step=1, format="%d"),
-            "step": st.column_config.NumberColumn("In groups of", width=105, step=1, format="%d"),
-            "remove": st.column_config.CheckboxColumn("Remove", width=75),
-        },
-        column_order=[
-            "name",
-            "label",
-            "kind",
-            "size",
-            "values",
-            "minimum",
-            "maximum",
-            "step",
-            "remove",
-        ],
+        column_config=columns,
+        column_order=list(columns),
     )
     show_messages(GRID)
     if waiting := unfinished(domain):
@@ -82,7 +70,7 @@ def grid() -> None:
             "highest value, into the grid, or use the box below it. Until then each of them counts "
             "as a single value, and a release would refuse the records."
         )
-    found_warning(domain)
+    values_from_records_warning(domain)
 
 
 def downloads() -> None:

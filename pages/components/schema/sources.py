@@ -5,7 +5,8 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.components.schema.file_columns import choose_columns
-from pages.components.shared.session import change, change_domain, current, revision, say
+from pages.components.shared.editors import revision
+from pages.components.shared.session import change, change_domain, current, say
 from rpexplore.common.formatting import plural
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.domain.domain import Domain
@@ -21,14 +22,14 @@ def sample() -> Domain:
     return Domain.load(sample_data_folder() / "household.json")
 
 
-def choose_source(place: str, grid: str) -> None:
-    """Widgets to replace the codebook; messages go to `place`, the editor `grid` starts afresh."""
+def choose_source(slot: str, grid: str) -> None:
+    """Widgets to replace the codebook; messages go to `slot`, the editor `grid` starts afresh."""
 
     def load(make: Callable[[], Domain], what: str, record_noun: str = "records") -> None:
-        if not change_domain(place, make, from_elsewhere=True, record_noun=record_noun):
+        if not change_domain(slot, make, from_elsewhere=True, record_noun=record_noun):
             return
         revision(grid, step=True)
-        say(place, "success", schema_sources.describe_loaded(current(), what))
+        say(slot, "success", schema_sources.describe_loaded(current(), what))
 
     def load_file() -> None:
         file = st.session_state["codebook"]
@@ -39,26 +40,22 @@ def choose_source(place: str, grid: str) -> None:
         text = st.session_state["typed"]
         load(lambda: schema_sources.domain_from_lines(text), "the typed lines")
 
-    def load_nothing() -> None:
-        if change_domain(place, lambda: Domain(()), from_elsewhere=True, record_noun="records"):
-            revision(grid, step=True)
-
     def load_plan() -> None:
         file = st.session_state["plan file"]
-        if file is None or not change(
-            place,
-            lambda: schema_sources.scenario_from_bytes(file.getvalue(), file.name, current()),
-        ):
+        if file is None:
+            return
+        content, name = file.getvalue(), file.name
+        if not change(slot, lambda: schema_sources.scenario_from_bytes(content, name, current())):
             return
         revision(grid, step=True)
         st.session_state["typed list"] = None  # of the tables before this plan
         tables = plural(len(current().workload), "table")
         attributes = plural(len(current().domain), "attribute")
         say(
-            place,
+            slot,
             "success",
-            f"Opened {file.name}: {attributes}, {tables}. Its codebook, tables, weights, "
-            "targets, objective and budget are now those of the app.",
+            f"Opened {name}: {attributes}, {tables}. The scenario now has its codebook, tables, "
+            "weights, targets, objective and budget.",
         )
 
     source = st.segmented_control(
@@ -78,7 +75,7 @@ def choose_source(place: str, grid: str) -> None:
             on_change=load_file,
         )
     elif source == HEADER:
-        choose_columns(place, grid)
+        choose_columns(slot, grid)
     elif source == TYPED:
         st.text_area(
             "One attribute a line: a name with its number of values, its range, or its categories",
@@ -97,6 +94,10 @@ def choose_source(place: str, grid: str) -> None:
         )
     elif source == EMPTY:
         st.markdown("No attributes at all: add them one by one in the grid below.")
-        st.button("Start with an empty codebook", on_click=load_nothing)
+        st.button(
+            "Start with an empty codebook",
+            on_click=load,
+            args=(lambda: Domain(()), "an empty codebook"),
+        )
     else:
         st.caption("Choose a source to replace the attributes below, or change them in the grid.")

@@ -1,18 +1,14 @@
 """The values of one attribute on the Codebook page: what they are called, and their groups."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
 from pages.components.schema.bins import bin_editor
-from pages.components.shared.session import (
-    change_domain,
-    current,
-    escaped,
-    revision,
-    show_messages,
-    tell_refused,
-    typed,
-)
+from pages.components.shared.editors import apply_cells, revision
+from pages.components.shared.session import change_domain, current, escaped, show_messages
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.provenance import is_unfinished
 from rpexplore.scenarios import schema_grid as grids
@@ -29,23 +25,24 @@ GROUP_HELP = (
 def grid_of(attribute: Attribute) -> str:
     """The editor's name: another one for other values, whose rows are not those typed into."""
     values = attribute.values
-    told = values.values if isinstance(values, Categories) else values  # not by its labels
-    return f"labels of {attribute.name} {hash(told)}"
+    # Of categories without their labels, which are what is typed.
+    key = hash(values.values if isinstance(values, Categories) else values)
+    return f"labels of {attribute.name} {key}"
 
 
 def apply_labels() -> None:
-    """Take over typed labels and groups; call it before anything is drawn."""
+    """Apply typed labels and groups; call it before anything is drawn."""
     domain = current().domain
     name = st.session_state.get("attribute shown", next(iter(domain.names), None))
     if name not in domain or is_unfinished(domain[name]):
         return
-    grid, refused = grid_of(domain[name]), ()
-    changes = typed(grid)
-    if changes:
-        edited = grids.domain_with_labels(domain, name, changes)
+
+    def apply(cells: dict[int, dict[str, Any]]) -> Sequence[str]:
+        edited = grids.domain_with_labels(domain, name, cells)
         change_domain(HERE, lambda: edited.domain)
-        refused = edited.refused
-    tell_refused(grid, HERE, refused)
+        return edited.refused
+
+    apply_cells(grid_of(domain[name]), HERE, apply)
 
 
 def use_categories(name: str, grid: str) -> None:

@@ -1,10 +1,11 @@
 """The session's project on disk: it survives a refresh of the browser and a restart of the server.
 
-Which project is one's own is told by a key, in the page's address and in a cookie of the browser.
-The cookie has the keys of the projects that this browser changed last.
+A project is known by a key, in the page's address and in a cookie of the browser. The cookie has
+the keys of the projects that this browser changed last.
 """
 
 import hashlib
+from contextlib import suppress
 
 import streamlit as st
 
@@ -35,9 +36,9 @@ def begin() -> str:
     if "project" not in st.session_state:
         autosaves = Autosaves.of_user()
         st.session_state.update({"project": new_project(), _KEY: Autosaves.new_key(), _SAVED: None})
-        for key in (st.query_params.get(PARAMETER), *remembered_keys()[:1]):
+        for key in filter(None, (st.query_params.get(PARAMETER), *remembered_keys()[:1])):
             try:
-                saved = autosaves.read(key) if key else None
+                saved = autosaves.read(key)
             except (RpexploreError, OSError) as error:
                 st.session_state[_TROUBLE] = f"{error} It was left as it is; this is a new project."
                 continue
@@ -65,19 +66,17 @@ def _open(key: str, saved: SavedProject) -> None:
 
 def save_project(project: Project) -> bool:
     """Save the project; False if another window had changed it, so that this one has a new key."""
-    autosaves, text, undivided = Autosaves.of_user(), project.text(), True
+    autosaves, text = Autosaves.of_user(), project.text()
     try:
-        if not autosaves.save(st.session_state[_KEY], text, st.session_state[_SAVED]):
-            undivided = False
+        is_same = autosaves.save(st.session_state[_KEY], text, st.session_state[_SAVED])
+        if not is_same:
             st.session_state[_KEY] = Autosaves.new_key()
             autosaves.save(st.session_state[_KEY], text, None)
     except OSError as error:
         st.session_state[_PROBLEM] = f"{autosaves.folder} ({error.strerror})"
         return True
-    st.session_state[_SAVED] = text
-    st.session_state[_PROBLEM] = ""
-    st.session_state[_REMEMBERED] = False
-    return undivided
+    st.session_state.update({_SAVED: text, _PROBLEM: "", _REMEMBERED: False})
+    return is_same
 
 
 def saving_problem() -> str:
@@ -92,15 +91,13 @@ def is_saved() -> bool:
 
 def other_saved_projects() -> dict[str, SavedProject]:
     """The other projects that this browser changed last, by their keys; those that can be read."""
-    found = {}
+    others = {}
     for key in remembered_keys():
-        try:
-            saved = Autosaves.of_user().read(key) if key != st.session_state[_KEY] else None
-        except (RpexploreError, OSError):
-            continue
-        if saved is not None:
-            found[key] = saved
-    return found
+        with suppress(RpexploreError, OSError):
+            saved = Autosaves.of_user().read(key)
+            if saved is not None and key != st.session_state[_KEY]:
+                others[key] = saved
+    return others
 
 
 def remembered_keys() -> list[str]:
@@ -118,11 +115,10 @@ def remember_in_browser() -> None:
     if st.session_state.get(_REMEMBERED, True):
         return
     st.session_state[_REMEMBERED] = True
-    key = st.session_state[_KEY]
-    keys = [key, *(each for each in remembered_keys() if each != key)][:MOST_REMEMBERED]
+    keys = list(dict.fromkeys([st.session_state[_KEY], *remembered_keys()]))[:MOST_REMEMBERED]
     # All that goes into the script is hexadecimal digits and dots.
-    kept = ".".join(each for each in keys if len(each) == 32 and each.isalnum())
-    cookie = f"{_cookie_name()}={kept}; path=/; max-age=31536000; SameSite=Strict"
+    value = ".".join(key for key in keys if len(key) == 32 and key.isalnum())
+    cookie = f"{_cookie_name()}={value}; path=/; max-age=31536000; SameSite=Strict"
     st.html(f"<script>document.cookie = '{cookie}'</script>", unsafe_allow_javascript=True)
 
 

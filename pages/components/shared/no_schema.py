@@ -21,8 +21,8 @@ def lacks_attributes(page: str) -> bool:
         if waiting:
             shown = ", ".join(waiting[:5]) + (", …" if len(waiting) > 5 else "")
             st.warning(
-                f"No values yet for {escaped(shown)}: counted as a single value each, so that the "
-                "tables with them look smaller and more accurate than they will be."
+                f"No values yet for {escaped(shown)}: each counts as a single value, and tables "
+                "with it look smaller and more accurate than they will be."
             )
             st.page_link("pages/schema.py", label="To the codebook")
         return False

@@ -1,4 +1,4 @@
-"""Where a release goes and where it is booked; what is wrong with a place is said beside it."""
+"""Where a release goes and where it is booked; what is wrong with a path is said beside it."""
 
 import os
 import re
@@ -36,7 +36,7 @@ def output_folder(planned: ReleasePlan, data: Source) -> Path | None:
     output = path_of(st.text_input("Folder for the release", key="output", persist_state="session"))
     if os.path.lexists(output):
         st.error(
-            "There is something in that place already, and a release is never overwritten; name "
+            "There is something at that path already, and a release is never overwritten; name "
             "another folder, or empty the field to get a new name."
         )
         return None
@@ -48,7 +48,7 @@ def output_folder(planned: ReleasePlan, data: Source) -> Path | None:
         return None
     folder = _nearest(output)
     if not (os.path.isdir(folder) and _writable(folder)):
-        st.error(escaped(f"Nothing can be written to {folder}; choose another place."))
+        st.error(escaped(f"Nothing can be written to {folder}; choose another folder."))
         return None
     needed = run_of(planned).n_bytes
     free = shutil.disk_usage(folder).free
@@ -70,7 +70,7 @@ def ledger_of(data: Source, sample: bool) -> tuple[Ledger, Account] | None:
         placeholder=_usual_ledger(data, sample),
         help="Every run is entered there before its noise is drawn, with what it costs.",
     )
-    made = False  # whether its folder is made when it is needed
+    is_made = False  # whether its folder is made when it is needed
     if typed.strip():
         ledger = Ledger(path_of(typed))
     elif data.home is None:
@@ -84,13 +84,13 @@ def ledger_of(data: Source, sample: bool) -> tuple[Ledger, Account] | None:
         # where the command line has booked a run on it already, that is its account.
         ledger = Ledger.beside(data)
         if sample and not ledger.path.exists():
-            ledger, made = Ledger(RELEASES / FILENAME), True
+            ledger, is_made = Ledger(RELEASES / FILENAME), True
     path = ledger.path
-    if not made and not os.path.isdir(path.parent):
+    if not is_made and not os.path.isdir(path.parent):
         st.error(escaped(f"There is no folder {path.parent} for the ledger; check the path."))
         return None
-    places = [_nearest(path), *([path] if os.path.lexists(path) else [])]
-    if os.path.isdir(path) or not all(_writable(place) for place in places):
+    is_new = not os.path.lexists(path)
+    if os.path.isdir(path) or not (_writable(_nearest(path)) and (is_new or _writable(path))):
         st.error(escaped(f"The ledger {path} cannot be written; name another file."))
         return None
     try:
@@ -108,7 +108,7 @@ def _usual_ledger(data: Source, sample: bool) -> str:
     return "/data/ledger.sqlite" if data.home is None else "beside the records"
 
 
-def limit_input(planned: ReleasePlan) -> tuple[bool, Fraction | None]:
+def limit_input() -> tuple[bool, Fraction | None]:
     """Whether the budget limit that was typed is valid, and the limit (ρ of the plan's unit)."""
     typed = st.text_input(
         "Budget limit: the total ρ that all releases of these records may cost",
@@ -130,9 +130,9 @@ def limit_input(planned: ReleasePlan) -> tuple[bool, Fraction | None]:
 
 def _new_name(data: Source) -> str:
     """A folder for the release that is not there yet."""
-    called = re.sub(r"\.(csv|csv\.gz|parquet|pq)$", "", data.name.rpartition("/")[2])
-    called = re.sub(r"[^\w-]+", "-", called.partition(" at ")[0]).strip("-") or "release"
-    stem = f"{called}-{datetime.now(UTC).date().isoformat()}"
+    name = re.sub(r"\.(csv|csv\.gz|parquet|pq)$", "", data.name.rpartition("/")[2])
+    name = re.sub(r"[^\w-]+", "-", name.partition(" at ")[0]).strip("-") or "release"
+    stem = f"{name}-{datetime.now(UTC).date().isoformat()}"
     names = (str(RELEASES / (stem + (f"-{n}" if n > 1 else ""))) for n in range(1, 1000))
     return next(name for name in names if not os.path.lexists(name) and not can_be_resumed(name))
 
@@ -142,6 +142,6 @@ def _nearest(path: Path) -> Path:
     return next(parent for parent in path.absolute().parents if os.path.exists(parent))
 
 
-def _writable(place: Path) -> bool:
-    mode = os.W_OK | os.X_OK if os.path.isdir(place) else os.W_OK
-    return os.access(place, mode)
+def _writable(path: Path) -> bool:
+    mode = os.W_OK | os.X_OK if os.path.isdir(path) else os.W_OK
+    return os.access(path, mode)

@@ -1,11 +1,11 @@
-"""What the pages share: the session's project with its one open scenario, and messages to the user.
+"""The session: its project with one open scenario, undo, and messages to the user.
 
 Streamlit forgets the widgets of a page that is not shown. So the scenario is the truth: before a
 widget is drawn its value is set from there, and only a change by the user goes back.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -38,27 +38,27 @@ def current() -> Scenario:
 
 
 def change(
-    place: str, make: Callable[[], Scenario], otherwise: str = "Nothing was changed."
+    slot: str, make: Callable[[], Scenario], otherwise: str = "Nothing was changed."
 ) -> bool:
-    """Replace the open scenario; what is refused leaves the old one and a message at `place`."""
-    return _replace(place, lambda: project().with_current(make()), otherwise)
+    """Replace the open scenario; what is refused leaves the old one and a message in `slot`."""
+    return _replace(slot, lambda: project().with_current(make()), otherwise)
 
 
-def change_project(place: str, make: Callable[[], Project]) -> bool:
-    """Replace the project, maybe open another scenario; a refusal is told as by `change`."""
-    done = _replace(place, make)
+def change_project(slot: str, make: Callable[[], Project]) -> bool:
+    """Replace the project, maybe open another scenario; refusals leave a message in `slot`."""
+    done = _replace(slot, make)
     if done:
         forget_typed()
     return done
 
 
 def _replace(
-    place: str, make: Callable[[], Project], otherwise: str = "Nothing was changed."
+    slot: str, make: Callable[[], Project], otherwise: str = "Nothing was changed."
 ) -> bool:
     try:
         changed = make()
     except RpexploreError as error:
-        say(place, "error", f"{error} {otherwise}")
+        say(slot, "error", f"{error} {otherwise}")
         return False
     before = project()
     if changed != before:
@@ -70,17 +70,19 @@ def _replace(
     return True
 
 
-def add_scenario(place: str, make: Callable[[], Scenario]) -> bool:
+def add_scenario(slot: str, make: Callable[[], Scenario]) -> bool:
     """Keep a further scenario, and open it."""
-    return change_project(place, lambda: project().added(make()))
+    return change_project(slot, lambda: project().added(make()))
 
 
 def step(back: bool) -> None:
     """Undo the last change, or make it again."""
-    here, there = ("steps back", "steps forward")[:: 1 if back else -1]
-    steps = st.session_state.get(here, [])
+    source, target = "steps back", "steps forward"
+    if not back:
+        source, target = target, source
+    steps = st.session_state.get(source, [])
     if steps:
-        st.session_state.setdefault(there, []).append(project())
+        st.session_state.setdefault(target, []).append(project())
         _keep(steps.pop())
         forget_typed()
 
@@ -95,8 +97,7 @@ def open_saved(key: str) -> None:
     if not take_saved(key):
         say(EVERYWHERE, "error", "That project is not there any more.")
         return
-    st.session_state["steps back"] = []
-    st.session_state["steps forward"] = []
+    st.session_state.update({"steps back": [], "steps forward": []})
     forget_typed()
 
 
@@ -114,14 +115,14 @@ def _keep(changed: Project) -> None:
 
 
 def change_domain(
-    place: str,
+    slot: str,
     make: Callable[[], Domain],
     *,
     renamed: dict[str, str] | None = None,
     from_elsewhere: bool = False,
     **more: Any,
 ) -> bool:
-    """Replace the codebook, and tell what of the workload had to be given up for it."""
+    """Replace the codebook, and say what of the workload does not fit it."""
     notes: list[str] = []
 
     def scenario() -> Scenario:
@@ -131,9 +132,9 @@ def change_domain(
         notes.extend(given_up)
         return changed.replaced(**more)
 
-    done = change(place, scenario)
+    done = change(slot, scenario)
     for note in notes if done else []:
-        say(place, "warning", note)
+        say(slot, "warning", note)
     return done
 
 
@@ -146,18 +147,18 @@ def kept(name: str, key: tuple, make: Callable[[], T]) -> T:
     return held[1]
 
 
-def say(place: str, kind: str, text: str) -> None:
-    """Keep a message ("error", "warning", "success") until `place` is drawn."""
-    st.session_state.setdefault("messages", []).append((place, kind, text))
+def say(slot: str, kind: str, text: str) -> None:
+    """Keep a message ("error", "warning", "success") until `slot` is drawn."""
+    st.session_state.setdefault("messages", []).append((slot, kind, text))
 
 
-def show_messages(place: str) -> None:
-    """Draw the messages kept for `place`, once."""
-    waiting = st.session_state.get("messages", [])
-    for where, kind, text in waiting:
-        if where == place:
+def show_messages(slot: str) -> None:
+    """Draw the messages kept for `slot`, once."""
+    messages = st.session_state.get("messages", [])
+    for where, kind, text in messages:
+        if where == slot:
             getattr(st, kind)(escaped(text))
-    st.session_state["messages"] = [message for message in waiting if message[0] != place]
+    st.session_state["messages"] = [message for message in messages if message[0] != slot]
 
 
 def bind(key: str, value: Any) -> str:
@@ -166,38 +167,8 @@ def bind(key: str, value: Any) -> str:
     return key
 
 
-def typed(name: str) -> dict[int, dict[str, Any]]:
-    """What was typed into an editor since it was first drawn: {row: {column: value}}.
-
-    Applied anew in every run, before the editor is drawn: the values are absolute, so that changes
-    nothing, and what cannot be used keeps its message for as long as it stands in the grid.
-    """
-    return dict(st.session_state.get(revision(name), {}).get("edited_rows", {}))
-
-
-def tell_refused(name: str, place: str, refused: Sequence[str] = ()) -> None:
-    """Say what of an editor's cells is not in effect, and once more when the cells are gone.
-
-    Call it in every run. An editor forgets its cells when its page is left, or for a new codebook.
-    """
-    for reason in refused:
-        say(place, "error", f"{reason} This change is not in effect until it is mended.")
-    before = f"{name} refused"
-    if not typed(name):
-        for reason in st.session_state.get(before, ()):
-            say(place, "warning", f"A change you had typed was given up: {reason}")
-    st.session_state[before] = refused
-
-
-def revision(name: str, step: bool = False) -> str:
-    """A key for an editor; another one after a step, which makes it forget what was typed."""
-    st.session_state[f"{name} revision"] = st.session_state.get(f"{name} revision", 0) + step
-    forgotten = st.session_state.get("typed forgotten", 0)
-    return f"{name} {forgotten}.{st.session_state[f'{name} revision']}"
-
-
 def forget_typed() -> None:
-    """Make all editors forget what was typed: it belongs to what was open before."""
+    """Make all editors forget what was typed: it belongs to the scenario before."""
     st.session_state["typed forgotten"] = st.session_state.get("typed forgotten", 0) + 1
     st.session_state["typed list"] = None
 

@@ -17,8 +17,8 @@ from pages.components.shared.session import (
 
 
 def open_scenario() -> None:
-    place = project().names.index(st.session_state["open scenario"])
-    change_project(EVERYWHERE, lambda: project().opened(place))
+    position = project().names.index(st.session_state["open scenario"])
+    change_project(EVERYWHERE, lambda: project().opened(position))
 
 
 def bar(problem: str) -> None:
@@ -35,21 +35,20 @@ def bar(problem: str) -> None:
         width=260,
         help="Scenarios are kept and compared on the Scenarios page.",
     )
-    for back, word, icon in ((True, "Undo", "undo"), (False, "Redo", "redo")):
+    for back, label in ((True, "Undo"), (False, "Redo")):
         line.button(
-            word,
-            icon=f":material/{icon}:",
-            key=f"{word} step",
+            label,
+            icon=f":material/{label.lower()}:",
+            key=f"{label} step",
             on_click=step,
             args=(back,),
             disabled=not can_step(back),
             type="tertiary",
         )
-    if problem := saving_problem():
+    if unsaved := saving_problem():
         st.error(
-            f"Changes are not saved: nothing can be written to {escaped(problem)}. Save the "
-            f"project "
-            "as a file on the Scenarios page before you close the browser."
+            f"Changes are not saved: nothing can be written to {escaped(unsaved)}. Save the "
+            "project as a file on the Scenarios page before you close the browser."
         )
     elif is_saved():
         line.caption("All changes are saved on this computer.")

@@ -10,10 +10,10 @@ from pages.components.workload.bases_in_tables import some_tables
 from pages.components.workload.basis_input import basis_input, forget_file
 from rpexplore.common.formatting import plural
 from rpexplore.domain.attribute import Attribute
-from rpexplore.scenarios import basis_options as basis_options
+from rpexplore.scenarios import basis_options
 from rpexplore.workload.bases import Basis, Identity
 
-_BEGUN = "bases begun"  # attributes that are listed, although they have single values so far
+_CHOSEN = "attributes with a basis chosen"  # listed, even if it is single values again
 
 
 def basis_choices() -> None:
@@ -24,90 +24,80 @@ def basis_choices() -> None:
         "or over **ranges**, those of a place follow a **hierarchy** such as regions. The plan "
         "makes accurate what the tables count."
     )
-    names = _listed()
-    for name in names:
+    listed = _listed()
+    for name in listed:
         _attribute(current().domain[name])
     show_messages("bases")
-    others = [name for name in current().domain.names if name not in names]
     st.selectbox(
         "Change the aggregation of",
-        others,
+        [name for name in current().domain.names if name not in listed],
         index=None,
-        key=bind("ask differently", None),
-        on_change=_begin,
+        key=bind("attribute to change", None),
+        on_change=lambda: _list(st.session_state["attribute to change"]),
         placeholder="Choose an attribute",
         width=480,
     )
 
 
-def _general(name: str) -> Basis:
-    """The aggregation of an attribute in all tables that are not named one by one."""
-    of_all = {
-        each.attribute: each.basis for each in current().request.basis_choices if not each.tables
-    }
-    return of_all.get(name, Identity())
-
-
 def _listed() -> list[str]:
-    begun = st.session_state.get(_BEGUN, [])
-    asked = {each.attribute for each in current().request.basis_choices}
-    return [name for name in current().domain.names if name in asked or name in begun]
+    names = {choice.attribute for choice in current().request.basis_choices}
+    names.update(st.session_state.get(_CHOSEN, ()))
+    return [name for name in current().domain.names if name in names]
 
 
-def _begin() -> None:
-    name = st.session_state["ask differently"]
+def _list(name: str | None) -> None:
+    """Keep an attribute listed, also when it has single values again."""
     if name is not None:
-        st.session_state[_BEGUN] = [*st.session_state.get(_BEGUN, []), name]
+        st.session_state.setdefault(_CHOSEN, set()).add(name)
 
 
 def _attribute(attribute: Attribute) -> None:
-    """One attribute: the way in all its tables, what that asks, and other ways in some tables."""
-    name, present = attribute.name, _general(attribute.name)
-    place, key = f"bases {name}", f"asked {name}"
+    """One attribute: its aggregation, what that counts, and other ones in some tables."""
+    name = attribute.name
+    present = next(
+        (
+            choice.basis
+            for choice in current().request.basis_choices
+            if choice.attribute == name and not choice.tables
+        ),
+        Identity(),
+    )
+    slot, key = f"bases {name}", f"of all {name}"
 
-    def ask(basis: Basis) -> None:
-        _begin_again(name)
-        change(place, lambda: current().with_basis(name, basis))
+    def choose(basis: Basis) -> None:
+        _list(name)
+        change(slot, lambda: current().with_basis(name, basis))
 
     with st.container(border=True, gap="small"):
-        called, way, more, last = st.columns([3, 4, 4, 2], vertical_alignment="bottom")
-        called.markdown(
-            f"**{escaped(name)}**  \n{plural(attribute.size, 'value')}"
-            + (f", in {plural(_groups(attribute), 'group')}" if attribute.groups else "")
-        )
+        title, kind, more, last = st.columns([3, 4, 4, 2], vertical_alignment="bottom")
+        size = plural(attribute.size, "value")
+        if attribute.groups:
+            size += f", in {plural(len({*attribute.groups} - {()}), 'group')}"
+        title.markdown(f"**{escaped(name)}**  \n{size}")
         last.button("Remove", key=f"remove {key}", on_click=_drop, args=(name,), type="tertiary")
-        basis_input(way, more, st.container(), attribute, present, ask, slot=place, key=key)
-        show_messages(place)
-        _what_it_asks(attribute, present)
+        basis_input(kind, more, st.container(), attribute, present, choose, slot=slot, key=key)
+        show_messages(slot)
+        _describe(attribute, present)
         some_tables(attribute, present)
 
 
-def _what_it_asks(attribute: Attribute, basis: Basis) -> None:
-    """The questions, and what a table answers, in words."""
-    words = [basis_options.describe_queries(basis, attribute)]
-    table = basis_options.example_table(current().workload, attribute.name, basis)
+def _describe(attribute: Attribute, basis: Basis) -> None:
+    """The queries, and what a table counts."""
+    workload = current().workload
+    sentences = [basis_options.describe_queries(basis, attribute)]
+    table = basis_options.example_table(workload, attribute.name, basis)
     if table is not None:
-        answer = basis_options.describe_table(current().workload, table, current().record_noun)
-        words.append(f"A table counts {answer}.")
-    words.append(basis_options.describe_order(basis, attribute))
-    words.append(basis_options.unavailable_bases(attribute))
-    st.caption(escaped(" ".join(filter(None, words))))
-
-
-def _groups(attribute: Attribute) -> int:
-    return len(set(filter(None, attribute.groups)))
-
-
-def _begin_again(name: str) -> None:
-    """Keep an attribute listed, also when it is asked by its single values again."""
-    begun = st.session_state.setdefault(_BEGUN, [])
-    if name not in begun:
-        begun.append(name)
+        counted = basis_options.describe_table(workload, table, current().record_noun)
+        sentences.append(f"A table counts {counted}.")
+    sentences.append(basis_options.describe_order(basis, attribute))
+    sentences.append(basis_options.unavailable_bases(attribute))
+    st.caption(escaped(" ".join(filter(None, sentences))))
 
 
 def _drop(name: str) -> None:
-    """Ask an attribute by its single values everywhere."""
-    st.session_state[_BEGUN] = [each for each in st.session_state.get(_BEGUN, []) if each != name]
-    forget_file(f"asked {name}")
-    kept = tuple(each for each in current().request.basis_choices if each.attribute != name)
+    """Count single values of an attribute in all tables."""
+    st.session_state.get(_CHOSEN, set()).discard(name)
+    forget_file(f"of all {name}")
+    choices = current().request.basis_choices
+    kept = tuple(choice for choice in choices if choice.attribute != name)
     change("bases", lambda: current().with_request(basis_choices=kept))

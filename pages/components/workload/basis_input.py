@@ -5,10 +5,11 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.session import bind, escaped, revision, say
+from pages.components.shared.editors import revision
+from pages.components.shared.session import bind, escaped, say
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import RpexploreError
-from rpexplore.scenarios import basis_options as basis_options
+from rpexplore.scenarios import basis_options
 from rpexplore.workload.bases import BASES, Basis, CustomBasis
 
 Take = Callable[[Basis], None]
@@ -37,11 +38,12 @@ def basis_input(
         label_end: What the label of the choice ends with.
     """
     kinds = basis_options.available_kinds(attribute)
-    kind = CustomBasis.kind if _awaits_file(key) else present.kind
+    awaits_file = st.session_state.get(f"awaits file {key}", False)
+    kind = CustomBasis.kind if awaits_file else present.kind
 
     def choose() -> None:
         forget_file(key)
-        basis = BASES[st.session_state[f"basis of {key}"]].default(attribute)
+        basis = BASES[st.session_state[f"kind {key}"]].default(attribute)
         if basis is None:
             st.session_state[f"awaits file {key}"] = True
         elif basis.kind != present.kind:
@@ -51,7 +53,7 @@ def basis_input(
         f"Aggregation of {escaped(attribute.name)}{label_end}",
         kinds if kind in kinds else [*kinds, kind],
         format_func=lambda kind: BASES[kind].title,
-        key=bind(f"basis of {key}", kind),
+        key=bind(f"kind {key}", kind),
         on_change=choose,
     )
     match BASES[kind].parameter:
@@ -66,10 +68,6 @@ def basis_input(
 def forget_file(key: str) -> None:
     """Wait no longer for the file of a custom basis."""
     st.session_state.pop(f"awaits file {key}", None)
-
-
-def _awaits_file(key: str) -> bool:
-    return st.session_state.get(f"awaits file {key}", False)
 
 
 def _number(beside: Any, attribute: Attribute, present: Basis, take: Take, key: str) -> None:

@@ -31,12 +31,12 @@ def set_number(field: str) -> None:
 
 def set_attributes(field: str) -> None:
     chosen, domain = st.session_state[field], current().domain
-    names = tuple(domain.names[place] for place in domain.positions(chosen))
+    names = tuple(domain.names[index] for index in domain.positions(chosen))
     change(HERE, lambda: current().with_request(**{field: names}))
 
 
 def builders() -> None:
-    """The kind of question, and its numbers or its list."""
+    """The kind of builder, and its numbers or its list."""
     request, domain = current().request, current().domain
     st.segmented_control(
         "Which tables?",
@@ -53,10 +53,9 @@ def builders() -> None:
     if request.kind == "at_most_cells":
         number(size, "Cells in a table, at most", "cells", request.cells, min_value=1)
     else:
-        exactly = request.kind == "of_order"
         number(
             size,
-            "Attributes in a table" + (", at most" * (not exactly)),
+            "Attributes in a table" + ("" if request.kind == "of_order" else ", at most"),
             "order",
             min(request.order, len(domain)),
             min_value=0,
@@ -71,26 +70,20 @@ def builders() -> None:
             value=None,  # it can be emptied
             placeholder="any number",
         )
-    for place, label, field, nothing in (
+    for column, label, field, placeholder in (
         (only, "Made of these attributes only", "only", "all attributes"),
         (containing, "With all of these attributes", "containing", "none in particular"),
     ):
-        place.multiselect(
+        column.multiselect(
             label,
             domain.names,
             key=bind(field, list(getattr(request, field))),
             on_change=set_attributes,
             args=(field,),
-            placeholder=nothing,
+            placeholder=placeholder,
         )
 
 
-def number(place: Any, label: str, field: str, present: int | None, **more: Any) -> None:
-    place.number_input(
-        label,
-        step=1,
-        key=bind(field, present),
-        on_change=set_number,
-        args=(field,),
-        **more,
-    )
+def number(column: Any, label: str, field: str, present: int | None, **more: Any) -> None:
+    key = bind(field, present)
+    column.number_input(label, step=1, key=key, on_change=set_number, args=(field,), **more)

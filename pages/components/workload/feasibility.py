@@ -1,4 +1,4 @@
-"""How large the tables asked for are, and whether they can be planned and released here."""
+"""How large the tables are, and whether they can be planned and released here."""
 
 import shutil
 
@@ -15,7 +15,7 @@ HERE = "workload"
 
 
 def fit() -> Fit:
-    """Whether the tables asked for fit this computer."""
+    """Whether the tables fit this computer."""
     folder = next(parent for parent in RELEASES.absolute().parents if parent.exists())
     return Fit.of(
         current().workload, free_disk=shutil.disk_usage(folder).free, memory=computer_memory()
@@ -35,9 +35,8 @@ def sizes(planned: Plan | None) -> None:
         columns[3].metric(
             "Tables to measure",
             f"{len(planned.closure):,}",
-            help="The tables asked for and everything they contain (the closure). Each "
-            "contributes one noisy measurement (its residual), and all tables are computed from "
-            "these.",
+            help="The tables and all that they contain (the closure). One noisy measurement (a "
+            "residual) is made for each, and the tables are computed from these.",
         )
 
 
@@ -46,18 +45,18 @@ def narrow(remedy: Remedy) -> None:
     change(HERE, lambda: current().replaced(request=request))
 
 
-def obstacles(found: Fit) -> None:
+def obstacles(fit: Fit) -> None:
     """What is in the way, and a button that clears it where one limit can; else what it takes."""
-    for words in found.obstacles:
-        (st.warning if found.can_be_planned else st.error)(escaped(words))
-    if found.remedy is not None:
-        limit = f"tables of at most {found.remedy.limit}"
-        drops = f"drops {found.remedy.dropped:,} of {plural(len(current().workload), 'table')}"
+    for sentence in fit.obstacles:
+        (st.warning if fit.can_be_planned else st.error)(escaped(sentence))
+    if fit.remedy is not None:
+        limit = f"tables of at most {fit.remedy.limit}"
+        drops = f"drops {fit.remedy.dropped:,} of {plural(len(current().workload), 'table')}"
         if current().request.kind == "listed":
             st.markdown(f"Everything would fit with {limit} ({drops}).")
         else:
-            st.button(f"Ask for {limit} ({drops})", on_click=narrow, args=(found.remedy,))
-    if found.obstacles:
+            st.button(f"Keep {limit} ({drops})", on_click=narrow, args=(fit.remedy,))
+    if fit.obstacles:
         st.caption(
             "Tables of fewer attributes are smaller, and so are those of attributes with fewer "
             "values: the Codebook page can group them."

@@ -1,8 +1,11 @@
 """Weight and targets of many tables at once, on the Tables page."""
 
+from typing import Any
+
 import streamlit as st
 
-from pages.components.shared.session import change, current, escaped, revision, say
+from pages.components.shared.editors import revision
+from pages.components.shared.session import change, current, escaped, say
 from rpexplore.analysis import workload_grid
 from rpexplore.scenarios.table_settings import GroupSetting
 from rpexplore.workload.targets import CV, MARGIN, UNITS, Target
@@ -18,8 +21,8 @@ def set_group(containing: list[str]) -> None:
         state[f"{name} of many"] for name in ("weight", "target", "required")
     )
     if value is None and (required or weight is None):
-        words = "Type a required target" if required else "Type a weight or a target"
-        say(HERE, "info", f"{words} for these tables first.")
+        missing = "a required target" if required else "a weight or a target"
+        say(HERE, "info", f"Type {missing} for these tables first.")
         return
     how = "factor" if state["how to weight"] == TIMES else "weight"
 
@@ -41,8 +44,8 @@ def set_group(containing: list[str]) -> None:
         state.update({"weight of many": None, "target of many": None, "required of many": False})
 
 
-def drop_group(place: int) -> None:
-    change(HERE, lambda: workload_grid.without_group(current(), place))
+def drop_group(position: int) -> None:
+    change(HERE, lambda: workload_grid.without_group(current(), position))
     revision(GRID, step=True)
 
 
@@ -51,67 +54,48 @@ def forget() -> None:
     revision(GRID, step=True)
 
 
-def many_at_once(containing: list[str], found: int) -> None:
+def many_at_once(containing: list[str], n_tables: int) -> None:
     """Weight and target of all tables that the filter leaves."""
     line = st.container(horizontal=True, vertical_alignment="bottom")
     line.segmented_control(
         "Weight is", [TIMES, SET], required=True, key="how to weight", default=TIMES
     )
-    line.number_input(
-        "Weight for these",
-        min_value=0.0,
-        value=None,
-        key="weight of many",
-        format="%g",
-        width=150,
-        placeholder="unchanged",
-    )
+    _number(line, "Weight for these", "weight of many", placeholder="unchanged")
     line = st.container(horizontal=True, vertical_alignment="bottom")
-    line.number_input(
-        "Target for these",
-        min_value=0.0,
-        value=None,
-        key="target of many",
-        format="%g",
-        width=150,
-        placeholder="unchanged",
-    )
+    _number(line, "Target for these", "target of many", placeholder="unchanged")
     unit = line.selectbox(
-        "Target is a", list(UNITS), format_func=UNITS.get, key="unit of many", width=230
+        "Target is a", list(UNITS), format_func=UNITS.__getitem__, key="unit of many", width=230
     )
     if unit == MARGIN:
-        line.number_input(
-            "Confidence, %", 0.0, 100.0, 95.0, key="confidence of many", format="%g", width=150
-        )
+        _number(line, "Confidence, %", "confidence of many", value=95.0, max_value=100.0)
     if unit == CV:
-        line.number_input(
-            "Expected count of a cell",
-            min_value=0.0,
-            value=None,
-            key="count of many",
-            format="%g",
-            width=200,
-        )
+        _number(line, "Expected count of a cell", "count of many", width=200)
     line.checkbox("Required", key="required of many")
-    which = "the table below" if found == 1 else f"all {found:,} tables"
-    if containing and found > 1:
+    which = "the table below" if n_tables == 1 else f"all {n_tables:,} tables"
+    if containing and n_tables > 1:
         which += f" with {escaped(' and '.join(containing))}"
     line.button(f"Set for {which}", on_click=set_group, args=(containing,))
 
 
+def _number(
+    line: Any, label: str, key: str, *, value: float | None = None, width: int = 150, **more: Any
+) -> None:
+    line.number_input(label, 0.0, value=value, key=key, format="%g", width=width, **more)
+
+
 def groups_in_effect() -> None:
-    """What was asked of groups of tables, in the order in which it takes effect."""
+    """The settings of groups of tables, in the order in which they take effect."""
     request = current().request
     if not request.groups and not request.settings:
         return
-    for place, group in enumerate(request.groups):
+    for position, group in enumerate(request.groups):
         line = st.container(horizontal=True, vertical_alignment="center", gap="small")
         line.markdown(escaped(group.text), width="content")
         line.button(
             "Remove",
-            key=f"drop group {place}",
+            key=f"drop group {position}",
             on_click=drop_group,
-            args=(place,),
+            args=(position,),
             type="tertiary",
         )
     st.button("Forget all weights and targets", on_click=forget)

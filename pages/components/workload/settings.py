@@ -1,15 +1,12 @@
 """The lower part of the Tables page: weight and target of each table, or of many."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import streamlit as st
 
-from pages.components.shared.session import (
-    change,
-    current,
-    revision,
-    show_messages,
-    tell_refused,
-    typed,
-)
+from pages.components.shared.editors import apply_cells, revision
+from pages.components.shared.session import change, current, show_messages
 from pages.components.workload.group_settings import GRID, HERE, groups_in_effect, many_at_once
 from rpexplore.analysis import workload_grid
 from rpexplore.analysis.accuracy import csv_of_tables
@@ -23,14 +20,14 @@ MOST_ROWS = 2000
 
 def apply_typed() -> None:
     """Apply what was typed into the grid; call it before anything is drawn."""
-    changes, refused = typed(GRID), ()
-    if changes:
-        edited = workload_grid.scenario_from_grid(
-            current(), st.session_state["rows of grid"], changes
-        )
+
+    def apply(cells: dict[int, dict[str, Any]]) -> Sequence[str]:
+        rows = st.session_state["rows of grid"]
+        edited = workload_grid.scenario_from_grid(current(), rows, cells)
         change(HERE, lambda: edited.scenario)
-        refused = edited.refused
-    tell_refused(GRID, HERE, refused)
+        return edited.refused
+
+    apply_cells(GRID, HERE, apply)
 
 
 def show_rows(tables: list[Table]) -> None:
@@ -64,21 +61,21 @@ def settings(planned: Plan | None) -> None:
         key="tables with",
         placeholder="all tables",
     )
-    grid, found = workload_grid.workload_grid(current(), planned, containing, MOST_ROWS)
-    if found == 0:
+    grid, n_tables = workload_grid.workload_grid(current(), planned, containing, MOST_ROWS)
+    if n_tables == 0:
         st.info("No table has all of these attributes.")
         return
-    many_at_once(containing, found)
-    if found > len(grid):
+    many_at_once(containing, n_tables)
+    if n_tables > len(grid):
         st.info(
-            f"These are the first {len(grid):,} of {found:,} tables. Choose attributes above to "
+            f"These are the first {len(grid):,} of {n_tables:,} tables. Choose attributes above to "
             "see others; the CSV file below has all of them."
         )
     show_rows(workload_grid.tables_of_rows(workload, grid))
     digits = column_format(grid["standard_error"]) if planned is not None else None
-    whose = "Standard error in the plan"
+    heading = "Standard error in the plan"
     if not workload.is_marginals:
-        whose = "Standard error (root mean square of the cells)"
+        heading = "Standard error (root mean square of the cells)"
     st.data_editor(
         grid,
         key=revision(GRID),
@@ -94,7 +91,7 @@ def settings(planned: Plan | None) -> None:
             "outcome": st.column_config.TextColumn(
                 "Met or short by", disabled=True, help="By the least accurate cell of the table."
             ),
-            "standard_error": st.column_config.NumberColumn(whose, disabled=True, format=digits),
+            "standard_error": st.column_config.NumberColumn(heading, disabled=True, format=digits),
         },
     )
     show_messages(HERE)

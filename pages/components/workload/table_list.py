@@ -17,7 +17,7 @@ def set_list() -> None:
 
 
 def take_list() -> None:
-    """Take over the typed list; a refused one is kept to be mended, and says so on every visit."""
+    """Apply the typed list; a refused one is kept to be mended, and says that on every visit."""
     text = st.session_state.get("typed list")
     if text is not None and current().request.kind == "listed":
         done = change(
@@ -29,12 +29,10 @@ def take_list() -> None:
 
 
 def change_list(change_of: Callable[[tuple, tuple], tuple]) -> None:
-    picked = current().domain.positions(st.session_state["picked"])
-    table = tuple(current().domain.names[place] for place in picked)
-    change(
-        HERE,
-        lambda: current().with_request(listed=change_of(current().request.listed, table)),
-    )
+    domain, listed = current().domain, current().request.listed
+    indices = domain.positions(st.session_state["picked"])
+    table = tuple(domain.names[index] for index in indices)
+    change(HERE, lambda: current().with_request(listed=change_of(listed, table)))
 
 
 def own_list() -> None:
@@ -62,17 +60,17 @@ def own_list() -> None:
         key="picked",
         placeholder="none: the total",
     )
-    there = set(picked) in [set(table) for table in listed]
+    is_listed = set(picked) in [set(table) for table in listed]
     line = buttons.container(horizontal=True)
     line.button(
         "Add this table",
         on_click=change_list,
         args=(lambda tables, table: (*tables, table),),
-        disabled=there or refused is not None,
+        disabled=is_listed or refused is not None,
     )
     line.button(
         "Take it out",
         on_click=change_list,
-        args=(lambda tables, table: tuple(each for each in tables if each != table),),
-        disabled=not there or len(listed) == 1 or refused is not None,
+        args=(lambda tables, table: tuple(other for other in tables if other != table),),
+        disabled=not is_listed or len(listed) == 1 or refused is not None,
     )

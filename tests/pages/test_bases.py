@@ -1,4 +1,4 @@
-"""How attributes are asked: on the Tables page, and what becomes of it on the other pages."""
+"""Aggregation of attributes: on the Tables page, and what follows from it on the other pages."""
 
 import io
 import shutil
@@ -18,7 +18,6 @@ from rpexplore.releases.table_folder import Release
 from rpexplore.scenarios import basis_options as basis_options
 from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.workload.bases import (
-    BASES,
     CustomBasis,
     Hierarchy,
     Identity,
@@ -32,20 +31,20 @@ def plain(texts):
     return " ".join(texts).replace("\\", "")
 
 
-def begin(session, name):
-    session.selectbox(key="ask differently").set_value(name).run()
+def list_attribute(session, name):
+    session.selectbox(key="attribute to change").set_value(name).run()
     return session
 
 
-def ask(session, name, way):
-    begin(session, name)
-    session.selectbox(key=f"basis of asked {name}").set_value(way).run()
+def choose(session, name, kind):
+    list_attribute(session, name)
+    session.selectbox(key=f"kind of all {name}").set_value(kind).run()
     return session
 
 
 def upload(session, name, filename, content):
     key = next(
-        each.key for each in session.file_uploader if each.key.startswith(f"file asked {name}")
+        each.key for each in session.file_uploader if each.key.startswith(f"file of all {name}")
     )
     session.file_uploader(key=key).upload(filename, content).run()
     return session
@@ -54,98 +53,65 @@ def upload(session, name, filename, content):
 # ---- the Tables page
 
 
-def test_nothing_is_listed_at_first(app, small):
-    session = app("workload", small)
-    assert session.selectbox(key="ask differently").options == ["age", "sex", "region"]
-    assert not [each for each in session.selectbox if each.key.startswith("basis of")]
-
-
-@pytest.mark.parametrize(
-    ("way", "basis", "cells"),
-    [
-        ("prefix", Prefix(), "98"),
+def test_the_aggregation_of_an_attribute(app, small):
+    session = choose(app("workload", small), "age", "prefix")
+    assert "10 queries, such as “≤ 2”, “≤ 5” and “≤ 7”." in plain(session.texts("caption"))
+    for kind, basis, cells in (
         ("ranges", Ranges(), "458"),  # 55 instead of 10 in age, age × sex and age × region
         ("windows", Windows(5), "98"),
         ("hierarchy", Hierarchy((2,)), "146"),  # 16
-    ],
-)
-def test_an_attribute_is_asked_differently(app, small, way, basis, cells):
-    session = ask(app("workload", small), "age", way)
-    assert session.scenario.request.basis_choices == (BasisChoice("age", basis),)
-    assert session.metrics()["Cells in all tables"] == cells
-    assert not session.error
+    ):
+        session.selectbox(key="kind of all age").set_value(kind).run()
+        assert session.scenario.request.basis_choices == (BasisChoice("age", basis),)
+        assert session.metrics()["Cells in all tables"] == cells
+        assert not session.error
 
 
-def test_what_is_asked_is_told_in_words(app, small):
-    session = ask(app("workload", small), "age", "prefix")
-    told = plain(session.texts("caption"))
-    assert "10 queries, such as “≤ 2”, “≤ 5” and “≤ 7”. A table counts people with age ≤ a, " in (
-        told
-    )
-    session.selectbox(key="basis of asked age").set_value("ranges").run()
-    assert "55 queries, such as “2 to 5”" in plain(session.texts("caption"))
-
-
-def test_it_is_asked_by_its_values_again(app, small):
-    session = ask(app("workload", small), "age", "prefix")
-    session.selectbox(key="basis of asked age").set_value("identity").run()
+def test_it_counts_single_values_again(app, small):
+    session = choose(app("workload", small), "age", "prefix")
+    session.selectbox(key="kind of all age").set_value("identity").run()
     assert session.scenario == small
-    assert session.selectbox(key="basis of asked age").value == "identity"  # still listed
-    session.button(key="remove asked age").click().run()
-    assert "age" in session.selectbox(key="ask differently").options
+    assert session.selectbox(key="kind of all age").value == "identity"  # still listed
+    session.button(key="remove of all age").click().run()
+    assert "age" in session.selectbox(key="attribute to change").options
 
 
 def test_widths_are_typed(app, small):
-    session = ask(app("workload", small), "age", "windows")
-    session.number_input(key="number asked age").set_value(3).run()
+    session = choose(app("workload", small), "age", "windows")
+    session.number_input(key="number of all age").set_value(3).run()
     assert session.scenario.request.basis_choices == (BasisChoice("age", Windows(3)),)
-    session.selectbox(key="basis of asked age").set_value("hierarchy").run()
-    session.text_input(key="numbers asked age").set_value("2, 4").run()
+    session.selectbox(key="kind of all age").set_value("hierarchy").run()
+    session.text_input(key="numbers of all age").set_value("2, 4").run()
     assert session.scenario.request.basis_choices == (BasisChoice("age", Hierarchy((2, 4))),)
-    for text, told in (
-        ("2, 3", "multiple"),
-        ("two", "whole numbers"),
-        ("20", "below"),
-        ("", "groups"),
-    ):
-        session.text_input(key="numbers asked age").set_value(text).run()
-        assert told in session.error[0].value
-        assert session.scenario.request.basis_choices == (BasisChoice("age", Hierarchy((2, 4))),)
-        assert session.text_input(key="numbers asked age").value == "2, 4"
+    session.text_input(key="numbers of all age").set_value("2, 3").run()
+    assert "multiple" in session.error[0].value
+    assert session.scenario.request.basis_choices == (BasisChoice("age", Hierarchy((2, 4))),)
+    assert session.text_input(key="numbers of all age").value == "2, 4"
 
 
-def test_the_groups_of_the_schema_come_first(app):
-    session = ask(app("workload"), "region", "hierarchy")
+def test_the_groups_of_the_codebook_come_first(app):
+    session = choose(app("workload"), "region", "hierarchy")
     assert session.scenario.request.basis_choices == (BasisChoice("region", Hierarchy()),)
     told = plain(session.texts("caption"))
     assert "17 queries, such as “all”, “North” and “Northshore”" in told
     assert "region (with its groups)" in told
-    session.text_input(key="numbers asked region").set_value("3").run()
+    session.text_input(key="numbers of all region").set_value("3").run()
     assert session.scenario.request.basis_choices == (BasisChoice("region", Hierarchy((3,))),)
     assert "Values count in the order of the codebook: Northshore" in plain(
         session.texts("caption")
     )
 
 
-def test_what_makes_no_sense_is_not_offered_and_says_why(app, small):
-    session = begin(app("workload", small), "sex")
-    offered = session.selectbox(key="basis of asked sex").options
-    assert len(offered) == 4
-    assert BASES["hierarchy"].title not in offered
-    told = plain(session.texts("caption"))
-    assert "hierarchy (at least 3 values needed)" in told
-
-
-def test_own_questions_come_from_a_file(app, small):
-    session = ask(app("workload", small), "region", "custom")
+def test_an_own_matrix_comes_from_a_file(app, small):
+    session = choose(app("workload", small), "region", "custom")
     assert session.scenario == small  # until there is a file
     assert "region stays as it was: single values" in plain(session.texts("caption"))
     attribute = small.domain["region"]
     template = basis_options.template_csv(attribute).encode()
     upload(session, "region", "questions.csv", template)
-    (asked,) = session.scenario.request.basis_choices
-    assert isinstance(asked.basis, CustomBasis)
-    assert len(asked.basis.rows) == 6
+    (choice,) = session.scenario.request.basis_choices
+    assert isinstance(choice.basis, CustomBasis)
+    assert len(choice.basis.rows) == 6
     assert session.metrics()["Cells in all tables"] == str(98 + 1 * 13)
     assert "Took the 6 queries of questions.csv" in plain(session.texts("success"))
     matrix = io.BytesIO()
@@ -154,32 +120,23 @@ def test_own_questions_come_from_a_file(app, small):
     assert session.scenario.request.basis_choices[0].basis.name == "eye"
 
 
-@pytest.mark.parametrize(
-    ("filename", "content", "told"),
-    [
-        ("q.csv", b"1,1,1,1,1\n", "has rank 1"),
-        ("q.csv", b"1,1\n", "must have one column for each"),
-        ("q.csv", "é".encode("latin-1"), "not UTF-8"),
-        ("q.npy", b"nothing", "not a matrix"),
-    ],
-)
-def test_an_unusable_file_changes_nothing(app, small, filename, content, told):
-    session = ask(app("workload", small), "region", "prefix")
+def test_an_unusable_file_changes_nothing(app, small):
+    session = choose(app("workload", small), "region", "prefix")
     before = session.scenario
-    session.selectbox(key="basis of asked region").set_value("custom").run()
-    upload(session, "region", filename, content)
-    assert told in plain(session.texts("error"))
+    session.selectbox(key="kind of all region").set_value("custom").run()
+    upload(session, "region", "q.csv", b"1,1\n")
+    assert "must have one column for each" in plain(session.texts("error"))
     assert "stays as it was: cumulative" in plain(session.texts("error"))
     assert session.scenario == before
-    session.selectbox(key="basis of asked region").set_value("ranges").run()
+    session.selectbox(key="kind of all region").set_value("ranges").run()
     assert session.scenario.request.basis_choices == (BasisChoice("region", Ranges()),)
     assert not session.file_uploader
 
 
-def test_another_way_in_some_tables(app, small):
-    session = ask(app("workload", small), "age", "prefix").unfold("some age")
-    session.multiselect(key="tables other age").set_value([("age", "sex")]).run()
-    session.selectbox(key="basis of other age").set_value("ranges").run()
+def test_another_aggregation_in_some_tables(app, small):
+    session = choose(app("workload", small), "age", "prefix").unfold("some age")
+    session.multiselect(key="tables of some age").set_value([("age", "sex")]).run()
+    session.selectbox(key="kind of some age").set_value("ranges").run()
     assert session.scenario.request.basis_choices == (BasisChoice("age", Prefix()),)
     session.press("Apply to these")
     assert session.scenario.request.basis_choices == (
@@ -188,45 +145,25 @@ def test_another_way_in_some_tables(app, small):
     )
     assert "In age × sex: **ranges: every range of values**" in plain(session.texts("markdown"))
     assert session.metrics()["Cells in all tables"] == str(98 + 2 * 45)
-    assert session.multiselect(key="tables other age").value == []
-    session.button(key="remove way 1 of age").click().run()
+    assert session.multiselect(key="tables of some age").value == []
+    session.button(key="remove basis 1 of age").click().run()
     assert session.scenario.request.basis_choices == (BasisChoice("age", Prefix()),)
-
-
-def test_the_same_way_as_elsewhere_is_no_other_way(app, small):
-    session = begin(app("workload", small), "age").unfold("some age")
-    session.multiselect(key="tables other age").set_value([("age", "sex")]).run()
-    button = next(each for each in session.button if each.label.startswith("Apply to these"))
-    assert button.disabled
-
-
-def test_a_hundred_attributes_stay_tidy(app, wide):
-    session = ask(app("workload", wide.with_request(order=2)), "a07", "prefix")
-    assert len([each for each in session.selectbox if each.key.startswith("basis of")]) == 1
-    assert len(session.selectbox(key="ask differently").options) == 99
-    session.unfold("some a07")
-    assert len(session.multiselect(key="tables other a07").options) == 100
 
 
 def test_hostile_names(app, hostile):
     session = app("workload", hostile)
     for name in hostile.domain.names:
-        ask(session, name, "prefix")
+        choose(session, name, "prefix")
         session.unfold(f"some {name}")
     assert not session.exception
     assert len(session.scenario.request.basis_choices) == len(hostile.domain)
-
-
-def test_a_schema_without_attributes(app, small):
-    scenario, _ = small.with_domain(rp.Domain(()))
-    assert not app("workload", scenario).exception
 
 
 # ---- the Plan page
 
 
 @pytest.fixture
-def asked(small):
+def with_bases(small):
     return small.with_basis("age", Prefix()).with_basis("region", Ranges())
 
 
@@ -244,33 +181,33 @@ def searches(app, monkeypatch):
     return calls
 
 
-def test_totals_are_optimised_unless_switched_off(app, small, asked):
+def test_the_reference_is_optimised_unless_switched_off(app, small, with_bases):
     assert not app("plan", small).toggle
-    session = app("plan", asked)
-    assert session.toggle(key="optimise totals").value
+    session = app("plan", with_bases)
+    assert session.toggle(key="optimise reference").value
     optimised = session.planned
-    session.toggle(key="optimise totals").set_value(False).run()
+    session.toggle(key="optimise reference").set_value(False).run()
     assert session.scenario.uniform_reference
     classical = session.planned
     assert classical.loss_value > optimised.loss_value * 1.001
     assert np.allclose(classical.variances, session.scenario.plan().variances)
     assert "never on records" in plain(session.texts("caption"))
-    session.toggle(key="optimise totals").set_value(True).run()
+    session.toggle(key="optimise reference").set_value(True).run()
     assert session.planned.loss_value == pytest.approx(optimised.loss_value)
 
 
-def test_solutions_are_kept_by_how_attributes_are_asked(app, asked, searches):
-    session = app("plan", asked)
+def test_solutions_are_kept_by_basis_and_reference(app, with_bases, searches):
+    session = app("plan", with_bases)
     first = session.planned
     assert [each["uniform_reference"] for each in searches] == [False]
     session.text_input(key="typed budget").set_value("0.7").run()
     assert session.planned.loss_value == pytest.approx(first.loss_value / 7)
     assert len(searches) == 1  # a budget changes nothing of what is measured
-    session.toggle(key="optimise totals").set_value(False).run()
-    session.toggle(key="optimise totals").set_value(True).run()
+    session.toggle(key="optimise reference").set_value(False).run()
+    session.toggle(key="optimise reference").set_value(True).run()
     assert [each["uniform_reference"] for each in searches] == [False, True]
     session.open("workload")
-    session.selectbox(key="basis of asked age").set_value("ranges").run()
+    session.selectbox(key="kind of all age").set_value("ranges").run()
     assert len(searches) == 3
     workload = session.planned.workload
     assert workload.bases[0] == (Ranges(),)
@@ -287,7 +224,7 @@ def test_plans_of_single_values_do_not_depend_on_the_switch(app, small, searches
     assert [each["uniform_reference"] for each in searches] == [False]
 
 
-def test_the_search_is_shown_and_can_be_cancelled(app, asked, monkeypatch):
+def test_the_search_is_shown_and_can_be_cancelled(app, with_bases, monkeypatch):
     app()
     may_go_on, stopped = threading.Event(), threading.Event()
 
@@ -303,7 +240,7 @@ def test_the_search_is_shown_and_can_be_cancelled(app, asked, monkeypatch):
 
     monkeypatch.setattr(sys.modules["pages.components.shared.solutions"], "solved", slow)
     monkeypatch.setattr(sys.modules["pages.components.shared.background"], "PATIENCE", 0.05)
-    session = app("plan", asked)
+    session = app("plan", with_bases)
     cancel = next(each for each in session.button if each.label == "Cancel")
     told = [each.proto.text for each in session.get("progress")]
     assert told == ["Looking for what to measure …"]
@@ -342,14 +279,7 @@ def test_groups_are_typed_and_survive_edits(app):
     assert session.scenario.domain["age"].groups[4] == ()
 
 
-def test_the_codebook_has_the_groups(app):
-    session = app("schema")
-    again = rp.Domain.load(sample_data_folder() / "household.json")
-    assert again["region"].groups == session.scenario.domain["region"].groups != ()
-    assert len(set(again["region"].groups)) == 4
-
-
-def test_a_way_that_no_longer_fits_is_told(app):
+def test_a_basis_that_does_not_fit_any_more_gives_way(app):
     session = app("schema", None)
     session.scenario = session.scenario.with_basis("region", Hierarchy())
     session.open("schema")
@@ -371,8 +301,7 @@ def records(tmp_path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("uniform_reference", [False, True])
-def test_a_release_with_running_totals_groups_and_ranges(app, records, tmp_path, uniform_reference):
+def test_a_release_with_cumulative_counts_a_hierarchy_and_ranges(app, records, tmp_path):
     session = app("release")
     scenario = session.scenario.with_request(only=("age", "region", "income", "sex"))
     scenario = scenario.with_basis("age", Prefix()).with_basis("region", Hierarchy())
@@ -381,7 +310,6 @@ def test_a_release_with_running_totals_groups_and_ranges(app, records, tmp_path,
     )
     session.scenario = replace(
         scenario,
-        uniform_reference=uniform_reference,
         budget=rp.Budget(rho=1000),
         record_noun="people",
     )

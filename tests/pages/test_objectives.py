@@ -1,4 +1,4 @@
-"""The objectives on the Plan page, and the options that go with them."""
+"""The objectives on the Plan page, their options, and the other pages with each kind of them."""
 
 import pytest
 
@@ -56,16 +56,27 @@ def test_the_bound_of_the_largest_error(app, small):
     assert session.planned.worst_standard_errors.max() > near
 
 
-def test_the_power_of_the_norm(app, small):
-    session = app("plan", small)
-    session.radio(key="objective").set_value("p-norm").run()
-    session.number_input(key="p_norm p").set_value(4.0).run()
-    assert session.scenario.loss == rp.PNorm(4.0)
-    assert session.planned.certificate.gap < 1e-6
-
-
-def test_without_a_must_the_page_says_where_to_set_one(app, small):
+def test_without_a_required_target_the_page_says_where_to_set_one(app, small):
     session = app("plan", small)
     session.radio(key="objective").set_value("required").run()
     assert "No target is required yet" in plain(session.texts("error"))
     assert session.radio(key="objective").value == "required"
+
+
+@pytest.mark.parametrize("loss", [rp.SumWithinTargets(), rp.PNorm(3.0)], ids=lambda loss: loss.kind)
+def test_every_page_is_drawn(app, with_required, loss):
+    session = app("workload", with_required.replaced(loss=loss))
+    for page in ("workload", "fairness", "tradeoffs", "scenarios", "release"):
+        session.open(page)
+        assert not session.exception, page
+        assert not session.error, page
+
+
+def test_trade_offs_of_an_objective_that_depends_on_the_budget(app, with_required):
+    session = app("tradeoffs", with_required.replaced(loss=rp.SumWithinTargets()))
+    for view in ("Targets", "Average vs worst case", "What if"):
+        session.test.session_state["tradeoffs"] = view
+        session.run()
+        assert not session.exception, view
+        assert not session.error, view
+        assert "differs from budget to budget" in " ".join(session.texts("info"))
