@@ -133,5 +133,7 @@ def test_the_smallest_budget_meets_all_targets(app, small):
 def test_a_target_out_of_reach_says_so(app, small):
     session = app("plan", small.with_settings([TableSetting(("age",), target=1e-60)]))
     assert not session.exception
-    (message,) = (text for text in session.texts("info") if "choose a larger standard error" in text)
+    (message,) = (
+        text for text in session.texts("info") if "choose a larger standard error" in text
+    )
     assert plain([message]).startswith("The target 1e-60 of age would take")

@@ -17,7 +17,10 @@ def unit_inputs(slot: str) -> None:
     def set_unit() -> None:
         person = st.session_state["protected"] == PERSON
         limit = int(st.session_state.get("records per person") or 1) if person else None
-        change(slot, lambda: current().replaced(budget=budgets.with_privacy_unit(current().budget, limit)))
+        change(
+            slot,
+            lambda: current().replaced(budget=budgets.with_privacy_unit(current().budget, limit)),
+        )
 
     st.radio(
         "Privacy unit",
