@@ -10,7 +10,7 @@ else a copy of the columns that are used.
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -52,7 +52,8 @@ class FrameSource(BatchSource):
                 f"{name!r}; give one, the same for every release of these records (name=...)."
             )
         self._name = name
-        self._table, self._n_records = _arrow_table(frame, name, columns)
+        with self.readable():
+            self._table, self._n_records = _arrow_table(frame, name, columns)
 
     @property
     def name(self) -> str:
@@ -92,24 +93,19 @@ class FrameSource(BatchSource):
             kinds = [field.with_type(_known_type(field.type)) for field in batch.schema]
             yield batch.cast(pa.schema(kinds)), n_read / max(self._n_records, 1)
 
-    def readable(self) -> AbstractContextManager[None]:
-        return _readable(self.name)
+    @contextmanager
+    def readable(self) -> Iterator[None]:
+        try:
+            yield
+        except pa.ArrowException as error:  # pyarrow quotes what it cannot convert
+            raise DataError(
+                f"The records {self.name!r} cannot be read as a table; make every column that is "
+                "used texts (in UTF-8), numbers or categories.",
+                private=f"The reader says: {error}",
+            ) from None
 
     def __repr__(self) -> str:
         return f"FrameSource({self.name!r})"
-
-
-@contextmanager
-def _readable(name: str) -> Iterator[None]:
-    """Tell what Arrow cannot convert as a `DataError`; pyarrow quotes it."""
-    try:
-        yield
-    except pa.ArrowException as error:
-        raise DataError(
-            f"The records {name!r} cannot be read as a table; make every column that is used texts "
-            "(in UTF-8), numbers or categories.",
-            private=f"The reader says: {error}",
-        ) from None
 
 
 def _arrow_table(frame: Any, name: str, columns: Sequence[str] | None) -> tuple[pa.Table, int]:
@@ -125,8 +121,7 @@ def _arrow_table(frame: Any, name: str, columns: Sequence[str] | None) -> tuple[
         # Else pandas would convert every column, also those that Arrow has no type for.
         used = [columns is None or column in columns for column in frame.columns]
         frame = frame.loc[:, used].reset_index(drop=True)
-    with _readable(name):
-        table = pa.table(frame)
+    table = pa.table(frame)
     n_records = table.num_rows if n_records is None else n_records
     if columns is not None:
         table = table.select([i for i, name in enumerate(table.column_names) if name in columns])

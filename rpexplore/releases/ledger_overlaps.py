@@ -1,6 +1,5 @@
 """Overlapping records: a folder and a file in it must not be charged apart, unseen."""
 
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,29 +19,23 @@ def refuse_overlaps(ledger: Ledger, source: Source) -> None:
     if not isinstance(source, FileSource):
         return
     path = source.path.resolve()
-    for each in _ledgers(ledger, path):
-        for other in _booked(each):
-            if other == path and each != ledger:
+    around = [folder / FILENAME for folder in path.parents]
+    inside = list(path.rglob(FILENAME)) if path.is_dir() else []
+    further = [file for file in (*around, *inside) if file != ledger.path and file.is_file()]
+    for book in (ledger, *map(Ledger, further)):
+        for booked in _booked(book):
+            if booked == path and book != ledger:
                 raise LedgerError(
-                    f"The ledger {str(each.path)!r} has runs on these records already; use that "
+                    f"The ledger {str(book.path)!r} has runs on these records already; use that "
                     "one, so that all they cost stands in one place."
                 )
-            if other in path.parents or path in other.parents:
-                how = "which they lie in" if other in path.parents else "which lies in them"
+            if booked in path.parents or path in booked.parents:
+                how = "which they lie in" if booked in path.parents else "which lies in them"
                 raise LedgerError(
-                    f"The ledger {str(each.path)!r} has runs on {str(other)!r}, {how}: what the "
+                    f"The ledger {str(book.path)!r} has runs on {str(booked)!r}, {how}: what the "
                     f"records {str(source.path)!r} cost would be counted apart. Name the records "
                     "as in those runs."
                 )
-
-
-def _ledgers(ledger: Ledger, path: Path) -> Iterator[Ledger]:
-    yield ledger
-    around = [folder / FILENAME for folder in path.parents]
-    inside = list(path.rglob(FILENAME)) if path.is_dir() else []
-    for file in [*around, *inside]:
-        if file != ledger.path and file.is_file():
-            yield Ledger(file)
 
 
 def _booked(ledger: Ledger) -> list[Path]:

@@ -86,9 +86,9 @@ class MarginalEstimate:
             values = np.tensordot(vectors[attribute], values, axes=(0, 0))
         return Answer(float(values), float(np.sqrt(variance)))
 
-    def covariance(self, where: Where, other: Where) -> float:
+    def covariance(self, first: Where, second: Where) -> float:
         """Covariance of the noise in the answers to two product queries."""
         left, right = (
-            query_vectors(self.domain, self.attributes, query) for query in (where, other)
+            query_vectors(self.domain, self.attributes, where) for where in (first, second)
         )
         return query_covariance(self.domain.sizes, self.strategies, self.noise, left, right)

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from math import prod
 
 import numpy as np
@@ -90,7 +91,7 @@ def check_measurable(plan: Plan) -> None:
     residual = int(np.argmax(gamma))
     if gamma[residual] >= LARGEST_GAMMA * (1 - 1e-9):
         raise ReleaseError(
-            f"The noise that the budget asks for on {_name(plan, residual)} is too large for "
+            f"The noise that the budget needs on {_name(plan, residual)} is too large for "
             f"64-bit integers (scale {gamma[residual]:.3g}, at most {LARGEST_GAMMA:.3g}); use a "
             "larger budget or smaller tables."
         )
@@ -127,13 +128,8 @@ def _gamma_squared(plan: Plan, residual: int) -> Fraction:
 
 def _batches(cells: np.ndarray) -> Iterator[range]:
     """Residuals one after another, as many as have about `_BATCH` cells together."""
-    ends = np.cumsum(cells)
-    start = 0
-    while start < len(cells):
-        before = ends[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, before + _BATCH, side="right")))
-        yield range(start, stop)
-        start = stop
+    starts = np.flatnonzero(np.diff(np.cumsum(cells) // _BATCH, prepend=-1))
+    return (range(*ends) for ends in pairwise([*starts.tolist(), len(cells)]))
 
 
 def _noise_scales(plan: Plan) -> list[int]:

@@ -93,6 +93,18 @@ def release(
         ReleaseError: If it cannot be measured or written.
         DataError: If the records cannot be counted, or have changed.
         LedgerError: If the run would go beyond the budget limit, or the ledger cannot be used.
+
+    Example:
+        >>> import tempfile, pandas, rpexplore as rp
+        >>> tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"sex": 2}), 1)
+        >>> plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
+        >>> records = pandas.DataFrame({"sex": [0, 1, 0]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     book = f"{folder}/ledger.sqlite"
+        ...     done = rp.release(plan, records, f"{folder}/out", name="survey", ledger=book)
+        ...     table = done.table("sex")
+        >>> list(table.columns)
+        ['sex', 'value', 'standard_error', 'lower_95', 'upper_95']
     """
     output = Path(output)
     options = RunOptions(unknown_values or {}, person_rule, ledger, limit_rho, expected_fingerprint)
@@ -135,6 +147,17 @@ def dry_run(
     """Do everything that `release` does up to the booking: check and count, spend nothing.
 
     Arguments and errors are those of `release`. The counts are thrown away.
+
+    Example:
+        >>> import tempfile, pandas, rpexplore as rp
+        >>> tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"sex": 2}), 1)
+        >>> plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
+        >>> records = pandas.DataFrame({"sex": [0, 1, 0]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     book = f"{folder}/ledger.sqlite"
+        ...     check = rp.dry_run(plan, records, f"{folder}/out", name="survey", ledger=book)
+        >>> check.findings[0]
+        'The plan holds what it claims, and protects one record.'
     """
     options = RunOptions(unknown_values or {}, person_rule, ledger, limit_rho)
     on_progress("Checking the plan", 0.0)
@@ -156,6 +179,22 @@ def resume(
 
     Raises `ReleaseError` if there is no such run, if its plan is not the one that it was booked
     with, or if its measurements are not those that were noted when they were drawn.
+
+    Example:
+        >>> import contextlib, tempfile, pandas, rpexplore as rp
+        >>> tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"sex": 2}), 1)
+        >>> plan = rp.plan(tables, loss=rp.SumOfVariances(), budget=rp.Budget(rho="1/2"))
+        >>> records = pandas.DataFrame({"sex": [0, 1, 0]})
+        >>> def stop(doing, share):
+        ...     if doing == "Writing the release":
+        ...         raise KeyboardInterrupt
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     run = {"output": f"{folder}/out", "ledger": f"{folder}/ledger.sqlite"}
+        ...     with contextlib.suppress(KeyboardInterrupt):
+        ...         done = rp.release(plan, records, name="survey", on_progress=stop, **run)
+        ...     done = rp.resume(f"{folder}/out")
+        >>> done.plan.contents
+        '2 noisy tables'
     """
     output = Path(output)
     if (output / NOTE).is_file():  # it was stopped after it got its name

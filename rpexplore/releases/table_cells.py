@@ -1,9 +1,6 @@
 """The cells of a noisy table as rows: labels, value, standard error, interval; in files as well."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,27 +18,7 @@ ESTIMATES = ("value", "standard_error", "lower_95", "upper_95")
 Labels = list[tuple[str, pa.Array]]
 """Name and contents of the columns that say what the cells along one axis count."""
 
-# Columns without two numbers alike.
-_DIFFERENT = {"value", "unbiased_value", "lower_95", "upper_95"}
 _ROWS_AT_ONCE = 1 << 20
-
-
-def write_cells(path: Path, pieces: Iterator[pa.Table]) -> None:
-    """Write one table, piece by piece (at least one), as .parquet and as .csv.
-
-    path: without ending
-    """
-    first = next(pieces)
-    repeated: Any = [name for name in first.schema.names if name not in _DIFFERENT]
-    with (
-        pyarrow.parquet.ParquetWriter(
-            f"{path}.parquet", first.schema, use_dictionary=repeated
-        ) as as_parquet,
-        pyarrow.csv.CSVWriter(f"{path}.csv", first.schema) as as_csv,
-    ):
-        for piece in chain([first], pieces):
-            as_parquet.write_table(piece)
-            as_csv.write_table(piece)
 
 
 def table_of_cells(labels: Sequence[Labels], values: np.ndarray, variances: np.ndarray) -> pa.Table:

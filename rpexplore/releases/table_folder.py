@@ -19,12 +19,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet
 
 from rpexplore.common.concurrency import Progress, in_order
@@ -40,13 +42,15 @@ from rpexplore.releases.manifest import FinishedRelease, file_entry
 from rpexplore.releases.marginal_estimate import Answer, MarginalEstimate
 from rpexplore.releases.measurement_file import MeasuredFile, MeasurementNote, read_measured
 from rpexplore.releases.readme import table_readme
-from rpexplore.releases.table_cells import Labels, label_columns, pieces_of_cells, write_cells
+from rpexplore.releases.table_cells import Labels, label_columns, pieces_of_cells
 
 BYTES_PER_CELL = 125  # about, as CSV and Parquet together
 
 _RESIDUAL_SCHEMA = pa.schema(
     [("residual", pa.int32()), ("cell", pa.int64()), ("measured", pa.int64())]
 )
+# Columns without two numbers alike.
+_DIFFERENT = {"value", "unbiased_value", "lower_95", "upper_95"}
 _ROWS_AT_ONCE = 1 << 20
 _SMALL_STEPS = "DELTA_BINARY_PACKED"
 
@@ -125,7 +129,7 @@ class Release(FinishedRelease[Plan]):
         number, measured = stored["residual"].to_numpy(), stored["measured"].to_numpy()
         contributions = {}
         for subset, residual in residuals.items():
-            shape = [int(closure.sizes[i]) - (i in closure.strategies) for i in subset]
+            shape = measurement.measured_shape(closure, residual)
             noisy = measured[number == residual].reshape(shape)
             contributions[subset] = contribution(noisy, subset, closure.strategies)
         sigma_squared = self.plan.sigma_squared.floats
@@ -243,16 +247,23 @@ class TableRun:
 def write_table(
     folder: Path, position: int, attributes: Sequence[str], pieces: Iterator[pa.Table]
 ) -> list[dict[str, Any]]:
-    """Write a table, given in pieces, as CSV and Parquet; what the manifest says of its files."""
-    path = table_path(position, attributes)
-    write_cells(folder / path, pieces)
-    return [
-        file_entry(folder, f"{path}{ending}", attributes=list(attributes))
-        for ending in (".parquet", ".csv")
-    ]
+    """Write a table, given in pieces (at least one), as CSV and Parquet; their manifest entries."""
+    path, first = table_path(position, attributes), next(pieces)
+    repeated: Any = [name for name in first.schema.names if name not in _DIFFERENT]
+    as_parquet, as_csv = f"{path}.parquet", f"{path}.csv"
+    with (
+        pyarrow.parquet.ParquetWriter(
+            folder / as_parquet, first.schema, use_dictionary=repeated
+        ) as parquet_writer,
+        pyarrow.csv.CSVWriter(folder / as_csv, first.schema) as csv_writer,
+    ):
+        for piece in chain([first], pieces):
+            parquet_writer.write_table(piece)
+            csv_writer.write_table(piece)
+    return [file_entry(folder, name, attributes=list(attributes)) for name in (as_parquet, as_csv)]
 
 
 def table_path(position: int, names: Sequence[str]) -> str:
     """Where a table lies in the folder, without ending: its number, then its attributes."""
-    words = "_".join(re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in names or ("total",))
-    return f"tables/{position:04d}_{words[:80]}"
+    plain = (re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") for name in names or ("total",))
+    return f"tables/{position:04d}_{'_'.join(plain)[:80]}"

@@ -334,7 +334,7 @@ def test_release_puts_unknown_values_where_told(planned):
     command = ["release", "queries.json", "records.csv", "--out", "out"]
     assert "'sex'" in planned(*command).stderr
     planned.done(*command, "--unknown-values", "sex=M")
-    assert QueryRelease.load("out").manifest["other_values"] == {"sex": "M"}
+    assert QueryRelease.load("out").manifest["unknown_values"] == {"sex": "M"}
     # A region is no part of this plan.
     told = planned.refused(*command[:-1], "more", "--unknown-values", "region=R1")
     assert "must be an attribute of the plan" in told

@@ -11,7 +11,7 @@ from pages.components.shared.paths import path_of
 from pages.components.shared.session import escaped, kept
 from rpexplore.common.formatting import plural
 from rpexplore.common.webapp_files import sample_data_folder
-from rpexplore.data.databases.connections import connection_named, names_there, secrets_file
+from rpexplore.data.databases.connections import connection_named, connection_names, secrets_file
 from rpexplore.data.databases.source import DatabaseSource
 from rpexplore.data.files.source import FileSource
 from rpexplore.data.source import PersonRule, Source
@@ -114,7 +114,7 @@ def _database() -> Source | None:
         help="It is counted there, by the database; only counts come back.",
     )
     try:
-        names = list(names_there())
+        names = list(connection_names())
     except RpexploreError as error:
         st.warning(escaped(str(error)))
     else:

@@ -71,7 +71,7 @@ def coded(
     a column of a kind that cannot be an attribute, or for more bins than a statement can hold.
     """
     given: dict[str, Value] = dict(more)
-    joined: list[int] = []
+    joined: dict[int, Categories] = {}
     for index in attribute_indices:
         attribute = domain.attributes[index]
         column = table[attribute.name]
@@ -80,17 +80,22 @@ def coded(
         if isinstance(values, Categories):
             digits = _hexed(_text(column, values, engine), engine)
             if values.size > _MOST_CASES:
-                joined.append(index)
+                joined[index] = values
                 given[f"h{index}"] = digits
             else:
-                cases = [(_digits(value), code) for code, value in enumerate(values.values)]
-                given[f"f{index}"] = _among(digits, cases)
+                # The form that names the digits once, so that they are made once.
+                given[f"f{index}"] = digits.cases(
+                    *(
+                        (value.encode().hex(), ibis.literal(code, "int32"))
+                        for code, value in enumerate(values.values)
+                    )
+                )
         else:
             given[f"f{index}"] = _of_number(_numbers(column, engine), attribute)
     # A table needs a column, also where all are counted together.
     records = table.select(**(given or {"any": ibis.literal(True)}))
-    for index in joined:
-        records = _looked_up(records, index, domain.attributes[index])
+    for index, values in joined.items():
+        records = _looked_up(records, index, values)
     codes = {
         f"c{index}": _code(records, index, unknown_codes.get(index)) for index in attribute_indices
     }
@@ -261,17 +266,14 @@ def _bisected(number: Value, edges: Sequence[Value], first: int, end: int) -> Va
     )
 
 
-def _looked_up(records: ir.Table, index: int, attribute: Attribute) -> ir.Table:
+def _looked_up(records: ir.Table, index: int, values: Categories) -> ir.Table:
     """With the column f<index>: where the text h<index> stands in a list.
 
     The list is one text in the statement, taken apart there: nothing is written to the engine, and
     no parser has to read a million values.
     """
-    assert isinstance(attribute.values, Categories)
-    entries = ",".join(
-        f"{_digits(value)} {code}" for code, value in enumerate(attribute.values.values)
-    )
-    text: Value = ibis.literal(entries)
+    entries = (f"{value.encode().hex()} {code}" for code, value in enumerate(values.values))
+    text: Value = ibis.literal(",".join(entries))
     listed = text.split(",").unnest().name("entry").as_table()
     parts = listed.entry.split(" ")
     listed = listed.select(**{f"l{index}": parts[0], f"f{index}": parts[1].cast("int32")})
@@ -280,19 +282,10 @@ def _looked_up(records: ir.Table, index: int, attribute: Attribute) -> ir.Table:
     )
 
 
-def _among(digits: Value, cases: Sequence[tuple[str, int]]) -> Value:
-    # The form that names the digits once, so that they are made once.
-    return digits.cases(*((text, ibis.literal(code, "int32")) for text, code in cases))
-
-
 def _code(records: ir.Table, index: int, unknown_code: int | None) -> Value:
     unknown, missing = (UNKNOWN, MISSING) if unknown_code is None else (unknown_code, unknown_code)
     code = ibis.coalesce(records[f"f{index}"], ibis.literal(unknown, "int32"))
     return ibis.ifelse(records[f"m{index}"], ibis.literal(missing, "int32"), code).cast("int32")
-
-
-def _digits(value: str) -> str:
-    return value.encode().hex()
 
 
 def _float(value: float) -> Value:

@@ -9,7 +9,7 @@ import stat
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from rpexplore.common.files import home_folder
 from rpexplore.data.databases.engines import ENGINES
@@ -89,7 +89,7 @@ class Connection:
 
     def options(self) -> dict[str, str]:
         """What stands behind the question mark: settings of Spark."""
-        return dict(parse_qsl(urlsplit(self.url).query))
+        return dict(parse_qsl(self.url.partition("?")[2]))
 
 
 def connection_named(name: str) -> Connection:
@@ -102,9 +102,7 @@ def connection_named(name: str) -> Connection:
             "The connection must be given by its name, not by its address; keep the address in an "
             "environment variable, or in the file of secrets, and give the name of that."
         )
-    value = os.environ.get(name) if name else None
-    if not value:
-        value = _kept().get(name)
+    value = (os.environ.get(name) if name else None) or _connections().get(name)
     if not value:
         raise DataError(
             f"There is no connection {name!r}; set an environment variable of that name, or enter "
@@ -113,9 +111,9 @@ def connection_named(name: str) -> Connection:
     return Connection(name, value)
 
 
-def names_there() -> tuple[str, ...]:
+def connection_names() -> tuple[str, ...]:
     """The names of the connections in the file of secrets, sorted; none where there is no file."""
-    return tuple(sorted(_kept()))
+    return tuple(sorted(_connections()))
 
 
 def secrets_file() -> Path:
@@ -124,7 +122,7 @@ def secrets_file() -> Path:
     return Path(named) if named else home_folder() / "secrets.toml"
 
 
-def _kept() -> dict[str, str]:
+def _connections() -> dict[str, str]:
     """The connections in the file of secrets, by name."""
     path = secrets_file()
     try:
@@ -135,7 +133,7 @@ def _kept() -> dict[str, str]:
                     f"The file of secrets {str(path)!r} must be for its owner alone, but others "
                     f"may use it (mode {stat.S_IMODE(mode):o}); run: chmod 600 {path}"
                 )
-            kept = tomllib.load(file).get("connections", {})
+            connections = tomllib.load(file).get("connections", {})
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -143,14 +141,12 @@ def _kept() -> dict[str, str]:
             f"The file of secrets {str(path)!r} cannot be read ({error.strerror}); check the path."
         ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        # The parser may quote what it could not read.
+        connections = None  # the parser may quote what it could not read
+    if not isinstance(connections, dict) or not all(
+        isinstance(value, str) for value in connections.values()
+    ):
         raise DataError(
-            f"The file of secrets {str(path)!r} is not TOML; write lines such as "
-            'NAME = "postgresql://…" under [connections].'
-        ) from None
-    if not isinstance(kept, dict) or not all(isinstance(value, str) for value in kept.values()):
-        raise DataError(
-            f"The file of secrets {str(path)!r} must hold a table [connections] of texts; write "
-            'lines such as NAME = "postgresql://…" under it.'
+            f"The file of secrets {str(path)!r} must be TOML with a table [connections] of texts; "
+            'write lines such as NAME = "postgresql://…" under it.'
         )
-    return kept
+    return connections

@@ -48,7 +48,7 @@ def refuse_too_many(tables: Sequence[AttributeIndices], sizes: Sequence[int]) ->
     if n_cells > _MOST_CELLS:
         raise DataError(
             f"The tables to count have {n_cells:,} cells in all, and at most {_MOST_CELLS:,} can "
-            "be; ask for fewer or smaller tables."
+            "be; count fewer or smaller tables."
         )
 
 
@@ -104,31 +104,26 @@ def _table_rows(
 def _checks(
     kept: ir.Table, coded: ir.Table, attribute_indices: Sequence[int], rule: PersonRule | None
 ) -> Iterable[ir.Table]:
-    """The numbers of `_keys`, a row each, of one pass; and how many records a person has."""
-    sums: dict[str, Value] = {"total": kept.count()}
+    """How many records there are, are unknown and missing in each attribute, and are nobody's.
+
+    The part `_CHECK`, of one pass, in this order. Then how many records a person has, if needed.
+    """
+    sums: list[Value] = [kept.count()]
     for index in attribute_indices:
         code: Value = kept[f"c{index}"]
-        sums[f"unknown {index}"] = (code == UNKNOWN).sum()
-        sums[f"missing {index}"] = (code == MISSING).sum()
+        sums += [(code == UNKNOWN).sum(), (code == MISSING).sum()]
     if rule is not None:
         person: Value = kept[PERSON]
-        sums["nobodys"] = person.isnull().sum()
-    aggregated = kept.aggregate(**sums)
-    numbers = ibis.array([_whole(aggregated[key]) for key in _keys(attribute_indices, rule)])
+        sums.append(person.isnull().sum())
+    named: dict[str, Value] = {f"n{cell}": n for cell, n in enumerate(sums)}
+    aggregated = kept.aggregate(**named)
+    numbers = ibis.array([_whole(aggregated[name]) for name in named])
     listed = aggregated.select(n=numbers).unnest("n", offset="cell")
     yield _rows(listed, _CHECK, listed.cell, listed.n)
     if rule is not None and rule.excess == "refuse":
         persons = coded.group_by(PERSON).aggregate(n=lambda rows: rows.count())
         most = persons.aggregate(n=persons.n.max())
         yield _rows(most, _OF_ONE_PERSON, ibis.literal(0), most.n)
-
-
-def _keys(attribute_indices: Iterable[int], rule: PersonRule | None) -> list[str]:
-    """What the cells of the part `_CHECK` are the numbers of, in their order."""
-    of_attributes = (
-        f"{what} {index}" for index in attribute_indices for what in ("unknown", "missing")
-    )
-    return ["total", *of_attributes, *([] if rule is None else ["nobodys"])]
 
 
 def _rows(table: ir.Table, part: int, cell: Value, n: Value) -> ir.Table:
@@ -189,15 +184,20 @@ class Tally:
 
         name: of the records, for the error
         """
-        listed = _keys(attribute_indices_of(self._tables), rule)
-        checks = {key: self._checks.get((_CHECK, cell)) for cell, key in enumerate(listed)}
+        checks, attribute_indices = self._checks, attribute_indices_of(self._tables)
         if rule is not None:
-            self._check_persons(rule, checks["nobodys"])
-        for key, n in checks.items():
-            what, _, index = key.partition(" ")
-            if index and n:
-                raise unknown_value_error(domain.names[int(index)], is_missing=what == "missing")
-        n_records = checks["total"]
+            if checks.get((_CHECK, 1 + 2 * len(attribute_indices))):
+                raise DataError(
+                    f"The column {rule.column!r} is empty in some records, so that nobody knows "
+                    "whose they are; fill it in, or leave these records out."
+                )
+            if checks.get((_OF_ONE_PERSON, 0), 0) > rule.most:
+                raise rule.excess_error()
+        for position, index in enumerate(attribute_indices):
+            for is_missing in (False, True):
+                if checks.get((_CHECK, 1 + 2 * position + is_missing)):
+                    raise unknown_value_error(domain.names[index], is_missing=is_missing)
+        n_records = checks.get((_CHECK, 0))
         if n_records is None or self._is_corrupt or not self._agree(n_records):
             raise DataError(
                 f"The records {name} changed while they were counted, or are not the same whenever "
@@ -205,15 +205,6 @@ class Tally:
                 "run again."
             )
         return Counts(dict(zip(self._tables, self._counts, strict=True)), n_records)
-
-    def _check_persons(self, rule: PersonRule, nobodys: int | None) -> None:
-        if nobodys:
-            raise DataError(
-                f"The column {rule.column!r} is empty in some records, so that nobody knows whose "
-                "they are; fill it in, or leave these records out."
-            )
-        if self._checks.get((_OF_ONE_PERSON, 0), 0) > rule.most:
-            raise rule.excess_error()
 
     def _agree(self, n_records: int) -> bool:
         """Whether tables have the same total, and the same marginals on what they share."""

@@ -8,6 +8,7 @@ private, and that a value is listed is protected by nothing. How often one occur
 # pyright: reportAttributeAccessIssue=false
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,11 +67,11 @@ def read_header(path: str | Path) -> Header:
         first = record_files(path)[0]
         of_kind = _csv_columns if first.kind == "csv" else _parquet_columns
         columns = [*of_kind(first.path), *(Column(name, TEXT) for name in first.keys)]
-    names = [column.name for column in columns]
+    counts = Counter(column.name for column in columns)
     usable = [
         column
         for column in columns
-        if column.name.strip() and column.name.isprintable() and names.count(column.name) == 1
+        if column.name.strip() and column.name.isprintable() and counts[column.name] == 1
     ]
     if not usable:
         raise DataError(
@@ -154,24 +155,23 @@ def _parquet_columns(path: Path) -> list[Column]:
 
 
 def _declared(kind: pa.DataType) -> str:
-    kinds = [
-        (pa.types.is_boolean, YES_OR_NO),
-        (pa.types.is_dictionary, CATEGORIES),
-        (pa.types.is_integer, WHOLE),
-        (pa.types.is_floating, NUMBERS),
-        (pa.types.is_decimal, NUMBERS),
-        (pa.types.is_temporal, DATES),
-        (pa.types.is_string, TEXT),
-        (pa.types.is_large_string, TEXT),
-    ]
-    return next((text for is_of, text in kinds if is_of(kind)), "")
+    is_of = pa.types
+    if is_of.is_boolean(kind):
+        return YES_OR_NO
+    if is_of.is_dictionary(kind):
+        return CATEGORIES
+    if is_of.is_integer(kind):
+        return WHOLE
+    if is_of.is_floating(kind) or is_of.is_decimal(kind):
+        return NUMBERS
+    if is_of.is_temporal(kind):
+        return DATES
+    return TEXT if is_of.is_string(kind) or is_of.is_large_string(kind) else ""
 
 
 def _values(column: pa.Array) -> set[str]:
     """The distinct values of a batch as text, without what is missing or blank."""
-    if pa.types.is_dictionary(column.type):
-        column = column.unique()
-    distinct = of_known_type(column).unique().drop_null()
+    distinct = of_known_type(column.unique()).unique().drop_null()
     if pa.types.is_floating(distinct.type):
         distinct = distinct.filter(pc.is_finite(distinct))
     return {text for text in as_text(distinct).to_pylist() if text.strip()}
@@ -179,8 +179,9 @@ def _values(column: pa.Array) -> set[str]:
 
 def _sorted(values: set[str]) -> tuple[str, ...]:
     """By number where all are whole numbers, else by letter."""
-    key = (lambda text: (int(text), text)) if _are_whole(values) else str
-    return tuple(sorted(values, key=key))
+    if _are_whole(values):
+        return tuple(sorted(values, key=lambda text: (int(text), text)))
+    return tuple(sorted(values))
 
 
 def _are_whole(values: set[str]) -> bool:

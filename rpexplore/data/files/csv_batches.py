@@ -6,6 +6,7 @@ import io
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -83,8 +84,9 @@ def _check_quotes(path: Path) -> None:
     The fast reader would take the records between them for one value, and drop them. Python's
     strict parser finds them; it is slow, and only needed where there are quotes at all.
     """
-    if not _holds_quotes(path):
-        return
+    with _opened(path) as (file, _):
+        if not any(b'"' in block for block in iter(partial(file.read, 1 << 24), b"")):
+            return
     limit = csv.field_size_limit(2**31 - 1)
     try:
         with (
@@ -101,14 +103,6 @@ def _check_quotes(path: Path) -> None:
         ) from None
     finally:
         csv.field_size_limit(limit)
-
-
-def _holds_quotes(path: Path) -> bool:
-    with _opened(path) as (file, _):
-        while block := file.read(1 << 24):
-            if b'"' in block:
-                return True
-    return False
 
 
 @contextmanager

@@ -43,37 +43,47 @@ def record_files(path: Path) -> list[RecordFile]:
     have the same keys. Looks into no file; raises `OSError` for what is not there.
     """
     if not path.is_dir():
-        return [RecordFile(path, _kind(path), path.stat().st_size)]
-    files = [
-        RecordFile(found, _kind_in_folder(found, path), found.stat().st_size, _keys(found, path))
-        for found in _paths_within(path)
-    ]
+        kind = _kind(path)
+        if kind is None:
+            raise DataError(
+                "The records must be a .csv or .parquet file (.csv.gz if compressed), or a folder "
+                f"of these, got {path.name!r}; export them as one of these."
+            )
+        return [RecordFile(path, kind, path.stat().st_size)]
+    files = []
+    for file in _paths_within(path):
+        kind, inner = _kind(file), str(file.relative_to(path))
+        if kind is None:
+            raise DataError(
+                f"The folder {str(path)!r} holds {inner!r}, which is no .csv or .parquet file; "
+                "move it elsewhere, or rename it with an underscore in front."
+            )
+        files.append(RecordFile(file, kind, file.stat().st_size, _keys(file, path)))
+        first = files[0]
+        if kind != first.kind:
+            raise DataError(
+                f"The folder {str(path)!r} holds records of two kinds, such as "
+                f"{str(first.path.relative_to(path))!r} and {inner!r}; leave those of one kind "
+                "there."
+            )
+        if files[-1].keys.keys() != first.keys.keys():
+            raise DataError(
+                f"The files {str(first.path.relative_to(path))!r} and {inner!r} in {str(path)!r} "
+                "lie in folders of different keys; give every file the same key=value folders "
+                "around it."
+            )
     if not files:
         raise DataError(
             f"The folder {str(path)!r} holds no records; name one with .csv or .parquet files."
         )
-    first = files[0]
-    for each in files:
-        if each.kind != first.kind:
-            raise DataError(
-                f"The folder {str(path)!r} holds records of two kinds, such as "
-                f"{_within(first.path, path)!r} and {_within(each.path, path)!r}; leave those of "
-                "one kind there."
-            )
-        if each.keys.keys() != first.keys.keys():
-            raise DataError(
-                f"The files {_within(first.path, path)!r} and {_within(each.path, path)!r} in "
-                f"{str(path)!r} lie in folders of different keys; give every file the same "
-                "key=value folders around it."
-            )
     return files
 
 
 def _paths_within(folder: Path) -> list[Path]:
     """All files in a folder and those in it, by name; without hidden ones."""
-    found = []
+    paths = []
     with os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda each: each.name):
+        for entry in sorted(entries, key=lambda entry: entry.name):
             _refuse_versions(entry.name, folder)
             # A folder _key=value holds records: the underscore is the key's.
             if entry.name.startswith((".", LEDGER)) or (
@@ -82,16 +92,16 @@ def _paths_within(folder: Path) -> list[Path]:
                 continue
             path = folder / entry.name
             if entry.is_dir(follow_symlinks=False):
-                found += _paths_within(path)
+                paths += _paths_within(path)
             elif entry.is_file(follow_symlinks=False):
-                found.append(path)
+                paths.append(path)
             else:
                 raise DataError(
                     f"The folder {str(folder)!r} holds {entry.name!r}, which is neither a file nor "
                     "a folder of its own; put the records themselves there, or rename it with an "
                     "underscore in front."
                 )
-    return found
+    return paths
 
 
 def _refuse_versions(name: str, folder: Path) -> None:
@@ -110,45 +120,26 @@ def _refuse_versions(name: str, folder: Path) -> None:
         )
 
 
-def _kind(path: Path) -> str:
-    kind = next((kind for end, kind in _ENDINGS.items() if path.name.lower().endswith(end)), None)
-    if kind is None:
-        raise DataError(
-            "The records must be a .csv or .parquet file (.csv.gz if compressed), or a folder of "
-            f"these, got {path.name!r}; export them as one of these."
-        )
-    return kind
-
-
-def _kind_in_folder(path: Path, folder: Path) -> str:
-    try:
-        return _kind(path)
-    except DataError:
-        raise DataError(
-            f"The folder {str(folder)!r} holds {_within(path, folder)!r}, which is no .csv or "
-            ".parquet file; move it elsewhere, or rename it with an underscore in front."
-        ) from None
+def _kind(path: Path) -> str | None:
+    return next((kind for end, kind in _ENDINGS.items() if path.name.lower().endswith(end)), None)
 
 
 def _keys(path: Path, folder: Path) -> dict[str, str | None]:
     """The keys of the folders between the two, as pyarrow reads them: all as text."""
-    parts = [part for part in path.parent.relative_to(folder).parts if "=" in part]
+    inner = path.relative_to(folder)
+    parts = [part for part in inner.parent.parts if "=" in part]
     names = [part.partition("=")[0] for part in parts]
     if len(set(names)) < len(names):
         raise DataError(
-            f"The folders around {_within(path, folder)!r} in {str(folder)!r} give one key twice; "
-            "rename one of them."
+            f"The folders around {str(inner)!r} in {str(folder)!r} give one key twice; rename one "
+            "of them."
         )
     schema = pa.schema([(name, pa.string()) for name in names])
     try:
-        found = ds.get_partition_keys(ds.HivePartitioning(schema).parse("/".join(parts) + "/"))
+        keys = ds.get_partition_keys(ds.HivePartitioning(schema).parse("/".join(parts) + "/"))
     except (pa.ArrowException, UnicodeEncodeError):
         raise DataError(
-            f"The folders around {_within(path, folder)!r} in {str(folder)!r} are not key=value "
-            "in UTF-8; rename them."
+            f"The folders around {str(inner)!r} in {str(folder)!r} are not key=value in UTF-8; "
+            "rename them."
         ) from None
-    return {name: found[name] for name in names}
-
-
-def _within(path: Path, folder: Path) -> str:
-    return str(path.relative_to(folder))
+    return {name: keys[name] for name in names}

@@ -10,7 +10,7 @@ import pytest
 from rpexplore.data.databases.connections import (
     Connection,
     connection_named,
-    names_there,
+    connection_names,
     secrets_file,
 )
 from rpexplore.data.databases.engines import ENGINES
@@ -44,7 +44,7 @@ def refusal(*arguments, of=connection_named) -> str:
 
 def test_a_connection_by_its_name(kept, monkeypatch):
     assert connection_named("CENSUS").url == URL
-    assert names_there() == ("CENSUS", "OTHER")
+    assert connection_names() == ("CENSUS", "OTHER")
     monkeypatch.setenv("CENSUS", "duckdb:///here")  # comes first
     assert connection_named("CENSUS").engine == "duckdb"
 
@@ -53,7 +53,7 @@ def test_secrets_lie_in_the_home_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("RPEXPLORE_SECRETS", raising=False)
     monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path))
     assert secrets_file() == tmp_path / "secrets.toml"
-    assert names_there() == ()
+    assert connection_names() == ()
     assert "'CENSUS'" in refusal("CENSUS")
 
 
@@ -61,7 +61,7 @@ def test_secrets_lie_in_the_home_folder(monkeypatch, tmp_path):
 def test_a_file_that_others_can_use_is_refused(mode, kept):
     kept.chmod(mode)
     assert f"chmod 600 {kept}" in refusal("CENSUS")
-    assert f"chmod 600 {kept}" in refusal(of=names_there)
+    assert f"chmod 600 {kept}" in refusal(of=connection_names)
 
 
 @pytest.mark.parametrize(
