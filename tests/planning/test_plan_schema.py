@@ -1,0 +1,104 @@
+"""The published schema of plan files against the reader, for parts changed at random."""
+
+import json
+from importlib import resources
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+import rpexplore as rp
+from rpexplore.errors import PlanError
+from tests.support.plan_texts import changed, laid_out
+
+VALIDATOR = Draft202012Validator(
+    json.loads(resources.files("rpexplore.planning").joinpath("schemas/plan-1.json").read_text())
+)
+
+
+def plan_text(loss, bases, budget) -> str:
+    region = rp.Attribute(
+        "region", rp.Categories(("a", "b", "c"), ("A", "B", "C")), "Region", (("N",), ("N",), ())
+    )
+    sizes = rp.Domain.from_sizes({"age": 4, "sex": 2})
+    income = rp.Attribute("income", rp.Bins((0, 0.5, 10)))
+    workload = rp.Workload.of(
+        rp.Domain((*sizes.attributes, region, income)),
+        [(), ("age", "sex"), ("age", "region"), "income"],
+        targets=[20, 30, 40, None],
+        required=[False, True, False, False],
+    )
+    return rp.plan(workload.with_bases(bases), loss=loss, budget=budget).text
+
+
+OWN = rp.CustomBasis([[1, 1, 0, 0], [0.5, 0, 0, 0], [0, 0, 1, 0], [0, 0, 1, -1]], name="mine")
+BASES = {"age": OWN, "region": rp.Hierarchy(), "income": rp.Windows(2)}
+TEXTS = [
+    plan_text(rp.SumOfVariances("sqrt"), {}, rp.Budget(rho="1/3")),
+    plan_text(rp.MaxVariance(), BASES, rp.Budget(epsilon=1, delta="1e-9")),
+    plan_text(rp.SumWithinTargets(), BASES, rp.Budget(mu=3, max_records_per_person=3)),
+    plan_text(rp.SumWithBoundedMax("cells", 0.125), {}, rp.Budget(privacy_cost=2)),
+]
+
+VALUES = st.sampled_from(
+    [None, True, False, -1, 0, 1, 2, 0.0, 0.5, 1.0, 3.0, 2**70, 1e300, -0.5]
+    + ["", " ", "x", "1", "0.5", "1/3", "2/6", "-1", "1e3", "sex", "age", "ranges", "equal"]
+    + [[], {}, [0], ["x"], ["age"], [[1]], {"kind": "identity"}, {"kind": "p_norm", "p": 2}]
+)
+KINDS = {bool: "truth", int: "number", float: "number", type(None): "null"}
+
+
+def kind(value) -> object:
+    return KINDS.get(type(value), type(value))
+
+
+def paths(content, above=()):
+    """The paths of all parts below the content."""
+    keys = content if isinstance(content, dict) else range(len(content))
+    for key in keys:
+        yield (*above, key)
+        if isinstance(content[key], dict | list):
+            yield from paths(content[key], (*above, key))
+
+
+def is_read(content) -> bool:
+    try:
+        rp.Plan.parse(laid_out(content))
+    except PlanError:
+        return False
+    return True
+
+
+@given(st.sampled_from(TEXTS), st.data())
+@settings(deadline=None, max_examples=400)
+def test_the_reader_refuses_what_the_schema_refuses(text, data):
+    content = json.loads(text)
+    path = data.draw(st.sampled_from(list(paths(content))))
+    before = content
+    for key in path:
+        before = before[key]
+    value = data.draw(VALUES | st.just(...))
+    after = changed(text, path, value)
+    valid, read = VALIDATOR.is_valid(after), is_read(after)
+    assert valid or not read
+    # The schema tells kinds of JSON apart and knows every key, but where null may stand as well.
+    kinds = {kind(before), kind(value)} if value is not ... else set()
+    if len(kinds - {"null"}) == 2 or (value is ... and isinstance(path[-1], str)):
+        assert valid == read
+
+
+@given(st.sampled_from(TEXTS), st.data())
+@settings(deadline=None, max_examples=100)
+def test_no_object_has_a_further_key(text, data):
+    content = json.loads(text)
+    objects = [()]
+    for path in paths(content):
+        part = content
+        for key in path:
+            part = part[key]
+        if isinstance(part, dict):
+            objects.append(path)
+    path = data.draw(st.sampled_from(objects))
+    after = changed(text, (*path, "more"), data.draw(VALUES))
+    assert not VALIDATOR.is_valid(after)
+    assert not is_read(after)
