@@ -1,11 +1,10 @@
-"""Optimum: the best noise for a workload and a loss, whatever the budget.
+"""Optimum: the solution of a planning problem, which scales to any budget.
 
 Most losses are homogeneous in the variances, so the best noise scales of one budget are those of
 another times the ratio of the two (docs/mathematics.md §6.2). Solving is done once, at privacy cost
 1; a plan for a budget, or the whole curve of errors against budgets, is a division.
 
-Others, such as sums with caps, are solved for one budget, and their plan is for that budget alone.
-Scaled to another one it is still a plan, and its errors are still right, but it is not the best.
+Others, such as sums within targets, are solved for one budget, and their plan is for that alone.
 """
 
 from dataclasses import dataclass
@@ -72,10 +71,8 @@ class Optimum:
         Raises `PlanError` for a budget that leaves next to nothing, or all but everything, and for
         another one than that which it was solved for.
         """
-        cost, limit = record_cost(budget), self.solution.limit
-        if self.budget is not None and budget.record_privacy_cost != (
-            self.budget.record_privacy_cost
-        ):
+        cost, limit, solved_at = record_cost(budget), self.solution.limit, self.budget
+        if solved_at and solved_at.record_privacy_cost != budget.record_privacy_cost:
             raise PlanError(
                 f"With the objective {self.loss.title} the best plan of one budget is not that of "
                 "another; plan again for this one."

@@ -1,4 +1,4 @@
-"""The summary of a plan of tables, for a terminal."""
+"""The summary of a plan of tables: a few lines, for a terminal."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def plan_summary(plan: "Plan") -> str:
-    """The plan in a few lines, for a terminal."""
+    """Its size, guarantee, proof, targets and accuracy by order."""
     workload, domain = plan.workload, plan.workload.domain
     epsilons = " and ".join(plan.guarantees[:2])
     rows = [
@@ -42,8 +42,8 @@ def _targets_line(plan: "Plan") -> list[str]:
     # NaN where there is no target; a table meets its target with its least accurate cell.
     errors = plan.worst_standard_errors
     ratios = errors / plan.workload.targets
-    wanted = int(np.count_nonzero(~np.isnan(ratios)))
-    if not wanted:
+    wanted = np.count_nonzero(~np.isnan(ratios))
+    if wanted == 0:
         return []
     furthest, met = int(np.nanargmax(ratios)), ratios <= 1
     which = "tightest" if np.count_nonzero(met) == wanted else "furthest off"

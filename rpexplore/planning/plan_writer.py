@@ -48,7 +48,11 @@ def text_from_fields(fields: Mapping[str, Any]) -> str:
         },
     }
     sections = {
-        "bases": _basis_lines(workload),
+        "bases": [
+            dumps({"attribute": name, "bases": [to_json(basis) for basis in bases]})
+            for name, bases in zip(workload.domain.names, workload.bases, strict=True)
+            if bases
+        ],
         "strategies": _strategy_lines(workload, closure),
         "tables": _table_lines(workload, fields["table_variances"], certificate),
         "cells": _cell_lines(workload, certificate.cells),
@@ -62,14 +66,6 @@ def text_from_fields(fields: Mapping[str, Any]) -> str:
         ],
     }
     return canonical_text(head, sections)
-
-
-def _basis_lines(workload: Workload) -> list[str]:
-    return [
-        dumps({"attribute": name, "bases": [to_json(basis) for basis in bases]})
-        for name, bases in zip(workload.domain.names, workload.bases, strict=True)
-        if bases
-    ]
 
 
 def _strategy_lines(workload: Workload, closure: Closure) -> list[str]:
@@ -111,13 +107,10 @@ def _table_lines(
 def _cell_lines(workload: Workload, cells: CellPrices | None) -> list[str]:
     if cells is None:
         return []
-    orders = workload.orders[cells.tables].tolist()
-    rows = zip(
-        cells.tables.tolist(), cells.rows.tolist(), orders, cells.prices.tolist(), strict=True
-    )
+    rows = zip(cells.tables.tolist(), cells.rows.tolist(), cells.prices.tolist(), strict=True)
     return [
-        f'{{"table":{table},"rows":{dumps(cell[:order])},"shadow_price":{price!r}}}'
-        for table, cell, order, price in rows
+        dumps({"table": table, "rows": cell[: workload.orders[table]], "shadow_price": price})
+        for table, cell, price in rows
     ]
 
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class ReleasePlan(ABC):
     """A plan that a release can be run by: a frozen value, one JSON file.
 
-    A kind of plan is a subclass, listed in `queries.plan_kinds`; what a release by it counts,
-    measures and writes is said in `releases`, where records may be read.
+    A kind of plan is a subclass, listed in `queries.plan_kinds`; what a release by it reads and
+    writes is said in `releases`, where records may be read.
 
     file_format    the "format" of its files
     noun           what people call it: "plan", "query plan"
@@ -99,7 +99,7 @@ class ReleasePlan(ABC):
 
     @property
     def guarantee(self) -> str:
-        """What the plan guarantees, in words."""
+        """What the plan guarantees, in sentences."""
         return (
             f"A release by this plan is ρ-zCDP with ρ = {rounded(self.rho, 6, 'up')} for "
             f"{self.budget.unit}: adding or removing it changes the distribution of everything "
@@ -157,10 +157,12 @@ class ReleasePlan(ABC):
         """
         plan = cls._read(text, source)
         if canonical and text != plan.text:
+            pairs = zip_longest(text.split("\n"), plan.text.split("\n"))
+            line = next(line for line, (left, right) in enumerate(pairs, 1) if left != right)
             raise PlanError(
                 f"{source} must be byte for byte as rpexplore writes plans, so that its SHA-256 is "
-                f"the plan's name, and is not from line {_differing_line(text, plan.text):,} on; "
-                f"write it anew: rpexplore rewrite {shlex.quote(source)} --out FILE."
+                f"the plan's name, and is not from line {line:,} on; write it anew: rpexplore "
+                f"rewrite {shlex.quote(source)} --out FILE."
             )
         return plan
 
@@ -168,12 +170,6 @@ class ReleasePlan(ABC):
     @abstractmethod
     def _read(cls, text: str, source: str) -> Self:
         """The plan that a text holds, in whichever layout."""
-
-
-def _differing_line(text: str, other: str) -> int:
-    """The first line, from 1, that two texts do not have in common."""
-    pairs = enumerate(zip_longest(text.split("\n"), other.split("\n")), start=1)
-    return next(number for number, (left, right) in pairs if left != right)
 
 
 def plan_text(path: str | Path, noun: str = "plan") -> str:

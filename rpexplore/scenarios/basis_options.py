@@ -5,12 +5,9 @@ import string
 import numpy as np
 import pandas as pd
 
-from rpexplore.common.files import utf8_text
 from rpexplore.common.formatting import joined
 from rpexplore.domain.attribute import Attribute, Categories
-from rpexplore.errors import WorkloadError
-from rpexplore.workload.bases import BASES, Basis, CustomBasis
-from rpexplore.workload.custom_basis_file import custom_basis_from_csv, custom_basis_from_npy
+from rpexplore.workload.bases import BASES, Basis
 from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.workload import Workload
 
@@ -28,13 +25,6 @@ def unavailable_bases(attribute: Attribute) -> str:
             titles.setdefault(reason, []).append(basis.title)
     text = "; ".join(f"{', '.join(listed)} ({reason})" for reason, listed in titles.items())
     return f"Not for these values: {text}." if text else ""
-
-
-def custom_basis_of_file(filename: str, content: bytes, attribute: Attribute) -> CustomBasis:
-    """The custom basis of a file, .npy or else CSV; raises `WorkloadError` if it holds none."""
-    if filename.lower().endswith(".npy"):
-        return custom_basis_from_npy(content, filename, attribute)
-    return custom_basis_from_csv(utf8_text(content, filename, WorkloadError), filename, attribute)
 
 
 def template_csv(attribute: Attribute) -> str:

@@ -4,8 +4,8 @@ import csv
 import io
 import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,20 +39,20 @@ def read_custom_basis(content: bytes, filename: str, attribute: Attribute) -> Cu
         ('all', 'women')
     """
     ending = Path(filename).suffix.lower()
+    labels, name = (), Path(filename).stem
     if ending == ".npy":
-        return custom_basis_from_npy(content, filename, attribute)
-    if ending not in (".csv", ".json"):
+        rows = _matrix_of_npy(content, filename)
+    elif ending == ".csv":
+        text = utf8_text(content, filename, WorkloadError)
+        rows, labels = _rows_of_csv(text, filename, attribute)
+    elif ending == ".json":
+        rows, labels, name = _fields_of_json(content, filename)
+    else:
         raise WorkloadError(f"An own matrix must be a .csv, .npy or .json file, got {filename!r}.")
-    text = utf8_text(content, filename, WorkloadError)
-    if ending == ".csv":
-        return custom_basis_from_csv(text, filename, attribute)
     try:
-        fields = json.loads(text)
-        basis = CustomBasis(fields["rows"], fields["labels"], fields["name"])
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise WorkloadError(
-            f"{filename} must be a JSON object with rows, labels and name ({type(error).__name__})."
-        ) from None
+        basis = CustomBasis(rows, labels, name)
+    except WorkloadError as error:
+        raise WorkloadError(f"{filename}: {error}") from None
     basis.check(attribute)
     return basis
 
@@ -67,14 +67,42 @@ def csv_from_custom_basis(basis: CustomBasis, attribute: Attribute) -> str:
     return text.getvalue()
 
 
-def custom_basis_from_csv(text: str, filename: str, attribute: Attribute) -> CustomBasis:
-    """The custom basis of a CSV text: one line a query, one column a value of the attribute.
+def _fields_of_json(content: bytes, filename: str) -> tuple[Any, Any, Any]:
+    try:
+        fields = json.loads(utf8_text(content, filename, WorkloadError))
+        return fields["rows"], fields["labels"], fields["name"]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise WorkloadError(
+            f"{filename} must be a JSON object with rows, labels and name ({type(error).__name__})."
+        ) from None
+
+
+def _matrix_of_npy(content: bytes, filename: str) -> Any:
+    """A real matrix [queries, values of the attribute]."""
+    try:
+        matrix = np.load(io.BytesIO(content), allow_pickle=False)
+    except (ValueError, EOFError, OSError, MemoryError, SyntaxError) as error:
+        raise WorkloadError(
+            f"{filename} is not a matrix of numbers in NumPy's .npy format "
+            f"({type(error).__name__}); write it with numpy.save."
+        ) from None
+    if not isinstance(matrix, np.ndarray):
+        raise WorkloadError(f"{filename} must hold one matrix; write it with numpy.save.")
+    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+        raise WorkloadError(
+            f"{filename} must hold a matrix of real numbers [queries, values], got "
+            f"{matrix.ndim} dimensions of {matrix.dtype}."
+        )
+    return matrix
+
+
+def _rows_of_csv(text: str, filename: str, attribute: Attribute) -> tuple[Any, tuple[str, ...]]:
+    """The matrix of one line a query, one column a value of the attribute, and the labels.
 
     A first line that names the values, or their labels, puts the columns in order. A first column
-    that is not numeric, or is called "query", holds the labels of the queries. Raises
-    `WorkloadError` naming the line and column that cannot be used, or what the queries leave open.
+    that is not numeric, or is called "query", holds the labels of the queries.
     """
-    lines = _lines(text.removeprefix("\ufeff"), filename)
+    lines = _lines(text, filename)
     width = len(lines[0][1]) if lines else 0
     for number, cells in lines:
         if len(cells) != width:
@@ -93,7 +121,9 @@ def custom_basis_from_csv(text: str, filename: str, attribute: Attribute) -> Cus
             f"{width:,} columns."
         )
     order = _order_of_values(lines[0], labelled, filename, attribute)
-    if order is not None:
+    if order is None:
+        order = range(attribute.size)
+    else:
         lines = lines[1:]
     check_custom_size(len(lines), attribute.size)
     rows = []
@@ -105,42 +135,8 @@ def custom_basis_from_csv(text: str, filename: str, attribute: Attribute) -> Cus
                 f"{filename}, line {number}, column {column + 1} must be a finite number, got "
                 f"{cells[column]!r}."
             )
-        rows.append([row[column] for column in order] if order is not None else row)
-    labels = [cells[0].strip() for _, cells in lines] if labelled else []
-    return _checked(rows, labels, filename, attribute)
-
-
-def custom_basis_from_npy(content: bytes, filename: str, attribute: Attribute) -> CustomBasis:
-    """The custom basis of a .npy file: a real matrix [queries, values of the attribute].
-
-    Raises `WorkloadError` if it is something else, or for what the queries leave open.
-    """
-    try:
-        matrix = np.load(io.BytesIO(content), allow_pickle=False)
-    except (ValueError, EOFError, OSError, MemoryError, SyntaxError) as error:
-        raise WorkloadError(
-            f"{filename} is not a matrix of numbers in NumPy's .npy format "
-            f"({type(error).__name__}); write it with numpy.save."
-        ) from None
-    if not isinstance(matrix, np.ndarray):
-        raise WorkloadError(f"{filename} must hold one matrix; write it with numpy.save.")
-    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
-        raise WorkloadError(
-            f"{filename} must hold a matrix of real numbers [queries, values], got "
-            f"{matrix.ndim} dimensions of {matrix.dtype}."
-        )
-    return _checked(matrix, [], filename, attribute)
-
-
-def _checked(
-    rows: Sequence | np.ndarray, labels: list[str], filename: str, attribute: Attribute
-) -> CustomBasis:
-    try:
-        basis = CustomBasis(rows, labels, Path(filename).stem)  # pyright: ignore[reportArgumentType]
-    except WorkloadError as error:
-        raise WorkloadError(f"{filename}: {error}") from None
-    basis.check(attribute)
-    return basis
+        rows.append([row[column] for column in order])
+    return rows, tuple(cells[0].strip() for _, cells in lines) if labelled else ()
 
 
 def _lines(text: str, filename: str) -> list[Line]:

@@ -1,8 +1,7 @@
-"""Target: how accurate a table should be, in the unit that whoever asks for it thinks in.
+"""Target: how accurate a table should be, in one of several units.
 
 A standard error ("20"), a margin of error ("±50 at 95 %"), or a coefficient of variation, which is
-a share of the count that a cell is expected to have ("5 % of 1000"). Numbers stay the decimals
-that were typed, so that nobody is shown another number than the own one.
+a share of the count that a cell is expected to have ("5 % of 1000"). Numbers stay as typed.
 """
 
 import math
@@ -103,10 +102,9 @@ class Target:
             raise WorkloadError(
                 "The target in % needs the count that it is a share of; write it like 5 % of 1000."
             )
-        number = _positive(value, "target")
         share = _USUAL_CONFIDENCE if confidence is None else _decimal(confidence, "confidence")
         fields = {
-            "value": number,
+            "value": _positive(value, "target"),
             "unit": unit,
             "confidence": share if unit == MARGIN else None,
             "count": None if count is None else _positive(count, "target's expected count"),
@@ -117,7 +115,7 @@ class Target:
         object.__setattr__(self, "standard_error", self._standard_error())
 
     def _standard_error(self) -> float:
-        """The standard error that is just good enough."""
+        """The standard error that just meets it."""
         exact = Fraction(self.value)
         if self.count is not None:
             exact *= Fraction(self.count) / 100

@@ -25,10 +25,7 @@ def canonical_arrays(
     basis_index: np.ndarray,
     required: np.ndarray,
 ) -> dict[str, Any]:
-    """The fields of a `Workload` but its domain, by name: checked, sorted and read-only.
-
-    The arguments and what is returned are described there, with what is refused.
-    """
+    """The fields of a `Workload`, which describes them, but its domain: checked and sorted."""
     members = np.asarray(members, dtype=np.int32)
     if len(members) == 0:
         raise WorkloadError("A workload needs at least one table, got none.")
@@ -86,13 +83,9 @@ def _refuse_misplaced(domain: Domain, members: np.ndarray, padded_last: np.ndarr
     ascending = (padded_last[:, 1:] > padded_last[:, :-1]) | (members[:, 1:] < 0)
     if not np.all(ascending):
         row, column = np.argwhere(~ascending)[0]
-        left, right = members[row, column : column + 2].tolist()
-        name = domain.names[right]
         raise WorkloadError(
-            f"The attribute {name!r} is named twice in a table; name it once."
-            if left == right
-            else f"The attribute {name!r} must stand where the domain's order has it, without "
-            "gaps before it."
+            f"The attribute {domain.names[members[row, column + 1]]!r} must stand once in a table, "
+            "where the domain's order has it, without gaps before it."
         )
 
 
@@ -108,9 +101,7 @@ def _refuse_repeated(domain: Domain, members: np.ndarray) -> None:
 def _refuse_unusable(
     domain: Domain, members: np.ndarray, values: np.ndarray, noun: str, *, allow_nan: bool
 ) -> None:
-    usable = np.isfinite(values) & (values > 0)
-    if allow_nan:
-        usable |= np.isnan(values)
+    usable = (np.isfinite(values) & (values > 0)) | (np.isnan(values) & allow_nan)
     if not np.all(usable):
         row = int(np.argmin(usable))
         raise WorkloadError(

@@ -199,7 +199,7 @@ UNUSABLE = [
     (
         ("tables", 1),
         lambda row: row | {"attributes": ["sex", "sex"], "basis_index": [0, 0]},
-        r"'sex' is named twice",
+        r"'sex' must stand once",
     ),
     (("tables", 1, "weight"), 0, r"weight of table \(sex\) must be .* got 0"),
     (("tables", 1, "weight"), -1, r"weight"),

@@ -40,11 +40,10 @@ TEXTS = [
     plan_text(rp.SumWithBoundedMax("cells", 0.125), {}, rp.Budget(privacy_cost=2)),
 ]
 
-VALUES = st.sampled_from(
-    [None, True, False, -1, 0, 1, 2, 0.0, 0.5, 1.0, 3.0, 2**70, 1e300, -0.5]
-    + ["", " ", "x", "1", "0.5", "1/3", "2/6", "-1", "1e3", "sex", "age", "ranges", "equal"]
-    + [[], {}, [0], ["x"], ["age"], [[1]], {"kind": "identity"}, {"kind": "p_norm", "p": 2}]
-)
+SCALARS = [None, True, False, -1, 0, 1, 2, 0.0, 0.5, 1.0, 3.0, 2**70, 1e300, -0.5]
+TEXTS_OF_PARTS = ["", " ", "x", "1", "0.5", "1/3", "2/6", "-1", "1e3", "sex", "age", "equal"]
+CONTAINERS = [[], {}, [0], ["x"], ["age"], [[1]], {"kind": "identity"}, {"kind": "p_norm", "p": 2}]
+VALUES = st.sampled_from([*SCALARS, *TEXTS_OF_PARTS, *CONTAINERS])
 KINDS = {bool: "truth", int: "number", float: "number", type(None): "null"}
 
 

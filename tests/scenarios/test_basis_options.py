@@ -90,7 +90,7 @@ def test_widths_are_typed_and_shown():
 )
 def test_the_template_can_be_used_as_it_is(attribute):
     text = basis_options.template_csv(attribute)
-    own = basis_options.custom_basis_of_file("q.csv", b"\xef\xbb\xbf" + text.encode(), attribute)
+    own = rp.read_custom_basis(b"\xef\xbb\xbf" + text.encode(), "q.csv", attribute)
     n = attribute.size
     assert np.array_equal(own.matrix, np.vstack([np.ones(n), np.eye(n)]))
     assert own.name == "q"

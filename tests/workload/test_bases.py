@@ -21,7 +21,7 @@ from rpexplore.workload.bases import (
     from_json,
     to_json,
 )
-from rpexplore.workload.custom_basis_file import custom_basis_from_csv, custom_basis_from_npy
+from rpexplore.workload.custom_basis_file import read_custom_basis
 
 LETTERS = Attribute("grade", Categories(("A", "B", "C", "D")))
 AGES = Attribute("age", Integers(0, 99))
@@ -318,7 +318,7 @@ EYE = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
     ],
 )  # fmt: skip
 def test_custom_bases_of_a_csv_file(text, attribute, rows, labels):
-    assert custom_basis_from_csv(text, "mine.v2.csv", attribute) == CustomBasis(
+    assert read_custom_basis(text.encode(), "mine.v2.csv", attribute) == CustomBasis(
         rows, labels, "mine.v2"
     )
 
@@ -349,13 +349,13 @@ def test_custom_bases_of_a_csv_file(text, attribute, rows, labels):
 )
 def test_unusable_csv(text, message):
     with pytest.raises(WorkloadError, match=message):
-        custom_basis_from_csv(text, "q.csv", NAMED)
+        read_custom_basis(text.encode(), "q.csv", NAMED)
 
 
 @pytest.mark.parametrize("text", ["0,1\n1,1\n1,0\n", "a,0,1\nb,1,0\n"])
 def test_a_first_line_of_numbers_that_could_name_the_values_is_not_guessed(text):
     with pytest.raises(WorkloadError, match=r"line 1 could name .* 'query' first; .* down"):
-        custom_basis_from_csv(text, "q.csv", Attribute("x", Integers(0, 1)))
+        read_custom_basis(text.encode(), "q.csv", Attribute("x", Integers(0, 1)))
 
 
 def npy(matrix, **options):
@@ -367,7 +367,7 @@ def npy(matrix, **options):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, np.uint64, bool])
 def test_custom_bases_of_an_npy_file(dtype):
     matrix = np.tril(np.ones((3, 3), dtype))
-    assert custom_basis_from_npy(npy(matrix), "q.npy", NAMED) == CustomBasis(matrix, (), "q")
+    assert read_custom_basis(npy(matrix), "q.npy", NAMED) == CustomBasis(matrix, (), "q")
 
 
 @pytest.mark.parametrize(
@@ -387,11 +387,11 @@ def test_custom_bases_of_an_npy_file(dtype):
 )
 def test_unusable_npy(content, message):
     with pytest.raises(WorkloadError, match=message):
-        custom_basis_from_npy(content, "q.npy", NAMED)
+        read_custom_basis(content, "q.npy", NAMED)
 
 
 def test_several_matrices_in_one_file_are_refused():
     content = io.BytesIO()
     np.savez(content, np.eye(3))
     with pytest.raises(WorkloadError, match=r"must hold one matrix"):
-        custom_basis_from_npy(content.getvalue(), "q.npy", NAMED)
+        read_custom_basis(content.getvalue(), "q.npy", NAMED)

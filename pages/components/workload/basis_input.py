@@ -11,6 +11,7 @@ from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios import basis_options
 from rpexplore.workload.bases import BASES, Basis, CustomBasis
+from rpexplore.workload.custom_basis_file import read_custom_basis
 
 Take = Callable[[Basis], None]
 
@@ -100,7 +101,6 @@ def _numbers(
         present.parameter_title,
         key=bind(f"numbers {key}", present.parameter_text().replace(",", ", ")),
         on_change=change,
-        placeholder=present.parameter_placeholder(attribute),
         help=present.parameter_help(attribute) or None,
     )
 
@@ -113,7 +113,7 @@ def _file(
         if file is None:
             return
         try:
-            basis = basis_options.custom_basis_of_file(file.name, file.getvalue(), attribute)
+            basis = read_custom_basis(file.getvalue(), file.name, attribute)
         except RpexploreError as error:
             say(slot, "error", f"{error} {_still_in_effect(attribute, present)}")
             return

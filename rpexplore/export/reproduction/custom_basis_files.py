@@ -6,7 +6,7 @@ import re
 from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import WorkloadError
 from rpexplore.workload.bases import Basis, CustomBasis, to_json
-from rpexplore.workload.custom_basis_file import csv_from_custom_basis, custom_basis_from_csv
+from rpexplore.workload.custom_basis_file import csv_from_custom_basis, read_custom_basis
 from rpexplore.workload.workload import Workload
 
 # What else stands in the folder, as lower-case stems.
@@ -36,7 +36,7 @@ def _file(basis: CustomBasis, attribute: Attribute, taken: set[str]) -> tuple[st
     if _PLAIN.fullmatch(basis.name) and basis.name.lower() not in taken:
         name, text = f"{basis.name}.csv", csv_from_custom_basis(basis, attribute)
         try:
-            if custom_basis_from_csv(text, name, attribute) == basis:
+            if read_custom_basis(text.encode(), name, attribute) == basis:
                 return name, text
         except WorkloadError:  # labels that CSV cannot tell from something else
             pass

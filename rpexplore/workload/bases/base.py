@@ -130,11 +130,6 @@ class Basis(ABC):
         """What to type as parameter, in one or two sentences."""
         return ""
 
-    @classmethod
-    def parameter_placeholder(cls, attribute: Attribute) -> str:
-        """What an empty parameter stands for."""
-        return ""
-
     # ---- in words
 
     def describe(self, attribute: Attribute) -> str:

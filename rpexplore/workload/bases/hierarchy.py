@@ -157,16 +157,10 @@ class Hierarchy(Basis):
 
     @classmethod
     def parameter_help(cls, attribute: Attribute) -> str:
-        help_text = (
-            "Groups of so many consecutive values; several widths give groups within groups."
-        )
+        rest = "For groups of your own, give the values groups on the Codebook page."
         if attribute.groups:
-            return f"{help_text} Empty: the groups that the values have on the Codebook page."
-        return f"{help_text} For groups of your own, give the values groups on the Codebook page."
-
-    @classmethod
-    def parameter_placeholder(cls, attribute: Attribute) -> str:
-        return "the groups of the schema" if attribute.groups else ""
+            rest = "Empty: the groups that the values have on the Codebook page."
+        return f"Numbers of consecutive values; several give groups within groups. {rest}"
 
     def describe(self, attribute: Attribute) -> str:
         if not self.widths:
