@@ -136,7 +136,7 @@ def test_the_python_code(shown):
 
 
 def test_ranges_and_groups(shown):
-    released = Release.load(shown("docs/guide.md", AGGREGATION) / "asked-release")
+    released = Release.load(shown("docs/guide.md", AGGREGATION) / "ages-release")
     bases = dict(
         zip(released.plan.workload.domain.names, released.plan.workload.bases, strict=True)
     )

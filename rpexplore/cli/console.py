@@ -108,6 +108,14 @@ def say_json(content: Any) -> None:
     typer.echo(json.dumps(content, allow_nan=False))
 
 
+def say_result(as_json: bool, facts: Mapping[str, Any], text: str) -> None:
+    """Print what a verb has done: as one JSON object, or as text."""
+    if as_json:
+        say_json(facts)
+    else:
+        say(text)
+
+
 def one_line(text: str) -> str:
     """The text without line breaks or anything else that could steer a terminal."""
     return "".join(c if c.isprintable() else "�" for c in " ".join(text.split()))

@@ -56,12 +56,12 @@ def attribute_facts(domain: Domain) -> list[dict[str, Any]]:
 def attribute_table(domain: Domain) -> str:
     """The attributes as a text table."""
     facts = attribute_facts(domain)
-    first_values = [
-        ", ".join(fact["first_values"] + ["…"] * (fact["values"] > _FIRST_VALUES)) for fact in facts
-    ]
-    columns = {key: [fact[key] for fact in facts] for key in ("name", "label", "kind")}
-    columns["values"] = [f"{fact['values']:,}" for fact in facts]
-    return text_table({**columns, "first values": first_values}, "<<<><")
+    for fact in facts:
+        more = ["…"] if fact["values"] > _FIRST_VALUES else []
+        fact["first values"] = ", ".join([*fact["first_values"], *more])
+        fact["values"] = f"{fact['values']:,}"
+    names = ("name", "label", "kind", "values", "first values")
+    return text_table({name: [fact[name] for fact in facts] for name in names}, "<<<><")
 
 
 # ---- plans

@@ -39,9 +39,9 @@ _RELATIVE_TO = (
     "table's target."
 )
 _TABLES_MINIMUM_BUDGET = (
-    "Instead of a budget: the smallest one that meets all targets (targets), or those that must be "
-    "met (required), stated as ε where there is a --delta, else as ρ. Tables without such a target "
-    "get a little more; the loss is max --relative-to target where every table has a target, else "
+    "Instead of a budget: the smallest one that meets all targets (targets), or the required ones "
+    "(required), stated as ε where there is a --delta, else as ρ. Tables without such a target get "
+    "a little more; the loss is max --relative-to target where every table has a target, else "
     "required, with all these targets as required ones."
 )
 _QUERIES_MINIMUM_BUDGET = (
@@ -113,34 +113,20 @@ _A_CODEBOOK = "Table Schema (.json), or attribute,value,label (.csv)."
 _A_RELEASE = "The folder of a release, or of combined tables."
 
 
-class Weighting(StrEnum):
-    EQUAL = "equal"
-    CELLS = "cells"
-    SQRT = "sqrt"
-
-
-class RelativeTo(StrEnum):
-    WEIGHT = "weight"
-    TARGET = "target"
-
-
-class MinimumBudgetFor(StrEnum):
-    TARGETS = "targets"
-    REQUIRED = "required"
-
-
-class PresetName(StrEnum):
-    """The presets, in the order of `presets.PRESETS`."""
-
-    REDISTRICTING = "redistricting"
-    AGE_PYRAMID = "age-pyramid"
-    CUMULATIVE_AGES = "cumulative-ages"
-    IDENTITY_PLUS_SUM = "identity-plus-sum"
-
-
-class ExcessRecords(StrEnum):
-    REFUSE = "refuse"
-    KEEP_FIRST = "keep-first"
+Weighting = StrEnum("Weighting", ["equal", "cells", "sqrt"])
+RelativeTo = StrEnum("RelativeTo", ["weight", "target"])
+MinimumBudgetFor = StrEnum("MinimumBudgetFor", ["targets", "required"])
+ExcessRecords = StrEnum("ExcessRecords", {"REFUSE": "refuse", "KEEP_FIRST": "keep-first"})
+# In the order of `presets.PRESETS`.
+PresetName = StrEnum(
+    "PresetName",
+    {
+        "REDISTRICTING": "redistricting",
+        "AGE_PYRAMID": "age-pyramid",
+        "CUMULATIVE_AGES": "cumulative-ages",
+        "IDENTITY_PLUS_SUM": "identity-plus-sum",
+    },
+)
 
 
 def _option(metavar: str, text: str, *names: str):

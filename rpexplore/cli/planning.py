@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from rpexplore.cli import inputs, options
-from rpexplore.cli.console import progress, refuse_existing, say, say_json, write_new
+from rpexplore.cli.console import progress, refuse_existing, say, say_json, say_result, write_new
 from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
@@ -31,15 +31,15 @@ def schema(
     if out is not None:
         write_new(out, domain.text(out.name), force)
     cells = math.prod(domain.sizes.tolist())
-    if as_json:
-        facts = {"attributes": attribute_facts(domain), "cells": cells}
-        say_json({**facts, "out": out and str(out)})
-        return
     count, cell_count = plural(len(domain), "attribute"), describe_count(cells)
-    say(f"{attribute_table(domain)}\n")
-    say(f"{count}; one table of all together would have {cell_count} cells.")
+    text = (
+        f"{attribute_table(domain)}\n\n"
+        f"{count}; one table of all together would have {cell_count} cells."
+    )
     if out is not None:
-        say(f"Written to {out}")
+        text += f"\nWritten to {out}"
+    facts = {"attributes": attribute_facts(domain), "cells": cells, "out": out and str(out)}
+    say_result(as_json, facts, text)
 
 
 def plan(
@@ -117,12 +117,9 @@ def plan(
         made = optimum.at(budget)
         refuse_existing(out, force)
         made.save(out)
-    if as_json:
-        say_json({"plan": str(out), **plan_facts(made), "why": reason})
-        return
-    if reason is not None:
-        say(f"{reason}\n")
-    say(f"{made}\n\nSaved to {out}\nSHA-256 {made.sha256}")
+    facts = {"plan": str(out), **plan_facts(made), "why": reason}
+    text = f"{made}\n\nSaved to {out}\nSHA-256 {made.sha256}"
+    say_result(as_json, facts, text if reason is None else f"{reason}\n\n{text}")
 
 
 def show(
@@ -183,16 +180,17 @@ def verify(plan_file: options.PlanFile, as_json: options.AsJson = False) -> None
     with progress("Checking the plan"):
         loaded = load_plan(plan_file)
         verification = verification_of(loaded)
-    if as_json:
-        checks = [
-            {"name": check.name, "holds": check.holds, "finding": check.finding}
-            for check in verification.checks
-        ]
-        guarantee = verification.guarantee if verification.holds else None
-        facts = {"holds": verification.holds, "guarantee": guarantee, "sha256": loaded.sha256}
-        say_json(facts | {"checks": checks})
-    else:
-        say(str(verification))
+    checks = [
+        {"name": check.name, "holds": check.holds, "finding": check.finding}
+        for check in verification.checks
+    ]
+    facts = {
+        "holds": verification.holds,
+        "guarantee": verification.guarantee if verification.holds else None,
+        "sha256": loaded.sha256,
+        "checks": checks,
+    }
+    say_result(as_json, facts, str(verification))
     raise typer.Exit(0 if verification.holds else 1)
 
 
@@ -212,10 +210,8 @@ def rewrite(
     with progress("Reading the plan"):
         loaded = _load_verified(plan_file, canonical=False)
         loaded.save(out)
-    if as_json:
-        say_json({"plan": str(out), "sha256": loaded.sha256})
-        return
-    say(f"Saved to {out}\nSHA-256 {loaded.sha256}")
+    facts = {"plan": str(out), "sha256": loaded.sha256}
+    say_result(as_json, facts, f"Saved to {out}\nSHA-256 {loaded.sha256}")
 
 
 def report(
@@ -254,7 +250,5 @@ def report(
             )
         made = contents_of(loaded, name=name, note=note, record_noun=record_noun)
         write_new(out, html(made) if ending == ".html" else printing.pdf(made), force)
-    if as_json:
-        say_json({"report": str(out), "sha256": loaded.sha256})
-        return
-    say(f"Written to {out}")
+    facts = {"report": str(out), "sha256": loaded.sha256}
+    say_result(as_json, facts, f"Written to {out}")

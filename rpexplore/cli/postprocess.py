@@ -1,7 +1,7 @@
 """The verbs that work on releases and cost no privacy: answer, combine, postprocess."""
 
 from rpexplore.cli import inputs, options
-from rpexplore.cli.console import progress, say, say_json
+from rpexplore.cli.console import progress, say_result
 from rpexplore.errors import RpexploreError
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
@@ -27,14 +27,18 @@ def answer(
         example = "the values that count, such as age=18..24"
         texts = inputs.texts_by_attribute(release.domain, where or [], "A=VALUES", example)
         result = release.answer(where=product_query(release.domain, texts))
-    if as_json:
-        fields = ("value", "standard_error", "lower_95", "upper_95")
-        facts = {field: getattr(result, field) for field in fields}
-        say_json({"question": where or [], **facts})
-        return
-    say(f"Value            {result.value:,.2f}")
-    say(f"Standard error   {rounded(result.standard_error, 4, zeros=True)}")
-    say(f"95 % interval    {result.lower_95:,.2f} to {result.upper_95:,.2f}")
+    facts = {
+        "value": result.value,
+        "standard_error": result.standard_error,
+        "lower_95": result.lower_95,
+        "upper_95": result.upper_95,
+    }
+    text = (
+        f"Value            {result.value:,.2f}\n"
+        f"Standard error   {rounded(result.standard_error, 4, zeros=True)}\n"
+        f"95 % interval    {result.lower_95:,.2f} to {result.upper_95:,.2f}"
+    )
+    say_result(as_json, {"question": where or [], **facts}, text)
 
 
 def combine(
@@ -65,21 +69,21 @@ def combine(
         combined = combine(*parts, noisy=marginals, ledger=ledger)
         write_combined(combined, out, on_progress=on_progress)
     spent, count = combined.spent, len(combined.tables)
-    if as_json:
-        facts = {
-            "folder": str(out),
-            "label": combined.label,
-            "table_count": count,
-            "rho": exact_text(spent.rho),
-            "rho_is_known": spent.is_known,
-            "unit": spent.unit,
-            "sources": [source.to_json() for source in combined.sources],
-        }
-        say_json(facts)
-        return
-    say(combined.guarantee)
-    say(f"\nThe {plural(count, 'noisy table')} {'is' if count == 1 else 'are'} in {out}")
-    say(f"Spent {'' if spent.is_known else 'at least '}{amount(spent.rho)} for {spent.unit}")
+    facts = {
+        "folder": str(out),
+        "label": combined.label,
+        "table_count": count,
+        "rho": exact_text(spent.rho),
+        "rho_is_known": spent.is_known,
+        "unit": spent.unit,
+        "sources": [source.to_json() for source in combined.sources],
+    }
+    text = (
+        f"{combined.guarantee}\n\n"
+        f"The {plural(count, 'noisy table')} {'is' if count == 1 else 'are'} in {out}\n"
+        f"Spent {'' if spent.is_known else 'at least '}{amount(spent.rho)} for {spent.unit}"
+    )
+    say_result(as_json, facts, text)
 
 
 def postprocess(
@@ -114,12 +118,10 @@ def postprocess(
             on_progress=on_progress,
         )
     manifest, count = tables.manifest, len(tables.table_names)
-    if as_json:
-        facts = {key: manifest[key] for key in ("label", "nonnegative", "rounded", "gap", "rounds")}
-        say_json({"folder": str(out), **facts, "table_count": count})
-        return
-    say(f"{capitalised(manifest['label'])}.")
+    facts = {key: manifest[key] for key in ("label", "nonnegative", "rounded", "gap", "rounds")}
+    text = f"{capitalised(manifest['label'])}."
     if nonnegative:
         avoidable = describe_share(manifest["gap"])
-        say(f"Of their squared distance to the noisy tables at most {avoidable} is avoidable.")
-    say(f"\nThe {plural(count, 'table')} {'is' if count == 1 else 'are'} in {out}")
+        text += f"\nOf their squared distance to the noisy tables at most {avoidable} is avoidable."
+    text += f"\n\nThe {plural(count, 'table')} {'is' if count == 1 else 'are'} in {out}"
+    say_result(as_json, {"folder": str(out), **facts, "table_count": count}, text)

@@ -3,7 +3,7 @@
 import typer
 
 from rpexplore.cli import inputs, options
-from rpexplore.cli.console import progress, refuse_existing, say, say_json, write_new
+from rpexplore.cli.console import progress, refuse_existing, say, say_json, say_result, write_new
 
 # Each verb imports what it needs itself, so that none waits for what it does not use.
 
@@ -78,37 +78,34 @@ def plan(
         refuse_existing(out, force)
         made.save(out)
     needed = budgets_needed(baselines, budget)
-    if as_json:
-        say_json({"plan": str(out), **plan_facts(made), "baselines": row_facts(needed)})
-        return
-    say(f"{made}\n\n{baseline_table(needed)}\n\n{spare_text(made)}")
-    say(f"\nSaved to {out}\nSHA-256 {made.sha256}")
+    facts = {"plan": str(out), **plan_facts(made), "baselines": row_facts(needed)}
+    text = f"{made}\n\n{baseline_table(needed)}\n\n{spare_text(made)}\n\nSaved to {out}"
+    say_result(as_json, facts, f"{text}\nSHA-256 {made.sha256}")
 
 
 @queries.command()
 def presets(as_json: options.AsJson = False) -> None:
     """Tell which well-known lists there are to start from."""
-    made = [(name, preset, preset.queries()) for name, preset in inputs.named_presets()]
-    if as_json:
-        facts = [
+    facts = []
+    for name, preset in inputs.named_presets():
+        query_list = preset.queries()
+        facts.append(
             {
                 "name": name.value,
                 "title": preset.title,
                 "explanation": preset.explanation,
-                "query_count": len(listed),
-                "cell_count": listed.n_cells,
-                "attributes": list(listed.domain.names),
+                "query_count": len(query_list),
+                "cell_count": query_list.n_cells,
+                "attributes": list(query_list.domain.names),
             }
-            for name, preset, listed in made
-        ]
+        )
+    if as_json:
         say_json({"presets": facts})
         return
-    for name, preset, listed in made:
-        say(
-            f"{name.value}: {preset.title}\n  {preset.explanation}\n"
-            f"  {len(listed):,} queries over {listed.n_cells:,} cells of "
-            f"{' × '.join(listed.domain.names)}\n"
-        )
+    for fact in facts:
+        say(f"{fact['name']}: {fact['title']}\n  {fact['explanation']}")
+        count, cells = fact["query_count"], fact["cell_count"]
+        say(f"  {count:,} queries over {cells:,} cells of {' × '.join(fact['attributes'])}\n")
 
 
 @queries.command()
@@ -127,7 +124,5 @@ def template(
 
     domain = inputs.domain_from_options(codebook, attributes)
     write_new(out, csv_template(domain), force)
-    if as_json:
-        say_json({"template": str(out), "attributes": list(domain.names)})
-        return
-    say(f"Written to {out}")
+    facts = {"template": str(out), "attributes": list(domain.names)}
+    say_result(as_json, facts, f"Written to {out}")

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rpexplore.cli import inputs, options
-from rpexplore.cli.console import agreed, interactive, progress, say, say_json
+from rpexplore.cli.console import agreed, interactive, progress, say, say_result
 from rpexplore.errors import RpexploreError
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ def release(
         raise RpexploreError("Name the folder for the tables: --out FOLDER.")
     if resume:
         given = {"DATA": data, "--database": database, "PLAN": plan_file, "--cap-rho": cap_rho}
-        _finish(out, ledger, [name for name, value in given.items() if value], dry_run, as_json)
+        given["--dry-run"] = dry_run
+        _finish(out, ledger, [name for name, value in given.items() if value], as_json)
         return
     if plan_file is None:
         raise RpexploreError("Name the plan to run: rpexplore release PLAN DATA --out FOLDER.")
@@ -75,10 +76,8 @@ def release(
         with progress("Starting") as on_progress:
             checked = releases.dry_run(loaded, source, out, on_progress=on_progress, **run_options)
         findings = list(checked.findings)
-        if as_json:
-            say_json({"findings": findings, "charged_rho": "0"})
-            return
-        say("\n".join([*findings, "\nA dry run: nothing was charged, nothing was written."]))
+        text = "\n".join([*findings, "\nA dry run: nothing was charged, nothing was written."])
+        say_result(as_json, {"findings": findings, "charged_rho": "0"}, text)
         return
     if not as_json:
         say(announcement(loaded, before, cap_rho))
@@ -101,35 +100,32 @@ def release(
         raise
     after = book.account(source)
     charged = booked_since(before, after, loaded, out)
-    if as_json:
-        facts = {"folder": str(done.folder), f"{loaded.item}_count": loaded.n_items}
-        facts |= {"plan_sha256": loaded.sha256, "unit": unit, "charged_rho": exact_text(charged)}
-        say_json({**facts, **account_facts(after, factor)})
-        return
+    facts = {"folder": str(done.folder), f"{loaded.item}_count": loaded.n_items}
+    facts |= {"plan_sha256": loaded.sha256, "unit": unit, "charged_rho": exact_text(charged)}
     spent = amount(after.spent_record_rho * factor)
-    say(f"\n{_where_results_are(loaded, done.folder)}")
-    say(f"Charged {amount(charged)}; spent on this data so far: {spent}")
+    text = (
+        f"\n{_where_results_are(loaded, done.folder)}\n"
+        f"Charged {amount(charged)}; spent on this data so far: {spent}"
+    )
+    say_result(as_json, facts | account_facts(after, factor), text)
 
 
-def _finish(
-    out: Path, ledger: Path | None, superfluous: list[str], dry_run: bool, as_json: bool
-) -> None:
+def _finish(out: Path, ledger: Path | None, superfluous: list[str], as_json: bool) -> None:
     """Finish a run that was stopped after its noise was drawn."""
     from rpexplore.releases.release import resume
 
-    if superfluous or dry_run:
-        named = superfluous[0] if superfluous else "--dry-run"
+    if superfluous:
         raise RpexploreError(
-            f"--resume finishes a run from what it has drawn, and takes no {named}; leave it out."
+            f"--resume finishes a run from what it has drawn, and takes no {superfluous[0]}; leave "
+            "it out."
         )
     with progress("Finishing the run") as on_progress:
         done = resume(out, ledger=ledger, on_progress=on_progress)
-    if as_json:
-        facts = {"folder": str(done.folder), f"{done.plan.item}_count": done.plan.n_items}
-        say_json({**facts, "plan_sha256": done.plan.sha256, "charged_rho": "0"})
-        return
-    say(_where_results_are(done.plan, done.folder))
-    say("The run had been charged before; finishing it cost nothing.")
+    facts = {"folder": str(done.folder), f"{done.plan.item}_count": done.plan.n_items}
+    facts |= {"plan_sha256": done.plan.sha256, "charged_rho": "0"}
+    where = _where_results_are(done.plan, done.folder)
+    text = f"{where}\nThe run had been charged before; finishing it cost nothing."
+    say_result(as_json, facts, text)
 
 
 def _where_results_are(plan: "ReleasePlan", folder: Path) -> str:
@@ -161,9 +157,6 @@ def ledger(
         lifted = cap_rho.strip().lower() == "none"
         book.set_limit(source, None if lifted else exact_fraction(cap_rho, "--cap-rho"))
     account = book.account(source)
-    if as_json:
-        facts = {"dataset": account.dataset, **account_facts(account, 1)}
-        runs = [asdict(run) | {"record_rho": exact_text(run.record_rho)} for run in account.runs]
-        say_json({**facts, "runs": runs})
-        return
-    say(account_text(account))
+    runs = [asdict(run) | {"record_rho": exact_text(run.record_rho)} for run in account.runs]
+    facts = {"dataset": account.dataset, **account_facts(account, 1), "runs": runs}
+    say_result(as_json, facts, account_text(account))

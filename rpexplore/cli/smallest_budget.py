@@ -58,13 +58,10 @@ def optimum_at_smallest_budget(
     """The optimum at the smallest budget for targets, that budget, and why it is that large.
 
     Args:
-        which: As of `loss_that_meets`.
-        workload: Where the loss is the average once required targets are met, all targets that the
-            budget is for become required.
-        loss: Of `loss_that_meets`.
+        which, loss: As given to `loss_that_meets`, and its result.
+        workload: All targets that the budget is for become required where the loss is the average
+            once required targets are met.
         reference_budget: For the privacy unit, and the unit the budget is stated in.
-        uniform_reference: As of `planner.optimum`.
-        on_progress: Follows the search.
 
     Raises:
         WorkloadError: If there are no such targets.

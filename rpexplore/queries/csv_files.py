@@ -10,7 +10,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -36,37 +36,60 @@ def stated_from_csv(
 
     Raises `WorkloadError` naming the line that cannot be used.
     """
-    rows = _rows(content, source)
-    try:
-        return _from_rows(domain, rows, source, default)
-    except csv.Error as error:
-        raise _no_csv(source, error) from None
+    checked_n_cells(domain)
+    rows, labels = _rows(content, source), cell_labels(domain)
+    _, titles = next(rows, (0, []))
+    header = [title.strip() for title in titles]
+    by_condition = CONDITION in map(str.lower, header) and CONDITION not in labels
+    columns = (_condition_columns if by_condition else _first_columns)(header, source)
+    cells = [] if by_condition else _columns_of_cells(labels, header, len(columns), source)
+    lines = StatedLines(domain, default)
+    for number, row in rows:
+        if not any(text.strip() for text in row):
+            continue
+        where = f"{source}, line {number:,}"
+        if len(row) != len(header):
+            raise WorkloadError(
+                f"{where}: There are {plural(len(row), 'value')} for "
+                f"{plural(len(header), 'column')}; put texts that hold a comma in quotes."
+            )
+        name = row[columns[NAME]] if NAME in columns else ""
+        target = row[columns[TARGET]] if TARGET in columns else ""
+        if by_condition:
+            lines.add_condition(where, name, row[columns[CONDITION]], target)
+        else:
+            coefficients = [_coefficient(row[column], where, header[column]) for column in cells]
+            lines.add_coefficients(where, name, coefficients, target)
+    if not len(lines):
+        raise WorkloadError(f"{source} has no queries; write one a row, below a header.")
+    return lines.stated()
 
 
 def conditions_of_csv(content: bytes, source: str) -> list[str]:
     """The conditions of a CSV file by conditions; [] for one with coefficients."""
     rows = _rows(content, source)
-    try:
-        header = [title.strip().lower() for title in next(rows, [])]
-        if CONDITION not in header:
-            return []
-        column = header.index(CONDITION)
-        return [row[column] for row in rows if len(row) > column and row[column].strip()]
-    except csv.Error as error:
-        raise _no_csv(source, error) from None
+    _, titles = next(rows, (0, []))
+    header = [title.strip().lower() for title in titles]
+    if CONDITION not in header:
+        return []
+    column = header.index(CONDITION)
+    return [row[column] for _, row in rows if len(row) > column and row[column].strip()]
 
 
-def _rows(content: bytes, source: str) -> Any:
-    """A CSV reader; raises `WorkloadError` for what is no text."""
+def _rows(content: bytes, source: str) -> Iterator[tuple[int, list[str]]]:
+    """The number of its last line and the texts of each row; `WorkloadError` for what is no CSV."""
     text = utf8_text(content, source, WorkloadError)
     # The first column is no cell; the labels of cells hold commas.
     first = re.search("[,;]", text.partition("\n")[0])
     delimiter = first[0] if first else ","
-    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-
-
-def _no_csv(source: str, error: csv.Error) -> WorkloadError:
-    return WorkloadError(f"{source} is no usable CSV ({error}); check that every quote is closed.")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        for row in reader:
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise WorkloadError(
+            f"{source} is no usable CSV ({error}); check that every quote is closed."
+        ) from None
 
 
 def csv_of_conditions(stated: StatedQueries) -> str:
@@ -101,64 +124,31 @@ def csv_template(domain: Domain) -> str:
     return csv_of_coefficients(StatedQueries.of(marginal_queries(domain, 1)))
 
 
-def _from_rows(domain: Domain, rows: Any, source: str, default: Target | None) -> StatedQueries:
-    """The queries of the rows of a CSV reader, the header first."""
-    checked_n_cells(domain)
-    labels = cell_labels(domain)
-    header = [title.strip() for title in next(rows, [])]
-    by_condition = CONDITION in map(str.lower, header) and CONDITION not in labels
-    columns = (_condition_columns if by_condition else _first_columns)(header, source)
-    cells = [] if by_condition else _columns_of_cells(labels, header, len(columns), source)
-    lines = StatedLines(domain, default)
-    for row in rows:
-        if not any(text.strip() for text in row):
-            continue
-        where = f"{source}, line {rows.line_num:,}"
-        if len(row) != len(header):
-            raise WorkloadError(
-                f"{where}: There are {plural(len(row), 'value')} for "
-                f"{plural(len(header), 'column')}; put texts that hold a comma in quotes."
-            )
-        name = row[columns[NAME]] if NAME in columns else ""
-        target = row[columns[TARGET]] if TARGET in columns else ""
-        if by_condition:
-            lines.add_condition(where, name, row[columns[CONDITION]], target)
-        else:
-            coefficients = [_coefficient(row[column], where, header[column]) for column in cells]
-            lines.add_coefficients(where, name, coefficients, target)
-    if not len(lines):
-        raise WorkloadError(f"{source} has no queries; write one a row, below a header.")
-    return lines.stated()
-
-
 def _condition_columns(header: Sequence[str], source: str) -> dict[str, int]:
     """Where the columns of a file by conditions are; it must have no others."""
-    columns: dict[str, int] = {}
-    for column, title in enumerate(map(str.lower, header)):
+    titles = [title.lower() for title in header]
+    for title in titles:
         if title not in (NAME, CONDITION, TARGET):
             raise WorkloadError(
                 f"{source} must have the columns condition and, if wanted, name and target, got "
                 f"{shown(title)!r} as well; remove it."
             )
-        if title in columns:
+        if titles.count(title) > 1:
             raise WorkloadError(f"{source} has the column {title} twice; keep one of them.")
-        columns[title] = column
-    return columns
+    return {title: column for column, title in enumerate(titles)}
 
 
 def _first_columns(header: Sequence[str], source: str) -> dict[str, int]:
     """Where name and target are, which stand before the cells: a cell may be called so too."""
-    columns: dict[str, int] = {}
-    for column, title in enumerate(map(str.lower, header[:2])):
-        if title not in (NAME, TARGET) or title in columns:
-            break
-        columns[title] = column
-    if NAME not in columns:
-        raise WorkloadError(
-            f"{source} must have a header with the columns name, condition and target, or with "
-            f"name, target and a column for each cell, got {shown_few(header) or 'no header'}."
-        )
-    return columns
+    first = [title.lower() for title in header[:2]]
+    if first in ([NAME, TARGET], [TARGET, NAME]):
+        return {title: column for column, title in enumerate(first)}
+    if first[:1] == [NAME]:
+        return {NAME: 0}
+    raise WorkloadError(
+        f"{source} must have a header with the columns name, condition and target, or with "
+        f"name, target and a column for each cell, got {shown_few(header) or 'no header'}."
+    )
 
 
 def _columns_of_cells(
@@ -199,7 +189,7 @@ def _columns_of_cells(
 
 def _coefficient(text: str, where: str, label: str) -> float:
     try:
-        value = float(text) if "_" not in text else math.nan
+        value = math.nan if "_" in text else float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):

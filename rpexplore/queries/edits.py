@@ -131,7 +131,7 @@ def domain_of_text(schema: Domain, text: str, chosen: Domain | None) -> Domain:
 
     Raises `WorkloadError` for no attribute or too many cells.
     """
-    if chosen is not None and not are_of_schema(chosen, schema):
+    if chosen is not None and differences_from_schema(chosen, schema):
         return chosen
     named = set() if chosen is None else set(chosen.names)
     for line in text.split("\n"):
@@ -148,11 +148,6 @@ def domain_of_text(schema: Domain, text: str, chosen: Domain | None) -> Domain:
     return chosen_domain(schema, about)
 
 
-def are_of_schema(domain: Domain, schema: Domain) -> bool:
-    """Whether the schema has all attributes of the domain, with the same values."""
-    return not differences_from_schema(domain, schema)
-
-
 def differences_from_schema(domain: Domain, schema: Domain) -> list[str]:
     """A sentence for each kind of attribute that the schema does not have as the queries do."""
     missing = [attribute.name for attribute in domain if attribute.name not in schema]
@@ -166,17 +161,13 @@ def differences_from_schema(domain: Domain, schema: Domain) -> list[str]:
 def example_text(domain: Domain) -> str:
     """Two lines that could be typed, to show how they are written."""
     n_cells = checked_n_cells(domain)
-    everybody = np.ones(n_cells, dtype=bool)
     some = np.arange(n_cells) < n_cells // domain.attributes[0].size
-    examples = [("everybody", everybody, 50)]
+    examples = {"everybody: {} ± 50": np.ones(n_cells, dtype=bool)}
     if not some.all():
-        examples.append(("some of them", some, 30))
-    conditions = [condition_of_cells(domain, cells) for _, cells, _ in examples]
-    return "\n".join(
-        f"{name}: {condition} ± {target}"
-        for (name, _, target), condition in zip(examples, conditions, strict=True)
-        if condition is not None
-    )
+        examples["some of them: {} ± 30"] = some
+    conditions = [condition_of_cells(domain, cells) for cells in examples.values()]
+    lines = zip(examples, conditions, strict=True)
+    return "\n".join(line.format(condition) for line, condition in lines if condition is not None)
 
 
 def _change(attribute: Attribute, now: Attribute) -> str:

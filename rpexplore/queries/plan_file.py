@@ -37,17 +37,9 @@ from rpexplore.queries.strategy import QueryStrategy
 FORMAT, VERSION = "rpexplore-query-plan", 1
 
 _KEYS = (
-    "format",
-    "format_version",
-    "library_version",
-    "domain",
-    "budget",
-    "privacy_cost",
-    "gamma_squared",
-    "certificate",
-    "queries",
-    "strategy",
-)
+    "format", "format_version", "library_version", "domain", "budget", "privacy_cost",
+    "gamma_squared", "certificate", "queries", "strategy",
+)  # fmt: skip
 _CERTIFICATE_KEYS = ("largest_ratio", "lower_bound", "gap", "cell_weights")
 _QUERY_KEYS = ("name", "target", "terms", "variance", "shadow_price")
 

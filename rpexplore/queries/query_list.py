@@ -116,13 +116,12 @@ class QueryList:
         cells counted from 0 and both ends included.
         """
         rows = zip(self.names, self.targets.tolist(), self.coefficients, strict=True)
-        return {
-            "domain": codebook.schema_from_attributes(self.domain.attributes),
-            "queries": [
-                {"name": name, "target": target, "terms": terms_from_row(row)}
-                for name, target, row in rows
-            ],
-        }
+        queries = [
+            {"name": name, "target": target, "terms": terms_from_row(row)}
+            for name, target, row in rows
+        ]
+        schema = codebook.schema_from_attributes(self.domain.attributes)
+        return {"domain": schema, "queries": queries}
 
     @classmethod
     def from_json(cls, content: Any) -> "QueryList":
@@ -134,10 +133,8 @@ class QueryList:
         names: list[Any] = fields["name"]
         targets: Any = fields["target"]
         check_list_size(len(names), n_cells)
-        rows = [
-            row_from_terms(terms, n_cells, name)
-            for terms, name in zip(fields["terms"], names, strict=True)
-        ]
+        definitions = zip(fields["terms"], names, strict=True)
+        rows = [row_from_terms(terms, n_cells, name) for terms, name in definitions]
         return cls(domain, np.array(rows), tuple(names), targets)
 
 
@@ -205,17 +202,16 @@ def _checked_names(names: Iterable[str], n_queries: int) -> tuple[str, ...]:
         raise WorkloadError(
             f"There are {n_queries:,} queries but {len(names):,} names; give each query one name."
         )
-    seen: set[str] = set()
     for number, name in enumerate(names, start=1):
         if not is_text(name) or not name.strip():
             raise WorkloadError(
                 f"The name of query {number} must be a text that is not empty, got {shown(name)!r}."
             )
-        if name in seen:
-            raise WorkloadError(
-                f"The name {shown(name)!r} stands for two queries; give each its own name."
-            )
-        seen.add(name)
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise WorkloadError(
+            f"The name {shown(repeated)!r} stands for two queries; give each its own name."
+        )
     return tuple(names)
 
 

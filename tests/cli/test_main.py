@@ -139,7 +139,7 @@ def test_plan_is_saved_and_summed_up(run):
     assert len(plan.workload) == 7
 
 
-def test_plan_unites_everything_that_is_asked_for(run):
+def test_plan_unites_tables_given_in_several_ways(run):
     Path("list.csv").write_text("attributes,weight,target\ntotal,2,9\nage × sex,3,\n", "utf-8")
     ways = ["--tables", "list.csv", "--of-order", "1", "--table", "sex,region"]
     more = ["--weight", "region,sex=1.5", "--target", "sex=12", "--weight", "total=4"]
@@ -213,8 +213,8 @@ def test_losses(run):
         "default.json": [],
     }.items():
         targets = ["--target", "age=3", "--target", "sex=4"]
-        asked = ["--table", "age", "--table", "sex", *targets, "--rho", "1"]
-        run.done("plan", "codebook.csv", *asked, *choice, "--out", name)
+        arguments = ["--table", "age", "--table", "sex", *targets, "--rho", "1"]
+        run.done("plan", "codebook.csv", *arguments, *choice, "--out", name)
     assert Plan.load("cells.json").loss.weighting == "cells"
     assert Plan.load("norm.json").loss == PNorm(3, "target")
     assert Plan.load("default.json").loss == SumOfVariances()
@@ -224,7 +224,7 @@ def test_losses(run):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "refusal"),
     [
         (["--up-to", "1", "--loss", "sum"], "Give the budget in one way"),
         (["--up-to", "1", *BUDGET, "--mu", "1"], "got --rho and --mu"),
@@ -282,8 +282,8 @@ def test_losses(run):
         (["--table", "sex", *BUDGET, "--basis", "age=prefix"], "No table has"),
     ],
 )
-def test_plan_refuses(run, options, told):
-    assert told in run.refused("plan", "codebook.csv", *options, "--out", "plan.json")
+def test_plan_refuses(run, options, refusal):
+    assert refusal in run.refused("plan", "codebook.csv", *options, "--out", "plan.json")
     assert "plan.json" not in run.files()
 
 
@@ -407,8 +407,8 @@ def test_release_tells_what_it_charges_and_where_the_tables_are(planned):
 
 
 def test_release_for_persons_tells_their_rho_and_books_that_of_records(run):
-    asked = ["--up-to", "1", *BUDGET, "--records-per-person", "2", "--out", "plan.json"]
-    run.done("plan", "codebook.csv", *asked)
+    arguments = ["--up-to", "1", *BUDGET, "--records-per-person", "2", "--out", "plan.json"]
+    run.done("plan", "codebook.csv", *arguments)
     facts = run.json("release", "plan.json", "records.csv", "--out", "out", "--cap-rho", "0.3")
     charged = Fraction(facts["charged_rho"])
     assert charged == Plan.load("plan.json").rho
@@ -435,13 +435,13 @@ def test_release_puts_unknown_values_where_told(planned):
     region = ["--unknown-values", "region=R3"]
     planned.done("release", "plan.json", "records.csv", "--out", "o", *region)
     for wrong in ("height=R3", "region", "=R3"):
-        told = planned.refused(
+        refusal = planned.refused(
             "release", "plan.json", "records.csv", "--out", "p", "--unknown-values", wrong
         )
-        assert "such as region=R12" in told
+        assert "such as region=R12" in refusal
     twice = ["--unknown-values", "region=R3", "--unknown-values", "region=R2"]
-    told = planned.refused("release", "plan.json", "records.csv", "--out", "p", *twice)
-    assert "twice" in told
+    refusal = planned.refused("release", "plan.json", "records.csv", "--out", "p", *twice)
+    assert "twice" in refusal
 
 
 @pytest.mark.parametrize("debug", ["0", "1"])
@@ -508,9 +508,9 @@ def test_a_stop_or_failure_after_booking_says_that_it_stays_charged(planned, mon
     monkeypatch.setattr("rpexplore.releases.release.write_measured", fail)
     failed = planned(*command, "--json")
     assert failed.exit_code == 2
-    told = json.loads(failed.stdout)["error"]
-    assert "No space left on device" in told
-    assert "ρ = 0.1 stays charged" in told
+    refusal = json.loads(failed.stdout)["error"]
+    assert "No space left on device" in refusal
+    assert "ρ = 0.1 stays charged" in refusal
     monkeypatch.setattr("rpexplore.data.files.source.FileSource.count", stop)
     early = planned(*command)
     assert early.exit_code == 130
@@ -536,11 +536,11 @@ def test_ledger_shows_runs_and_sets_the_cap(planned):
     assert "check the path" in planned.refused("ledger", "none.csv")
 
 
-# ---- other ways to ask
+# ---- bases of attributes
 
 
 @pytest.fixture
-def asked(run) -> Program:
+def planned_with_bases(run) -> Program:
     Path("mine.csv").write_text("query,R1,R2,R3\nnorth,1,0,0\nnot east,1,1,0\nall,1,1,1\n")
     Path("mine.npy").write_bytes(b"no matrix")
     bases = ["age=prefix", "region=custom:mine.csv", "region=ranges@region"]
@@ -549,7 +549,7 @@ def asked(run) -> Program:
     return run
 
 
-def test_attributes_are_asked_in_other_ways(asked):
+def test_attributes_have_other_bases(planned_with_bases):
     loaded = Plan.load("plan.json")
     domain = Domain.load("codebook.csv")
     own = CustomBasis([[1, 0, 0], [1, 1, 0], [1, 1, 1]], ["north", "not east", "all"], "mine")
@@ -557,15 +557,17 @@ def test_attributes_are_asked_in_other_ways(asked):
     workload = workload.with_bases({"region": Ranges()}, tables=["region"])
     budget = Budget(rho="0.1")
     assert loaded.text == planner.plan(workload, loss=SumOfVariances(), budget=budget).text
-    assert "is not a matrix" in asked.refused(
+    assert "is not a matrix" in planned_with_bases.refused(
         "plan", "codebook.csv", "--up-to", "1", *BUDGET, "--basis", "region=custom:mine.npy",
         "--out", "other.json",
     )  # fmt: skip
 
 
-def test_totals_are_spread_evenly_on_demand(asked):
+def test_totals_are_spread_evenly_on_demand(planned_with_bases):
     ways = ["--basis", "age=prefix", "--uniform-reference"]
-    asked.done("plan", "codebook.csv", "--up-to", "1", *ways, *BUDGET, "--out", "even.json")
+    planned_with_bases.done(
+        "plan", "codebook.csv", "--up-to", "1", *ways, *BUDGET, "--out", "even.json"
+    )
     workload = Workload.all_up_to(Domain.load("codebook.csv"), 1).with_bases({"age": Prefix()})
     even = planner.plan(
         workload, loss=SumOfVariances(), budget=Budget(rho="0.1"), uniform_reference=True
@@ -573,8 +575,8 @@ def test_totals_are_spread_evenly_on_demand(asked):
     assert Path("even.json").read_text("utf-8") == even.text
 
 
-def test_show_says_how_attributes_are_asked(asked):
-    text = asked.done("show", "plan.json")
+def test_show_says_which_bases_attributes_have(planned_with_bases):
+    text = planned_with_bases.done("show", "plan.json")
     assert "age: cumulative: up to each value\n" in text
     assert "region: own matrix (mine)\n" in text
     assert "region: ranges: every range of values, in region\n" in text
@@ -585,7 +587,7 @@ def test_show_says_how_attributes_are_asked(asked):
     assert f"{typical:.4g}"[:4] in line
     assert f"{worst:.4g}"[:4] in line
     assert worst > typical
-    facts = asked.json("show", "plan.json")
+    facts = planned_with_bases.json("show", "plan.json")
     assert facts["bases"][0] == {
         "attribute": "age",
         "basis": "prefix",
@@ -597,14 +599,14 @@ def test_show_says_how_attributes_are_asked(asked):
     assert {"standard_error", "worst_standard_error"} <= facts["tables"][0].keys()
 
 
-def test_tables_that_are_asked_otherwise_are_written_and_read_again(asked):
-    asked.done("show", "plan.json", "--csv", "tables.csv")
+def test_tables_with_bases_are_written_and_read_again(planned_with_bases):
+    planned_with_bases.done("show", "plan.json", "--csv", "tables.csv")
     header = Path("tables.csv").read_text("utf-8").splitlines()[0]
     assert header.startswith("attributes,asked,")
     bases = ["age=prefix", "region=custom:mine.csv", "region=ranges@region"]
     ways = [option for basis in bases for option in ("--basis", basis)]
     again = ["--tables", "tables.csv", *ways, *BUDGET, "--out", "again.json"]
-    asked.done("plan", "codebook.csv", *again)
+    planned_with_bases.done("plan", "codebook.csv", *again)
     assert Path("again.json").read_bytes() == Path("plan.json").read_bytes()
 
 
@@ -626,21 +628,21 @@ def test_plans_of_single_values_have_the_columns_they_had(planned):
         (["region=R1,Elsewhere"], ("region",), {"region": [1, 0, 1]}),
     ],
 )
-def test_questions_are_answered_from_a_release(asked, question, table, query):
-    asked.done("release", "plan.json", "records.csv", "--out", "out")
+def test_questions_are_answered_from_a_release(planned_with_bases, question, table, query):
+    planned_with_bases.done("release", "plan.json", "records.csv", "--out", "out")
     value, error = astuple(Release.load("out").answer(table, where=query))
-    facts = asked.json("answer", "out", *question)
+    facts = planned_with_bases.json("answer", "out", *question)
     assert facts["value"] == value
     assert facts["standard_error"] == error
     assert facts["lower_95"] == pytest.approx(value - 1.959964 * error, rel=1e-6)
     assert facts["upper_95"] == pytest.approx(value + 1.959964 * error, rel=1e-6)
-    text = asked.done("answer", "out", *question)
+    text = planned_with_bases.done("answer", "out", *question)
     assert f"{value:,.2f}" in text
     assert re.search(r"^Standard error +\d", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
-    ("question", "told"),
+    ("question", "refusal"),
     [
         (["age=middle"], "got 'middle'"),
         (["height=3"], "must be an attribute of the plan"),
@@ -648,24 +650,24 @@ def test_questions_are_answered_from_a_release(asked, question, table, query):
         (["age=old", "sex=F", "region=R1"], "holds no table with these attributes together"),
     ],
 )
-def test_questions_that_a_release_cannot_answer_are_refused(asked, question, told):
-    asked.done("release", "plan.json", "records.csv", "--out", "out")
-    assert told in asked.refused("answer", "out", *question)
-    assert "not a finished release" in asked.refused("answer", "none", "age=old")
+def test_questions_that_a_release_cannot_answer_are_refused(planned_with_bases, question, refusal):
+    planned_with_bases.done("release", "plan.json", "records.csv", "--out", "out")
+    assert refusal in planned_with_bases.refused("answer", "out", *question)
+    assert "not a finished release" in planned_with_bases.refused("answer", "none", "age=old")
 
 
 def test_the_search_for_what_to_measure_shows_how_far_it_is(run, monkeypatch):
-    told = []
+    refusal = []
 
     @contextmanager
     def progress(doing):
-        yield lambda doing, share: told.append((doing, share))
+        yield lambda doing, share: refusal.append((doing, share))
 
     # The package has a function of this module's name.
     monkeypatch.setattr(import_module("rpexplore.cli.planning"), "progress", progress)
     ways = ["--basis", "age=prefix", "--basis", "region=ranges"]
     run.done("plan", "codebook.csv", "--up-to", "2", *ways, *BUDGET, "--out", "plan.json")
-    shares = [share for doing, share in told if doing == "Looking for what to measure"]
+    shares = [share for doing, share in refusal if doing == "Looking for what to measure"]
     assert shares
     assert all(0 <= share <= 1 for share in shares)
 
@@ -689,7 +691,7 @@ def test_version_and_help(run):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "refusal"),
     [
         (["plann"], "No such command 'plann'"),
         (["--verbose"], "see rpexplore --help."),
@@ -702,8 +704,8 @@ def test_version_and_help(run):
         (["app", "--port", "0"], "see rpexplore app --help."),
     ],
 )
-def test_errors_are_one_line(run, arguments, told):
-    assert told in run.refused(*arguments)
+def test_errors_are_one_line(run, arguments, refusal):
+    assert refusal in run.refused(*arguments)
     result = run(*arguments, "--json")
     assert result.exit_code == 2
     if "app" not in arguments:
@@ -716,9 +718,9 @@ def test_unexpected_errors_tell_where_but_not_what(run, monkeypatch):
         raise KeyError("a value from the records")
 
     monkeypatch.setattr(Domain, "load", broken)
-    told = run.refused("schema", "codebook.csv")
-    assert "This is a bug in rpexplore (KeyError in test_main.py, line" in told
-    assert "a value" not in told
+    refusal = run.refused("schema", "codebook.csv")
+    assert "This is a bug in rpexplore (KeyError in test_main.py, line" in refusal
+    assert "a value" not in refusal
     monkeypatch.setenv("RPEXPLORE_DEBUG", "1")
     assert "Traceback" in run("schema", "codebook.csv").stderr
 
@@ -728,8 +730,8 @@ def test_errors_of_the_machine_are_told_plainly(run, monkeypatch):
         raise MemoryError
 
     monkeypatch.setattr("rpexplore.planning.planner.optimum", lambda *_, **__: full())
-    asked = ["plan", "codebook.csv", "--up-to", "1", *BUDGET, "--out", "plan.json"]
-    assert "not enough memory" in run.refused(*asked)
+    arguments = ["plan", "codebook.csv", "--up-to", "1", *BUDGET, "--out", "plan.json"]
+    assert "not enough memory" in run.refused(*arguments)
     assert run.files() == {"codebook.csv", "records.csv"}
 
 
@@ -801,9 +803,9 @@ module.{function} = endless
 def test_ctrl_c_leaves_nothing_behind(planned):
     """Two real programs are stopped, one while it plans, one after it has booked its run."""
     before = planned.files()
-    asked = ["plan", "codebook.csv", "--up-to", "1", *BUDGET, "--out", "other.json"]
+    arguments = ["plan", "codebook.csv", "--up-to", "1", *BUDGET, "--out", "other.json"]
     planning = started(
-        *asked, patch=ENDLESS.format(module="rpexplore.planning.planner", function="optimum")
+        *arguments, patch=ENDLESS.format(module="rpexplore.planning.planner", function="optimum")
     )
     measuring = started(
         *("release", "plan.json", "records.csv", "--out", "out", "--json"),
@@ -882,9 +884,9 @@ def test_app_says_that_its_port_is_taken(run):
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        told = run.refused("app", "--port", str(port))
-    assert f"Port {port} cannot be used" in told
-    assert "--port" in told
+        refusal = run.refused("app", "--port", str(port))
+    assert f"Port {port} cannot be used" in refusal
+    assert "--port" in refusal
 
 
 def free_port() -> int:

@@ -119,13 +119,13 @@ def test_what_was_combined_can_be_combined_further(folder):
 
 def test_other_records_are_refused_where_a_ledger_knows_them(folder):
     ledger = str(Ledger.beside("records.csv").path)
-    told = refused("one", "three", "--ledger", ledger)
-    assert "'one' and 'three' are of different records" in told
+    refusal = refused("one", "three", "--ledger", ledger)
+    assert "'one' and 'three' are of different records" in refusal
     done("one", "two", "--ledger", ledger, "--out", "both")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "refusal"),
     [
         (["one", "one"], "holds the same measurements as 'one'"),
         (["one", "nothing"], "'nothing' is not a finished release"),
@@ -138,8 +138,8 @@ def test_other_records_are_refused_where_a_ledger_knows_them(folder):
         ([], "Missing argument 'RELEASE"),
     ],
 )
-def test_what_cannot_be_combined_is_refused(arguments, told, folder):
-    assert re.search(told, refused(*arguments))
+def test_what_cannot_be_combined_is_refused(arguments, refusal, folder):
+    assert re.search(refusal, refused(*arguments))
 
 
 def test_a_changed_release_is_refused(folder):

@@ -165,7 +165,7 @@ def test_enough_is_the_smallest_budget_that_meets_all_targets(run, unit, persons
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ([], "Give the queries in one way"),
         ([*QUERY, "--queries", "none.txt"], "Give the queries in one way"),
@@ -179,14 +179,14 @@ def test_enough_is_the_smallest_budget_that_meets_all_targets(run, unit, persons
         ([*QUERY, "--attributes", "sex"], "'age'"),
     ],
 )
-def test_what_cannot_be_planned_is_refused(run, options, told):
+def test_what_cannot_be_planned_is_refused(run, options, message):
     found = run.refused(*LIST, *options, "--rho", "0.1", "--out", "queries.json")
-    assert told in found
+    assert message in found
     assert "queries.json" not in run.files()
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ([], "Give the budget in one way"),
         (
@@ -196,8 +196,8 @@ def test_what_cannot_be_planned_is_refused(run, options, told):
         (["--minimum-budget", "--epsilon", "1", "--delta", "1e-9"], "leave --epsilon out"),
     ],
 )
-def test_budgets_are_given_in_one_way(run, options, told):
-    assert told in run.refused(*LIST, *QUERY, *options, "--out", "queries.json")
+def test_budgets_are_given_in_one_way(run, options, message):
+    assert message in run.refused(*LIST, *QUERY, *options, "--out", "queries.json")
 
 
 def test_it_must_be_said_what_queries_are_about(run):
@@ -280,8 +280,8 @@ def test_kinds_of_plans_are_told_by_their_format(planned):
         with pytest.raises(PlanError):
             load_plan(name)
         assert "plan" in planned.refused("show", name)
-    told = planned.refused("report", "queries.json", "--out", "report.html")
-    assert "reports are made on plans of tables" in told
+    message = planned.refused("report", "queries.json", "--out", "report.html")
+    assert "reports are made on plans of tables" in message
     assert "report.html" not in planned.files()
 
 
@@ -336,8 +336,8 @@ def test_release_puts_unknown_values_where_told(planned):
     planned.done(*command, "--unknown-values", "sex=M")
     assert QueryRelease.load("out").manifest["unknown_values"] == {"sex": "M"}
     # A region is no part of this plan.
-    told = planned.refused(*command[:-1], "more", "--unknown-values", "region=R1")
-    assert "must be an attribute of the plan" in told
+    message = planned.refused(*command[:-1], "more", "--unknown-values", "region=R1")
+    assert "must be an attribute of the plan" in message
 
 
 def test_a_stop_after_booking_says_that_it_stays_charged(planned, monkeypatch):

@@ -44,7 +44,7 @@ def values(folder: str) -> dict:
     }
 
 
-def told(program: Program, *arguments: str) -> str:
+def message(program: Program, *arguments: str) -> str:
     """The error of a run, which says before what it would have cost."""
     result = program(*arguments)
     assert result.exit_code == 2, result.output
@@ -69,14 +69,14 @@ def test_a_dry_run_refuses_what_a_run_would(planned):
     Path("records.csv").write_text("age,sex,region\nyoung,F,R9\n")
     command = ["release", "plan.json", "records.csv", "--out", "out"]
     assert "not in the codebook" in planned.refused(*command, "--dry-run")
-    assert "not in the codebook" in told(planned, *command)
+    assert "not in the codebook" in message(planned, *command)
     Path("out").mkdir()
     assert "already something" in planned.refused(*command, "--dry-run")
 
 
 def test_a_dry_run_of_queries(run):
-    asked = ["--query", "old: age == 'old' ± 20", "--minimum-budget"]
-    run.done("queries", "plan", "--codebook", "codebook.csv", *asked, "--out", "q.json")
+    arguments = ["--query", "old: age == 'old' ± 20", "--minimum-budget"]
+    run.done("queries", "plan", "--codebook", "codebook.csv", *arguments, "--out", "q.json")
     text = run.done("release", "q.json", "records.csv", "--out", "out", "--dry-run")
     assert "nothing was charged" in text
 
@@ -86,7 +86,7 @@ def test_a_dry_run_of_queries(run):
 
 def test_a_stopped_run_is_finished_for_nothing(planned):
     killed(TABLE, 3, "plan.json", "records.csv", "out")
-    again = told(planned, "release", "plan.json", "records.csv", "--out", "out", "--yes")
+    again = message(planned, "release", "plan.json", "records.csv", "--out", "out", "--yes")
     assert "rpexplore release --resume --out out" in again
     facts = planned.json("release", "--resume", "--out", "out")
     assert facts["charged_rho"] == "0"
@@ -146,7 +146,7 @@ def test_a_database_gives_the_release_that_its_file_gives(database, planned, wit
     ],
 )
 def test_records_are_named_in_one_way(options, problem, database, planned):
-    error = told(planned, "release", "plan.json", *options, "--out", "out")
+    error = message(planned, "release", "plan.json", *options, "--out", "out")
     assert problem in error
     assert str(database) not in error
 
@@ -181,7 +181,7 @@ def of_persons(run) -> Program:
 
 def test_persons_with_more_records_are_refused_before_anything_is_spent(of_persons):
     command = ["release", "plan.json", "records.csv", "--out", "out", "--person-id", "who"]
-    assert "'who'" in told(of_persons, *command)
+    assert "'who'" in message(of_persons, *command)
     assert Ledger.beside("records.csv").account("records.csv").runs == ()
 
 
@@ -206,7 +206,7 @@ def test_of_each_person_the_first_records_are_counted(order, old, of_persons, wi
 )
 def test_rules_that_make_no_sense(options, problem, of_persons):
     command = ["release", "plan.json", "records.csv", "--out", "out", *options]
-    assert problem in told(of_persons, *command)
+    assert problem in message(of_persons, *command)
 
 
 def test_a_plan_for_records_knows_no_persons(planned):
@@ -226,7 +226,7 @@ def test_a_dry_run_refuses_a_ledger_in_no_folder(planned):
 
 def test_an_address_in_the_place_of_a_name_is_not_said_again(planned):
     where = ["--database", "postgresql://me:s3cr3t@host/db", "--table", "people"]
-    error = told(planned, "release", "plan.json", *where, "--out", "out")
+    error = message(planned, "release", "plan.json", *where, "--out", "out")
     assert "by its name" in error
     assert "s3cr3t" not in error
 

@@ -37,9 +37,9 @@ def worst_ratio(plan: Plan, required: bool = False) -> float:
 
 @pytest.mark.parametrize("unit", [[], ["--delta", "1e-9"]])
 @pytest.mark.parametrize("persons", [[], ["--records-per-person", "2"]])
-@pytest.mark.parametrize("asked", [[], ["--basis", "region=ranges", "--basis", "age=prefix"]])
-def test_where_every_table_has_a_target_all_are_just_met(run, unit, persons, asked):
-    more = [*EACH, *BOTH, *asked, *persons]
+@pytest.mark.parametrize("arguments", [[], ["--basis", "region=ranges", "--basis", "age=prefix"]])
+def test_where_every_table_has_a_target_all_are_just_met(run, unit, persons, arguments):
+    more = [*EACH, *BOTH, *arguments, *persons]
     plan = planned(run, *more, "--minimum-budget", "targets", *unit)
     assert plan.loss == rp.MaxVariance(relative_to="target")
     assert set(dict(plan.budget.stated)) == ({"epsilon", "delta"} if unit else {"rho"})
@@ -74,15 +74,15 @@ def test_for_required_the_other_targets_are_met_in_proportion(run):
 
 
 @pytest.mark.parametrize("loss", ["required", "required-then-targets"])
-@pytest.mark.parametrize("asked", [[], ["--basis", "region=ranges"]])
-def test_losses_that_put_required_first_can_be_asked_for(run, loss, asked):
+@pytest.mark.parametrize("arguments", [[], ["--basis", "region=ranges"]])
+def test_losses_that_put_required_first_can_be_chosen(run, loss, arguments):
     targets = ["--target", "age=±20 required", "--target", "sex,region=50"]
-    plan = planned(run, *EACH, *targets, *asked, "--minimum-budget", "required", "--loss", loss)
+    plan = planned(run, *EACH, *targets, *arguments, "--minimum-budget", "required", "--loss", loss)
     assert worst_ratio(plan, required=True) <= 1 + 1e-9
 
 
 def test_why_it_is_that_budget_is_told(run):
-    asked = [
+    arguments = [
         "plan",
         "codebook.csv",
         *EACH,
@@ -92,13 +92,13 @@ def test_why_it_is_that_budget_is_told(run):
         "--out",
         "plan.json",
     ]
-    text = run.done(*asked)
+    text = run.done(*arguments)
     rho = Plan.load("plan.json").budget.rho
     assert text.startswith("The 2 targets take ρ = ")
     assert f"{float(rho):.4g}"[:6] in text.partition(".\n")[0]
     assert "binding: " in text
     assert "they get something" not in text
-    facts = run.json(*asked, "--force")
+    facts = run.json(*arguments, "--force")
     assert facts["why"] == text.partition("\n")[0]
     with_others = ["plan", "codebook.csv", "--up-to", "1", "--target", "age=±20"]
     text = run.done(*with_others, "--minimum-budget", "targets", "--out", "others.json")
@@ -106,7 +106,7 @@ def test_why_it_is_that_budget_is_told(run):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--minimum-budget", "targets", "--rho", "1"], "--minimum-budget finds the budget"),
         (["--minimum-budget", "targets", "--epsilon", "1"], "leave --epsilon out"),
@@ -124,19 +124,19 @@ def test_why_it_is_that_budget_is_told(run):
         (["--minimum-budget", "all"], "see rpexplore plan --help."),
     ],
 )
-def test_what_does_not_go_together_is_refused(run, options, told):
+def test_what_does_not_go_together_is_refused(run, options, message):
     found = run.refused("plan", "codebook.csv", *EACH, *BOTH, *options, "--out", "plan.json")
-    assert told in found
+    assert message in found
     assert "plan.json" not in run.files()
 
 
 def test_without_targets_there_is_no_smallest_budget(run):
-    asked = ["plan", "codebook.csv", *EACH, "--minimum-budget", "targets", "--out", "plan.json"]
-    assert "No table has a target" in run.refused(*asked)
+    arguments = ["plan", "codebook.csv", *EACH, "--minimum-budget", "targets", "--out", "plan.json"]
+    assert "No table has a target" in run.refused(*arguments)
 
 
 def test_required_out_of_reach_tell_what_would_do(run):
     targets = ["--target", "age=±20 required", "--loss", "required", "--rho", "0.0001"]
-    told = run.refused("plan", "codebook.csv", *EACH, *targets, "--out", "plan.json")
-    assert "cannot all be met at this budget" in told
-    assert "times the budget and a little more" in told
+    message = run.refused("plan", "codebook.csv", *EACH, *targets, "--out", "plan.json")
+    assert "cannot all be met at this budget" in message
+    assert "times the budget and a little more" in message

@@ -120,7 +120,7 @@ def test_names_that_would_be_the_same_are_numbered():
 
 
 @pytest.mark.parametrize(
-    ("make", "error", "told"),
+    ("make", "error", "message"),
     [
         (lambda: marginal_queries(DOMAIN, 4), WorkloadError, "at most 0 to 3 attributes, got 4"),
         (lambda: marginal_queries(DOMAIN, -1), WorkloadError, "got -1"),
@@ -137,6 +137,6 @@ def test_names_that_would_be_the_same_are_numbered():
         (lambda: marginal_queries(Domain.from_sizes({"a": 1025}), 1), WorkloadError, "1,024 cells"),
     ],
 )  # fmt: skip
-def test_refused(make, error, told):
-    with pytest.raises(error, match=told):
+def test_refused(make, error, message):
+    with pytest.raises(error, match=message):
         make()

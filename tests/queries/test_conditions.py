@@ -151,7 +151,7 @@ def test_attributes_of_one_value_do_not_matter():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("ag >= 5", "At character 1 of the condition, 'ag': there is no attribute 'ag' .* 'age'?"),
         ("age >= 5 & ages < 3", "At character 12 of the condition, 'ages': there is no attribute"),
@@ -193,8 +193,8 @@ def test_attributes_of_one_value_do_not_matter():
         ("age >= 1e9999999999999999999", "one that can be computed with"),
     ],
 )
-def test_what_is_refused_is_told_with_its_place(text, told):
-    with pytest.raises(WorkloadError, match=told):
+def test_what_is_refused_is_told_with_its_place(text, message):
+    with pytest.raises(WorkloadError, match=message):
         cells_of_condition(DOMAIN, text)
 
 
@@ -276,12 +276,12 @@ def test_long_lists_and_many_parts_take_no_time():
 
 @given(st.text(st.characters() | st.sampled_from("age sex()[]&|!<>=\"'`,15"), max_size=30))
 def test_any_text_is_a_condition_or_refused(text):
-    told, shape = "", None
+    message, shape = "", None
     try:
         shape = cells_of_condition(DOMAIN, text).shape
     except WorkloadError as error:
-        told = str(error)
-    assert told or shape == (len(CELLS),)
+        message = str(error)
+    assert message or shape == (len(CELLS),)
 
 
 @pytest.mark.parametrize("depth", [MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1])

@@ -130,7 +130,7 @@ ONE = [*"100000"]
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "q.csv must have a header with the columns name, condition and target"),
         ("age >= 20\n", "q.csv must have a header .* got 'age >= 20'"),
@@ -163,8 +163,8 @@ ONE = [*"100000"]
         (written([["name", *CELLS], ["a", *ONE, "1"]]), "line 2: There are 8 values for 7 columns"),
     ],
 )  # fmt: skip
-def test_what_is_refused_is_told_with_its_line(text, told):
-    with pytest.raises(WorkloadError, match=told):
+def test_what_is_refused_is_told_with_its_line(text, message):
+    with pytest.raises(WorkloadError, match=message):
         read(text)
 
 

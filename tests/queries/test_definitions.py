@@ -99,7 +99,7 @@ def test_names_conditions_and_targets_are_told_apart(line, name, condition, targ
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "at least one query"),
         ("total\n\nage >= 25", "Line 3: At character 8 of the condition, '25': >= 25 cuts"),
@@ -122,8 +122,8 @@ def test_names_conditions_and_targets_are_told_apart(line, name, condition, targ
         ("total\n" + "(" * 100, "Line 2: At character 51"),
     ],
 )
-def test_what_is_refused_is_told_with_its_line(text, told):
-    with pytest.raises(WorkloadError, match=told):
+def test_what_is_refused_is_told_with_its_line(text, message):
+    with pytest.raises(WorkloadError, match=message):
         stated_from_text(DOMAIN, text, TWENTY)
 
 

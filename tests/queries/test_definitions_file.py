@@ -115,7 +115,7 @@ def changed(**changes):
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (None, "must hold exactly domain, queries"),
         ({"domain": {}}, "must hold exactly domain, queries"),
@@ -158,8 +158,8 @@ def changed(**changes):
         ),
     ],
 )
-def test_what_is_no_list_is_refused(content, told):
-    with pytest.raises(RpexploreError, match=told):
+def test_what_is_no_list_is_refused(content, message):
+    with pytest.raises(RpexploreError, match=message):
         stated_from_json(content)
 
 

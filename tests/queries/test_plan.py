@@ -107,14 +107,14 @@ def test_what_follows_from_it(plan):
 
 def test_the_summary_tells_what_matters(plan):
     text = str(plan)
-    for told in (
+    for message in (
         "Plan for 10 queries over 8 cells (8 numbers to measure)",
         "one person with at most 2 records",
         "0.25-zCDP",
         "of 10 met; furthest off: ",
         "cells with unused budget",
     ):
-        assert told in text
+        assert message in text
     assert repr(plan) == "<QueryPlan for 10 queries, ρ = 0.25>"
     one = query_plan(query_list([[1]]), budget=rp.Budget(rho=1))
     assert "Plan for 1 query over 1 cell (1 number to measure)" in str(one)
@@ -162,7 +162,7 @@ def test_a_budget_of_all_but_everything_can_be_planned_with():
 
 
 @pytest.mark.parametrize(
-    ("call", "told"),
+    ("call", "message"),
     [
         (lambda queries: query_plan(queries, budget=1), "must be one of the library's"),
         (lambda queries: query_optimum(queries, tolerance=0), "tolerance must be 1e-06 to 1"),
@@ -170,8 +170,8 @@ def test_a_budget_of_all_but_everything_can_be_planned_with():
         (lambda queries: query_optimum(queries.coefficients), "QueryList, got ndarray"),
     ],
 )
-def test_other_refusals(call, told):
-    with pytest.raises(PlanError, match=told):
+def test_other_refusals(call, message):
+    with pytest.raises(PlanError, match=message):
         call(query_list(prefix(3)))
 
 

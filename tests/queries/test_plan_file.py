@@ -118,7 +118,7 @@ def test_files(plan, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "refusal"),
     [
         ("", "not valid JSON"),
         ("[" * 100_000, "not valid JSON"),
@@ -127,8 +127,8 @@ def test_files(plan, tmp_path):
         ('{"format": "rpexplore-plan"}', '"format" must be "rpexplore-query-plan"'),
     ],
 )
-def test_what_is_no_plan_is_refused(text, told):
-    with pytest.raises(PlanError, match=told):
+def test_what_is_no_plan_is_refused(text, refusal):
+    with pytest.raises(PlanError, match=refusal):
         QueryPlan.parse(text, "p.json")
 
 
@@ -195,8 +195,8 @@ UNUSABLE = [
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "told"), UNUSABLE, ids=lambda value: str(value)[:40].replace("/", "")
+    ("path", "value", "refusal"), UNUSABLE, ids=lambda value: str(value)[:40].replace("/", "")
 )
-def test_unusable_parts_are_refused(plan, path, value, told):
-    with pytest.raises(PlanError, match=rf"p\.json .*{told}"):
+def test_unusable_parts_are_refused(plan, path, value, refusal):
+    with pytest.raises(PlanError, match=rf"p\.json .*{refusal}"):
         QueryPlan.parse(laid_out(changed(plan.text, path, value)), "p.json")

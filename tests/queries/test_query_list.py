@@ -90,7 +90,7 @@ ZERO = [0] * 6
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({"domain": rp.Domain(())}, "at least one attribute"),
         ({"domain": None}, "at least one attribute"),
@@ -120,8 +120,8 @@ ZERO = [0] * 6
         ({"targets": ["a", "b"]}, "targets must be numbers"),
     ],
 )
-def test_refusals(changed, told):
-    with pytest.raises(WorkloadError, match=told):
+def test_refusals(changed, message):
+    with pytest.raises(WorkloadError, match=message):
         queries(**changed)
 
 
@@ -133,7 +133,7 @@ def test_too_many_queries():
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda content: content.pop("domain"), "exactly domain, queries"),
         (lambda content: content.update(more=1), "exactly domain, queries"),
@@ -144,8 +144,8 @@ def test_too_many_queries():
         (lambda content: content["queries"][0].update(target="1"), "must be numbers"),
         (lambda content: content["queries"][0].update(target=10**400), "must be numbers"),
         *(
-            (lambda content, terms=terms: content["queries"][0].update(terms=terms), told)
-            for terms, told in [
+            (lambda content, terms=terms: content["queries"][0].update(terms=terms), message)
+            for terms, message in [
                 ([], "counts no cell"),
                 (None, "terms of query 'women'"),
                 ([[0, 1]], "must be .first cell"),
@@ -162,8 +162,8 @@ def test_too_many_queries():
         ),
     ],
 )
-def test_a_file_that_holds_something_else_is_refused(change, told):
+def test_a_file_that_holds_something_else_is_refused(change, message):
     content = queries().to_json()
     change(content)
-    with pytest.raises(RpexploreError, match=told):
+    with pytest.raises(RpexploreError, match=message):
         QueryList.from_json(content)

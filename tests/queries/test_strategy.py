@@ -43,7 +43,7 @@ def test_the_largest_integers_are_counted_exactly():
 
 
 @pytest.mark.parametrize(
-    ("integers", "told"),
+    ("integers", "message"),
     [
         ([[1, 0, 0]], "does not determine that of 'query 2'"),
         ([[1, 0, 0], [0, 0, 1]], "does not determine that of 'query 2'"),
@@ -58,8 +58,8 @@ def test_the_largest_integers_are_counted_exactly():
         (np.array([[-(2**63), 0, 0], [0, 1, 0]]), "integers within"),
     ],
 )
-def test_refusals(integers, told):
-    with pytest.raises(PlanError, match=told):
+def test_refusals(integers, message):
+    with pytest.raises(PlanError, match=message):
         QueryStrategy(QUERIES, np.array(integers))
 
 

@@ -109,8 +109,8 @@ def test_whole_numbers_are_equal_where_they_stand_alone(minimum, more, step, val
             not each for each in is_equal
         ]
         return
-    told = "cuts through" if any(value in group for group in groups) else "has no value"
-    with pytest.raises(WorkloadError, match=told):
+    message = "cuts through" if any(value in group for group in groups) else "has no value"
+    with pytest.raises(WorkloadError, match=message):
         values_where(attribute, EQUAL, Decimal(value))
 
 
@@ -177,7 +177,7 @@ def test_categories(attribute, compare, value, found):
 
 
 @pytest.mark.parametrize(
-    ("attribute", "compare", "value", "told"),
+    ("attribute", "compare", "value", "message"),
     [
         (SEX, EQUAL, "Female", "'sex' has no value 'Female'; did you mean 'female'"),
         (SEX, EQUAL, "femal", "did you mean 'female'"),
@@ -192,8 +192,8 @@ def test_categories(attribute, compare, value, found):
         (DISTRICTS, EQUAL, "Coast", "no value 'Coast'"),  # two groups are called so
     ],
 )
-def test_refused(attribute, compare, value, told):
-    with pytest.raises(WorkloadError, match=told):
+def test_refused(attribute, compare, value, message):
+    with pytest.raises(WorkloadError, match=message):
         values_where(attribute, compare, value)
 
 

@@ -9,7 +9,6 @@ from rpexplore.domain.domain import Domain
 from rpexplore.queries.definitions import StatedQueries, stated_from_text, text_from_stated
 from rpexplore.queries.edits import (
     about_attributes,
-    are_of_schema,
     choosable,
     chosen_domain,
     differences_from_schema,
@@ -23,7 +22,7 @@ def query_attributes() -> None:
     schema, stated = current().domain, current().query_list
     left, right = st.columns(2, gap="large")
     with left:
-        if stated is None or are_of_schema(stated.queries.domain, schema):
+        if stated is None or not differences_from_schema(stated.queries.domain, schema):
             _codebook_attributes(schema)
         else:
             _own_attributes(stated, schema)
