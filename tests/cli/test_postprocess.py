@@ -49,7 +49,7 @@ def folder(tmp_path, monkeypatch) -> Path:
         plan = rp.plan(rp.Workload.of(DOMAIN, tables), loss=rp.SumOfVariances(), budget=budget)
         release(plan, data, name)
     Path("census.csv").write_text("region,count\nR1,21\nR2,20\nR3,19.5\n", "utf-8")
-    Path("odd:1.csv").write_text("sex,count\nFemale,31\nMale,29\n", "utf-8")
+    Path("odd:1.csv").write_text("sex,count\nFemale,31.3\nMale,29.1\n", "utf-8")
     return tmp_path
 
 
