@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.components.fairness import distributions, tables
+from pages.components.fairness import accuracy
 from pages.components.fairness.cells import CELLS_VIEW, cells_of_table
 from pages.components.fairness.forecasts import at_chosen_cell, choose_forecast, forecasts, headline
 from pages.components.fairness.relative_errors import relative_errors
@@ -14,11 +14,11 @@ if compared:
     compared, chosen = at_chosen_cell(compared, choose_forecast(compared))
     headline(chosen)
     views = {
-        "By size": lambda: distributions.accuracy_by_size(compared, chosen),
-        "Distribution": lambda: distributions.distributions(compared, chosen),
-        "Tables": lambda: tables.all_tables(chosen),
-        "Attributes": lambda: distributions.accuracy_by_attribute(chosen),
-        "Binding targets": lambda: tables.binding_tables(chosen),
+        "By size": lambda: accuracy.accuracy_by_size(compared, chosen),
+        "Distribution": lambda: accuracy.distributions(compared, chosen),
+        "Tables": lambda: accuracy.all_tables(chosen),
+        "Attributes": lambda: accuracy.accuracy_by_attribute(chosen),
+        "Binding targets": lambda: accuracy.binding_tables(chosen),
         "Relative errors": lambda: relative_errors(compared, chosen),
     }
     if chosen.cells_differ:

@@ -4,10 +4,9 @@ import streamlit as st
 
 from pages.components.queries import results
 from pages.components.queries.attributes import query_attributes
-from pages.components.queries.budget import query_budget
 from pages.components.queries.many_queries import builders, csv_files
 from pages.components.queries.query_lines import HERE, query_list, take_typed
-from pages.components.queries.solutions import optimum, plan
+from pages.components.queries.solutions import optimum, plan, query_budget
 from pages.components.shared.session import current, show_messages
 from rpexplore.queries.definitions import StatedQueries
 

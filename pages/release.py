@@ -3,7 +3,6 @@
 import streamlit as st
 
 from pages.components.queries import solutions as query_solutions
-from pages.components.queries.budget import chosen_budget
 from pages.components.release.export import export_section
 from pages.components.release.ledger import (
     account_metrics,
@@ -53,7 +52,7 @@ def chosen_plan() -> ReleasePlan | None:
         return solutions.plan()
     st.page_link("pages/queries.py", label="The queries, their targets and their budget")
     optimum = query_solutions.optimum()
-    budget = None if optimum is None else chosen_budget(optimum)
+    budget = None if optimum is None else query_solutions.chosen_budget(optimum)
     return None if optimum is None or budget is None else query_solutions.plan(optimum, budget)
 
 

@@ -2,8 +2,7 @@
 
 import streamlit as st
 
-from pages.components.results.answers import browse_answers
-from pages.components.results.browser import browse
+from pages.components.results.browser import browse, browse_answers
 from pages.components.results.postprocess import (
     HERE,
     finish_postprocessing,

@@ -2,13 +2,10 @@
 
 import streamlit as st
 
-from pages.components.shared.session import current, escaped
 from pages.components.shared.solutions import optimum, plan
 from pages.components.tradeoffs.budget_curves import errors_against_budget, targets_against_budget
 from pages.components.tradeoffs.frontier import average_against_worst
 from pages.components.tradeoffs.what_if import changed_tables
-from rpexplore.planning.optimum import Optimum
-from rpexplore.scenarios.scenario import Scenario
 
 VIEWS = {  # what each is called, the question it answers, and what answers it
     "Smaller errors": ("What would smaller errors cost in privacy?", errors_against_budget),
@@ -21,26 +18,12 @@ VIEWS = {  # what each is called, the question it answers, and what answers it
 }
 
 
-def solution_of(scenario: Scenario) -> Optimum | None:
-    """The solution behind the plan; None, which the page explains, where there is no plan."""
-    if scenario.misses_target:
-        st.error(
-            f"There is no plan yet: table {escaped(scenario.misses_target)} has no target. Set one "
-            "for every table, or choose another objective, on the Plan page."
-        )
-    elif scenario.misses_required:
-        st.error(
-            "There is no plan yet: the objective meets required targets, and no target is required."
-        )
-    else:
-        return None if plan() is None else optimum()  # a budget can be out of range
-    st.page_link("pages/plan.py", label="To the plan")
-    return None
-
-
 st.title("Trade-offs")
-solution = solution_of(current())
-if solution is not None:
+# A budget can be so small, or large, that there is no plan.
+solution = None if plan() is None else optimum()
+if solution is None:
+    st.page_link("pages/plan.py", label="To the plan")
+else:
     if solution.budget is not None:
         st.info(
             "With this objective, the best plan differs from budget to budget. What is shown for "

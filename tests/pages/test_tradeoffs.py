@@ -304,8 +304,6 @@ def test_many_tables_do_not_travel(tradeoffs, wide):
     session = tradeoffs(wide.with_group(GroupSetting((), target=500.0)))
     for view in VIEWS:
         opened(session, view)
-        if view == WORST:
-            session.press("Find what lies between")
         if view == OTHERS:
             session.multiselect(key="what if attributes").set_value(["a07"]).run()
             assert "the 4,951 tables with a07" in plain(without_wait(session).texts("caption"))

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.components.fairness.tables import names_of
+from pages.components.fairness.accuracy import names_of
 from pages.components.shared.charts import chart_with_numbers, listing, numbers
 from pages.components.shared.session import bind, change, current, escaped, kept, show_messages
 from rpexplore.analysis import relative_errors as relative

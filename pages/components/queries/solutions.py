@@ -1,25 +1,24 @@
-"""What is planned for the list of queries: solved once for a list, outside the script thread."""
-
-from functools import partial
+"""What is planned for the list of queries, and its budget: the smallest, or the scenario's own."""
 
 import streamlit as st
 
-from pages.components.shared.background import Task, has_ended
-from pages.components.shared.session import current, escaped, kept
+from pages.components.plan.budget import budget_inputs, unit_inputs
+from pages.components.shared.background import worked_out
+from pages.components.shared.session import change, current, escaped, kept, show_messages
 from rpexplore.analysis.query_outcomes import describe_queries
+from rpexplore.analysis.sufficient_budgets import SufficientBudget, smallest_query_budget
 from rpexplore.common.concurrency import Progress
 from rpexplore.errors import RpexploreError
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import QueryOptimum, query_optimum
-from rpexplore.queries.query_list import QueryList
 
-MOST_KEPT = 6  # lists whose solutions stay with the session
-Tasks = list[tuple[QueryList, Task[QueryOptimum]]]  # the one used last at the end
+HERE = "budget of queries"
+ENOUGH, OWN = "As much as the targets need", "The scenario's budget"
 
 
 def optimum() -> QueryOptimum | None:
-    """The best measurement for the open scenario's list.
+    """The best measurement for the open scenario's list, solved once whatever the budget.
 
     None while it is being worked out (its progress is then on the page), and where there is none
     (the page then says why).
@@ -27,14 +26,14 @@ def optimum() -> QueryOptimum | None:
     stated = current().query_list
     if stated is None:
         return None
-    task = _task(stated.queries)
-    if not has_ended(task, "planning queries", f"Planning {describe_queries(len(stated))}"):
-        return None
-    if task.result is None:
-        st.error(escaped(f"There is no plan: {task.error}"))
-        if task.was_cancelled:
-            st.button("Plan again", key="plan queries again", on_click=_forget, args=(task,))
-    return task.result
+    queries = stated.queries
+
+    def work(on_progress: Progress) -> QueryOptimum:
+        on_progress(f"Planning {describe_queries(len(queries))}", 0.0)
+        return query_optimum(queries, on_progress=on_progress)
+
+    name = f"query optimum of {current().name}"
+    return worked_out(name, (queries,), work, "There is no plan: ")
 
 
 def plan(solution: QueryOptimum, budget: Budget) -> QueryPlan | None:
@@ -49,28 +48,58 @@ def plan(solution: QueryOptimum, budget: Budget) -> QueryPlan | None:
         return None
 
 
-def _task(queries: QueryList) -> Task[QueryOptimum]:
-    """The task that solves for a list, begun when it is first needed."""
-    tasks: Tasks = st.session_state.setdefault("query optima", [])
-    entry = next((entry for entry in tasks if entry[0] is queries), None)
-    if entry is None:
-        for _, task in tasks:
-            task.cancel()
-        # What was not finished starts anew when it is needed again.
-        tasks[:] = [entry for entry in tasks if entry[1].result is not None]
-        entry = queries, Task(partial(_solve, queries)).start()
-    else:
-        tasks.remove(entry)
-    tasks.append(entry)
-    del tasks[:-MOST_KEPT]
-    return entry[1]
+def query_budget(solution: QueryOptimum) -> Budget | None:
+    """The budget to plan the list with; None, and the page says why, where there is none."""
+    unit_inputs(HERE)
+    chosen = st.radio(
+        "Budget of the list",
+        [ENOUGH, OWN],
+        captions=[
+            "The smallest with which every query is as accurate as wanted.",
+            "All queries get better, or worse, by one common factor.",
+        ],
+        key="query budget",
+        persist_state="session",
+    )
+    own, enough = current().budget, _smallest(solution)
+    if enough is not None:
+        is_own = enough.budget == own
+        st.markdown(
+            f"The scenario's budget, {escaped(enough.text)}, is the smallest that meets all "
+            "targets."
+            if is_own
+            else f"The smallest budget that meets all targets is {escaped(enough.text)}: "
+            f"{escaped(enough.compared)} of the scenario."
+        )
+        st.button(
+            "Make it the scenario's budget",
+            on_click=_use,
+            args=(enough.budget,),
+            disabled=is_own,
+            help="The budget of the Plan page is then this one, too.",
+        )
+    if chosen == OWN:
+        budget_inputs(HERE)
+        return own
+    show_messages(HERE)
+    return None if enough is None else enough.budget
 
 
-def _solve(queries: QueryList, on_progress: Progress) -> QueryOptimum:
-    on_progress(f"Planning {describe_queries(len(queries))}", 0.0)
-    return query_optimum(queries, on_progress=on_progress)
+def chosen_budget(solution: QueryOptimum) -> Budget | None:
+    """The budget that was chosen here, on another page; None, and it says why, without one."""
+    if st.session_state.get("query budget", ENOUGH) == OWN:
+        return current().budget
+    enough = _smallest(solution)
+    return None if enough is None else enough.budget
 
 
-def _forget(task: Task[QueryOptimum]) -> None:
-    tasks: Tasks = st.session_state["query optima"]
-    tasks[:] = [entry for entry in tasks if entry[1] is not task]
+def _smallest(solution: QueryOptimum) -> SufficientBudget | None:
+    try:
+        return smallest_query_budget(solution, current().budget)
+    except RpexploreError as error:
+        st.error(escaped(str(error)))
+        return None
+
+
+def _use(enough: Budget) -> None:
+    change(HERE, lambda: current().replaced(budget=enough))

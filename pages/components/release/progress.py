@@ -7,8 +7,7 @@ import streamlit as st
 
 from pages.components.release.ledger import utc_minute
 from pages.components.release.run import BackgroundRelease, Job, going_since
-from pages.components.results.answers import browse_answers
-from pages.components.results.browser import browse
+from pages.components.results.browser import browse, browse_answers
 from pages.components.shared.background import Task, follow, has_ended
 from pages.components.shared.session import escaped
 from rpexplore.data.source import Source

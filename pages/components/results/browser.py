@@ -1,15 +1,19 @@
-"""The results browser: any table as a grid, as bars or as a heat map, and any subtotal of it."""
+"""The results browser: tables as grids, bars or heat maps, subtotals, and answers to queries."""
 
 from collections.abc import Sequence
 
 import streamlit as st
 
 from pages.components.results.views import bar_view, grid_view, heat_view
+from pages.components.shared.charts import numbers
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis import released_cells
+from rpexplore.common.formatting import rounded
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.errors import RpexploreError
+from rpexplore.figures.columns import COLUMNS, Column
 from rpexplore.postprocessing.results import AnyTables, Results
+from rpexplore.releases.query_release import QueryRelease
 
 VIEWS = {  # how many attributes each needs, what draws it, and what it is called in a sentence
     "Grid": (0, grid_view, "a grid"),
@@ -17,6 +21,14 @@ VIEWS = {  # how many attributes each needs, what draws it, and what it is calle
     "Heat map": (2, heat_view, "a heat map"),
 }
 MOST_VALUES = 1000  # of an attribute, to choose from
+ANSWER_COLUMNS = {
+    "name": Column("query", "text"),
+    "answer": Column("answer", "estimate"),
+    "standard_error": COLUMNS["standard_error"],
+    "margin_95": COLUMNS["margin_95"],
+    "target": Column("target σ"),
+    "met": Column("target met", "text"),
+}
 
 
 def browse(source: AnyTables, record_noun: str) -> None:
@@ -124,3 +136,20 @@ def _values(attribute: Attribute) -> Sequence[int]:
         key=f"to {attribute.name} from {first}",
     )
     return range(first, last + 1)
+
+
+def browse_answers(release: QueryRelease) -> None:
+    """Every query with its noisy answer and its accuracy, and what the plan guarantees."""
+    plan = release.plan
+    privacy = f"ρ = {rounded(plan.rho, 3, 'up')} ({plan.guarantees[0]}) for {plan.budget.unit}"
+    st.markdown(
+        f"{escaped(plan.contents)} with {escaped(privacy)}; "
+        f"{int(plan.met.sum()):,} of {len(plan.met):,} targets are met. Answers are unbiased, not "
+        "rounded, and may be negative."
+    )
+    st.markdown(f":material/verified: **Accuracy proven best.** {escaped(plan.proven)}")
+    answers = kept("answers", (release,), lambda: release.answers)
+    alt = "Every query with its noisy answer and its accuracy"
+    numbers(answers, ANSWER_COLUMNS, "answers.csv", alt)
+    with st.expander("What this release guarantees, in full"):
+        st.markdown(escaped(plan.guarantee))

@@ -132,11 +132,13 @@ def result_of(
     return task.result
 
 
-def worked_out(name: str, key: tuple, work: Callable[[Progress], T]) -> T | None:
+def worked_out(name: str, key: tuple, work: Callable[[Progress], T], problem: str = "") -> T | None:
     """`result_of` a work that is done once for each key, outside the script thread."""
     state = f"kept {name}"
     before = st.session_state.get(state)
     if before is not None and before[0] != key:
         before[1].cancel()
     task = kept(name, key, lambda: Task(work).start())
-    return result_of(task, name, "Working it out", lambda: st.session_state.pop(state, None))
+    return result_of(
+        task, name, "Working it out", lambda: st.session_state.pop(state, None), problem
+    )

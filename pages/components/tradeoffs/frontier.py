@@ -22,7 +22,6 @@ from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.planner import optimum_with_strategies_of
 
 HERE = "frontier"
-AT_ONCE = 20_000  # tables; with more it takes seconds, and is done on request
 COLUMNS = {
     "average": Column("average σ", digits=4),
     "largest": Column("worst case", digits=4),
@@ -56,7 +55,7 @@ def average_against_worst(solution: Optimum) -> None:
 
 
 def _frontier(solution: Optimum, average: SumOfVariances) -> trade.Frontier | None:
-    """The frontier; None until it is requested, while it goes on, or where it failed."""
+    """The frontier; None while it goes on, or where it failed."""
     worst = solution.loss if isinstance(solution.loss, MaxVariance) else MaxVariance()
     if not solution.workload.is_marginals:
         return _frontier_with_strategies(solution, average, worst)
@@ -64,17 +63,9 @@ def _frontier(solution: Optimum, average: SumOfVariances) -> trade.Frontier | No
     best_worst = optimum(worst) if best_average is not None else None
     if best_average is None or best_worst is None:
         return None
-    key = (best_average, best_worst)
-    if len(solution.workload) > AT_ONCE and st.session_state.get("requested frontier") != key:
-        st.markdown(
-            f"With {len(solution.workload):,} tables this takes some seconds; you can go on "
-            "working, and cancel it."
-        )
-        st.button("Find what lies between", on_click=_request, args=(key,), type="primary")
-        return None
     return worked_out(
         "frontier",
-        key,
+        (best_average, best_worst),
         lambda on_progress: trade.frontier(best_average, best_worst, on_progress=on_progress),
     )
 
@@ -94,10 +85,6 @@ def _frontier_with_strategies(
         return trade.frontier(*ends, on_progress=on_progress)
 
     return worked_out("frontier", (solution, average, worst), work)
-
-
-def _request(key: tuple) -> None:
-    st.session_state["requested frontier"] = key
 
 
 def _show(frontier: trade.Frontier, solution: Optimum) -> None:

@@ -73,10 +73,7 @@ def changed_tables(solution: Optimum) -> None:
     def work(on_progress: Progress) -> what_if.AccuracyChanges:
         on_progress("Planning for the changed tables", 0.1)
         after = optimum_with_strategies_of(
-            solution,
-            workload,
-            scenario.loss,
-            on_progress=on_progress,
+            solution, workload, scenario.loss, on_progress=on_progress
         )
         return what_if.accuracy_changes(solution, after, workload_change)
 
@@ -88,16 +85,17 @@ def changed_tables(solution: Optimum) -> None:
                 "better."
             )
         changes = worked_out("what if", (solution, workload), work)
-        if changes is not None:
-            sentence = what_if.describe_changes(changes, scenario.budget, scenario.record_noun)
-            _charts(changes, sentence)
-    if changes is not None:
-        with left:
-            _apply_or_save(workload_change, workload, sentence)
-        budget = scenario.budget
-        frame = kept("what if rows", (changes, budget), lambda: what_if.of_tables(changes, budget))
-        with st.expander("The numbers of every table"):
-            numbers(frame, TABLE_COLUMNS, "what_if.csv", "Changes of every table")
+    if changes is None:
+        return
+    budget = scenario.budget
+    sentence = what_if.describe_changes(changes, budget, scenario.record_noun)
+    with right:
+        _charts(changes, sentence)
+    with left:
+        _apply_or_save(workload_change, workload, sentence)
+    frame = kept("what if rows", (changes, budget), lambda: what_if.of_tables(changes, budget))
+    with st.expander("The numbers of every table"):
+        numbers(frame, TABLE_COLUMNS, "what_if.csv", "Changes of every table")
 
 
 def _charts(changes: what_if.AccuracyChanges, sentence: str) -> None:

@@ -1,0 +1,168 @@
+"""Views of the Fairness page: accuracy by size, its distribution, by table and by attribute."""
+
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from pages.components.fairness.forecasts import own_scheme
+from pages.components.shared.charts import chart_with_numbers, download, listing, numbers
+from pages.components.shared.session import current, escaped, kept
+from rpexplore.analysis import accuracy_by_attribute as attributes
+from rpexplore.analysis import fairness, shadow_prices
+from rpexplore.analysis import variance_by_size as cell_variances
+from rpexplore.analysis.forecast import SCHEMES, Forecast
+from rpexplore.common.formatting import plural
+from rpexplore.figures import accuracy_by_attribute as attribute_figures
+from rpexplore.figures import distributions as curves
+from rpexplore.figures import shadow_prices as price_figures
+from rpexplore.figures import variance_by_size as size_figures
+from rpexplore.figures.chart import Chart
+from rpexplore.figures.columns import COLUMNS, columns_of
+from rpexplore.planning.mechanism.table_variances import CELLS
+
+MOST_POINTS = 20_000  # drawn one by one
+
+
+def accuracy_by_size(compared: list[Forecast], chosen: Forecast) -> None:
+    """Cell variance against cell count for all plans, and the measures beside each other."""
+    record_noun, own = current().record_noun, own_scheme()
+    chart = kept(
+        "fairness sizes",
+        (*compared, record_noun, own),
+        lambda: size_figures.chart_by_plan(compared, record_noun, own),
+    )
+    if "table" in chart.frame:
+        _draw(chart, chosen, "Point at a mark for the name of its table.")
+    else:
+        _draw(chart, chosen)
+        _single_tables(chosen)
+    st.subheader("The plans side by side")
+    measures = kept("fairness measures", tuple(compared), lambda: fairness.measures(compared))
+    sentence = fairness.describe_measures(measures, record_noun)
+    st.markdown(escaped(sentence))
+    st.dataframe(
+        fairness.side_by_side(measures),
+        hide_index=True,
+        alt=f"Measures of evenness by plan. {sentence}",
+        column_config={"measure": "Measure", "meaning": "What it says"},
+    )
+    download(_with_cell(measures, chosen), "evenness.csv")
+
+
+def _single_tables(chosen: Forecast) -> None:
+    """Points on demand: every table of one plan, or of those that have some attributes."""
+    if not st.toggle("Show single tables", key="single tables"):
+        return
+    containing = st.multiselect(
+        "Only tables with all of these attributes",
+        chosen.workload.domain.names,
+        key="single tables with",
+    )
+    tables = chosen.workload.containing(containing)
+    count = plural(len(tables), "table")
+    if len(tables) > MOST_POINTS:
+        st.info(f"{count}; at most {MOST_POINTS:,} can be drawn one by one: choose an attribute.")
+    elif not len(tables):
+        st.info(f"{count}.")
+    else:
+        frame = cell_variances.points([chosen], tables)
+        chart = Chart(
+            size_figures.single_tables(frame, current().record_noun),
+            subject="Variance of a cell against the number of cells of single tables",
+            sentence=f"{count} of “{chosen.name}”, each a mark; point at it for its name.",
+            frame=frame,
+            columns=columns_of(frame),
+            file="single_tables.csv",
+        )
+        _draw(chart, chosen)
+
+
+def distributions(compared: list[Forecast], chosen: Forecast) -> None:
+    """Which share of the tables is how accurate: by order, and under each plan."""
+    record_noun = current().record_noun
+    left, right = st.columns(2)
+    with left:
+        st.subheader("By number of attributes")
+        chart = curves.chart_by_order(chosen, record_noun)
+        _draw(chart, chosen, f"Under “{escaped(chosen.name)}”.")
+    with right:
+        st.subheader("By plan, all tables")
+        _draw(curves.chart_by_plan(compared, record_noun), chosen)
+
+
+def accuracy_by_attribute(chosen: Forecast) -> None:
+    """How accurate the tables are that contain each attribute."""
+    record_noun = current().record_noun
+    frame = kept("fairness attributes", (chosen,), lambda: attributes.by_attribute(chosen))
+    if frame.empty:
+        st.info(escaped(attributes.describe(frame, chosen, record_noun)))
+    else:
+        _draw(attribute_figures.chart(frame, chosen, record_noun), chosen)
+
+
+def all_tables(chosen: Forecast) -> None:
+    """The ten least accurate, the ten most accurate, and all tables."""
+    if not fairness.is_even(chosen):  # else the headline says so
+        st.markdown(escaped(fairness.describe_unevenness(chosen, current().record_noun)))
+    titles, frames = ("Least accurate", "Most accurate"), fairness.worst_and_best(chosen)
+    for column, title, frame in zip(st.columns(2), titles, frames, strict=True):
+        if not frame.empty:  # as for a single table
+            with column:
+                st.subheader(title)
+                shown = columns_of(frame.drop(columns="margin_95"))
+                listing(frame, shown, f"{title} tables")
+    heading = "All tables, the least accurate first"
+    st.subheader(heading)
+    frame = kept("fairness ranking", (chosen,), lambda: fairness.ranking(chosen, names_of(chosen)))
+    frame = _with_cell(frame, chosen)
+    numbers(frame, columns_of(frame), "tables_by_standard_error.csv", heading)
+
+
+def names_of(chosen: Forecast) -> Any:
+    """What the tables are called, kept for as long as they are the same."""
+    workload = chosen.workload
+    return kept("fairness names", (workload,), lambda: fairness.all_titles(workload))
+
+
+def binding_tables(chosen: Forecast) -> None:
+    """Which tables bind the largest variance, or make up the sum of variances."""
+    loss = SCHEMES.get(chosen.name, current().loss)
+    binding = kept("fairness binding", (chosen,), lambda: shadow_prices.binding_tables(chosen))
+    what = shadow_prices.describe_loss(loss, chosen.workload)
+    st.markdown(escaped(shadow_prices.describe(binding, what)))
+    st.page_link(
+        "pages/tradeoffs.py",
+        label="That is about small changes. Leaving tables out is tried under What if, on the "
+        "Trade-offs page",
+    )
+    by_table, by_order = shadow_prices.by_table(chosen), shadow_prices.by_order(chosen)
+    left, right = st.columns(2)
+    with left:
+        st.subheader("Tables")
+        _draw(price_figures.chart(by_table, "table", what), chosen)
+    with right:
+        st.subheader("By number of attributes")
+        _draw(price_figures.chart(by_order, "attributes", what), chosen)
+    by_attribute = shadow_prices.by_attribute(chosen)
+    if by_attribute["tables"].any():
+        st.subheader("By attribute")
+        _draw(price_figures.chart(by_attribute, "attribute", what), chosen)
+
+
+def _draw(chart: Chart, forecast: Forecast, more: str = "") -> None:
+    """Draw a chart; it says at which cell of each table it looks, where cells differ."""
+    if forecast.cells_differ:
+        chart = replace(
+            chart,
+            sentence=f"{chart.sentence} {forecast.cell_text}",
+            frame=_with_cell(chart.frame, forecast),
+            columns={**chart.columns, "cell": COLUMNS["cell"]},
+        )
+    chart_with_numbers(chart, more)
+
+
+def _with_cell(frame: pd.DataFrame, forecast: Forecast) -> pd.DataFrame:
+    """The numbers with the cell that they are about, where cells of a table differ."""
+    return frame.assign(cell=CELLS[forecast.cell]) if forecast.cells_differ else frame
