@@ -182,6 +182,6 @@ def test_scenarios_that_ask_otherwise_stand_side_by_side(app):
     assert not session.exception
     rows = session.dataframe[0].value["row"].tolist()
     assert "Aggregation" in rows
-    assert "Worst cell ÷ best cell" in session.dataframe[1].value["row"].tolist()
+    assert "Largest ÷ smallest σ of a cell" in session.dataframe[1].value["row"].tolist()
     differences = session.dataframe[-1].value
     assert {"left_worst", "right_worst"} <= set(differences.columns)
