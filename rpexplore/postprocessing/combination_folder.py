@@ -20,7 +20,6 @@ import numpy as np
 
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.exact_numbers import exact_text
-from rpexplore.common.formatting import rounded
 from rpexplore.domain.codebook import attributes_from_schema, schema_from_attributes
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import ReleaseError, RpexploreError
@@ -43,38 +42,6 @@ from rpexplore.releases.table_folder import BYTES_PER_CELL, Release
 KIND = ("rpexplore-combined", 1)
 
 _ESTIMATES, _CONTRIBUTIONS = "estimates.json", "contributions.parquet"
-
-_README = """# Noisy tables, {label}
-
-{guarantee}
-
-Each file in `tables/` is one table, as CSV and as Parquet, one row a cell: a column for each
-attribute (and one ending in "label" where a value has a longer name), then
-
-- `value`: the noisy count. Unbiased; not rounded; may be negative. Tables agree with each other:
-  cells add up to the totals of smaller tables.
-- `standard_error`: of the privacy noise alone; errors that were in the records come on top.
-- `lower_95`, `upper_95`: an interval that contains the true count 95 % of the time (about that
-  where the standard error is below 2, because noise on counts comes in whole steps).
-
-What was measured more than once is averaged with weights by accuracy (one over the variance). A
-cell is at least as accurate here as in any source, and its value differs from theirs: publish one
-of the two, or say which is which. Tables have single values, whatever the aggregation in the
-sources; ranges, groups and other sums are answered in Python by
-`rpexplore.load_results(folder).answer(where=...)`, with exact standard errors.
-
-## Sources
-
-{sources}
-
-All of them have to be of the same records; no file can show that.{stated}
-
-`estimates.json` and `contributions.parquet` hold what the tables were computed from, so that more
-can be combined with it. `manifest.json` lists sources, versions and the SHA-256 of every file.
-"""
-
-_STATED_VARIANCE = """ The variance of a noisy marginal is what whoever
-combined them stated, and the standard errors are right if it is."""
 
 
 def write_combined(
@@ -100,7 +67,7 @@ def write_combined(
             lambda position: estimates.cells(tables[position]),
             lambda share: on_progress("Writing the tables", share),
         )
-        files.append(write_readme(folder, _readme(estimates)))
+        files.append(write_readme(folder, "combined.md.j2", estimates, estimates.label))
         _write_manifest(estimates, folder, files)
     on_progress("Finished", 1.0)
 
@@ -178,25 +145,6 @@ def _read_estimates(folder: Path, sources: tuple[MeasurementSource, ...]) -> Est
         },
         sources,
     )
-
-
-def _readme(estimates: Estimates) -> str:
-    """The text of README.md."""
-    marginals = any(not source.is_release for source in estimates.sources)
-    return _README.format(
-        label=estimates.label,
-        guarantee=estimates.guarantee,
-        sources="\n".join(f"- {_source_line(source)}" for source in estimates.sources),
-        stated=_STATED_VARIANCE if marginals else "",
-    )
-
-
-def _source_line(source: MeasurementSource) -> str:
-    """ "`first`: release by the plan 0a1b…, ρ = 0.5 for one record"."""
-    kind = f"release by the plan {source.plan_sha256}" if source.is_release else "noisy marginal"
-    if source.rho is None:
-        return f"`{source.name}`: {kind}, ρ not stated"
-    return f"`{source.name}`: {kind}, ρ = {rounded(source.rho, 6, 'up')} for {source.unit}"
 
 
 def _write_manifest(estimates: Estimates, folder: Path, files: list[dict[str, Any]]) -> None:

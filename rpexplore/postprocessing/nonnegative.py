@@ -24,7 +24,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from rpexplore.common.concurrency import in_order, one_thread
+from rpexplore.common.concurrency import Progress, in_order, no_progress, one_thread
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
 from rpexplore.planning.mechanism.strategy import Strategy
@@ -35,9 +35,6 @@ GAP = 1e-3
 """Where the search stops unless told otherwise; finer is lost in the noise."""
 
 Value = TypeVar("Value")
-
-SearchProgress = Callable[[float, float], None]
-"""Is given the share that is done and the gap so far, after every round; may raise to stop."""
 
 # The first of these is the weight of the constraints, as a multiple of the objective's; tried from
 # 1 to 64 on tables of Adult and of single figures. The second is usual, 1 to 2.
@@ -72,7 +69,7 @@ def nonnegative(
     strategies: Mapping[int, Strategy],
     *,
     gap: float = GAP,
-    on_progress: SearchProgress = lambda share, gap: None,
+    on_progress: Progress = no_progress,
 ) -> Nonnegative:
     """The nearest contributions whose tables are nonnegative, up to a gap.
 
@@ -92,20 +89,24 @@ def nonnegative(
             f"The gap must be above 0 and below 1, got {gap}; {GAP} is enough for most purposes."
         )
     search = _Search(TableMap(contributions, sizes, strategies), contributions)
-    on_progress(0.0, 1.0)
+    _report(on_progress, 0.0, 1.0)
     solution = search.trivial_solution()
     while solution is None and search.rounds < _MOST_ROUNDS:
         search.step()
         if search.rounds % _ROUNDS_BETWEEN_CHECKS == 0:
             solution = search.solution(gap)
-        on_progress(share_done(search.gap, gap), search.gap)
+        _report(on_progress, share_done(search.gap, gap), search.gap)
     if solution is None:
         raise ReleaseError(
             f"After {_MOST_ROUNDS:,} rounds the gap is {search.gap:.2g}, above {gap:.2g}; ask for "
             "a larger gap."
         )
-    on_progress(1.0, solution.gap)
+    _report(on_progress, 1.0, solution.gap)
     return solution
+
+
+def _report(on_progress: Progress, share: float, gap: float) -> None:
+    on_progress(f"Making the tables nonnegative (gap {gap:.1g})", share)
 
 
 class _Search:

@@ -5,13 +5,25 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+import jinja2
 import pyarrow as pa
 
 from rpexplore.common.concurrency import in_order
+from rpexplore.common.formatting import describe_share, rounded
 from rpexplore.errors import ReleaseError
+from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.releases.atomic_folder import new_folder
 from rpexplore.releases.manifest import file_entry
 from rpexplore.releases.table_folder import write_table
+
+_ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.PackageLoader("rpexplore.postprocessing"),
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+    undefined=jinja2.StrictUndefined,
+    autoescape=False,  # it is no HTML
+)
 
 
 @contextmanager
@@ -54,7 +66,18 @@ def write_tables(
     return files
 
 
-def write_readme(folder: Path, text: str) -> dict[str, Any]:
+def write_readme(
+    folder: Path, template: str, estimates: Estimates, label: str, **facts: Any
+) -> dict[str, Any]:
     """Write README.md; what the manifest says of it."""
+    text = _ENVIRONMENT.get_template(template).render(
+        label=label,
+        guarantee=estimates.guarantee,
+        sources=estimates.sources,
+        all_released=all(source.is_release for source in estimates.sources),
+        rounded=rounded,
+        describe_share=describe_share,
+        **facts,
+    )
     (folder / "README.md").write_text(text, encoding="utf-8", newline="\n")
     return file_entry(folder, "README.md")

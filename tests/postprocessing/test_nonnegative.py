@@ -249,27 +249,28 @@ def test_tables_of_many_cells_are_shared_out_alike():
 
 
 def test_progress_and_stopping():
-    told = []
-    found = nonnegative(pairs(), SIZES, {}, on_progress=lambda *each: told.append(each))
-    shares, gaps = zip(*told, strict=True)
+    reports = []
+    found = nonnegative(pairs(), SIZES, {}, on_progress=lambda *report: reports.append(report))
+    texts, shares = zip(*reports, strict=True)
     assert shares[0] == 0
     assert list(shares) == sorted(shares)
-    assert told[-1] == (1.0, found.gap)
-    assert list(gaps) == sorted(gaps, reverse=True)
+    assert reports[-1] == (f"Making the tables nonnegative (gap {found.gap:.1g})", 1.0)
+    gaps = [float(text.partition("gap ")[2].rstrip(")")) for text in texts]
+    assert gaps == sorted(gaps, reverse=True)
 
     class Stop(Exception):
         pass
 
-    def stop(share, gap):
-        told.append((share, gap))
-        if len(told) == 5:
+    def stop(doing, share):
+        reports.append((doing, share))
+        if len(reports) == 5:
             raise Stop
 
-    told.clear()
+    reports.clear()
     given_before = pairs()
     with pytest.raises(Stop):
         nonnegative(given_before, SIZES, {}, gap=1e-12, on_progress=stop)
-    assert len(told) == 5
+    assert len(reports) == 5
     for places, values in pairs().items():
         np.testing.assert_array_equal(given_before[places], values)
 
