@@ -4,8 +4,7 @@ import streamlit as st
 
 from pages import all_pages
 from pages.components.shared.autosave import begin, remember_in_browser
-from pages.components.shared.no_schema import lacks_attributes
-from pages.components.shared.style import style
+from pages.components.shared.codebook_notices import lacks_attributes
 from pages.components.shared.top_bar import bar
 
 # Drawn here: for a named icon Streamlit would make the browser ask a font service.
@@ -13,7 +12,16 @@ ICON = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" fill="#3c7
 <path d="M1 1h6v6H1zM9 1h6v6H9zM1 9h6v6H1zM9 9h6v6H9z"/></svg>"""
 st.set_page_config(page_title="rpexplore", page_icon=ICON, layout="wide")
 
-style()
+# The primary colour is made for white text upon it (buttons, chosen options). Where Streamlit
+# writes text in that colour itself, it would be too faint in the dark theme.
+STYLE = """<style>
+button[data-selected="true"] p,
+[data-testid="stSlider"] [data-testid="stMarkdownContainer"] p {
+    color: light-dark(#060c13, #e8edf3);
+}
+</style>"""
+
+st.html(STYLE)
 problem = begin()
 page = st.navigation(all_pages(), position="top")
 top = st.container()

@@ -3,12 +3,13 @@
 import streamlit as st
 
 from pages.components.fairness.cells import CELLS_VIEW
-from pages.components.shared.charts import MOST_ROWS, chart_with_numbers
+from pages.components.shared.charts import chart_with_numbers, listing
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis import accuracy, targets_met
 from rpexplore.analysis import budget_units as budgets
-from rpexplore.common.formatting import capitalised, column_format, rounded
+from rpexplore.common.formatting import capitalised, rounded
 from rpexplore.figures.accuracy import chart_by_order
+from rpexplore.figures.columns import COLUMNS, Column
 from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.plan import Plan
 
@@ -62,37 +63,16 @@ def table_list(planned: Plan) -> None:
     if frame.empty:
         st.info("No table has all of these attributes.")
         return
-    errors = [name for name in frame if str(name).endswith("standard_error")]
-    digits = column_format(frame[errors].min())
-    columns = list(frame.columns)
-    if not any(frame["outcome"]):
-        columns = columns[:-3]
-    st.dataframe(
-        frame,
-        hide_index=True,
-        lazy=len(frame) > MOST_ROWS,
-        placeholder="",
-        alt="All tables with their standard errors",
-        column_order=columns,
-        column_config={
-            "table": st.column_config.TextColumn("Table", width="medium"),
-            "order": st.column_config.NumberColumn("Attributes"),
-            "cells": st.column_config.NumberColumn("Cells", format="localized"),
-            "standard_error": st.column_config.NumberColumn("Standard error σ", format=digits),
-            "best_standard_error": st.column_config.NumberColumn(
-                "Most accurate cell σ", format=digits
-            ),
-            "worst_standard_error": st.column_config.NumberColumn(
-                "Least accurate cell σ", format=digits
-            ),
-            "margin_95": st.column_config.NumberColumn("95 % margin of error", format=digits),
-            "weight": st.column_config.NumberColumn("Weight", format="%.4g"),
-            "wanted": st.column_config.TextColumn("Target"),
-            "required": st.column_config.TextColumn("Required"),
-            "outcome": st.column_config.TextColumn("Met or short by"),
-        },
-    )
-    if len(errors) > 1:
+    columns = {name: COLUMNS[name] for name in frame.columns if name in COLUMNS}
+    columns["weight"] = Column("weight")
+    if any(frame["outcome"]):
+        columns |= {
+            "wanted": Column("target", "text"),
+            "required": Column("required", "text"),
+            "outcome": Column("met or short by", "text"),
+        }
+    listing(frame, columns, "All tables with their standard errors")
+    if "worst_standard_error" in columns:
         st.caption(
             "Standard error σ and margin of error are root mean squares over the cells of a table. "
             "A target is met when the least accurate cell meets it."

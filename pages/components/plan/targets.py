@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.components.shared.charts import number, numbers
+from pages.components.shared.charts import numbers
 from pages.components.shared.session import change, current, escaped, show_messages
 from pages.components.shared.solutions import minimum_budget_for_targets, optimum
 from rpexplore.analysis import binding_targets
@@ -10,6 +10,7 @@ from rpexplore.analysis.binding_targets import BudgetExplanation, objective_for_
 from rpexplore.analysis.sufficient_budgets import smallest_budget
 from rpexplore.analysis.targets_met import of_targets, target_counts
 from rpexplore.errors import RpexploreError
+from rpexplore.figures.columns import Column
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.minimum_budget import MinimumBudget
 from rpexplore.planning.optimum import Optimum
@@ -143,12 +144,12 @@ def _binding_targets(
         )
     frame = binding_targets.binding_targets_frame(minimum, budget, current().request)
     columns = {
-        "table": "Table",
-        "wanted": "Target",
-        "required": "Required",
-        "share": st.column_config.NumberColumn("Share of the budget", format="percent"),
-        "saved": st.column_config.NumberColumn("Saved if 10 % wider", format="percent"),
-        "rho": number("ρ then", frame["rho"]),
+        "table": Column("table", "text"),
+        "wanted": Column("target", "text"),
+        "required": Column("required", "text"),
+        "share": Column("share of the budget", "share"),
+        "saved": Column("saved if 10 % wider", "share"),
+        "rho": Column("ρ then"),
     }
     numbers(frame, columns, "binding_targets.csv", "Binding targets")
     st.caption(

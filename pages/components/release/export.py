@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.components.schema.provenance_notice import values_from_records_warning
 from pages.components.shared.background import worked_out
+from pages.components.shared.codebook_notices import values_from_records_warning
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.concurrency import Progress

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.schema.provenance_notice import values_from_records_warning
+from pages.components.shared.codebook_notices import values_from_records_warning
 from pages.components.shared.editors import apply_cells, revision
 from pages.components.shared.session import change_domain, current, escaped, show_messages
 from rpexplore.domain.provenance import unfinished

@@ -1,9 +1,10 @@
-"""What every page but the Codebook page says as long as there is nothing to plan for."""
+"""What several pages say of a codebook that lacks attributes or values, or shows records."""
 
 import streamlit as st
 
 from pages.components.shared.session import current, escaped
-from rpexplore.domain.provenance import unfinished
+from rpexplore.domain.domain import Domain
+from rpexplore.domain.provenance import describe_attributes_from_records, unfinished
 
 WITHOUT = ("Codebook", "Scenarios", "Results")  # the pages that need no attributes
 
@@ -33,3 +34,14 @@ def lacks_attributes(page: str) -> bool:
     )
     st.page_link("pages/schema.py", label="To the codebook")
     return True
+
+
+def values_from_records_warning(domain: Domain) -> None:
+    """Say which attributes have values that nothing protects; nothing if there are none."""
+    if names := describe_attributes_from_records(domain):
+        st.warning(
+            f"From the records: the values of {escaped(names)}. Nothing protects that they are "
+            "listed, and they are published with every table: take out what is not publicly "
+            "known, add what nobody happens to have, and then change the label, all on the "
+            "Codebook page."
+        )
