@@ -11,7 +11,7 @@ _MOST_NAMED = 5
 TO_COMPLETE = Categories(("(to be completed)",))
 
 
-def label_of_found(label: str) -> str:
+def label_from_records(label: str) -> str:
     """A label that says as well that the values were found in records."""
     if FOUND_IN_RECORDS in label:
         return label
@@ -33,7 +33,7 @@ def describe_attributes_from_records(*domains: Domain) -> str:
     return joined(names)
 
 
-def except_found(*domains: Domain) -> str:
+def except_from_records(*domains: Domain) -> str:
     """What a sentence that no records were used must end with; "" where it holds as it is."""
     names = describe_attributes_from_records(*domains)
     if not names:

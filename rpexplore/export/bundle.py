@@ -4,7 +4,7 @@ import io
 import zipfile
 
 from rpexplore.analysis.accuracy import csv_of_tables
-from rpexplore.domain.provenance import except_found
+from rpexplore.domain.provenance import except_from_records
 from rpexplore.export.report.report import Report, html, report
 from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.custom_basis_files import custom_basis_files
@@ -69,7 +69,7 @@ def contents_of(plan: Plan, scenario: Scenario) -> Report:
 
 
 def _readme(plan: Plan, scenario: Scenario) -> str:
-    title, but = " ".join(scenario.name.split()), except_found(scenario.domain)
+    title, but = " ".join(scenario.name.split()), except_from_records(scenario.domain)
     names = [name for name, _ in custom_basis_files(plan.workload).values()]
     more = "".join(f"#   {name:<14} own matrix of an attribute\n" for name in names)
     return _README.format(title=printable(title), but=printable(but), more=more)

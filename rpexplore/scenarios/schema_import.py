@@ -6,7 +6,7 @@ from rpexplore.common.files import utf8_text
 from rpexplore.common.formatting import plural
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.domain import Domain
-from rpexplore.domain.provenance import TO_COMPLETE, is_unfinished, label_of_found
+from rpexplore.domain.provenance import TO_COMPLETE, is_unfinished, label_from_records
 from rpexplore.errors import DomainError
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
@@ -68,12 +68,12 @@ def describe_loaded(scenario: Scenario, what: str) -> str:
 def domain_of_columns(
     columns: Mapping[str, Sequence[str]],
     *,
-    found: Collection[str] = (),
+    from_records: Collection[str] = (),
     present: Domain | None = None,
 ) -> Domain:
     """The domain of a data file's columns: {name: its values}, without values to be completed.
 
-    found: the columns whose values were found in records, which their labels then say as well.
+    from_records: the columns whose values come from records, which their labels then say as well.
     present: the domain that they are added to; what it has already stays, but for values that it
     waits for.
     """
@@ -81,8 +81,8 @@ def domain_of_columns(
     for name, values in columns.items():
         if name not in attributes or is_unfinished(attributes[name]):
             label = attributes[name].label if name in attributes else ""
-            if name in found:
-                label = label_of_found(label)
+            if name in from_records:
+                label = label_from_records(label)
             listed = Categories(tuple(values)) if values else TO_COMPLETE
             attributes[name] = Attribute(name, listed, label)
     return Domain(tuple(attributes.values()))

@@ -32,7 +32,7 @@ def test_equality_and_hash_follow_the_content(domain):
     assert domain != Domain.from_sizes({"sex": 2, "age": 100, "region": 16})
 
 
-def test_places(domain):
+def test_attribute_indices(domain):
     assert domain.position("sex") == 1
     assert domain.positions(["region", "age"]) == (0, 2)
     assert domain.positions("sex") == (1,), "a bare text is one name, not its letters"

@@ -95,7 +95,7 @@ def test_a_released_table_can_be_read(tmp_path):
     np.testing.assert_array_equal(expected.margin, counts)
 
 
-def test_negative_numbers_of_a_release_are_read_as_0_and_told():
+def test_negative_numbers_of_a_release_are_read_as_0_and_counted():
     text = "sex,region,value,standard_error\n1,N,-4,3\n1,S,7,3\n2,N,-0.5,3\n2,S,2,3\n"
     expected = read(text)
     assert expected.margin.tolist() == [[0, 7], [0, 2]]
@@ -108,7 +108,7 @@ def test_negative_numbers_of_a_release_are_read_as_0_and_told():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", "must be a column called count, got no header"),
         ("sex,age\n1,2\n", "must be a column called count, got sex, age"),
@@ -135,11 +135,11 @@ def test_negative_numbers_of_a_release_are_read_as_0_and_told():
         ('sex,count\n"1,0\n', "check that every quote is closed"),
     ],
 )
-def test_a_bad_csv_is_refused_with_one_clear_error(text, told):
+def test_a_bad_csv_is_refused_with_one_clear_error(text, message):
     with pytest.raises(WorkloadError) as error:
         read(text)
     assert str(error.value).startswith("margin.csv")
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_csv_in_another_encoding_is_refused():
@@ -154,7 +154,7 @@ def test_a_margin_of_too_many_cells_is_refused_before_it_is_made():
 
 
 @pytest.mark.parametrize(
-    ("parts", "told"),
+    ("parts", "message"),
     [
         (((), (), ()), "must have 1 count, got 0"),
         ((("a",), (("x", "y"),), (1,)), "by a must have 2 counts, got 1"),
@@ -170,8 +170,8 @@ def test_a_margin_of_too_many_cells_is_refused_before_it_is_made():
         ((tuple("abcdefghijklmnopq"), (("x",),) * 17, (1,)), "at most 16 attributes"),
     ],
 )
-def test_refuses(parts, told):
-    with pytest.raises(WorkloadError, match=told):
+def test_refuses(parts, message):
+    with pytest.raises(WorkloadError, match=message):
         ExpectedCounts(*parts)
 
 
@@ -199,7 +199,7 @@ def test_counts_that_fit_stay_as_they_are():
 
 
 @pytest.mark.parametrize(
-    ("attributes", "told"),
+    ("attributes", "message"),
     [
         ([rp.Attribute("age", rp.Integers(0, 29, 10))], "no attribute 'sex' any more"),
         ([DOMAIN["age"], rp.Attribute("sex", rp.Categories(("1", "2", "3")))], "'sex' has other"),
@@ -207,8 +207,8 @@ def test_counts_that_fit_stay_as_they_are():
         ([DOMAIN["sex"], rp.Attribute("age", rp.Integers(0, 10**6 - 1))], "'age' has other"),
     ],
 )
-def test_counts_say_why_they_do_not_fit(attributes, told):
-    with pytest.raises(WorkloadError, match=told):
+def test_counts_say_why_they_do_not_fit(attributes, message):
+    with pytest.raises(WorkloadError, match=message):
         read(CSV).fitted(rp.Domain(tuple(attributes)))
 
 

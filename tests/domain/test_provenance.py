@@ -8,14 +8,14 @@ from rpexplore.domain.provenance import (
     FOUND_IN_RECORDS,
     TO_COMPLETE,
     describe_attributes_from_records,
-    except_found,
-    label_of_found,
+    except_from_records,
+    label_from_records,
 )
 
 
 def domain_with(*found: str) -> rp.Domain:
     values = Categories(("x", "y"))
-    taken = [Attribute(name, values, label_of_found("")) for name in found]
+    taken = [Attribute(name, values, label_from_records("")) for name in found]
     return rp.Domain((Attribute("public", values, "Label"), *taken))
 
 
@@ -33,26 +33,26 @@ def domain_with(*found: str) -> rp.Domain:
 def test_in_words(found, words):
     domain = domain_with(*found)
     assert describe_attributes_from_records(domain) == words
-    assert bool(except_found(domain)) == bool(found)
+    assert bool(except_from_records(domain)) == bool(found)
 
 
 def test_a_sentence_that_holds_is_left_as_it_is():
-    assert except_found(domain_with()) == ""
-    assert except_found(domain_with("sex")) == (
+    assert except_from_records(domain_with()) == ""
+    assert except_from_records(domain_with("sex")) == (
         ", except the values of sex, which were taken from the records and are not protected"
     )
 
 
-def test_several_schemas_are_told_together():
+def test_several_codebooks_are_named_together():
     assert describe_attributes_from_records(
         domain_with("a", "b"), domain_with(), domain_with("b", "c")
     ) == ("a, b and c")
 
 
 def test_labels():
-    assert label_of_found("") == FOUND_IN_RECORDS
-    assert label_of_found("Sex") == f"Sex ({FOUND_IN_RECORDS})"
-    assert label_of_found(label_of_found("Sex")) == label_of_found("Sex")
+    assert label_from_records("") == FOUND_IN_RECORDS
+    assert label_from_records("Sex") == f"Sex ({FOUND_IN_RECORDS})"
+    assert label_from_records(label_from_records("Sex")) == label_from_records("Sex")
 
 
 def test_what_still_waits_for_values_has_none_from_records():

@@ -19,7 +19,7 @@ def autosaves(tmp_path):
     return Autosaves(tmp_path / "home" / "autosaves")
 
 
-def test_a_saved_study_is_found_under_its_key_and_no_other(autosaves):
+def test_a_saved_project_is_read_by_its_key_only(autosaves):
     key, other = Autosaves.new_key(), Autosaves.new_key()
     assert autosaves.save(key, PROJECT.text(), None)
     saved = autosaves.read(key)
@@ -59,7 +59,7 @@ def test_what_is_no_key_leads_nowhere(autosaves, key):
 
 
 @pytest.mark.parametrize("content", [b'{"format": "of the future"}', b"", b"\xff\xfe"])
-def test_a_draft_that_cannot_be_used_is_told_and_left_as_it_is(autosaves, content):
+def test_an_unusable_project_is_refused_and_left_as_it_is(autosaves, content):
     key = Autosaves.new_key()
     autosaves.save(key, "text", None)
     autosaves.path(key).write_bytes(content)
@@ -69,7 +69,7 @@ def test_a_draft_that_cannot_be_used_is_told_and_left_as_it_is(autosaves, conten
     assert autosaves.path(key).read_bytes() == content
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path):
+def test_a_folder_that_cannot_be_made_raises(tmp_path):
     (tmp_path / "home").write_text("a file")
     with pytest.raises(NotADirectoryError):
         Autosaves(tmp_path / "home" / "autosaves").save(Autosaves.new_key(), "text", None)

@@ -78,7 +78,7 @@ def test_files_are_read_and_may_hold_an_at_sign(tmp_path, monkeypatch):
     asked_workloads(workloads(max_tables=4)) | asked_workloads(workloads(described_domains())),
     st.data(),
 )
-def test_every_asking_has_lines(workload, data):
+def test_every_basis_choice_has_lines(workload, data):
     for basis_choice in basis_choices_of(workload):
         tables = list(texts_of_tables(workload.domain, basis_choice.tables))
         lines = text_of_basis_choice(basis_choice, tables, __file__)  # any file that is there
@@ -91,7 +91,7 @@ def test_every_asking_has_lines(workload, data):
         assert tuple(table for each in again for table in each.tables) == basis_choice.tables
 
 
-def test_a_later_line_takes_the_place_of_an_earlier_one():
+def test_a_later_line_replaces_an_earlier_one():
     workload = rp.Workload.all_up_to(DOMAIN, 2)
     lines = ["age=prefix", "age=ranges@age", "age=windows:3", "age=identity@age,sex"]
     asked = with_listed_basis_choices(

@@ -1,4 +1,4 @@
-"""How attributes are asked: in workloads, requests and scenarios, in all tables or in some."""
+"""Basis choices: in workloads, requests and scenarios, in all tables or in some."""
 
 import json
 
@@ -30,7 +30,7 @@ def ways(workload: rp.Workload) -> dict[tuple[str, ...], list[Basis]]:
     }
 
 
-def test_an_attribute_is_asked_everywhere_and_otherwise_in_some_tables():
+def test_an_attribute_has_one_basis_everywhere_and_another_in_some_tables():
     scenario = SCENARIO.with_basis("age", rp.Prefix())
     scenario = scenario.with_basis("age", rp.Ranges(), [("sex", "age")])
     assert scenario.request.basis_choices == (
@@ -44,7 +44,7 @@ def test_an_attribute_is_asked_everywhere_and_otherwise_in_some_tables():
     assert asked["sex", "region"] == [rp.Identity(), rp.Identity()]
 
 
-def test_single_values_take_an_asking_away():
+def test_single_values_remove_a_basis_choice():
     scenario = SCENARIO.with_basis("age", rp.Prefix())
     assert scenario.with_basis("age", rp.Identity()) == SCENARIO
     some = SCENARIO.with_basis("age", rp.Prefix(), [("age",)])
@@ -61,7 +61,7 @@ def test_single_values_in_one_table_stand_on_top_of_another_way_everywhere():
     assert scenario.with_basis("age", rp.Identity()) == SCENARIO
 
 
-def test_ways_of_single_tables_stay_when_all_are_asked_otherwise():
+def test_bases_of_single_tables_stay_when_all_tables_change():
     scenario = SCENARIO.with_basis("age", rp.Ranges(), [("age",), ("age", "sex")])
     scenario = scenario.with_basis("age", rp.Windows(3), [("age",)])
     everywhere = scenario.with_basis("age", rp.Ranges())
@@ -72,7 +72,7 @@ def test_ways_of_single_tables_stay_when_all_are_asked_otherwise():
     )
 
 
-def test_askings_of_tables_that_are_not_there_are_kept_aside():
+def test_basis_choices_of_absent_tables_are_kept_aside():
     scenario = SCENARIO.with_basis("age", rp.Prefix(), [("age", "sex"), ("age",)])
     smaller = scenario.with_request(order=1)
     assert ways(smaller.workload)["age",] == [rp.Prefix()]
@@ -122,7 +122,7 @@ def test_a_request_reproduces_a_workload(workload):
 
 
 @given(asked_workloads())
-def test_askings_round_trip_through_json(workload):
+def test_basis_choices_round_trip_through_json(workload):
     scenario = Scenario(workload.domain, WorkloadRequest.of(workload))
     again = Scenario.parse(scenario.text())
     assert again == scenario
@@ -163,7 +163,7 @@ def test_bases_that_do_not_fit_are_refused():
         (BasisChoice("age", rp.Prefix(), (("age",), ("age",))),),
     ],
 )
-def test_an_attribute_is_asked_in_one_way_in_one_place(basis_choice):
+def test_an_attribute_has_one_basis_in_a_table(basis_choice):
     with pytest.raises(WorkloadError, match="'age' has two bases in"):
         WorkloadRequest(basis_choices=basis_choice)
 
@@ -172,7 +172,7 @@ PREFIX = {"attribute": "age", "basis": {"kind": "prefix"}, "tables": []}
 
 
 @pytest.mark.parametrize(
-    ("basis_choice", "told"),
+    ("basis_choice", "message"),
     [
         ("age", ""),
         ([PREFIX, PREFIX], "two bases in all tables"),
@@ -191,14 +191,14 @@ PREFIX = {"attribute": "age", "basis": {"kind": "prefix"}, "tables": []}
         ([{**PREFIX, "basis": "prefix"}], ""),
     ],
 )
-def test_unusable_askings_of_a_file_are_refused(basis_choice, told):
+def test_unusable_basis_choices_of_a_file_are_refused(basis_choice, message):
     content = json.loads(SCENARIO.text())
     content["tables"]["basis_choices"] = basis_choice
-    with pytest.raises(WorkloadError, match=f"not a usable scenario: .*{told}"):
+    with pytest.raises(WorkloadError, match=f"not a usable scenario: .*{message}"):
         Scenario.parse(json.dumps(content))
 
 
-def test_an_asking_that_does_not_fit_is_refused_in_a_file_where_no_table_has_it_too():
+def test_a_basis_that_does_not_fit_is_refused_in_a_file_where_no_table_has_it_too():
     content = json.loads(SCENARIO.with_request(only=("sex",)).text())
     content["tables"]["basis_choices"] = [
         {**PREFIX, "basis": {"kind": "hierarchy", "widths": [10]}}

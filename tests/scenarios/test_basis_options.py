@@ -1,4 +1,4 @@
-"""How attributes are asked, in words."""
+"""The bases on offer, and what tables count, in sentences."""
 
 import re
 
@@ -31,7 +31,7 @@ DOMAIN = rp.Domain((AGE, SEX, REGION, INCOME))
 
 @pytest.mark.parametrize("attribute", DOMAIN.attributes, ids=DOMAIN.names)
 @pytest.mark.parametrize("kind", BASES)
-def test_what_is_offered_can_be_asked_and_nothing_else_is_refused(kind, attribute):
+def test_bases_on_offer_can_be_chosen_and_no_others_are_refused(kind, attribute):
     basis = BASES[kind].default(attribute)
     if basis is None or BASES[kind].unavailable_reason(attribute):
         return

@@ -28,7 +28,7 @@ def test_equal_widths(given_, whole, made):
 
 
 @pytest.mark.parametrize(
-    ("given_", "whole", "told"),
+    ("given_", "whole", "message"),
     [
         ((0, 99, 0), True, "width must be above 0"),
         ((0, 99, -5), False, "width must be above 0"),
@@ -40,8 +40,8 @@ def test_equal_widths(given_, whole, made):
         ((0, 10, 1e-6), False, "10,000,000 bins, and an attribute has at most 1,000,000"),
     ],
 )
-def test_equal_widths_that_cannot_be(given_, whole, told):
-    with pytest.raises(DomainError, match=told):
+def test_equal_widths_that_cannot_be(given_, whole, message):
+    with pytest.raises(DomainError, match=message):
         bins.equal_bins(*given_, whole=whole)
 
 
@@ -51,7 +51,7 @@ def test_own_edges(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("0, 1o", "An edge must be a number, got '1o'"),
         ("0, 5, 5", "must increase, got 5 before 5"),
@@ -59,8 +59,8 @@ def test_own_edges(text):
         ("0, inf", "must be finite"),
     ],
 )
-def test_own_edges_that_cannot_be(text, told):
-    with pytest.raises(DomainError, match=told):
+def test_own_edges_that_cannot_be(text, message):
+    with pytest.raises(DomainError, match=message):
         bins.bins_from_text(text)
 
 
@@ -102,7 +102,7 @@ def test_merging_joins_these_bins_and_splitting_undoes_it(data):
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda: bins.merged(AGE, 0, 3), "have the numbers 1 to 20, got 0"),
         (lambda: bins.merged(AGE, 19, 21), "have the numbers 1 to 20, got 21"),
@@ -117,8 +117,8 @@ def test_merging_joins_these_bins_and_splitting_undoes_it(data):
         (lambda: bins.split(Integers(0, 100, 5), 21, 100.5), "Bin 21 is the single number 100"),
     ],
 )
-def test_bins_that_cannot_be_merged_or_split(change, told):
-    with pytest.raises(DomainError, match=told):
+def test_bins_that_cannot_be_merged_or_split(change, message):
+    with pytest.raises(DomainError, match=message):
         change()
 
 
@@ -139,7 +139,7 @@ def test_bins_in_words_and_numbered():
     assert len(bins.numbered(INCOME, 10)) == 3
 
 
-def test_a_value_more_is_told():
+def test_an_additional_value_is_named():
     merged = bins.merged(Integers(0, 100, 5), 1, 2)
     assert merged.edges[-1] == 101
     assert bins.widened(Integers(0, 100, 5), merged).endswith("would also take 101.")

@@ -74,7 +74,7 @@ def test_a_setting_back_at_its_default_is_not_kept():
     assert scenario.with_settings([TableSetting(("age",))]) == Scenario(DOMAIN)
 
 
-def test_settings_of_tables_not_asked_for_are_kept_aside():
+def test_settings_of_absent_tables_are_kept_aside():
     scenario = Scenario(DOMAIN).with_settings([TableSetting(("age", "sex"), 3.0)])
     smaller = scenario.with_request(order=1)
     assert (scenario.settings_aside, smaller.settings_aside) == (0, 1)
@@ -140,7 +140,7 @@ def test_fewer_attributes_lower_the_order_and_say_so():
     assert notes == ["The codebook now has 2 attributes; the tables are 2-way instead of 3-way."]
 
 
-def test_too_many_tables_for_the_new_schema_are_not_asked_for():
+def test_too_many_tables_for_the_new_codebook_are_replaced():
     wide = rp.Domain.from_sizes({f"a{i}": 2 for i in range(300)})
     changed, notes = Scenario(DOMAIN, WorkloadRequest(order=4)).with_domain(wide)
     assert len(changed.workload) == 301

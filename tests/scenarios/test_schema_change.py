@@ -133,7 +133,7 @@ def test_bases_of_attributes_that_are_gone_are_dropped():
     )
 
 
-def test_a_loaded_schema_keeps_askings_of_the_same_values_and_groups_only():
+def test_a_loaded_codebook_keeps_bases_of_the_same_values_and_groups_only():
     other = rp.Attribute("region", REGION.values, groups=(("N",), ("S",), ("S",)))
     domain = rp.Domain((rp.Attribute("age", rp.Integers(0, 30)), GROUPED["sex"], other))
     changed, notes = Scenario(GROUPED, WITH_BASES).with_domain(domain, from_elsewhere=True)

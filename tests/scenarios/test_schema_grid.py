@@ -73,7 +73,7 @@ def test_removed_rows_are_gone():
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({0: {"maximum": -1}}, "Attribute 'age': The maximum must not be below"),
         ({0: {"name": ""}}, "needs a name"),
@@ -84,10 +84,10 @@ def test_removed_rows_are_gone():
         ({2: {"values": ["5", "1"]}}, "must increase"),
     ],
 )
-def test_what_cannot_be_used_is_refused_by_name(changes, told):
+def test_what_cannot_be_used_is_refused_by_name(changes, message):
     result = grids.domain_from_grid(DOMAIN, changes)
     assert len(result.refused) == 1
-    assert re.search(told, result.refused[0])
+    assert re.search(message, result.refused[0])
 
 
 def test_all_rows_may_be_removed():
@@ -153,7 +153,7 @@ def test_one_unusable_cell_does_not_hold_up_the_others():
     assert ["twice" in reason for reason in result.refused] == [True, True]
 
 
-def test_values_take_the_place_of_an_attributes():
+def test_values_replace_those_of_an_attribute():
     changed = grids.domain_with_values(DOMAIN, "age", Integers(0, 9))
     assert changed["age"] == Attribute("age", Integers(0, 9), "Age in years")
     assert changed.attributes[1:] == DOMAIN.attributes[1:]
@@ -274,7 +274,7 @@ def test_values_that_stay_keep_their_groups(row, change, groups):
     assert edited({row: change}, GROUPED).attributes[row].groups == groups
 
 
-def test_values_that_take_the_place_of_others_may_be_more_or_fewer():
+def test_values_that_replace_others_may_be_more_or_fewer():
     fewer = grids.domain_with_values(GROUPED, "region", Categories(("b",)))["region"]
     assert (fewer.size, fewer.groups) == (1, (("North",),))
     more = grids.domain_with_values(GROUPED, "region", Categories(("z", "b", "a", "y")))["region"]

@@ -38,7 +38,7 @@ def test_lines():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("age", "Line 1: 'age' must be a name with"),
         ("age 5\nsex x..y", "Line 2: 'sex x..y' must be"),
@@ -49,8 +49,8 @@ def test_lines():
         ("", "no attribute in these lines"),
     ],
 )
-def test_lines_that_cannot_be_used(text, told):
-    with pytest.raises(DomainError, match=told):
+def test_lines_that_cannot_be_used(text, message):
+    with pytest.raises(DomainError, match=message):
         schema_sources.domain_from_lines(text)
 
 
@@ -115,8 +115,10 @@ def test_columns_without_values_wait_for_them():
     assert unfinished(Scenario.parse(Scenario(domain).text()).domain) == ["age"]
 
 
-def test_values_found_in_records_say_so_in_the_label():
-    domain = schema_sources.domain_of_columns({"sex": ("F", "M"), "income": ()}, found=["sex"])
+def test_values_from_records_say_so_in_the_label():
+    domain = schema_sources.domain_of_columns(
+        {"sex": ("F", "M"), "income": ()}, from_records=["sex"]
+    )
     assert domain["sex"] == Attribute("sex", Categories(("F", "M")), FOUND_IN_RECORDS)
     assert describe_attributes_from_records(domain) == "sex"
     assert unfinished(domain) == ["income"]
@@ -126,7 +128,7 @@ def test_values_found_in_records_say_so_in_the_label():
 def test_added_columns_leave_what_has_its_values():
     present = rp.Domain((DOMAIN["sex"], Attribute("region", TO_COMPLETE, "Region")))
     columns = {"sex": ("X",), "region": ("N", "S"), "age": ()}
-    domain = schema_sources.domain_of_columns(columns, found=["region"], present=present)
+    domain = schema_sources.domain_of_columns(columns, from_records=["region"], present=present)
     assert domain.names == ("sex", "region", "age")
     assert domain["sex"] == DOMAIN["sex"]
     assert domain["region"].values == Categories(("N", "S"))
@@ -144,7 +146,7 @@ def test_a_label_that_was_typed_is_kept():
     )
     columns = {"region": ("N", "S"), "yes": ("true", "false"), "age": (), "sex": ("F", "M")}
     found = ["region", "sex"]
-    domain = schema_sources.domain_of_columns(columns, found=found, present=present)
+    domain = schema_sources.domain_of_columns(columns, from_records=found, present=present)
     assert [each.label for each in domain] == [
         "Region (values found in the records)",
         "Consent",

@@ -120,7 +120,7 @@ def test_tables_of_one_order_grow_into_all_up_to_it():
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (WorkloadChange(LEAVE_OUT, ("age", "sex", "region")), "no such table"),
         (WorkloadChange(LEAVE_OUT), "leave no table"),
@@ -134,12 +134,12 @@ def test_tables_of_one_order_grow_into_all_up_to_it():
     ],
     ids=str,
 )
-def test_wishes_that_mean_nothing_are_refused(change, told):
-    with pytest.raises(WorkloadError, match=told):
+def test_wishes_that_mean_nothing_are_refused(change, message):
+    with pytest.raises(WorkloadError, match=message):
         changed_workload(SCENARIO, change)
 
 
-def test_weight_means_nothing_where_targets_are_aimed_at():
+def test_weight_means_nothing_where_the_objective_compares_with_targets():
     scenario = SCENARIO.replaced(loss=rp.MaxVariance("target"))
     with pytest.raises(WorkloadError, match="weight has no effect"):
         changed_workload(scenario, WorkloadChange(BOOST, ("age",)))

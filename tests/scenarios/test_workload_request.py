@@ -140,7 +140,7 @@ def test_what_most_tables_of_a_plan_have_becomes_one_group():
     scenario = scenario.with_settings([TableSetting(("a1",), 5.0)])
     again = Scenario.of_plan(scenario.plan())
     assert again.request == scenario.request
-    # Without a target for every table, those that have one are told singly.
+    # Without a target for every table, those that have one are message singly.
     some = Scenario(domain).with_group(GroupSetting(("a1",), target=7.0))
     request = Scenario.of_plan(some.plan()).request
     assert request.groups == ()

@@ -9,7 +9,7 @@ from pages.components.shared.codebook_notices import values_from_records_warning
 from pages.components.shared.session import current, escaped, kept
 from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.common.concurrency import Progress
-from rpexplore.domain.provenance import except_found
+from rpexplore.domain.provenance import except_from_records
 from rpexplore.export import bundle
 from rpexplore.export.report import pdf
 from rpexplore.export.report.report import html
@@ -27,7 +27,8 @@ def export_section(planned: Plan) -> None:
     st.subheader("Take the plan with you")
     st.markdown(
         "Everything that somebody else needs to check the plan, to approve it, and to run it where "
-        f"the records are. Nothing of it was made from records{escaped(except_found(domain))}."
+        "the records are. Nothing of it was made from records"
+        f"{escaped(except_from_records(domain))}."
     )
     values_from_records_warning(domain)
     key = (planned, scenario)

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.components.shared.autosave import new_project, other_saved_projects
 from pages.components.shared.session import change_project, escaped, open_saved, project, say
 from rpexplore.common.formatting import plural
-from rpexplore.domain.provenance import except_found
+from rpexplore.domain.provenance import except_from_records
 from rpexplore.scenarios.project import Project
 
 
@@ -25,7 +25,7 @@ def project_file(slot: str) -> None:
             say(slot, "success", "A new project on the sample survey. Undo brings back the other.")
 
     st.subheader("The project as a file")
-    but = except_found(*(scenario.domain for scenario in project().scenarios))
+    but = except_from_records(*(scenario.domain for scenario in project().scenarios))
     st.markdown(
         "All scenarios together are a project. It is saved on this computer with every change, and "
         "found again after a refresh. As a file it can be kept elsewhere or passed on. It holds "

@@ -9,7 +9,7 @@ data collection at the bottom. The points below follow that order in this projec
 from rpexplore.analysis.accuracy import headline
 from rpexplore.analysis.budget_units import HIGH_EPSILON
 from rpexplore.common.formatting import plural, rounded, small
-from rpexplore.domain.provenance import describe_attributes_from_records, except_found
+from rpexplore.domain.provenance import describe_attributes_from_records, except_from_records
 from rpexplore.export.report.privacy_label import mechanism
 from rpexplore.export.report.section import Checklist, Section
 from rpexplore.planning.plan import Plan
@@ -146,8 +146,8 @@ def _algorithm(plan: Plan) -> list[Row]:
         (
             "Choices that depend on data",
             "Attributes, values, tables and noise are fixed in the plan before the records are "
-            f"read{except_found(plan.workload.domain)}. A value that is not in the codebook is "
-            "refused, or counted where you say.",
+            f"read{except_from_records(plan.workload.domain)}. A value that is not in the codebook "
+            "is refused, or counted where you say.",
             confirm,
         ),
     ]
@@ -203,7 +203,7 @@ def _deployment(plan: Plan) -> list[Row]:
             "Trust model",
             "Central: whoever runs the release sees the records, everybody else sees noisy tables "
             "only. Planning, this report included, was done without the records"
-            f"{except_found(plan.workload.domain)}.",
+            f"{except_from_records(plan.workload.domain)}.",
             "Name who holds the records and runs the release, and why they can be trusted with it.",
         ),
         (

@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from rpexplore.common.formatting import plural
 from rpexplore.domain.expected_counts import ExpectedCounts
-from rpexplore.domain.provenance import except_found
+from rpexplore.domain.provenance import except_from_records
 from rpexplore.errors import PlanError
 from rpexplore.export.report.accuracy import accuracy, relative_errors_section, tables_section
 from rpexplore.export.report.codebook import aggregations, all_values, codebook
@@ -100,7 +100,7 @@ def report(
         title=name.strip() or f"Release of {tables}",
         subtitle=(
             f"A plan to release {tables} over {attributes} with noise, under differential "
-            f"privacy. Made without looking at any record{except_found(domain)}."
+            f"privacy. Made without looking at any record{except_from_records(domain)}."
         ),
         note=note.strip(),
         label=label(plan),

@@ -10,7 +10,7 @@ import jinja2
 from rpexplore.analysis.budget_units import typed_text
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
-from rpexplore.domain.provenance import except_found
+from rpexplore.domain.provenance import except_from_records
 from rpexplore.export.reproduction.literals import call, literal, wrapped
 from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.export.reproduction.script_tables import needs_tables_csv, workload_source
@@ -30,7 +30,7 @@ def python_script(plan: Plan, scenario: Scenario) -> str:
     """
     recipe = Recipe.of(plan, scenario)
     reads_csv = needs_tables_csv(recipe)
-    exception = except_found(plan.workload.domain)
+    exception = except_from_records(plan.workload.domain)
     remark = f"Nothing here was made from records{exception}." if exception else ""
     attributes = [f"{_attribute(attribute)}," for attribute in recipe.domain]
     template = files("rpexplore.export.reproduction") / "templates" / "plan.py.j2"

@@ -73,7 +73,7 @@ def no_browser(monkeypatch):
 
 
 @pytest.mark.usefixtures("no_browser")
-def test_a_missing_browser_is_told_with_the_remedy(report):
+def test_a_missing_browser_is_named_with_the_remedy(report):
     assert find_browser() is None
     with pytest.raises(ExportError, match=r"Chromium, Chrome or Edge.*apt-get.*as \.html"):
         pdf(report)
@@ -85,7 +85,7 @@ def script(path: Path, lines: str) -> Path:
     return path
 
 
-def test_a_browser_is_found_by_its_command_and_where_installers_put_it(tmp_path, monkeypatch):
+def test_find_browser_looks_for_commands_and_installed_programs(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
     for name in ("PROGRAMFILES", "PROGRAMFILES(X86)"):
@@ -134,7 +134,7 @@ def test_the_browser_gets_a_profile_of_its_own_and_no_network(tmp_path, monkeypa
         ("exec /bin/sleep 60", "within 0.2 seconds"),
     ],
 )
-def test_a_browser_that_prints_nothing_is_told_with_the_remedy(
+def test_a_browser_that_prints_nothing_is_named_with_the_remedy(
     lines, message, tmp_path, monkeypatch, report
 ):
     monkeypatch.setattr(pdf_module, "_TIMEOUT", 0.2 if "sleep" in lines else 60)
@@ -143,7 +143,7 @@ def test_a_browser_that_prints_nothing_is_told_with_the_remedy(
         pdf(report)
 
 
-def test_a_browser_that_cannot_be_started_is_told_with_the_remedy(tmp_path, monkeypatch, report):
+def test_a_browser_that_cannot_be_started_is_named_with_the_remedy(tmp_path, monkeypatch, report):
     monkeypatch.setattr(pdf_module, "find_browser", lambda: tmp_path)
     with pytest.raises(ExportError, match=r"cannot be started \(.*; write the report as \.html"):
         pdf(report)

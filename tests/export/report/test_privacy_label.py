@@ -69,7 +69,7 @@ def test_every_epsilon_is_proven_and_only_a_little_above_the_exact_one():
     assert epsilons(made).headings["factor"].endswith("times as likely, plus δ")
 
 
-def test_the_delta_that_was_asked_for_is_among_them():
+def test_the_stated_delta_is_among_them():
     frame = epsilons(plan(epsilon=2, delta="3e-7")).frame
     row = frame.set_index("delta").loc["3e-7"]
     assert row["epsilon"] == "2.000"
@@ -88,7 +88,7 @@ def test_plain_words_hold_for_the_stated_delta():
     assert "Guessing gives 5 %." in words
 
 
-def test_whole_steps_are_told_where_they_matter():
+def test_whole_steps_are_mentioned_where_they_matter():
     assert "Where" not in lists(plan(rho="0.001"))["Approximate"]
     assert "below 2 (4 of 4 tables)" in lists(plan(rho=10))["Approximate"]
     assert "sampling, non-response" in lists(plan(rho=10))["Not covered"]

@@ -77,7 +77,7 @@ def test_the_numbers_are_those_of_the_plan():
     assert worst.frame["cells"].tolist() == [f"{n:,}" for n in plan.workload.exact_cells[order]]
 
 
-def test_targets_that_are_missed_are_told_with_what_they_would_take():
+def test_missed_targets_come_with_a_sufficient_budget():
     scenario = SCENARIOS["targets"]
     plan = plan_of("targets")
     text = page_of("targets").text
@@ -276,7 +276,7 @@ def test_public_counts_give_relative_errors():
     assert "Relative errors" in html(made)
 
 
-def test_public_counts_that_no_longer_fit_are_told():
+def test_public_counts_that_no_longer_fit_are_named():
     domain = rp.Domain.from_sizes({"age": 10, "sex": 2})
     plan = rp.plan(
         rp.Workload.all_up_to(domain, 2), loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1")

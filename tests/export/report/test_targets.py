@@ -14,7 +14,7 @@ TABLES = rp.Workload.all_up_to(DOMAIN, 1)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    ("wanted", "message"),
     [
         ({("age",): 1e4}, ["The one target is met.", "would be enough for the target."]),
         (
@@ -29,11 +29,11 @@ TABLES = rp.Workload.all_up_to(DOMAIN, 1)
         ({("age",): 1e4, (): 1e4, ("sex",): 1e4}, ["All 3 targets are met."]),
     ],
 )
-def test_targets_are_told_in_grammar(wanted, told):
+def test_sentences_agree_in_number(wanted, message):
     workload = TABLES.with_targets(wanted)
     plan = rp.plan(workload, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
     words = " ".join(targets(plan).sentences)
-    for part in told:
+    for part in message:
         assert part in words
 
 
@@ -46,7 +46,7 @@ ASKED = Scenario(DOMAIN).with_settings(
 )
 
 
-def test_targets_are_told_as_typed_with_their_required():
+def test_targets_are_shown_as_typed_and_whether_required():
     section = targets(ASKED.plan(), ASKED.request)
     assert section.sentences[0].startswith(
         "2 of 3 targets are met; required: 1 of 2. This objective does"
@@ -101,13 +101,13 @@ def test_why_the_budget_is_as_large_as_it_is():
     )
     plan = rp.plan(wanted, loss=rp.SumWithinTargets(), budget=rp.Budget(rho="0.1"))
     section = targets(plan)
-    told = " ".join(section.sentences)
-    assert "The required target takes ρ = 0.055556" in told
-    assert "With the same objective" not in told  # another budget would have another plan
+    message = " ".join(section.sentences)
+    assert "The required target takes ρ = 0.055556" in message
+    assert "With the same objective" not in message  # another budget would have another plan
     _, binding_tables = section.parts
     assert binding_tables.frame["table"].tolist() == ["age × sex"]
     assert binding_tables.frame["share"].tolist() == ["100 %"]
     plan = rp.plan(wanted, loss=rp.SumOfVariances(), budget=rp.Budget(rho="0.1"))
-    told = " ".join(targets(plan).sentences)
-    assert "The 2 targets take ρ =" in told
-    assert "the same objective" in told
+    message = " ".join(targets(plan).sentences)
+    assert "The 2 targets take ρ =" in message
+    assert "the same objective" in message

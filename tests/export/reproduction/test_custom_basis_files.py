@@ -44,11 +44,11 @@ def test_they_are_csv_where_that_says_all():
 @pytest.mark.parametrize(
     "name", ["", "../x", "a/b", "tables", "Plan", "x ", "é", "." * 3, "q" * 90]
 )
-def test_names_that_are_no_file_names_are_told_in_json(name):
+def test_names_that_are_no_file_names_are_written_as_json(name):
     assert names_of(a=rp.CustomBasis(ROWS, name=name)) == ["custom-basis-1.json"]
 
 
-def test_labels_that_csv_cannot_keep_are_told_in_json():
+def test_labels_that_csv_cannot_keep_are_written_as_json():
     assert names_of(a=rp.CustomBasis(ROWS, [" p", "q", "r"], "mine")) == ["custom-basis-1.json"]
 
 
@@ -91,7 +91,7 @@ def test_scenarios_have_both_kinds():
 
 
 @pytest.mark.parametrize(
-    ("content", "name", "told"),
+    ("content", "name", "message"),
     [
         (b"\xff", "q.csv", "not UTF-8"),
         (b"{}", "q.json", "rows, labels and name"),
@@ -101,6 +101,6 @@ def test_scenarios_have_both_kinds():
         (b"", "q.npy", "not a matrix"),
     ],
 )
-def test_what_is_no_file_of_questions_is_refused(content, name, told):
-    with pytest.raises(WorkloadError, match=told):
+def test_what_is_no_file_of_questions_is_refused(content, name, message):
+    with pytest.raises(WorkloadError, match=message):
         rp.read_custom_basis(content, name, domain()["a"])

@@ -26,7 +26,7 @@ def test_a_request_for_another_workload_is_not_believed():
         assert recipe.request == WorkloadRequest("up_to", order=2)
 
 
-def test_settings_of_tables_that_are_not_asked_for_are_left_out():
+def test_settings_of_absent_tables_are_left_out():
     request = SCENARIOS["listed"].request
     aside = SCENARIOS["groups"].request.settings  # (age, sex) is not listed
     scenario = SCENARIOS["listed"].replaced(
@@ -36,7 +36,7 @@ def test_settings_of_tables_that_are_not_asked_for_are_left_out():
     assert [setting.attributes for setting in recipe.settings] == [()]
 
 
-def test_askings_of_tables_that_are_not_asked_for_are_left_out():
+def test_basis_choices_of_absent_tables_are_left_out():
     basis_choice = (
         BasisChoice("age", rp.Prefix(), (("age",), ("age", "sex", "region"))),
         BasisChoice("region", rp.Ranges(), (("sex", "region", "one"),)),

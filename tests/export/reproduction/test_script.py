@@ -74,7 +74,7 @@ def test_a_script_runs_by_itself(name, tmp_path):
     assert "alert" not in done.stdout
 
 
-def test_nothing_is_written_unless_asked_for(tmp_path):
+def test_nothing_is_written_without_options(tmp_path):
     _, path = exported(tmp_path, "up to")
     assert run(path).returncode == 0
     assert {each.name for each in tmp_path.iterdir()} == {"plan.py"}
@@ -130,25 +130,25 @@ def test_records_and_folder_are_given_together(arguments, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("all_up_to(domain, 2)", "all_up_to(domain, 1)", "this script was changed"),
         ("VERSION = ", "VERSION = '0.0' or ", "the plan was exported by 0.0"),
     ],
 )
-def test_another_plan_is_not_passed_off_as_the_exported_one(tmp_path, old, new, told):
+def test_another_plan_is_not_passed_off_as_the_exported_one(tmp_path, old, new, message):
     _, path = exported(tmp_path, "up to")
     text = path.read_text("utf-8").replace('SHA256 = "', 'SHA256 = "0')
     assert old in text
     path.write_text(text.replace(old, new), "utf-8")
     done = run(path, "--save", "made.json")
     assert done.returncode == 1
-    assert told in done.stderr
+    assert message in done.stderr
     assert "Nothing was saved or released" in done.stderr
     assert not (tmp_path / "made.json").exists()
 
 
-def test_builders_stand_in_the_script_as_they_were_asked_for():
+def test_builders_stand_in_the_script_as_requested():
     def script(name: str) -> str:
         return python_script(plan_of(name), SCENARIOS[name])
 
