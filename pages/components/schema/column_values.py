@@ -110,7 +110,7 @@ def _put_into_codebook(
     record_noun = current().record_noun if columns.add else "records"
     done = change_domain(
         columns.slot,
-        lambda: schema_sources.domain_of_columns(values, found=found, present=present),
+        lambda: schema_sources.domain_of_columns(values, from_records=found, present=present),
         from_elsewhere=not columns.add,
         record_noun=record_noun,
     )
