@@ -131,14 +131,10 @@ def best_even_matrix(gram: np.ndarray) -> StrategySolution:
     These are kept for every size and basis. They are no more than a start: what follows from them
     is certified anew, in an eigendecomposition or two.
     """
-    n = len(gram)
     key = f"even {hashlib.sha256((gram / np.trace(gram)).tobytes()).hexdigest()}"
     weights = (user_cache().get(key) or {}).get("value_weights", np.empty(0))
-    usable = weights.shape == (n,) and np.all(np.isfinite(weights) & (weights > 0))
-    even, start = np.full(n, 1 / n), None
-    if usable:
-        start = StrategySolution(np.empty(0), even, weights / np.sum(weights), 0.0, 0.0)
-    solution = best_matrix(gram, even, start=start)
+    usable = weights.shape == (len(gram),) and np.all(np.isfinite(weights) & (weights > 0))
+    solution = best_matrix(gram, value_weights=weights / np.sum(weights) if usable else None)
     if not usable:
         user_cache().put(key, {"value_weights": solution.value_weights})
     return solution

@@ -177,7 +177,7 @@ class StrategySearch:
         covariance = self.covariances[attribute]
         start = replace(present, root=float(np.sqrt(np.sum(problem.gram * covariance))))
         if self.keep_references:
-            return best_matrix(problem.gram, start.reference, start=start)
+            return best_matrix(problem.gram, start.reference, value_weights=start.value_weights)
         return best_reference(problem.gram, problem.grams, problem.total, start=start)
 
     def _signature(self, attribute: int) -> tuple:

@@ -20,7 +20,7 @@ import pyarrow.parquet
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.domain.domain import AttributeIndices
 from rpexplore.errors import ReleaseError
-from rpexplore.planning.mechanism.reconstruction import answers, asked_by, marginal
+from rpexplore.planning.mechanism.reconstruction import answers, marginal, query_matrices
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.postprocessing.nonnegative import GAP, Nonnegative
 from rpexplore.postprocessing.nonnegative import nonnegative as nearest_nonnegative
@@ -133,7 +133,7 @@ def _query_matrices(source: Release | Estimates) -> list[list[QueryMatrix | None
     if isinstance(source, Estimates):
         return [[None] * len(table) for table in source.tables]
     workload = source.plan.workload
-    matrices = asked_by(workload)
+    matrices = query_matrices(workload)
     return [
         [matrices[i] for i in workload.attribute_basis_index[position, :order]]
         for position, order in enumerate(workload.orders)

@@ -5,7 +5,12 @@ from collections import OrderedDict
 
 import numpy as np
 
-from rpexplore.planning.mechanism.reconstruction import answers, asked_by, contribution, marginal
+from rpexplore.planning.mechanism.reconstruction import (
+    answers,
+    contribution,
+    marginal,
+    query_matrices,
+)
 from rpexplore.planning.plan import Plan
 from rpexplore.releases.measurement_file import MeasuredFile
 
@@ -20,7 +25,7 @@ class Contributions:
 
     def __init__(self, plan: Plan, measurements: MeasuredFile) -> None:
         self._plan, self._measurements = plan, measurements
-        self._query_matrices = asked_by(plan.workload)
+        self._query_matrices = query_matrices(plan.workload)
         self._uses = np.bincount(plan.closure.incidence.indices, minlength=len(plan.closure))
         self._kept: OrderedDict[int, np.ndarray] = OrderedDict()
         self._bytes_kept = 0

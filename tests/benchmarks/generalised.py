@@ -9,7 +9,12 @@ import numpy as np
 import rpexplore as rp
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.mechanism.reconstruction import answers, asked_by, contribution, marginal
+from rpexplore.planning.mechanism.reconstruction import (
+    answers,
+    contribution,
+    marginal,
+    query_matrices,
+)
 from rpexplore.planning.mechanism.table_variances import TableVariances
 from rpexplore.planning.optimal_strategies import best_strategies
 from rpexplore.planning.planner import optimum
@@ -41,7 +46,7 @@ def reconstruction_of_ranges() -> list[Row]:
             each: contribution(drawn, each, closure.strategies)
             for each, drawn in zip(places, measured, strict=True)
         }
-        cells, asked, count = CellVariances(workload, closure), asked_by(workload), 0
+        cells, asked, count = CellVariances(workload, closure), query_matrices(workload), 0
         for position in range(len(workload)):
             of_table = workload.attribute_indices(position)
             within = {

@@ -205,14 +205,14 @@ def test_the_best_matrix_of_a_basis_is_kept_as_a_start(monkeypatch):
     found = strategy_cache.best_even_matrix(gram)
     told = []
 
-    def telling(gram, reference, *, start):
-        told.append(start)
-        return best_matrix(gram, reference, start=start)
+    def recording(gram, *, value_weights):
+        told.append(value_weights)
+        return best_matrix(gram, value_weights=value_weights)
 
-    monkeypatch.setattr(strategy_cache, "best_matrix", telling)
+    monkeypatch.setattr(strategy_cache, "best_matrix", recording)
     again = strategy_cache.best_even_matrix(gram)
     assert told[0] is not None
-    np.testing.assert_allclose(told[0].value_weights, found.value_weights)
+    np.testing.assert_allclose(told[0], found.value_weights)
     assert again.root == pytest.approx(found.root, rel=1e-6)
     key = next(iter(cache._arrays))
     cache.put(key, {"value_weights": np.linspace(1, 9, 40)})

@@ -160,10 +160,7 @@ class Loss(ABC):
 
 @dataclass(frozen=True)
 class WeightedSum(Loss):
-    """Σ_A weight_A · scheme_A · Var_A, with Var_A the mean cell variance of table A.
-
-    weighting: scheme_A is 1 ("equal"), cells(A) ("cells") or √cells(A) ("sqrt")
-    """
+    """A loss that is a weighted sum of variances, as `SumOfVariances`, or bounds one."""
 
     weighting: str = "equal"
 

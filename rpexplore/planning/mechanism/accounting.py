@@ -23,25 +23,25 @@ def privacy_cost_upper_bound(closure: Closure, sigma_squared: Decimals) -> Fract
     sum is below 10^−29 of the smallest term times the number of terms.
     """
     costs = [Fraction(n - 1, n) for n in closure.sizes.tolist()]
-    for place, strategy in closure.strategies.items():
-        costs[place] = strategy.cost_factor
+    for attribute, strategy in closure.strategies.items():
+        costs[attribute] = strategy.cost_factor
     above = closure.exact_product([cost.numerator for cost in costs])
     below = closure.exact_product([cost.denominator for cost in costs])
     below = below * sigma_squared.digits.astype(object)
     smallest = float(np.min(closure.privacy_cost_factor / sigma_squared.floats))
-    places = max(_GUARD_DIGITS - int(np.floor(np.log10(smallest))), 0)
-    shifts = places - sigma_squared.exponents  # p/σ² · 10^places = above · 10^shift / below
+    digits = max(_GUARD_DIGITS - int(np.floor(np.log10(smallest))), 0)
+    shifts = digits - sigma_squared.exponents  # p/σ² · 10^digits = above · 10^shift / below
     powers = np.array([10**k for k in range(int(np.max(np.abs(shifts))) + 1)], dtype=object)
     above = above * powers[np.maximum(shifts, 0)]
     below = below * powers[np.maximum(-shifts, 0)]
-    return Fraction(int(np.sum(-(-above // below))), 10**places)
+    return Fraction(int(np.sum(-(-above // below))), 10**digits)
 
 
 @dataclass(frozen=True, eq=False)
 class ExactVariances:
     """Variance of each marginal as exact integers: numerators[i] · scale / cells[i]².
 
-    For workloads whose attributes are all asked by their single values.
+    For workloads of marginals.
 
     numerators, cells: Python integers, object[n_tables]; scale: a power of ten.
     """
@@ -64,15 +64,15 @@ class ExactVariances:
         return Fraction(self.numerators[table], self.cells[table] ** 2) * self.scale
 
     def differing(self, stated: np.ndarray, tolerance: Fraction) -> np.ndarray:
-        """Places of tables whose stated variance (floats, taken exactly) is off by more.
+        """Indices of tables whose stated variance (floats, taken exactly) is off by more.
 
         A stated variance s agrees if |s − exact| ≤ tolerance · exact.
         """
         off = []
-        for place, value in enumerate(stated.tolist()):
+        for table, value in enumerate(stated.tolist()):
             above, below = value.as_integer_ratio()
-            exact = self.numerators[place] * self.scale.numerator * below
-            claimed = above * self.cells[place] ** 2 * self.scale.denominator
+            exact = self.numerators[table] * self.scale.numerator * below
+            claimed = above * self.cells[table] ** 2 * self.scale.denominator
             if abs(claimed - exact) * tolerance.denominator > exact * tolerance.numerator:
-                off.append(place)
+                off.append(table)
         return np.array(off, dtype=np.int64)

@@ -16,68 +16,70 @@ from rpexplore.workload.workload import Workload
 
 
 def contribution(
-    measured: np.ndarray, places: Sequence[int], strategies: Mapping[int, Strategy]
+    measured: np.ndarray, attributes: Sequence[int], strategies: Mapping[int, Strategy]
 ) -> np.ndarray:
     """What a residual adds to its own marginal, float64, one axis an attribute, of all its values.
 
-    measured: as `measurement.measured` returns it, of the residual on these attribute places
+    measured: as `measurement.measured` returns it, of the residual on these attribute attributes
     """
-    found = np.asarray(measured, dtype=float)
-    for axis, place in enumerate(places):
-        strategy = strategies.get(place)
+    values = np.asarray(measured, dtype=float)
+    for axis, attribute in enumerate(attributes):
+        strategy = strategies.get(attribute)
         if strategy is None:
-            found = found / found.shape[axis]
-            found -= found.mean(axis=axis, keepdims=True)
+            values = values / values.shape[axis]
+            values -= values.mean(axis=axis, keepdims=True)
         else:
             decoded = strategy.decoding / float(2**strategy.bits)
-            found = np.moveaxis(np.tensordot(decoded, found, axes=(1, axis)), 0, axis)
-    return found
+            values = np.moveaxis(np.tensordot(decoded, values, axes=(1, axis)), 0, axis)
+    return values
 
 
 def marginal(
-    places: Sequence[int],
+    attributes: Sequence[int],
     sizes: np.ndarray,
     contributions: Mapping[tuple[int, ...], np.ndarray],
     strategies: Mapping[int, Strategy],
 ) -> np.ndarray:
-    """The unbiased marginal on ascending attribute places, float64, one axis an attribute.
+    """The unbiased marginal on ascending attribute attributes, float64, one axis an attribute.
 
-    contributions: those of all subsets of `places` that have a residual (no single-valued
+    contributions: those of all subsets of `attributes` that have a residual (no single-valued
     attribute in them), as `contribution` returns them.
     """
     parts = dict(contributions)
-    before = [place for place in places if sizes[place] > 1]
+    before = [attribute for attribute in attributes if sizes[attribute] > 1]
     done = 0
     while before:
         # Of the last attribute not done yet: what is known of its values, and the rest spread.
-        place = before.pop()
-        spread = _reference(int(sizes[place]), strategies.get(place)).reshape([-1, *(1,) * done])
+        attribute = before.pop()
+        spread = _reference(int(sizes[attribute]), strategies.get(attribute)).reshape(
+            [-1, *(1,) * done]
+        )
         parts = {
-            subset: parts[(*subset, place)] + np.expand_dims(part, len(subset)) * spread
+            subset: parts[(*subset, attribute)] + np.expand_dims(part, len(subset)) * spread
             for subset, part in parts.items()
-            if place not in subset
+            if attribute not in subset
         }
         done += 1
-    return parts[()].reshape([int(sizes[place]) for place in places])
+    return parts[()].reshape([int(sizes[attribute]) for attribute in attributes])
 
 
-def answers(values: np.ndarray, asked: Sequence[QueryMatrix | None]) -> np.ndarray:
+def answers(values: np.ndarray, matrices: Sequence[QueryMatrix | None]) -> np.ndarray:
     """The answers of a table, float64, from its marginal; one `QueryMatrix` an axis, or None.
 
-    None: the axis is asked by its single values.
+    None: the axis is matrices by its single values.
     """
-    for axis, each in enumerate(asked):
-        if each is not None:
-            values = each.of(values, axis)
+    for axis, matrix in enumerate(matrices):
+        if matrix is not None:
+            values = matrix.of(values, axis)
     return values
 
 
-def asked_by(workload: Workload) -> list[QueryMatrix | None]:
+def query_matrices(workload: Workload) -> list[QueryMatrix | None]:
     """What each of `workload.attribute_bases` asks; None: single values. To be made once."""
     attributes = workload.domain.attributes
     return [
-        None if basis.is_identity else query_matrix(basis, attributes[place])
-        for place, basis in workload.attribute_bases
+        None if basis.is_identity else query_matrix(basis, attributes[attribute])
+        for attribute, basis in workload.attribute_bases
     ]
 
 

@@ -62,23 +62,23 @@ def minimise_capped_max(
     # Below it is no maximum, because it is at least the mean, whatever the caps are.
     alone = cells.closure.residual_weights(table_weights / np.count_nonzero(counted))
     lowest = dual_bound(cells.closure.privacy_cost_factor, alone, privacy_cost)
-    factor, bound, aim, idle = float(np.sqrt(lowest * value)), 0.0, _FIRST_GAP, 0
-    found, best = None, None
+    factor, bound, gap_wanted, idle = float(np.sqrt(lowest * value)), 0.0, _FIRST_GAP, 0
+    solution, best = None, None
     for _ in range(_MOST_STEPS):
         gap = value / bound - 1 if bound > 0 else np.inf
-        found = minimise_max_cell_variance(
+        solution = minimise_max_cell_variance(
             cells,
             np.where(counted, inverse / factor, inverse),
             privacy_cost,
-            aim,
-            start=found,
+            gap_wanted,
+            start=solution,
             on_progress=lambda doing, share, gap=gap: report_gap(on_progress, gap),
         )
-        step = _Step(found, factor, counted)
-        largest, relative = of_factor(found.sigma_squared)
+        step = _Step(solution, factor, counted)
+        largest, relative = of_factor(solution.sigma_squared)
         idle += 1
         if relative <= 1 and largest < value:
-            value, sigma_squared, idle = largest, found.sigma_squared, 0
+            value, sigma_squared, idle = largest, solution.sigma_squared, 0
         if step.bound > bound:
             bound, best, idle = step.bound, step, 0
         gap = value / bound - 1 if bound > 0 else np.inf
@@ -88,11 +88,11 @@ def minimise_capped_max(
         low, high = max(bound, lowest, factor / _FARTHEST), min(value, factor * _FARTHEST)
         moved = abs(float(np.log(np.clip(step.factor_where(1.0), low, high) / factor)))
         # By so much, or by so much of what is missing, the next h is likely to be off 1 anyway.
-        off = step.of_counted * moved**2 if moved < 0.3 else abs(1 - found.lower_bound)
-        aim = np.clip(off / 10, step.of_counted * tolerance / 3, _FIRST_GAP)
-        aim = max(float(aim), _LEAST_GAP)
+        off = step.of_counted * moved**2 if moved < 0.3 else abs(1 - solution.lower_bound)
+        gap_wanted = np.clip(off / 10, step.of_counted * tolerance / 3, _FIRST_GAP)
+        gap_wanted = max(float(gap_wanted), _LEAST_GAP)
         # So far below 1 that the next plan keeps the caps, whatever its gap is.
-        following = step.factor_where(1 / (1 + aim))
+        following = step.factor_where(1 / (1 + gap_wanted))
         factor = following if low <= following <= high else float(np.sqrt(low * high))
     assert best is not None  # at the lowest factor h is above 1, and so is its bound above 0
     return replace(

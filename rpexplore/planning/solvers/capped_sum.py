@@ -118,10 +118,10 @@ def _first_cells(
     """
     if cells.workload.is_marginals:
         return capped, worst
-    widest = np.array([int(np.argmax(each.spread)) for each in cells.moments] + [0])
+    widest = np.array([int(np.argmax(basis.spread)) for basis in cells.moments] + [0])
     reached = widest[cells.workload.attribute_basis_index[capped]]
-    other = np.any(reached != worst, axis=1)
-    return np.append(capped, capped[other]), np.concatenate([worst, reached[other]])
+    differ = np.any(reached != worst, axis=1)
+    return np.append(capped, capped[differ]), np.concatenate([worst, reached[differ]])
 
 
 class _Search(Search):
@@ -206,7 +206,7 @@ def _best_multiple(
     """log k, such that (Σ√(p (held + k·priced)))² / c − k·total is largest.
 
     Concave in k, so there d/dk of the first term, which falls, is total: Newton's method on the
-    logarithm of their ratio, within what is known of the place. At most a millionfold at a time.
+    logarithm of their ratio, between bounds. At most a millionfold at a time.
     """
     low, high, log_k = -_FARTHEST, _FARTHEST, 0.0
     for _ in range(_MOST_NEWTON):

@@ -58,13 +58,13 @@ def find_feasible(
     capped = np.flatnonzero(np.isfinite(caps))
     inverse = np.where(np.isfinite(caps), 1 / caps, np.exp(-np.mean(np.log(caps[capped]))))
     trace = cells.closure.residual_weights(inverse) * (_TRACE / len(caps))
-    solution, aim = None, tolerance
+    solution, gap = None, tolerance
     while True:
         solution = minimise_max_cell_variance(
             cells,
             inverse,
             privacy_cost,
-            aim,
+            gap,
             tables=capped,
             fixed_weights=trace,
             start=solution,
@@ -72,9 +72,9 @@ def find_feasible(
         )
         worst = worst_of(cells, solution.sigma_squared).variances
         largest = float(np.max((worst / caps)[capped]))
-        if solution.lower_bound >= 1 or largest <= 1 - 10 * aim or aim <= _FINEST:
+        if solution.lower_bound >= 1 or largest <= 1 - 10 * gap or gap <= _FINEST:
             break
-        aim = max(aim / 30, _FINEST)
+        gap = max(gap / 30, _FINEST)
     return FeasiblePoint(
         solution.sigma_squared,
         largest,

@@ -81,20 +81,20 @@ def fitness_for_use(
     way the best that was found comes with its true bound. The gap is reported after every step;
     what `on_progress` raises ends the search.
     """
-    kinds, kind_of = _kinds_of_cells(coefficients)
+    kinds, kind_of = kinds_of_cells(coefficients)
     search = _Search(FactoredQueries.of(kinds, targets), tolerance, on_progress)
     search.multiply()
     search.follow_the_central_path()
     search.spare_what_is_not_needed()
     root, n = search.best, kinds.shape[1]
     prices = root.weights[n:]
-    # Cells that are asked alike share their weight; those not asked have none.
-    asked = kind_of >= 0
+    # Cells with the same coefficients share their weight; those not touched have none.
+    touched = kind_of >= 0
     cell_weights = np.zeros(len(kind_of))
-    alike = np.bincount(kind_of[asked], minlength=n)
-    cell_weights[asked] = (root.weights[:n] / alike)[kind_of[asked]]
+    alike = np.bincount(kind_of[touched], minlength=n)
+    cell_weights[touched] = (root.weights[:n] / alike)[kind_of[touched]]
     matrix = np.zeros((len(root.strategy), len(kind_of)))
-    matrix[:, asked] = root.strategy[:, kind_of[asked]]
+    matrix[:, touched] = root.strategy[:, kind_of[touched]]
     matrix /= np.sqrt(np.max(np.sum(matrix**2, axis=0)))
     variances = np.sum(decoding(matrix, coefficients) ** 2, axis=1)
     return Fitness(
@@ -138,15 +138,15 @@ def decoding(matrix: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     return solve_triangular(upper, (coefficients @ orthonormal).T, lower=False).T
 
 
-def _kinds_of_cells(coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The queries over kinds of cells that are asked alike, and the kind of each cell.
+def kinds_of_cells(coefficients: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The queries over kinds of cells with the same coefficients, and the kind of each cell.
 
     float64[n_queries, n_kinds] and int64[n_cells], −1 for cells that no query touches.
     """
     kinds, kind_of = np.unique(coefficients, axis=1, return_inverse=True)
-    asked = np.any(kinds != 0, axis=0)
-    places = np.where(asked, np.cumsum(asked) - 1, -1)
-    return kinds[:, asked], places[kind_of.ravel()]
+    touched = np.any(kinds != 0, axis=0)
+    indices = np.where(touched, np.cumsum(touched) - 1, -1)
+    return kinds[:, touched], indices[kind_of.ravel()]
 
 
 class _Search:
@@ -162,12 +162,12 @@ class _Search:
         return self.best.error <= self._tolerance
 
     def _visit(self, state: np.ndarray) -> QueryRoot:
-        found = QueryRoot(self._queries, state)
+        root = QueryRoot(self._queries, state)
         self.visits += 1
-        if found.error < self.best.error:
-            self.best = found
+        if root.error < self.best.error:
+            self.best = root
         report_gap(self._on_progress, self.best.error)
-        return found
+        return root
 
     def multiply(self) -> None:
         """Multiplicative steps, extrapolated by SQUAREM."""
@@ -221,11 +221,11 @@ class _Search:
         barriers, before = self._barriers(barrier), self.at
         step, slope = self._newton_step(barriers)
         length = min(1.0, _LONGEST / max(float(np.abs(step).max()), 1e-300))
-        aim = np.log(before.root) * 2 + barriers @ before.state
+        present = np.log(before.root) * 2 + barriers @ before.state
         while True:
             self.at = self._visit(before.state + length * step)
             reached = np.log(self.at.root) * 2 + barriers @ self.at.state
-            if reached >= aim + _ENOUGH * length * slope - 1e-13 or length < 1e-3:
+            if reached >= present + _ENOUGH * length * slope - 1e-13 or length < 1e-3:
                 return length, slope
             length /= 2
 

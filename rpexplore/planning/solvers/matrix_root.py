@@ -67,6 +67,6 @@ def metric_of(value_weights: np.ndarray) -> np.ndarray:
 
 def centred_at(reference: np.ndarray, gram: np.ndarray) -> np.ndarray:
     """V(z) = (I − 1zᵀ) G (I − z1ᵀ)."""
-    asked = gram @ reference
-    shift = asked - (reference @ asked) / 2
+    products = gram @ reference
+    shift = products - (reference @ products) / 2
     return gram - np.add.outer(shift, shift)

@@ -40,21 +40,29 @@ def minimise_p_norm(
         max_rounds: evaluations, after which the best plan so far is returned with its true bound,
             whether or not value/lower bound − 1 ≤ tolerance
     """
-    costs = variance_map.privacy_cost_factor
     if p == 1:
         in_sum = variance_map.residual_weights(table_weights)
+        costs, dual_weights = variance_map.privacy_cost_factor, table_weights
         sigma_squared, bound = best_response(costs, in_sum, privacy_cost)
         report_gap(on_progress, 0.0)
-        return _solution(variance_map, sigma_squared, bound, table_weights)
-    search = _Search(variance_map, table_weights, p, privacy_cost)
-    at = search.visit(np.zeros(len(table_weights)))
-    while search.gap > tolerance and search.rounds < max_rounds:
-        report_gap(on_progress, search.gap)
-        plain = search.visit(at.logs + at.step)
-        metric = np.exp(2 * plain.logs - np.max(plain.logs))
-        at = squarem_step(search.visit, at.logs, plain.logs - at.logs, plain, metric)
-    dual_weights = search.best_weights * table_weights
-    return _solution(variance_map, search.best_sigma_squared, search.best_bound, dual_weights)
+    else:
+        search = _Search(variance_map, table_weights, p, privacy_cost)
+        at = search.visit(np.zeros(len(table_weights)))
+        while search.gap > tolerance and search.rounds < max_rounds:
+            report_gap(on_progress, search.gap)
+            plain = search.visit(at.logs + at.step)
+            metric = np.exp(2 * plain.logs - np.max(plain.logs))
+            at = squarem_step(search.visit, at.logs, plain.logs - at.logs, plain, metric)
+        dual_weights = search.best_weights * table_weights
+        sigma_squared, bound = search.best_sigma_squared, search.best_bound
+    prices = dual_weights * variance_map.variances(sigma_squared)
+    total = float(np.sum(prices))
+    return Solution(
+        sigma_squared=sigma_squared,
+        lower_bound=bound * (1 - rounding_allowance(len(dual_weights))),
+        shadow_prices=prices / total,
+        dual_weights=dual_weights / total,
+    )
 
 
 class _Search(Search):
@@ -82,17 +90,3 @@ class _Search(Search):
         # Less than e^-600 of the largest is nothing to the bound; this keeps every v positive.
         logs = np.maximum(logs - np.max(logs), -600.0)
         return logs - np.log(np.sum(np.exp(self._q * logs))) / self._q
-
-
-def _solution(
-    variance_map: VarianceMap, sigma_squared: np.ndarray, bound: float, dual_weights: np.ndarray
-) -> Solution:
-    """The solution with these dual weights, scaled, and the shadow prices that they make."""
-    prices = dual_weights * variance_map.variances(sigma_squared)
-    total = float(np.sum(prices))
-    return Solution(
-        sigma_squared=sigma_squared,
-        lower_bound=bound * (1 - rounding_allowance(len(dual_weights))),
-        shadow_prices=prices / total,
-        dual_weights=dual_weights / total,
-    )

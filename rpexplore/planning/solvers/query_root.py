@@ -17,7 +17,7 @@ from scipy.linalg import solve_triangular
 
 from rpexplore.planning.solvers.matrix_root import weights_of
 
-# Directions that next to nothing asks about are measured nevertheless, so that all answers can be
+# Directions that next to no query touches are measured nevertheless, so that all answers can be
 # decoded; they take this share of the root between them.
 _UNASKED_SHARE = 5e-9
 # Below this, relative, eigenvalues are computed as squares of singular values, which takes longer.
@@ -106,19 +106,19 @@ class QueryRoot:
         """Logarithms of the weights that follow: λ_j X_jj / T and y_i q_i / T."""
         return self.state + np.log(self.ratios)
 
-    def curvature(self, places: np.ndarray) -> np.ndarray:
-        """−2/T ∂²T in the logarithms of weights, plus its shares: float64[n_places, n_places].
+    def curvature(self, indices: np.ndarray) -> np.ndarray:
+        """−2/T ∂²T in the logarithms of weights, plus its shares: float64[n_indices, n_indices].
 
-        places: of the weights it is wanted for. Positive semidefinite: with z the vectors, it is
+        indices: of the weights it is wanted for. Positive semidefinite: with z the vectors, it is
         ± Σ_ab s_a s_b / (s_a + s_b) z_pa z_qa z_pb z_qb, − between a cell and a query; the quotient
         is ∫ e^{−t/s_a} e^{−t/s_b} dt, taken as a sum over ln t.
         """
-        vectors, roots = self.vectors[places], self.roots / self.root
-        total = np.zeros((len(places), len(places)))
+        vectors, roots = self.vectors[indices], self.roots / self.root
+        total = np.zeros((len(indices), len(indices)))
         for time in self._times():
             part = vectors * np.exp(-time / 2 / roots)
             total += _NODE_STEP * time * (part @ part.T) ** 2
-        signs = np.where(places < self._queries.n_cells, 1.0, -1.0)
+        signs = np.where(indices < self._queries.n_cells, 1.0, -1.0)
         return total * signs[:, None] * signs
 
     def curvature_diagonal(self) -> np.ndarray:

@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 from scipy.linalg import null_space, qr
 
-from rpexplore.planning.solvers.fitness_for_use import decoding
+from rpexplore.planning.solvers.fitness_for_use import decoding, kinds_of_cells
 
 # Bits that are tried for the columns, until the privacy cost is so near to that of R.
 _BITS = (16, 20, 23, 25)
@@ -70,10 +70,9 @@ def _with_faint_rows(matrix: np.ndarray, kinds: np.ndarray) -> Iterator[np.ndarr
 
 
 def _kinds(integers: np.ndarray) -> np.ndarray:
-    """A row for each kind of cells that are asked alike, 1 for its cells: [n_kinds, n_cells]."""
-    kinds, kind_of = np.unique(integers, axis=1, return_inverse=True)
-    asked = np.flatnonzero(np.any(kinds != 0, axis=0))
-    return (kind_of.ravel() == asked[:, None]).astype(float)
+    """A row for each kind of cells, with 1 for its cells: float64[n_kinds, n_cells]."""
+    kinds, kind_of = kinds_of_cells(integers)
+    return (kind_of == np.arange(kinds.shape[1])[:, None]).astype(float)
 
 
 def _basis(integers: np.ndarray, matrix: np.ndarray) -> np.ndarray:

@@ -34,8 +34,8 @@ def least_sum(
     (docs/mathematics.md §8 with y even); the sum is within about `tolerance` (relative) of the
     least.
     """
-    asked = np.any(coefficients != 0, axis=0)
-    queries = FactoredQueries.of(coefficients[:, asked], targets)
+    touched = np.any(coefficients != 0, axis=0)
+    queries = FactoredQueries.of(coefficients[:, touched], targets)
     even, n = queries.even_state(), queries.n_cells
 
     solution = anderson_acceleration(
@@ -45,6 +45,6 @@ def least_sum(
         limit=300,
         on_share=on_share,
     )
-    matrix = np.zeros((len(solution.strategy), len(asked)))
-    matrix[:, asked] = solution.strategy
+    matrix = np.zeros((len(solution.strategy), len(touched)))
+    matrix[:, touched] = solution.strategy
     return matrix / np.sqrt(np.max(np.sum(matrix**2, axis=0)))

@@ -177,9 +177,9 @@ class JointSearch:
 
     def _total_at(self, z: np.ndarray) -> tuple[float, float, np.ndarray]:
         """(total, c, f' Hz) at z; the slope of the total in z is 2 f' Hz."""
-        asked = [gram @ z for gram in self.total_grams]
-        value, slopes = self.total(np.array([z @ one for one in asked]))
-        pull = np.asarray(slopes) @ np.array(asked)
+        products = [gram @ z for gram in self.total_grams]
+        value, slopes = self.total(np.array([z @ one for one in products]))
+        pull = np.asarray(slopes) @ np.array(products)
         return value, max(float(z @ pull / (z @ self.gram @ z)), _LEAST_SLOPE), pull
 
     def _direction(self, z: np.ndarray, slope: float, pull: np.ndarray) -> np.ndarray:

@@ -50,18 +50,34 @@ def best_matrix(
     gram: np.ndarray,
     reference: np.ndarray | None = None,
     *,
-    start: StrategySolution | None = None,
+    value_weights: np.ndarray | None = None,
     tolerance: float = 1e-7,
 ) -> StrategySolution:
     """The R with the smallest root for a gram, float64[n, n], n ≥ 2, at a reference distribution.
 
-    reference: z, 1/n each if None. start: a measuring whose value weights are near. The gap
-    comes out below about `tolerance` where rounding allows.
+    The gap comes out below about `tolerance` where rounding allows.
+
+    Args:
+        reference: z, 1/n each if None
+        value_weights: λ to begin with, 1/n each if None
     """
-    n = len(gram)
-    reference = np.full(n, 1 / n) if reference is None else reference
-    value_weights = np.full(n, 1 / n) if start is None else start.value_weights
-    return _best_matrix(gram, reference, value_weights, tolerance)
+    even = np.full(len(gram), 1 / len(gram))
+    reference = even if reference is None else reference
+    scale = np.trace(gram) / len(gram)
+    gram = gram / scale
+    centred = centred_at(reference, gram + _RIDGE * np.eye(len(gram)))
+    solution = anderson_acceleration(
+        lambda logs: MatrixRoot(centred, weights_of(logs), reference),
+        np.log(even if value_weights is None else value_weights),
+        tolerance=tolerance,
+    )
+    matrix = np.sqrt(solution.roots)[:, None] * solution.vectors.T / solution.halves
+    matrix -= (matrix @ reference)[:, None]
+    matrix /= np.sqrt((matrix**2).sum(axis=0).max())
+    decoding = np.linalg.inv(np.vstack([np.ones(len(gram)), matrix]))[:, 1:]
+    root = np.sqrt(np.sum((gram @ decoding) * decoding) * scale)
+    bound = _lower_bound(gram, reference, solution.value_weights) * np.sqrt(scale)
+    return StrategySolution(matrix, reference, solution.value_weights, float(root), float(bound))
 
 
 @one_thread()
@@ -99,39 +115,15 @@ def best_reference(
     if joint.error > max(_SETTLED, tolerance) and n <= _MOST_DESCENDED:
         references = [reference, even] + ([] if start is None else [start.reference])
         value_weights, reference = search.descent(value_weights, references, tolerance)
-    found = _best_matrix(gram, reference, value_weights, tolerance)
+    solution = best_matrix(gram, reference, value_weights=value_weights, tolerance=tolerance)
 
     def objective(measuring: StrategySolution) -> float:
         z = measuring.reference
         return measuring.root + total(np.array([z @ one @ z for one in total_grams]))[0]
 
-    if start is None or objective(found) < objective(start) * (1 - _GAIN):
-        return found
+    if start is None or objective(solution) < objective(start) * (1 - _GAIN):
+        return solution
     return start
-
-
-def _best_matrix(
-    gram: np.ndarray,
-    reference: np.ndarray,
-    value_weights: np.ndarray,
-    tolerance: float,
-) -> StrategySolution:
-    """`best_matrix`, from given value weights."""
-    scale = np.trace(gram) / len(gram)
-    gram = gram / scale
-    centred = centred_at(reference, gram + _RIDGE * np.eye(len(gram)))
-    found = anderson_acceleration(
-        lambda logs: MatrixRoot(centred, weights_of(logs), reference),
-        np.log(value_weights),
-        tolerance=tolerance,
-    )
-    matrix = np.sqrt(found.roots)[:, None] * found.vectors.T / found.halves
-    matrix -= (matrix @ reference)[:, None]
-    matrix /= np.sqrt((matrix**2).sum(axis=0).max())
-    decoding = np.linalg.inv(np.vstack([np.ones(len(gram)), matrix]))[:, 1:]
-    root = np.sqrt(np.sum((gram @ decoding) * decoding) * scale)
-    bound = _lower_bound(gram, reference, found.value_weights) * np.sqrt(scale)
-    return StrategySolution(matrix, reference, found.value_weights, float(root), float(bound))
 
 
 def _lower_bound(gram: np.ndarray, reference: np.ndarray, value_weights: np.ndarray) -> float:
@@ -142,8 +134,8 @@ def _lower_bound(gram: np.ndarray, reference: np.ndarray, value_weights: np.ndar
     """
     halves = np.sqrt(value_weights)
     squares = np.linalg.eigvalsh(halves[:, None] * centred_at(reference, gram) * halves)
-    asked = np.abs(gram) @ np.abs(reference)
-    size = value_weights @ np.diag(gram) + np.abs(reference) @ asked
-    size += 2 * np.sqrt(value_weights @ asked**2) + np.abs(squares).max()
+    products = np.abs(gram) @ np.abs(reference)
+    size = value_weights @ np.diag(gram) + np.abs(reference) @ products
+    size += 2 * np.sqrt(value_weights @ products**2) + np.abs(squares).max()
     rounding = 2 * len(gram) * np.finfo(float).eps * size
     return float(np.sqrt(np.maximum(squares - rounding, 0)).sum())

@@ -5,6 +5,7 @@ privacy cost: all columns must come out equally long, none longer than it was.
 """
 
 from collections.abc import Callable, Iterator
+from operator import attrgetter
 
 import numpy as np
 
@@ -54,14 +55,13 @@ def integer_matrix(
         _Rounding(_rounded(turned * 2**bits, 4**bits, even), gram, worth)
         for turned in _turned(measuring.matrix, bits)
     ]
-    tried = sorted((each for each in tried if np.isfinite(each.worth)), key=lambda each: each.worth)
+    tried = [rounding for rounding in tried if np.isfinite(rounding.worth)]
     if not tried:
         raise ValueError(f"R cannot be rounded to {bits:g} bits: it is too near a singular one")
     if bits < _PLENTY_OF_BITS and n <= (_MOST_IMPROVED_IF_EVEN if even else _MOST_TURNED):
-        changes = _changes(n, even)
-        tried = [each.improved(changes, 2.0**bits) for each in tried[: max(1, _IMPROVED // n**2)]]
-        tried.sort(key=lambda each: each.worth)
-    return tried[0].integers.astype(np.int64)
+        best = sorted(tried, key=attrgetter("worth"))[: max(1, _IMPROVED // n**2)]
+        tried = [rounding.improved(_changes(n, even), 2.0**bits) for rounding in best]
+    return min(tried, key=attrgetter("worth")).integers.astype(np.int64)
 
 
 class _Rounding:
@@ -78,8 +78,8 @@ class _Rounding:
             return
         self.reference, self.decoding = self.inverse[:, 0], self.inverse[:, 1:]
         self.columns = (integers**2).sum(axis=0)
-        self.asked = gram @ self.decoding
-        self.spread = np.sum(self.asked * self.decoding)
+        self.products = gram @ self.decoding
+        self.spread = np.sum(self.products * self.decoding)
         if self.spread >= 0:
             self.root = float(np.sqrt(self.columns.max() * self.spread))
             self.worth = worth(self.root, self.reference)
@@ -98,9 +98,9 @@ class _Rounding:
                     return at
                 integers = at.integers.copy()
                 integers[row] += changes[change]
-                other = _Rounding(integers, at._gram, at._worth_of)
-                if other.worth < at.worth * (1 - _GAIN):
-                    at = other
+                changed = _Rounding(integers, at._gram, at._worth_of)
+                if changed.worth < at.worth * (1 - _GAIN):
+                    at = changed
                     break
             else:
                 return at
@@ -125,8 +125,8 @@ class _Rounding:
         lengths = np.sum(along**2, axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             factors = 1 / (1 + along)
-            own = np.sum(self.asked * self.decoding, axis=0)[:, None]
-            across = (self.asked.T @ self.decoding) @ along
+            own = np.sum(self.products * self.decoding, axis=0)[:, None]
+            across = (self.products.T @ self.decoding) @ along
             spreads = self.spread - 2 * factors * across + factors**2 * own * lengths
             roots = np.sqrt(longest * spreads)
             by_root, by_reference = self._slopes()
@@ -137,11 +137,10 @@ class _Rounding:
     def _slopes(self) -> tuple[float, np.ndarray]:
         """The worth's slopes in the root and in the reference distribution, by differences."""
         step = _DIFFERENCE * self.root
-        by_root = (self._worth_of(self.root + step, self.reference) - self.worth) / max(
-            step, 1e-300
-        )
+        rise = self._worth_of(self.root + step, self.reference) - self.worth
+        by_root = rise / max(step, 1e-300)
         references = self.reference + _DIFFERENCE * np.eye(len(self.reference))
-        values = np.array([self._worth_of(self.root, each) for each in references])
+        values = np.array([self._worth_of(self.root, reference) for reference in references])
         return by_root, (values - self.worth) / _DIFFERENCE
 
 
@@ -232,10 +231,10 @@ def _handed_on(
         longer = squares + 2 * step * entries + 1
         costs = np.where(longer <= limit, step * (entries - scaled[row]), np.inf)
         costs[column] = np.inf
-        other = int(np.argmin(costs))
-        if np.isfinite(costs[other]):
+        taker = int(np.argmin(costs))
+        if np.isfinite(costs[taker]):
             entries[column] -= step
-            entries[other] += step
-            squares[other] = longer[other]
+            entries[taker] += step
+            squares[taker] = longer[taker]
             return True
     return False

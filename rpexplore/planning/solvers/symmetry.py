@@ -43,17 +43,17 @@ class Classes:
 
 
 def symmetric_classes(
-    closure: Closure, table_weights: np.ndarray, told_apart: Sequence[np.ndarray] = ()
+    closure: Closure, table_weights: np.ndarray, distinctions: Sequence[np.ndarray] = ()
 ) -> Classes:
     """The coarsest classes for a loss of the weighted variances, table_weights · Var.
 
-    told_apart: numbers for each table, [n_tables]; tables that differ in one are kept apart.
+    distinctions: numbers for each table, [n_tables]; tables that differ in one are kept apart.
     """
     incidence = closure.incidence
     mirrored = sparse.csr_array(incidence.T)
     scale = table_weights / closure.cells / closure.shrinkage
     tables = _joint(
-        [_alike(scale), *(np.unique(each, return_inverse=True)[1] for each in told_apart)]
+        [_alike(scale), *(np.unique(numbers, return_inverse=True)[1] for numbers in distinctions)]
     )
     residuals = _joint([_alike(closure.pairs), _alike(closure.privacy_cost_factor)])
     while True:

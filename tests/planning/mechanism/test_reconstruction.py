@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rpexplore.planning.mechanism import reconstruction as reconstruct
-from rpexplore.planning.mechanism.reconstruction import answers, asked_by
+from rpexplore.planning.mechanism.reconstruction import answers, query_matrices
 from tests.support.generalised import any_strategies, asked_workloads, question_matrix, shape_of
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=4)
@@ -134,7 +134,7 @@ def decoding(strategy) -> tuple[np.ndarray, np.ndarray]:
 def test_answers_are_the_dense_sum_over_residuals(workload, seed):
     """For any measured integers: Σ ⊗ (V_i or Sub⁺Sub/n in the residual, ν_i or W1/n outside)."""
     strategies, sizes = any_strategies(workload, seed), workload.domain.sizes
-    asked = asked_by(workload)
+    asked = query_matrices(workload)
     for position in range(len(workload)):
         places = workload.attribute_indices(position)
         kept = [place for place in places if sizes[place] > 1]
@@ -171,7 +171,7 @@ def test_answers_are_the_dense_sum_over_residuals(workload, seed):
 @settings(deadline=None, max_examples=40)
 def test_exact_measurements_give_exact_answers(workload, seed, digits):
     strategies, sizes = any_strategies(workload, seed), workload.domain.sizes.tolist()
-    asked = asked_by(workload)
+    asked = query_matrices(workload)
     counts = np.random.default_rng(seed).integers(0, 10**digits + 1, sizes)
     for position in range(len(workload)):
         places = workload.attribute_indices(position)

@@ -41,8 +41,8 @@ def test_classes_are_equitable(workload, apart, seed):
     closure = Closure.of(workload)
     closure = closure.with_strategies(workload, any_strategies(workload, seed))
     weights = workload.weights
-    told_apart = (np.arange(len(workload)) % 2,) if apart else ()
-    classes = symmetric_classes(closure, weights, told_apart)
+    distinctions = (np.arange(len(workload)) % 2,) if apart else ()
+    classes = symmetric_classes(closure, weights, distinctions)
     b = dense(closure, weights)
     for side, axis in ((classes.tables, 0), (classes.residuals, 1)):
         of_other = classes.residuals if axis == 0 else classes.tables
@@ -64,7 +64,7 @@ def test_classes_are_equitable(workload, apart, seed):
     cost = np.sum(closure.privacy_cost_factor / sigma_squared)
     assert np.sum(classes.costs / merged) == pytest.approx(cost)
     np.testing.assert_array_equal(classes.table_counts, np.bincount(classes.tables))
-    for told in told_apart:
+    for told in distinctions:
         assert all(len(set(told[classes.tables == one])) == 1 for one in set(classes.tables))
 
 
