@@ -1,8 +1,8 @@
 """Exact numbers: rationals from what people write and back, and long lists of exact decimals.
 
-Noise scales must be exact (the privacy accounting runs on them), readable in a file, and there
-may be a million of them. So each is digits · 10^exponent with at most 18 digits (`Decimals`): the
-text in a plan file *is* the number, and arithmetic on whole lists stays in integers.
+Noise scales must be exact (the privacy accounting runs on them) and readable in a file: each is
+digits · 10^exponent with at most 18 digits (`Decimals`), so that the text in a plan file *is* the
+number, and arithmetic on whole lists stays in integers.
 """
 
 import math

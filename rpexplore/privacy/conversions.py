@@ -1,18 +1,14 @@
 """Conversions between privacy cost, rho, mu and (epsilon, delta).
 
-A release of total privacy cost c satisfies rho-zCDP with rho = c / 2, whether its Gaussian noise
-is discrete or continuous; both numbers are exact rationals. The claim (epsilon, delta) follows by
-the optimal conversion (Canonne, Kamath, Steinke: The Discrete Gaussian for Differential Privacy,
-NeurIPS 2020, Prop. 7), written here with a = alpha - 1 > 0:
+A release of total privacy cost c satisfies rho-zCDP with rho = c / 2, exactly. The claim
+(epsilon, delta) follows by the optimal conversion (docs/mathematics.md §2.2; Canonne, Kamath,
+Steinke: The Discrete Gaussian for Differential Privacy, NeurIPS 2020, Prop. 7), with a > 0:
 
     epsilon = min over a of  rho (1 + a) - (log(delta) + log(1 + a)) / a + log(a / (1 + a))
 
-Every a gives a valid bound. So the best a is looked for in floats, and the bound at that a is
-evaluated in decimal arithmetic, with an allowance for its rounding errors, and rounded against us:
-an inexact search costs tightness, never validity.
-
-Continuous Gaussian noise would also be mu-GDP, mu = sqrt(c), and so have a smaller epsilon, which
-discrete noise exceeds. A budget may be stated as mu; nothing is claimed by it.
+Every a gives a valid bound. The best a is searched in floats, and the bound at that a evaluated in
+decimal arithmetic, with an allowance for its rounding errors, and rounded against us. A budget may
+be stated as mu, the square root of c; nothing is claimed by it.
 
 Every function raises BudgetError when a parameter is out of range.
 """
@@ -181,11 +177,8 @@ def max_true_positive_rate(rho: Exact, false_positive_rate: float) -> float:
 
     false_positive_rate: the share of those not in the data whom the test takes to be in it
 
-    A release that is (epsilon, delta)-DP allows e^epsilon · false_positive_rate + delta at most,
-    and, with the roles of the two changed, 1 − e^−epsilon (1 − delta − false_positive_rate) at most
-    (Kairouz, Oh, Viswanath: The Composition Theorem for Differential Privacy, ICML 2015, Thm. 2.1).
-    Of rho this holds for every epsilon and its delta(epsilon), so the smallest of some is a bound:
-    a coarse choice costs tightness, never validity.
+    Each (epsilon, delta) gives two bounds (Kairouz, Oh, Viswanath: The Composition Theorem for
+    Differential Privacy, ICML 2015, Thm. 2.1); the smallest over some epsilon is one, too.
     """
     rate = 1.0
     for epsilon in _EPSILONS:

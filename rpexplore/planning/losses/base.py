@@ -1,11 +1,9 @@
 """What accurate means for a whole workload: the interface of a loss, and the two plain ones.
 
 Each loss turns a workload's weights into weights on a variance of each table: the mean of its
-cells' variances, or that of its least accurate cell. All cells of a marginal have one variance;
-those of a table of ranges or cumulative counts differ.
-
-A new loss is a class in this folder and a line in `rpexplore.planning.solving.SOLVERS`. File,
-command line, page and report ask the class.
+cells' variances, or that of its least accurate cell. A new loss is a class in this
+folder and a line in `rpexplore.planning.solving.SOLVERS`; file, command line, page and report ask
+the class.
 """
 
 from abc import ABC, abstractmethod
@@ -62,8 +60,7 @@ class Loss(ABC):
     number: ClassVar[NumberOption | None] = None
     # Whether Var_A is the variance of table A's least accurate cell, and not the mean one.
     looks_at_worst_cells: ClassVar[bool] = False
-    # Whether the best plan of one budget, scaled, is that of every other (docs/mathematics.md
-    # §6.2).
+    # Whether the best plan of one budget, scaled, is that of every other one.
     is_homogeneous: ClassVar[bool] = True
     # Whether the plan must meet the required targets.
     meets_required_targets: ClassVar[bool] = False

@@ -20,9 +20,8 @@ _LEAST_SLACK, _MOST_SLACK = 1e-6, 1e6
 class WithinTargets(Loss):
     """The required targets are met; what is left of the budget serves the other tables.
 
-    Where every table must meet its target there are no others, and all count as if they were. A
-    required target is met when the least accurate cell of its table meets it.
-    (docs/mathematics.md §6.5: a sum of variances with caps.)
+    If every table's target is required, all count. A target is met when the least accurate cell of
+    its table meets it (docs/mathematics.md §6.5, §6.6).
     """
 
     is_homogeneous: ClassVar[bool] = False  # caps do not fall as the budget rises

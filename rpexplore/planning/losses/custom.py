@@ -1,9 +1,8 @@
 """Custom losses: any convex, nondecreasing expression of the tables' variances, for CVXPY.
 
-Whether an expression may be used is decided by CVXPY's rules of disciplined convex programming.
-They prove convexity and say how each part grows: an expression f is convex and never falls where
-its arguments rise if f(z²) is convex by these rules, because that is what they ask of the outer
-function when the inner one is convex and not affine.
+An expression f is convex and never falls where its arguments rise if f(z²) is convex by CVXPY's
+rules of disciplined convex programming, because that is what they require of the outer function
+when the inner one is convex and not affine.
 """
 
 from collections.abc import Callable

@@ -1,8 +1,4 @@
-"""p-norm of the weighted variances: a loss between their sum and the largest of them.
-
-It acts on the weighted variances x_A = weight_A · Var_A, with Var_A the mean cell variance of table
-A and weight_A its weight in the workload or 1/target².
-"""
+"""p-norm of the weighted variances: a loss between their sum and the largest of them."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,10 +13,11 @@ from rpexplore.workload.workload import Workload
 
 @dataclass(frozen=True)
 class PNorm(RelativeLoss):
-    """p-norm of the weighted variances: (Σ_A x_A^p)^(1/p), p ≥ 1.
+    """p-norm of the weighted variances: (Σ_A x_A^p)^(1/p), p ≥ 1, x_A = weight_A · Var_A.
 
-    p = 1 is their sum, and the larger p, the nearer to the largest one (at most a factor
-    n_tables^(1/p) above it). relative_to: "weight" or "target", as for `MaxVariance`.
+    Var_A is the mean cell variance of table A, weight_A its weight or 1/target². p = 1 is their
+    sum, and the larger p, the nearer to the largest one (at most a factor n_tables^(1/p) above it).
+    relative_to: "weight" or "target", as for `MaxVariance`.
 
     Example:
         >>> PNorm(p=3).p

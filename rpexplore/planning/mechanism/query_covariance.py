@@ -94,10 +94,7 @@ def query_covariance(
 ) -> float:
     """Covariance of two product queries ⊗_{i∈A} q_i on the marginal on A.
 
-    With l, r the two vectors of attribute i, a residual A' contributes
-        σ²_{A'} ∏_{i∈A'} (l·r − (1ᵀl)(1ᵀr)/n_i) ∏_{j∈A∖A'} (1ᵀl)(1ᵀr)/n_j²,
-    the last row of docs/mathematics.md §3.2 (cells: q_i a unit vector). For an
-    attribute with a strategy the factors are (lᵀD)·(rᵀD) and (lᵀz)(rᵀz), §4.2 there.
+    The last row of docs/mathematics.md §3.2 (cells: q_i a unit vector); §4.2 for strategies.
 
     Args:
         sizes: int64[d], of all attributes.

@@ -21,11 +21,9 @@ from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
 from rpexplore.workload.workload import Workload
 
 MOST_BITS = 20
-# The computed inverse times [1ᵀ; R] may be off the identity by so much; answers are then unbiased
-# to as many digits.
+# Of the computed inverse times [1ᵀ; R] from the identity: answers are unbiased to as many digits.
 INVERSE_TOLERANCE = 1e-8
-# The largest number in the inverse times that in R may be so large, so that what is computed from
-# the inverse is exact to about as many digits.
+# Of the largest number in the inverse times that in R, so that decoding keeps its digits.
 LARGEST_INVERSE = 1e7
 _AT_ONCE = 1 << 22  # numbers worked on together
 

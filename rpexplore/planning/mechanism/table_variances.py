@@ -12,7 +12,7 @@ from rpexplore.workload.workload import Workload
 
 # Standard errors that differ by no more than this factor are the same, as far as anybody notices.
 SAME = 1.005
-# Which cell of a table is looked at, in words.
+# What is shown of a table's cells.
 CELLS = {
     "mean": "the root mean square of its cells",
     "worst": "its least accurate cell",

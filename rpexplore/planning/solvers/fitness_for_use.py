@@ -78,8 +78,7 @@ def fitness_for_use(
 
     coefficients: float64[n_queries, n_cells], no row zero; targets: standard errors,
     float64[n_queries]. Stops when the gap is at most the tolerance, or when it stays above: either
-    way the best that was found comes with its true bound. The gap is reported after every step;
-    what `on_progress` raises ends the search.
+    way the best solution comes with its true bound. What `on_progress` raises ends the search.
     """
     kinds, kind_of = kinds_of_cells(coefficients)
     search = _Search(FactoredQueries.of(kinds, targets), tolerance, on_progress)

@@ -91,9 +91,8 @@ def report_gap(on_progress: Progress, gap: float) -> None:
 def rounding_allowance(n_tables: int) -> float:
     """What a bound computed in floats is lowered by, relative, so that it holds exactly.
 
-    The bound is made of sums of positive terms, none longer than the tables or the residuals are
-    many; a sum of n terms is off by at most n · 2^−53, and sums over residuals are pairwise. This
-    is more than four times as much, so that a quarter covers a computation elsewhere.
+    A sum of n positive terms is off by at most n · 2^−53. This is more than four times as much, so
+    that a quarter covers a computation elsewhere (docs/mathematics.md §6.9).
     """
     return 2.0**-50 * (n_tables + 100)
 

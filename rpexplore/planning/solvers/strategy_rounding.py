@@ -31,12 +31,9 @@ _LARGEST = 1e6  # number in the inverse times that in R: above, decoding would b
 def bits_for(strategies_together: int) -> float:
     """The bits of R's columns if at most so many measured attributes meet in one table.
 
-    Not whole where that would waste some: columns are then at most 2^bits long.
-
-    Entries of their products then stay within 2^38, and sums over 2^23 records within 2^61; the
-    noise on those, 2^38 times as wide as on counts, has a scale below 2^46 if that of counts is
-    below 2^8. So all fit into 64 bits, or are refused before a release. Above 12 bits nothing is
-    gained.
+    Not whole where that would waste some: columns are then at most 2^bits long. Entries of their
+    products stay within 2^38, so that sums over 2^23 records and their noise fit into 64 bits, or
+    are refused before a release (docs/mathematics.md §7.4). Above 12 bits nothing is gained.
     """
     return {1: 12.0, 2: 12.0, 3: 10.0, 4: 9.0}.get(strategies_together, 38 / strategies_together)
 
