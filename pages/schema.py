@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.components.schema.column_values import finish_reading, follow_reading
+from pages.components.schema.file_columns import finish_reading, follow_reading
 from pages.components.schema.grid import GRID, HERE, add_attribute, apply_typed, downloads, grid
 from pages.components.schema.sources import choose_source
 from pages.components.schema.values import apply_labels, values_and_labels
@@ -54,7 +54,7 @@ else:
     ):
         values_and_labels(GRID)
 st.text_input(
-    "What do the tables count? (one row of the data is one of them)",
+    "What the tables count, such as people: what one row of the data is",
     key=bind("record_noun", current().record_noun),
     on_change=set_counted,
     max_chars=40,

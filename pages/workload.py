@@ -6,9 +6,8 @@ from pages.components.shared.session import current, escaped, show_messages
 from pages.components.shared.solutions import plan
 from pages.components.workload import feasibility
 from pages.components.workload.bases import basis_choices
-from pages.components.workload.builders import builders
+from pages.components.workload.builders import HERE, builders, take_list
 from pages.components.workload.settings import apply_typed, settings
-from pages.components.workload.table_list import HERE, take_list
 from rpexplore.common.formatting import plural
 from rpexplore.planning.plan import Plan
 
@@ -28,7 +27,7 @@ def planned() -> Plan | None:
 apply_typed()
 take_list()
 st.title("Tables")
-st.markdown("Which tables you want to publish, and how much each of them matters.")
+st.markdown("Which tables you want to publish, and how much each matters.")
 builders()
 show_messages(HERE)
 basis_choices()

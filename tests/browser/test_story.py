@@ -67,7 +67,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     page.get_by_role("radio", name="Codebook file").click()
     page.locator("input[type=file]").set_input_files(codebook)
     expect(metric(page, "Attributes")).to_contain_text("5")
-    fill(page, "What do the tables count? (one row of the data is one of them)", "people")
+    fill(page, "What the tables count, such as people: what one row of the data is", "people")
     picture(page, "1-schema")
 
     # Workload: all tables up to three attributes, those with age three times as important.

@@ -28,6 +28,7 @@ def loss_input(slot: str) -> None:
         captions=[f"{capitalised(choice.description)}." for choice in offered.values()],
         key=bind("objective", loss.choice),
         on_change=lambda: take(_with_weighting_of(loss, offered[st.session_state["objective"]])),
+        label_visibility="collapsed",  # it is the heading above
     )
     if _has_weighting(loss):
         _weighting_input(loss, take)

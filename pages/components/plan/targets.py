@@ -149,7 +149,7 @@ def _binding_targets(
         "required": Column("required", "text"),
         "share": Column("share of the budget", "share"),
         "saved": Column("saved if 10 % wider", "share"),
-        "rho": Column("ρ then"),
+        "rho": Column("budget ρ then"),
     }
     numbers(frame, columns, "binding_targets.csv", "Binding targets")
     st.caption(

@@ -1,12 +1,14 @@
-"""Which tables are asked for: the quick builders and what narrows them, or a list."""
+"""Which tables there are: the quick builders and what narrows them, or a list."""
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
 
 from pages.components.shared.session import bind, change, current
-from pages.components.workload.table_list import HERE, MOST_LISTED, own_list
 from rpexplore.analysis import workload_grid
+from rpexplore.common.formatting import plural
+from rpexplore.workload.table_text import tables_from_text, text_of_total, texts_of_tables
 
 NAMES = {
     "up_to": "Up to k-way",
@@ -14,6 +16,8 @@ NAMES = {
     "at_most_cells": "Up to n cells",
     "listed": "My own list",
 }
+HERE = "workload"
+MOST_LISTED = 2000
 
 
 def set_kind() -> None:
@@ -87,3 +91,67 @@ def builders() -> None:
 def number(column: Any, label: str, field: str, present: int | None, **more: Any) -> None:
     key = bind(field, present)
     column.number_input(label, step=1, key=key, on_change=set_number, args=(field,), **more)
+
+
+def set_list() -> None:
+    st.session_state["typed list"] = st.session_state["listed"]
+
+
+def take_list() -> None:
+    """Apply the typed list; a refused one is kept to be mended, and says that on every visit."""
+    text = st.session_state.get("typed list")
+    if text is not None and current().request.kind == "listed":
+        done = change(
+            HERE,
+            lambda: current().with_request(listed=tables_from_text(current().domain, text)),
+            otherwise="The plan still uses the list before this one.",
+        )
+        st.session_state["typed list"] = None if done else text
+
+
+def change_list(change_of: Callable[[tuple, tuple], tuple]) -> None:
+    domain, listed = current().domain, current().request.listed
+    indices = domain.positions(st.session_state["picked"])
+    table = tuple(domain.names[index] for index in indices)
+    change(HERE, lambda: current().with_request(listed=change_of(listed, table)))
+
+
+def own_list() -> None:
+    """The list as text, and a table picked by its attributes."""
+    listed, refused = current().request.listed, st.session_state.get("typed list")
+    domain = current().domain
+    if len(listed) > MOST_LISTED and refused is None:
+        st.info(
+            f"The list has {plural(len(listed), 'table')}, too many to edit as text. Tables can "
+            "be added and taken out below; choose another way above to start afresh."
+        )
+    else:
+        text = "\n".join(texts_of_tables(domain, listed)) if refused is None else refused
+        st.text_area(
+            "One table a line, its attributes separated by commas or ×; "
+            f"{text_of_total(domain)} stands for the total",
+            key=bind("listed", text),
+            on_change=set_list,
+            height=220,
+        )
+    pick, buttons = st.columns([3, 2], vertical_alignment="bottom")
+    picked = pick.multiselect(
+        "Or pick the attributes of one table",
+        domain.names,
+        key="picked",
+        placeholder="none: the total",
+    )
+    is_listed = set(picked) in [set(table) for table in listed]
+    line = buttons.container(horizontal=True)
+    line.button(
+        "Add this table",
+        on_click=change_list,
+        args=(lambda tables, table: (*tables, table),),
+        disabled=is_listed or refused is not None,
+    )
+    line.button(
+        "Take it out",
+        on_click=change_list,
+        args=(lambda tables, table: tuple(other for other in tables if other != table),),
+        disabled=not is_listed or len(listed) == 1 or refused is not None,
+    )
