@@ -51,14 +51,14 @@ def counts_of(
     """
     tally = _Tally(maximal(tables), sizes)
     start = 0.0
-    for gathered, n_records, share in _gathered(batches):
+    for gathered, n_records, share in _gather(batches):
         tally.add(gathered, n_records, part_of_progress(on_progress, start, share))
         start = share
         on_progress(COUNTING, share)
     return Counts(tally.tables, tally.n_records)
 
 
-def _gathered(batches: Iterable[tuple[Codes, int, float]]) -> Iterator[tuple[Codes, int, float]]:
+def _gather(batches: Iterable[tuple[Codes, int, float]]) -> Iterator[tuple[Codes, int, float]]:
     """Batches put together to as many records as are counted at a time."""
     waiting: list[Codes] = []
     n_records, n_bytes, share = 0, 0, 0.0
@@ -68,13 +68,13 @@ def _gathered(batches: Iterable[tuple[Codes, int, float]]) -> Iterator[tuple[Cod
         n_bytes += sum(column.nbytes for column in codes.values())
         full = n_bytes >= _GATHERED_BYTES and n_records >= _LEAST_GATHERED
         if full or n_records >= _MOST_GATHERED:
-            yield _concatenated(waiting), n_records, share
+            yield _concatenate(waiting), n_records, share
             waiting, n_records, n_bytes = [], 0, 0
     if waiting:
-        yield _concatenated(waiting), n_records, share
+        yield _concatenate(waiting), n_records, share
 
 
-def _concatenated(parts: list[Codes]) -> Codes:
+def _concatenate(parts: list[Codes]) -> Codes:
     return {index: np.concatenate([part[index] for part in parts]) for index in parts[0]}
 
 

@@ -1,4 +1,4 @@
-"""Counts: exact marginals of the records, which is all that a release ever asks of them."""
+"""Counts: exact marginals of the records, which is all that a release needs of them."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

@@ -74,7 +74,7 @@ class FrameSource(BatchSource):
             for field, column in zip(self._table.schema, self._table.columns, strict=True):
                 digest.update(f"{len(field.name)} {field.name} {field.type};".encode())
                 if not pa.types.is_nested(field.type):  # others are never counted
-                    digest.update(_content(column))
+                    digest.update(_content_digest(column))
         return Fingerprint(self._table.nbytes, "", digest.hexdigest())
 
     def columns(self) -> tuple[str, ...]:
@@ -137,7 +137,7 @@ def _known_type(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _content(column: pa.ChunkedArray) -> bytes:
+def _content_digest(column: pa.ChunkedArray) -> bytes:
     """A digest of the values, which does not depend on how they lie in memory."""
     is_missing, lengths, values = hashlib.sha256(), hashlib.sha256(), hashlib.sha256()
     for chunk in column.chunks:

@@ -86,12 +86,12 @@ class _Persons:
 
     def keys(self) -> list[np.ndarray]:
         """int64[n_records] each; forgets what it was made from."""
-        low, sizes = _joined(self._low), [len(part) for part in self._low]
+        low, sizes = _concatenate(self._low), [len(part) for part in self._low]
         self._low.clear()
         if all(part is None for part in self._high):
             return [low]
         parts = zip(self._high, sizes, strict=True)
-        high = _joined([np.zeros(n, np.int64) if part is None else part for part, n in parts])
+        high = _concatenate([np.zeros(n, np.int64) if part is None else part for part, n in parts])
         self._high.clear()
         return [low, high]
 
@@ -155,7 +155,7 @@ class _Order:
         """What sorts before what, the lesser key first; none without a column."""
         if not self._numbers:
             return []
-        numbers, indices = _joined(self._numbers), _joined(self._text_indices)
+        numbers, indices = _concatenate(self._numbers), _concatenate(self._text_indices)
         self._numbers.clear()
         self._text_indices.clear()
         if not self._n_texts:
@@ -166,5 +166,5 @@ class _Order:
         return [ranks[indices], numbers]
 
 
-def _joined(parts: list[np.ndarray]) -> np.ndarray:
+def _concatenate(parts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)

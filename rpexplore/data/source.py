@@ -120,7 +120,7 @@ class Source(Protocol):
         ...
 
     def dataset(self, folder: Path) -> str:
-        """What a ledger in this folder knows the records by, whoever asks and by whatever way.
+        """What a ledger in this folder knows the records by, in whatever way they are read.
 
         folder: absolute, resolved
         """

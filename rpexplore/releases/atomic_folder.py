@@ -36,7 +36,7 @@ def new_folder(output: Path, *, kept_with: str | None = None) -> Iterator[Path]:
             f"The release cannot be written to {str(output)!r} ({error}); choose a folder that can "
             "be written to."
         ) from None
-    with _locked(lock, temporary, output):
+    with _lock(lock, temporary, output):
         check_new(output, kept_with=kept_with)  # it may have been filled before it was locked
         for left in temporary.iterdir():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
@@ -62,7 +62,7 @@ def resumed_folder(output: Path, kept_with: str) -> Iterator[Path]:
             f"There is no run into {str(output)!r} that could be finished: none was stopped after "
             "its noise had been drawn. Run the plan (what was charged before stays charged)."
         )
-    with _locked(lock, temporary, output), _give_name(output, temporary, kept_with):
+    with _lock(lock, temporary, output), _give_name(output, temporary, kept_with):
         yield temporary
 
 
@@ -95,7 +95,7 @@ def _open_folder(temporary: Path) -> int:
 
 
 @contextmanager
-def _locked(lock: int, temporary: Path, output: Path) -> Iterator[None]:
+def _lock(lock: int, temporary: Path, output: Path) -> Iterator[None]:
     """Lock the opened temporary folder; raise `ReleaseError` if another run has it."""
     try:
         try:

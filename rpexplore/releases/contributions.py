@@ -20,7 +20,7 @@ _MOST_KEPT = 400_000_000  # bytes
 class Contributions:
     """What each residual of a plan adds to its tables, and the tables.
 
-    What several tables need is kept, up to 400 MB. Several threads may ask at a time.
+    What several tables need is kept, up to 400 MB. Several threads may use it at a time.
     """
 
     def __init__(self, plan: Plan, measurements: MeasuredFile) -> None:

@@ -1,7 +1,7 @@
 """What a release of a workload will need, and which tables are in its way. Never sees a record.
 
 Said while the tables are being chosen, long before a run would fail: which table, how large it
-is, and what to ask for instead.
+is, and which limit helps.
 """
 
 import os

@@ -17,7 +17,7 @@ def runs(account: Account, records_factor: int) -> pd.DataFrame:
     rows = []
     for run in reversed(account.runs):
         started = run.started.replace("T", " ").removesuffix("+00:00")
-        rho = _text(run.record_rho, records_factor, "up")
+        rho = _rho_text(run.record_rho, records_factor, "up")
         rows.append((run.id, started, rho, run.state, run.plan_sha256, run.output))
     return pd.DataFrame(rows, columns=columns)
 
@@ -30,12 +30,12 @@ def datasets(ledger: Ledger, records_factor: int, *, without: str) -> pd.DataFra
     rows = []
     for account in ledger.accounts():
         limit = account.limit_record_rho
-        limit_text = "none" if limit is None else _text(limit, records_factor, "down")
-        spent = _text(account.spent_record_rho, records_factor, "up")
+        limit_text = "none" if limit is None else _rho_text(limit, records_factor, "down")
+        spent = _rho_text(account.spent_record_rho, records_factor, "up")
         if account.dataset != without:
             rows.append((account.dataset, len(account.runs), spent, limit_text))
     return pd.DataFrame(rows, columns=["dataset", "runs", "rho", "limit"])
 
 
-def _text(record_rho: Fraction, records_factor: int, mode: str) -> str:
+def _rho_text(record_rho: Fraction, records_factor: int, mode: str) -> str:
     return rounded(record_rho * records_factor, 6, mode)

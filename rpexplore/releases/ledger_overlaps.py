@@ -23,7 +23,7 @@ def refuse_overlaps(ledger: Ledger, source: Source) -> None:
     inside = list(path.rglob(FILENAME)) if path.is_dir() else []
     further = [file for file in (*around, *inside) if file != ledger.path and file.is_file()]
     for book in (ledger, *map(Ledger, further)):
-        for booked in _booked(book):
+        for booked in _booked_paths(book):
             if booked == path and book != ledger:
                 raise LedgerError(
                     f"The ledger {str(book.path)!r} has runs on these records already; use that "
@@ -38,7 +38,7 @@ def refuse_overlaps(ledger: Ledger, source: Source) -> None:
                 )
 
 
-def _booked(ledger: Ledger) -> list[Path]:
+def _booked_paths(ledger: Ledger) -> list[Path]:
     """The files and folders that the ledger has runs on."""
     # Others than the one in use may be somebody else's, and closed to us.
     with suppress(LedgerError, OSError):

@@ -26,7 +26,7 @@ _ENVIRONMENT = jinja2.Environment(
 def table_readme(plan: Plan, note: MeasurementNote) -> str:
     """The README.md of a release of tables."""
     workload = plan.workload
-    return _text(
+    return _render(
         "tables.md.j2",
         plan,
         note,
@@ -39,7 +39,7 @@ def query_readme(plan: QueryPlan, note: MeasurementNote) -> str:
     """The README.md of a release of queries."""
     n_queries = len(plan.queries)
     queries = "1 query" if n_queries == 1 else f"{n_queries:,} queries"
-    return _text(
+    return _render(
         "queries.md.j2",
         plan,
         note,
@@ -49,14 +49,14 @@ def query_readme(plan: QueryPlan, note: MeasurementNote) -> str:
 
 
 def describe_unknown_values(unknown_values: Mapping[str, str]) -> str:
-    """What was done with values outside the plan's categories, as a sentence; "" for nothing."""
+    """What out-of-codebook values were counted as, as a sentence; "" for nothing."""
     if not unknown_values:
         return ""
     pairs = "; ".join(f"{name}: {value}" for name, value in unknown_values.items())
-    return f"Records with values outside the plan's categories were counted as: {pairs}. "
+    return f"Out-of-codebook values were counted as: {pairs}. "
 
 
-def _text(template: str, plan: ReleasePlan, note: MeasurementNote, **more: object) -> str:
+def _render(template: str, plan: ReleasePlan, note: MeasurementNote, **more: object) -> str:
     rule = f"{note.person_rule} " if note.person_rule else ""
     records = describe_unknown_values(note.unknown_values) + rule
     return _ENVIRONMENT.get_template(template).render(plan=plan, records=records, **more)

@@ -96,7 +96,7 @@ class Release(FinishedRelease[Plan]):
         return pyarrow.parquet.read_table(path).to_pandas()
 
     def counts(self, *attributes: AttributeSet) -> pd.DataFrame:
-        """Any marginal within a released table, by single values, however tables ask them."""
+        """Any marginal within a released table, by single values, whatever the bases."""
         indices = query_attributes(self.domain, attributes)
         labels = [label_columns(self.domain.attributes[index]) for index in indices]
         return self._estimate(indices).cells(labels).to_pandas()

@@ -78,7 +78,7 @@ def domain() -> Domain:
 
 
 def tables() -> list[tuple[int, int]]:
-    return [(0, place) for place in range(1, len(domain()))]
+    return [(0, index) for index in range(1, len(domain()))]
 
 
 def others() -> dict[str, str]:

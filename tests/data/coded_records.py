@@ -13,39 +13,39 @@ from rpexplore.domain.domain import Domain
 
 @dataclass(frozen=True, eq=False)
 class CodedRecords:
-    """codes: by place, the index of every record's value."""
+    """codes: by attribute index, the index of every record's value."""
 
     codes: dict[int, np.ndarray]
     n_records: int
     sizes: np.ndarray
 
-    def counts(self, places: Sequence[int]) -> np.ndarray:
-        """The marginal on these places, record by record."""
-        found = np.zeros([int(self.sizes[place]) for place in places], dtype=np.int64)
-        if not places:
+    def counts(self, indices: Sequence[int]) -> np.ndarray:
+        """The marginal on these attributes, record by record."""
+        found = np.zeros([int(self.sizes[index]) for index in indices], dtype=np.int64)
+        if not indices:
             return found + self.n_records
-        np.add.at(found, tuple(self.codes[place] for place in places), 1)
+        np.add.at(found, tuple(self.codes[index] for index in indices), 1)
         return found
 
 
 def read_records(
     path: str | Path,
     domain: Domain,
-    places: Sequence[int],
+    indices: Sequence[int],
     *,
     unknown_values: Mapping[str, str] | None = None,
     on_progress: Callable[[float], None] = lambda share: None,
 ) -> CodedRecords:
     """All records of a file or folder in memory: what `FileSource.count` sees batch by batch."""
-    path, coding = Path(path), coders(domain, places, unknown_values)
-    parts: dict[int, list[np.ndarray]] = {place: [] for place in places}
+    path, coding = Path(path), coders(domain, indices, unknown_values)
+    parts: dict[int, list[np.ndarray]] = {index: [] for index in indices}
     n_records = 0
     with readable(path):
         for batch, share in batches(path, [coder.name for coder in coding.values()]):
-            for place, coder in coding.items():
-                parts[place].append(coder.codes(batch.column(coder.name)))
+            for index, coder in coding.items():
+                parts[index].append(coder.codes(batch.column(coder.name)))
             n_records += batch.num_rows
             on_progress(share)
     none = [np.empty(0, dtype=np.uint8)]
-    codes = {place: np.concatenate(found or none) for place, found in parts.items()}
+    codes = {index: np.concatenate(found or none) for index, found in parts.items()}
     return CodedRecords(codes, n_records, domain.sizes)

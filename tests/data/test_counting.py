@@ -22,7 +22,7 @@ def batches_of(columns: list[np.ndarray], cuts: list[int]):
     n_records = len(columns[0])
     ends = [0, *sorted(cut % (n_records + 1) for cut in cuts), n_records]
     for start, end in pairwise(ends):
-        codes = {place: column[start:end] for place, column in enumerate(columns)}
+        codes = {index: column[start:end] for index, column in enumerate(columns)}
         yield codes, end - start, end / max(n_records, 1)
 
 
@@ -31,10 +31,10 @@ def columns_of(sizes, n_records, seed=0) -> list[np.ndarray]:
     return [rng.integers(0, n, n_records).astype(np.min_scalar_type(n - 1)) for n in sizes]
 
 
-def crossed(columns, places, sizes) -> np.ndarray:
+def crossed(columns, indices, sizes) -> np.ndarray:
     """The marginal, by a counter."""
-    counts = np.zeros([sizes[place] for place in places], dtype=np.int64)
-    times = Counter(zip(*(columns[place].tolist() for place in places), strict=True))
+    counts = np.zeros([sizes[index] for index in indices], dtype=np.int64)
+    times = Counter(zip(*(columns[index].tolist() for index in indices), strict=True))
     for cell, count in times.items():
         counts[cell] = count
     return counts
@@ -63,17 +63,17 @@ def test_counts_are_those_of_a_counter(sizes, n_records, cuts, data):
         found = counts_of(batches_of(columns, cuts), tables, sizes, on_progress=nothing)
     assert found.n_records == n_records
     for table in tables:
-        for n_places in range(len(table) + 1):
-            for places in combinations(table, n_places):
-                expected = crossed(columns, places, sizes) if places else n_records
-                assert np.array_equal(found.counts(places), expected)
+        for n_indices in range(len(table) + 1):
+            for indices in combinations(table, n_indices):
+                expected = crossed(columns, indices, sizes) if indices else n_records
+                assert np.array_equal(found.counts(indices), expected)
 
 
 @pytest.mark.parametrize(
     "sizes", [(256,), (1, 256), (65536,), (256, 256), (257, 1, 256), (300, 290, 4)]
 )
 def test_places_of_cells_do_not_overflow(sizes):
-    """The last cell of all, where indices and places fill the types they have."""
+    """The last cell of all, where indices and codes fill the types they have."""
     columns = [np.array([n - 1, 0, n - 1]).astype(np.min_scalar_type(n - 1)) for n in sizes]
     table = tuple(range(len(sizes)))
     counts = counts_of(batches_of(columns, [2]), [table], sizes, on_progress=nothing).counts(table)
@@ -117,13 +117,13 @@ def test_records_are_gathered_but_not_all_of_them(monkeypatch):
     """Small batches, as of many files, are counted together; no more wait than are allowed."""
     monkeypatch.setattr(counting, "_MOST_GATHERED", 100)
     columns = columns_of([4, 4], 1000)
-    gathered = counting._gathered(batches_of(columns, list(range(0, 1000, 30))))
+    gathered = counting._gather(batches_of(columns, list(range(0, 1000, 30))))
     sizes = [n_records for _, n_records, _ in gathered]
     assert sum(sizes) == 1000
     assert all(100 <= size < 130 for size in sizes[:-1])
     monkeypatch.setattr(counting, "_GATHERED_BYTES", 80)
     monkeypatch.setattr(counting, "_LEAST_GATHERED", 50)
-    gathered = counting._gathered(batches_of(columns, list(range(0, 1000, 30))))
+    gathered = counting._gather(batches_of(columns, list(range(0, 1000, 30))))
     assert {n_records for _, n_records, _ in gathered} <= {60, 40}
 
 

@@ -9,10 +9,10 @@ CUBE = np.arange(24, dtype=np.uint32).reshape(2, 3, 4)
 COUNTS = Counts({(0, 1, 2): CUBE, (3,): np.array([200, 76], dtype=np.uint8)}, 276)
 
 
-@pytest.mark.parametrize("places", [(0, 1, 2), (0, 1), (0, 2), (1, 2), (0,), (1,), (2,)])
-def test_marginals_are_sums_over_the_other_axes(places):
-    left = tuple(axis for axis in range(3) if axis not in places)
-    found = COUNTS.counts(places)
+@pytest.mark.parametrize("indices", [(0, 1, 2), (0, 1), (0, 2), (1, 2), (0,), (1,), (2,)])
+def test_marginals_are_sums_over_the_other_axes(indices):
+    left = tuple(axis for axis in range(3) if axis not in indices)
+    found = COUNTS.counts(indices)
     assert found.dtype == np.int64
     assert np.array_equal(found, CUBE.astype(object).sum(axis=left))
 
@@ -33,10 +33,10 @@ def test_the_smallest_table_is_taken():
     assert counts.counts([0]).tolist() == [14] * 5
 
 
-@pytest.mark.parametrize("places", [(0, 3), (4,)])
-def test_what_no_table_holds_is_not_made_up(places):
+@pytest.mark.parametrize("indices", [(0, 3), (4,)])
+def test_what_no_table_holds_is_not_made_up(indices):
     with pytest.raises(KeyError):
-        COUNTS.counts(places)
+        COUNTS.counts(indices)
 
 
 def test_what_is_given_out_is_not_what_is_held():

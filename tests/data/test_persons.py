@@ -40,9 +40,9 @@ def first_of_each(ids: list, keys: list, most: int) -> list[bool]:
     """By a loop: of every person the `most` records with the smallest key, earlier ones first."""
     found = [False] * len(ids)
     for person in set(ids):
-        own = [place for place, each in enumerate(ids) if each == person]
-        for place in sorted(own, key=lambda place: keys[place])[:most]:
-            found[place] = True
+        own = [index for index, each in enumerate(ids) if each == person]
+        for index in sorted(own, key=lambda index: keys[index])[:most]:
+            found[index] = True
     return found
 
 
@@ -116,10 +116,10 @@ def test_what_is_kept_of_a_person_depends_on_that_person_alone(records):
     ids, order = [each[0] for each in records], [each[1] for each in records]
     together = kept({"id": ids, "t": pa.array(order, pa.string())}, 1, order="t")
     for person in "ab":
-        own = [place for place, each in enumerate(ids) if each == person]
-        texts = pa.array([order[place] for place in own], pa.string())
+        own = [index for index, each in enumerate(ids) if each == person]
+        texts = pa.array([order[index] for index in own], pa.string())
         alone = kept({"id": [person] * len(own), "t": texts}, 1, order="t")
-        assert [together[place] for place in own] == alone
+        assert [together[index] for index in own] == alone
 
 
 def test_a_person_is_one_whatever_the_types_of_files():

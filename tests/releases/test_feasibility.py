@@ -197,7 +197,7 @@ def test_a_table_of_too_many_answers_is_told_and_refused():
 )
 def test_the_remedy_helps_whatever_is_asked(sizes, in_ranges, free_disk, memory):
     domain = domain_of(*sizes)
-    asked = [name for place, name in enumerate(domain.names) if in_ranges >> place & 1]
+    asked = [name for index, name in enumerate(domain.names) if in_ranges >> index & 1]
     basis_choice = tuple(BasisChoice(name, rp.Ranges()) for name in asked)
     request = WorkloadRequest("up_to", order=4, basis_choices=basis_choice)
     workload = request.workload(domain)

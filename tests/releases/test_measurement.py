@@ -35,7 +35,7 @@ def plan_of(sizes, tables=None, rho="1/2") -> Plan:
 
 def records_of(domain: Domain, n_records: int, seed: int = 0) -> Counts:
     rng = np.random.default_rng(seed)
-    codes = {place: rng.integers(0, n, n_records) for place, n in enumerate(domain.sizes)}
+    codes = {index: rng.integers(0, n, n_records) for index, n in enumerate(domain.sizes)}
     return counts_of(codes, n_records, domain.sizes)
 
 
@@ -56,9 +56,9 @@ class Crowd:
 
     sizes: tuple[int, ...] = ()
 
-    def counts(self, places):
-        counts = np.zeros([self.sizes[place] for place in places], dtype=np.int64)
-        counts[(0,) * len(places)] = self.n_records
+    def counts(self, indices):
+        counts = np.zeros([self.sizes[index] for index in indices], dtype=np.int64)
+        counts[(0,) * len(indices)] = self.n_records
         return counts
 
 
@@ -70,15 +70,15 @@ def test_without_noise_the_exact_residual_is_measured(workload, seed, n_records)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", without_noise)
         for residual in range(len(found.closure)):
-            places = found.closure.attributes(residual)
-            sizes = [int(workload.domain.sizes[place]) for place in places]
+            indices = found.closure.attributes(residual)
+            sizes = [int(workload.domain.sizes[index]) for index in indices]
             xi = reduce(
                 np.kron, [n * np.eye(n, dtype=int) - 1 for n in sizes], np.ones((1, 1), dtype=int)
             )
             drawn = measure_residual(found, residual, records)
             assert drawn.dtype == np.int64
             assert drawn.shape == tuple(sizes)
-            assert np.array_equal(drawn.ravel(), xi @ records.counts(places).ravel())
+            assert np.array_equal(drawn.ravel(), xi @ records.counts(indices).ravel())
 
 
 def test_sensitivity_is_what_the_cost_is_computed_from(exact):
@@ -86,8 +86,8 @@ def test_sensitivity_is_what_the_cost_is_computed_from(exact):
     found = plan_of([3, 2, 4])
     rows = np.array(np.meshgrid(range(3), range(2), range(4))).reshape(3, -1)
     for residual in range(len(found.closure)):
-        places = found.closure.attributes(residual)
-        sizes = [int(found.closure.sizes[place]) for place in places]
+        indices = found.closure.attributes(residual)
+        sizes = [int(found.closure.sizes[index]) for index in indices]
         gamma_squared = found.sigma_squared.fraction(residual) * np.prod(sizes, dtype=object) ** 2
         cost = Fraction(int(np.prod([n * (n - 1) for n in sizes], dtype=object)), 1) / gamma_squared
         p = np.prod([Fraction(n - 1, n) for n in sizes], dtype=object)
@@ -118,11 +118,11 @@ def test_the_sampler_is_asked_for_exactly_the_plans_noise(monkeypatch):
     assert all(type(gamma_squared) is Fraction for _, gamma_squared in asked)
 
 
-def integer_matrices(found: Plan, places) -> list[np.ndarray]:
+def integer_matrices(found: Plan, indices) -> list[np.ndarray]:
     """Ξ's factor for each attribute, in Python integers."""
     factors = []
-    for place in places:
-        strategy, n = found.closure.strategies.get(place), int(found.closure.sizes[place])
+    for index in indices:
+        strategy, n = found.closure.strategies.get(index), int(found.closure.sizes[index])
         factor = n * np.eye(n, dtype=int) - 1 if strategy is None else strategy.integers
         factors.append(factor.astype(object))
     return factors
@@ -141,12 +141,12 @@ def test_without_noise_the_integer_matrices_are_measured(workload, seed, n_recor
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", spy)
         for residual in range(len(found.closure)):
-            places = found.closure.attributes(residual)
-            factors = integer_matrices(found, places)
+            indices = found.closure.attributes(residual)
+            factors = integer_matrices(found, indices)
             drawn = measure_residual(found, residual, records)
             assert drawn.dtype == np.int64
             assert drawn.shape == tuple(len(factor) for factor in factors)
-            expected = kron(factors) @ records.counts(places).ravel()
+            expected = kron(factors) @ records.counts(indices).ravel()
             assert drawn.ravel().tolist() == expected.tolist()
             # The cost of exactly this noise on exactly these integers is the plan's.
             size, gamma_squared = asked[-1]
@@ -179,9 +179,9 @@ def test_what_all_residuals_cost_together_is_within_the_budget(workload, seed):
     for cell in np.ndindex(*sizes):
         cost = Fraction(0)
         for residual, gamma_squared in enumerate(scales):
-            places = found.closure.attributes(residual)
-            for place, factor in zip(places, integer_matrices(found, places), strict=True):
-                gamma_squared /= int(np.sum(factor[:, cell[place]] ** 2))
+            indices = found.closure.attributes(residual)
+            for index, factor in zip(indices, integer_matrices(found, indices), strict=True):
+                gamma_squared /= int(np.sum(factor[:, cell[index]] ** 2))
             cost += 1 / gamma_squared
         costs.append(cost)
     assert max(costs) <= found.exact_privacy_cost <= Fraction(2, 3)
@@ -207,9 +207,9 @@ def test_the_variance_of_the_noise_is_gamma_squared(table):
     deviations off and passes with probability below 1e-11.
     """
     found = plan_of([1000, 1000], tables=[(), ("a0",), ("a1",), ("a0", "a1")], rho="0.001")
-    places = found.workload.domain.positions(table)
-    residual = found.closure.find(places)
-    cells = 1000 ** len(places)
+    indices = found.workload.domain.positions(table)
+    residual = found.closure.find(indices)
+    cells = 1000 ** len(indices)
     repeats = 10**6 // cells if cells > 1 else 3_000
     nobody = counts_of({}, 0, (1000, 1000))
     noise = np.array([measure_residual(found, residual, nobody) for _ in range(repeats)]).astype(
@@ -245,12 +245,12 @@ def test_as_many_records_as_are_allowed_do_not_overflow(sizes, monkeypatch):
             lambda size, gamma_squared, noise=noise: np.full(size, noise, dtype=np.int64),
         )
         for residual in range(len(found.closure)):
-            places = found.closure.attributes(residual)
+            indices = found.closure.attributes(residual)
             drawn = measure_residual(found, residual, Crowd(most, tuple(sizes)))
             expected = np.array(most, dtype=object)  # Python integers do not overflow
-            for place in places:
-                unit = np.full(sizes[place], -1, dtype=object)
-                unit[0] = sizes[place] - 1
+            for index in indices:
+                unit = np.full(sizes[index], -1, dtype=object)
+                unit[0] = sizes[index] - 1
                 expected = np.multiply.outer(expected, unit)
             expected = expected + noise
             assert np.array_equal(drawn.astype(object), expected)
@@ -264,13 +264,13 @@ class Together:
     strategies: dict[int, Strategy]
     sizes: tuple[int, ...]
 
-    def counts(self, places):
+    def counts(self, indices):
         cell = []
-        for place in places:
-            strategy = self.strategies.get(place)
+        for index in indices:
+            strategy = self.strategies.get(index)
             largest = 0 if strategy is None else np.argmax(np.abs(strategy.integers).max(axis=0))
             cell.append(int(largest))
-        counts = np.zeros([self.sizes[place] for place in places], dtype=np.int64)
+        counts = np.zeros([self.sizes[index] for index in indices], dtype=np.int64)
         counts[tuple(cell)] = self.n_records
         return counts
 
@@ -290,15 +290,15 @@ def test_as_many_records_as_are_allowed_do_not_overflow_strategies(sizes, asked,
     workload = Workload.of(domain, [domain.names]).with_bases(
         {name: Ranges() for name in domain.names[:asked]}
     )
-    strategies = {place: largest_integers(sizes[place]) for place in range(asked)}
+    strategies = {index: largest_integers(sizes[index]) for index in range(asked)}
     if sizes[0] > 100:
         strategies = {0: any_strategy(sizes[0], 1)}
     found = any_plan(workload, 1)
     closure = found.closure.with_strategies(workload, strategies)
     found = replace(found, closure=closure)
     largest = 1
-    for place, n in enumerate(sizes):
-        largest *= int(np.abs(strategies[place].integers).max()) if place in strategies else n
+    for index, n in enumerate(sizes):
+        largest *= int(np.abs(strategies[index].integers).max()) if index in strategies else n
     most = (2**61 - 1) // largest
     check_countable(found, Crowd(most - most // 10**9))
     with pytest.raises(ReleaseError, match="too many records"):
@@ -310,13 +310,13 @@ def test_as_many_records_as_are_allowed_do_not_overflow_strategies(sizes, asked,
             lambda size, gamma_squared, noise=noise: np.full(size, noise, dtype=np.int64),
         )
         for residual in range(len(closure)):
-            places = closure.attributes(residual)
+            indices = closure.attributes(residual)
             drawn = measure_residual(found, residual, records)
-            expected = records.counts(places).astype(object)
-            for axis, factor in enumerate(integer_matrices(found, places)):
+            expected = records.counts(indices).astype(object)
+            for axis, factor in enumerate(integer_matrices(found, indices)):
                 expected = np.moveaxis(np.tensordot(factor, expected, (1, axis)), 0, axis)
             assert np.array_equal(expected + noise, drawn.astype(object))
-            if len(places) == len(sizes) == asked:
+            if len(indices) == len(sizes) == asked:
                 assert np.max(np.abs(expected)) > 2**60  # the border is where it should be
 
 
@@ -337,8 +337,8 @@ def test_partial_sums_at_the_border_do_not_overflow(exact):
     class Many:
         n_records = most
 
-        def counts(self, places):
-            return counts if places else np.array(counts.sum())
+        def counts(self, indices):
+            return counts if indices else np.array(counts.sum())
 
     drawn = measure_residual(found, 1, Many())
     expected = strategy.integers.astype(object) @ counts.astype(object)
@@ -393,8 +393,8 @@ def with_sigma_squared(found: Plan, residual: int, text: str) -> Plan:
 def test_what_passes_the_check_passes_the_sampler(parts, table):
     """σ within a millionth of the limit 2^46 / ∏ n_i, on either side."""
     found = plan_of([7, 1000], tables=[(), ("a0",), ("a1",), ("a0", "a1")])
-    places = found.workload.domain.positions(table)
-    cells = int(np.prod([found.closure.sizes[place] for place in places]))
+    indices = found.workload.domain.positions(table)
+    cells = int(np.prod([found.closure.sizes[index] for index in indices]))
     limit = Fraction(LARGEST_GAMMA**2, cells**2)
     sigma_squared = int(limit * (10**12 + parts) / 10**12 * 10**3)
     text = f"{sigma_squared // 1000}.{sigma_squared % 1000:03d}"
@@ -403,14 +403,14 @@ def test_what_passes_the_check_passes_the_sampler(parts, table):
         if len(text) < 19
         else str(sigma_squared // 1000)[:17].ljust(len(str(sigma_squared // 1000)), "0")
     )
-    found = with_sigma_squared(found, found.closure.find(places), text)
+    found = with_sigma_squared(found, found.closure.find(indices), text)
     if Fraction(text) < limit * (1 - Fraction(3, 10**9)):
         check_measurable(found)
     try:
         check_measurable(found)
     except ReleaseError:
         return
-    measure_residual(found, found.closure.find(places), Crowd(5, (7, 1000)))
+    measure_residual(found, found.closure.find(indices), Crowd(5, (7, 1000)))
 
 
 def test_a_hopeless_budget_is_refused():

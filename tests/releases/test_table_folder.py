@@ -279,8 +279,8 @@ def test_residuals_of_strategies_have_a_row_of_the_matrix_each(asked):
     assert stored["measured"].dtype == np.int64
     sizes = [2, 4, 1, 2]  # n − 1 where there is a strategy
     for residual in range(len(asked.plan.closure)):
-        places = asked.plan.closure.attributes(residual)
-        rows = int(np.prod([sizes[place] for place in places], dtype=int))
+        indices = asked.plan.closure.attributes(residual)
+        rows = int(np.prod([sizes[index] for index in indices], dtype=int))
         cells = stored["cell"][stored["residual"] == residual].tolist()
         assert cells == list(range(rows))
 
@@ -330,8 +330,8 @@ def test_nothing_but_noisy_figures_and_the_plan(asked):
         released = again.table(table)["value"].to_numpy()
         shape = [workload.domain[name].size for name in table]
         asks = [
-            asked_questions(workload, workload.position(table), place)
-            for place in workload.domain.positions(table)
+            asked_questions(workload, workload.position(table), index)
+            for index in workload.domain.positions(table)
         ]
         expected = values.reshape(shape)
         for axis, each in enumerate(asks):
@@ -339,8 +339,8 @@ def test_nothing_but_noisy_figures_and_the_plan(asked):
         assert np.allclose(released, expected.ravel(), rtol=1e-9, atol=1e-9)
 
 
-def asked_questions(workload, position, place):
-    return query_matrix(workload.basis_of(position, place), workload.domain.attributes[place])
+def asked_questions(workload, position, index):
+    return query_matrix(workload.basis_of(position, index), workload.domain.attributes[index])
 
 
 # --- names and labels

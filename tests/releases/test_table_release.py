@@ -139,10 +139,10 @@ def test_without_noise_every_table_is_exact(tmp_path_factory, workload, seed, n_
             assert np.max(np.abs(cells["value"] - counts.ravel())) < 1e-9
             assert np.allclose(cells["standard_error"], found.standard_errors[position])
             # Row-major: the last attribute runs fastest, labels are those of the codebook.
-            for axis, place in enumerate(workload.domain.positions(table)):
-                index = np.indices(counts.shape)[axis].ravel()
-                labels = workload.domain.attributes[place].labels()
-                assert cells.iloc[:, axis].tolist() == [labels[i] for i in index]
+            for axis, index in enumerate(workload.domain.positions(table)):
+                codes = np.indices(counts.shape)[axis].ravel()
+                labels = workload.domain.attributes[index].labels()
+                assert cells.iloc[:, axis].tolist() == [labels[code] for code in codes]
 
 
 def test_values_are_where_their_labels_say(data, output, without_noise):
@@ -220,27 +220,27 @@ def test_without_noise_every_answer_is_exact(tmp_path_factory, workload, seed, n
         patch.setattr("rpexplore.releases.measurement.discrete_gaussian", no_noise)
         done = release(found, folder / "records.csv", folder / "out")
     for position, table in enumerate(workload.tables):
-        places = workload.attribute_indices(position)
-        counts = truth.counts(places)
-        ways = [workload.basis_of(position, place) for place in places]
+        indices = workload.attribute_indices(position)
+        counts = truth.counts(indices)
+        bases = [workload.basis_of(position, index) for index in indices]
         matrices = [
-            question_matrix(basis, domain.attributes[place])
-            for basis, place in zip(ways, places, strict=True)
+            question_matrix(basis, domain.attributes[index])
+            for basis, index in zip(bases, indices, strict=True)
         ]
         expected = kron(matrices) @ counts.ravel()
         cells = done.table(table)
         error = np.abs(cells["value"] - expected)
         assert np.max(error) <= 1e-9 * max(np.max(np.abs(expected)), 1)
         assert np.allclose(cells["standard_error"], found.cell_standard_errors(table).ravel())
-        for axis, (place, basis) in enumerate(zip(places, ways, strict=True)):
-            index = np.indices([len(matrix) for matrix in matrices])[axis].ravel()
+        for axis, (index, basis) in enumerate(zip(indices, bases, strict=True)):
+            rows = np.indices([len(matrix) for matrix in matrices])[axis].ravel()
             labels = rpexplore.workload.query_matrix.query_matrix(
-                basis, domain.attributes[place]
+                basis, domain.attributes[index]
             ).labels()
-            assert cells.iloc[:, axis].tolist() == [labels[i] for i in index]
+            assert cells.iloc[:, axis].tolist() == [labels[row] for row in rows]
         rebuilt = done.counts(table)
         assert np.max(np.abs(rebuilt["value"] - counts.ravel())) < 1e-9 * max(counts.sum(), 1)
-        variances = found.marginal_variances(places).ravel()
+        variances = found.marginal_variances(indices).ravel()
         assert np.allclose(rebuilt["standard_error"] ** 2, variances)
 
 
@@ -255,10 +255,10 @@ def test_released_tables_agree_and_any_query_can_be_answered(tmp_path_factory, w
     found = any_plan(workload, seed)
     done = Release.load(release(found, folder / "records.csv", folder / "out").folder)
     for position, table in enumerate(workload.tables):
-        places = workload.attribute_indices(position)
+        indices = workload.attribute_indices(position)
         matrices = [
-            question_matrix(workload.basis_of(position, place), domain.attributes[place])
-            for place in places
+            question_matrix(workload.basis_of(position, index), domain.attributes[index])
+            for index in indices
         ]
         released, values = done.table(table), done.counts(table)["value"].to_numpy()
         scale = max(float(np.max(np.abs(kron(matrices)) @ np.abs(values))), 1.0)
@@ -279,9 +279,9 @@ def test_released_tables_agree_and_any_query_can_be_answered(tmp_path_factory, w
         assert value == pytest.approx(summed @ released["value"], abs=tolerance)
         assert error == pytest.approx(found.query_variance(table, where=query) ** 0.5, rel=1e-12)
         # Tables within it answer the same.
-        for place in range(len(table)):
-            smaller = tuple(name for name in table if name != table[place])
-            everyone = {**query, table[place]: np.ones(domain[table[place]].size)}
+        for index in range(len(table)):
+            smaller = tuple(name for name in table if name != table[index])
+            everyone = {**query, table[index]: np.ones(domain[table[index]].size)}
             one = done.answer(table, where=everyone)
             other = done.answer(smaller, where={name: query[name] for name in smaller})
             assert one.value == pytest.approx(other.value, abs=tolerance)

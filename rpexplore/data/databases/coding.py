@@ -54,10 +54,10 @@ def _bytes(text, encoding): ...
 
 
 @ibis.udf.scalar.builtin(name="encode", signature=(("binary", "string"), "string"))
-def _encoded(value, form): ...
+def _encode(value, form): ...
 
 
-def coded(
+def code_columns(
     table: ir.Table,
     domain: Domain,
     attribute_indices: Sequence[int],
@@ -78,7 +78,7 @@ def coded(
         given[f"m{index}"] = _is_missing(column)
         values = attribute.values
         if isinstance(values, Categories):
-            digits = _hexed(_text(column, values, engine), engine)
+            digits = _hex_digits(_category_text(column, values, engine), engine)
             if values.size > _MOST_CASES:
                 joined[index] = values
                 given[f"h{index}"] = digits
@@ -95,7 +95,7 @@ def coded(
     # A table needs a column, also where all are counted together.
     records = table.select(**(given or {"any": ibis.literal(True)}))
     for index, values in joined.items():
-        records = _looked_up(records, index, values)
+        records = _join_codes(records, index, values)
     codes = {
         f"c{index}": _code(records, index, unknown_codes.get(index)) for index in attribute_indices
     }
@@ -110,10 +110,10 @@ def _is_missing(column: Value) -> Value:
     return column.isnull()
 
 
-def _hexed(text: Value, engine: str) -> Value:
+def _hex_digits(text: Value, engine: str) -> Value:
     """The UTF-8 bytes of texts as hexadecimal digits, 0-9 and a-f."""
     if engine == "postgresql":
-        return _encoded(_bytes(_sql_text(text), "UTF8"), "hex")
+        return _encode(_bytes(_sql_text(text), "UTF8"), "hex")
     digits: Value = _hex(text)
     return digits.lower()
 
@@ -127,7 +127,7 @@ def person_columns(table: ir.Table, rule: PersonRule, engine: str) -> dict[str, 
     elif kind.is_integer() or kind.is_decimal():
         person = column
     else:
-        person = _hexed(_as_text(column), engine).nullif("")  # an empty text names nobody
+        person = _hex_digits(_as_text(column), engine).nullif("")  # an empty text names nobody
     if rule.excess == "refuse" or rule.order is None:
         return {PERSON: person}
     return {PERSON: person, ORDER: table[rule.order]}
@@ -150,7 +150,7 @@ def _as_text(column: Value) -> Value:
     )
 
 
-def _text(column: Value, values: Categories, engine: str) -> Value:
+def _category_text(column: Value, values: Categories, engine: str) -> Value:
     """Each value as text; of a float that is no whole number, only if it is in the codebook."""
     kind = column.type()
     if not kind.is_floating():
@@ -201,7 +201,7 @@ def _numbers(column: Value, engine: str) -> Value:
     if engine != "postgresql":
         return ibis.ifelse(is_number, digits, ibis.null("string")).try_cast("float64")
     return ibis.cases(
-        (is_number & _is_plain(digits), digits.cast("float64")), (is_number, _parsed(digits))
+        (is_number & _is_plain(digits), digits.cast("float64")), (is_number, _parse_extreme(digits))
     )
 
 
@@ -210,7 +210,7 @@ def _is_plain(digits: Value) -> Value:
     return (digits.length() <= 200) & ~digits.re_search("[eE][+-]?0*[1-9][0-9][0-9]")
 
 
-def _parsed(digits: Value) -> Value:
+def _parse_extreme(digits: Value) -> Value:
     """A number where the engine refuses to parse what is too large or too small.
 
     With more than a thousand digits, or an exponent of five that is positive, it is no number.
@@ -251,22 +251,22 @@ def _of_number(number: Value, attribute: Attribute) -> Value:
         )
     edges = [_float(edge) for edge in values.edges]
     inside = (number >= edges[0]) & (number <= edges[-1])
-    return ibis.cases((inside, _bisected(number, edges, 0, values.size)))
+    return ibis.cases((inside, _bin_index(number, edges, 0, values.size)))
 
 
-def _bisected(number: Value, edges: Sequence[Value], first: int, end: int) -> Value:
+def _bin_index(number: Value, edges: Sequence[Value], first: int, end: int) -> Value:
     """The last of the bins first … end−1 whose left edge is not above the number."""
     if end - first == 1:
         return ibis.literal(first, "int32")
     middle = (first + end) // 2
     return ibis.ifelse(
         number >= edges[middle],
-        _bisected(number, edges, middle, end),
-        _bisected(number, edges, first, middle),
+        _bin_index(number, edges, middle, end),
+        _bin_index(number, edges, first, middle),
     )
 
 
-def _looked_up(records: ir.Table, index: int, values: Categories) -> ir.Table:
+def _join_codes(records: ir.Table, index: int, values: Categories) -> ir.Table:
     """With the column f<index>: where the text h<index> stands in a list.
 
     The list is one text in the statement, taken apart there: nothing is written to the engine, and

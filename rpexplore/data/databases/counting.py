@@ -52,33 +52,33 @@ def refuse_too_many(tables: Sequence[AttributeIndices], sizes: Sequence[int]) ->
         )
 
 
-def ranked(coded: ir.Table, attribute_indices: Sequence[int]) -> ir.Table:
+def with_ranks(records: ir.Table, attribute_indices: Sequence[int]) -> ir.Table:
     """The same with RANK: which of their person's records each is, by ORDER, 0 for the first.
 
     Ties are broken by all that is counted, so that records whose rank is left to the engine are
     alike in all that is counted: what counts of a person depends on that person's records alone.
     """
-    order = [coded[ORDER], *(coded[f"c{index}"] for index in attribute_indices)]
-    window = ibis.window(group_by=coded[PERSON], order_by=order)
-    return coded.mutate(**{RANK: ibis.row_number().over(window)}).drop(ORDER)
+    order = [records[ORDER], *(records[f"c{index}"] for index in attribute_indices)]
+    window = ibis.window(group_by=records[PERSON], order_by=order)
+    return records.mutate(**{RANK: ibis.row_number().over(window)}).drop(ORDER)
 
 
 def statement(
-    coded: ir.Table,
+    records: ir.Table,
     tables: Sequence[AttributeIndices],
     sizes: Sequence[int],
     rule: PersonRule | None,
 ) -> ir.Table:
     """One expression whose rows are (part, cell, n): tables by their position, and checks.
 
-    coded: c<index> for the attributes of the tables, and PERSON and RANK where there is a rule.
+    records: c<index> for the attributes of the tables, and PERSON and RANK where there is a rule.
     tables: ascending attribute indices, none in another.
     """
-    kept = coded
+    kept = records
     if rule is not None and rule.excess == "keep first":
-        rank: Value = coded[RANK]
-        kept = coded.filter((rank < rule.most) | coded[PERSON].isnull())
-    parts = [*_checks(kept, coded, attribute_indices_of(tables), rule)]
+        rank: Value = records[RANK]
+        kept = records.filter((rank < rule.most) | records[PERSON].isnull())
+    parts = [*_checks(kept, records, attribute_indices_of(tables), rule)]
     positions = {table: position for position, table in enumerate(tables)}
     for block in blocks(tables, sizes, _BLOCK_CELLS):
         counted = kept.group_by(*(f"c{index}" for index in block.attribute_indices)).aggregate(
@@ -102,7 +102,7 @@ def _table_rows(
 
 
 def _checks(
-    kept: ir.Table, coded: ir.Table, attribute_indices: Sequence[int], rule: PersonRule | None
+    kept: ir.Table, records: ir.Table, attribute_indices: Sequence[int], rule: PersonRule | None
 ) -> Iterable[ir.Table]:
     """How many records there are, are unknown and missing in each attribute, and are nobody's.
 
@@ -117,22 +117,22 @@ def _checks(
         sums.append(person.isnull().sum())
     named: dict[str, Value] = {f"n{cell}": n for cell, n in enumerate(sums)}
     aggregated = kept.aggregate(**named)
-    numbers = ibis.array([_whole(aggregated[name]) for name in named])
+    numbers = ibis.array([_as_int64(aggregated[name]) for name in named])
     listed = aggregated.select(n=numbers).unnest("n", offset="cell")
     yield _rows(listed, _CHECK, listed.cell, listed.n)
     if rule is not None and rule.excess == "refuse":
-        persons = coded.group_by(PERSON).aggregate(n=lambda rows: rows.count())
+        persons = records.group_by(PERSON).aggregate(n=lambda rows: rows.count())
         most = persons.aggregate(n=persons.n.max())
         yield _rows(most, _OF_ONE_PERSON, ibis.literal(0), most.n)
 
 
 def _rows(table: ir.Table, part: int, cell: Value, n: Value) -> ir.Table:
     return table.select(
-        **{PART: ibis.literal(part, "int32"), CELL: cell.cast("int64"), COUNT: _whole(n)}
+        **{PART: ibis.literal(part, "int32"), CELL: cell.cast("int64"), COUNT: _as_int64(n)}
     )
 
 
-def _whole(n: Value) -> Value:
+def _as_int64(n: Value) -> Value:
     """A sum as a number of 64 bits; 0 for that of no records."""
     return ibis.coalesce(n.cast("int64"), ibis.literal(0, "int64"))
 

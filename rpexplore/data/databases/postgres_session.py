@@ -35,7 +35,7 @@ class PostgresSession(Session):
             )
             return str(extent.fetchone())
 
-    def _as_known(self, name: str) -> str:
+    def _as_engine_knows(self, name: str) -> str:
         return name
 
 

@@ -53,17 +53,17 @@ class Session:
         """What tells that a table was filled or made anew; "" where the engine does not tell."""
         return ""
 
-    def place(self, name: str) -> str:
+    def table_address(self, name: str) -> str:
         """The address of a table, with its schema."""
         schema, table = parts_of(name)
-        return f"{self.address}/{self._as_known(f'{schema or self.schema}.{table}')}"
+        return f"{self.address}/{self._as_engine_knows(f'{schema or self.schema}.{table}')}"
 
-    def _as_known(self, name: str) -> str:
+    def _as_engine_knows(self, name: str) -> str:
         """A name as the engine knows it; most take capitals for small letters."""
         return name.lower()
 
     @contextmanager
-    def held(self, records: Any) -> Iterator[Any]:
+    def hold(self, records: Any) -> Iterator[Any]:
         """The same records, worked out once by an engine that would do it anew for every table."""
         yield records
 
@@ -109,7 +109,7 @@ def parts_of(name: str) -> tuple[str, str]:
 
 
 @contextmanager
-def opened(connection: Connection) -> Iterator[Session]:
+def session_of(connection: Connection) -> Iterator[Session]:
     """A session that reads only; closed whatever happens.
 
     Raises `DataError` if a package is missing or the engine cannot be reached.
@@ -144,9 +144,9 @@ def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
         raise
     # Engines and their drivers raise what they like; what the caller raises passes through.
     except Exception as error:
-        if not _kind(error):
+        if not _error_kind(error):
             raise
-        error = _first(error)
+        error = _root_error(error)
         what = f"the table {table!r}" if table else "the engine"
         said = {
             "missing": f"there is no table {table!r}, or the connection may not see it; check the "
@@ -158,14 +158,14 @@ def engine_errors(connection: Connection, table: str = "") -> Iterator[None]:
             "limit",
             "failed": f"the engine could not work on {what}; see what it says, and correct the "
             "table or the connection",
-        }[_kind(error)]
+        }[_error_kind(error)]
         raise DataError(
             f"At the connection {connection.name!r} {said}.",
             private=f"The engine says: {connection.without_secrets(str(error)).strip()}",
         ) from None
 
 
-def _first(error: BaseException) -> BaseException:
+def _root_error(error: BaseException) -> BaseException:
     """The first error of an engine that this one came of, best one whose remedy is known.
 
     Closing after an error may fail as well, and tells less.
@@ -173,11 +173,11 @@ def _first(error: BaseException) -> BaseException:
     chain = [error]
     while (context := chain[-1].__context__) is not None:
         chain.append(context)
-    of_engine = [link for link in reversed(chain) if _kind(link)]
-    return next((link for link in of_engine if _kind(link) != "failed"), of_engine[0])
+    of_engine = [link for link in reversed(chain) if _error_kind(link)]
+    return next((link for link in of_engine if _error_kind(link) != "failed"), of_engine[0])
 
 
-def _kind(error: BaseException) -> str:
+def _error_kind(error: BaseException) -> str:
     """What went wrong, in a word; "" for what is no error of an engine."""
     bases = type(error).__mro__
     if "TABLE_OR_VIEW_NOT" in str(error):

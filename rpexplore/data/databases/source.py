@@ -20,7 +20,7 @@ from rpexplore.data.coding import unknown_codes
 from rpexplore.data.counts import Counts
 from rpexplore.data.databases.connections import Connection
 from rpexplore.data.databases.engines import ENGINES
-from rpexplore.data.databases.session import Session, engine_errors, opened, parts_of
+from rpexplore.data.databases.session import Session, engine_errors, parts_of, session_of
 from rpexplore.data.source import COUNTING, Fingerprint, PersonRule, check_column
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
@@ -56,7 +56,7 @@ class DatabaseSource:
         For a DuckDB file its path as seen from the folder, where it lies inside.
         """
         if self._file is None:
-            return self._place
+            return self._table_address
         file = self._file.relative_to(folder) if self._file.is_relative_to(folder) else self._file
         schema, table = parts_of(self.table.lower())  # as DuckDB takes them
         return f"duckdb:{text_of_path(file)}/{schema or 'main'}.{table}"
@@ -66,9 +66,9 @@ class DatabaseSource:
 
         Size and time for a DuckDB file alone.
         """
-        with self._opened() as (session, table):
+        with self._session() as (session, table):
             seen = [
-                session.place(self.table),
+                session.table_address(self.table),
                 *map(str, table.schema().items()),
                 session.extent(self.table),
             ]
@@ -81,7 +81,7 @@ class DatabaseSource:
         return Fingerprint(size, modified, hashlib.sha256(json.dumps(seen).encode()).hexdigest())
 
     def columns(self) -> tuple[str, ...]:
-        with self._opened() as (_, table):
+        with self._session() as (_, table):
             return tuple(table.columns)
 
     def count(
@@ -101,10 +101,15 @@ class DatabaseSource:
             )
         sizes, wanted = domain.sizes.tolist(), maximal(tables)
         attribute_indices = sorted({index for table in wanted for index in table})
-        with self._opened() as (session, table), ExitStack() as held:
+        with self._session() as (session, table), ExitStack() as stack:
             # Of an optional extra.
-            from rpexplore.data.databases.coding import coded, person_columns
-            from rpexplore.data.databases.counting import Tally, ranked, refuse_too_many, statement
+            from rpexplore.data.databases.coding import code_columns, person_columns
+            from rpexplore.data.databases.counting import (
+                Tally,
+                refuse_too_many,
+                statement,
+                with_ranks,
+            )
 
             refuse_too_many(wanted, sizes)
             needed = [domain.names[index] for index in attribute_indices]
@@ -113,10 +118,10 @@ class DatabaseSource:
             with engine_errors(self.connection, self.table):
                 engine = self.connection.engine
                 persons = {} if person_rule is None else person_columns(table, person_rule, engine)
-                records = coded(table, domain, attribute_indices, codes, engine, persons)
+                records = code_columns(table, domain, attribute_indices, codes, engine, persons)
                 if person_rule is not None and person_rule.excess == "keep first":
-                    records = ranked(records, attribute_indices)
-                records = held.enter_context(session.held(records))
+                    records = with_ranks(records, attribute_indices)
+                records = stack.enter_context(session.hold(records))
                 expression = statement(records, wanted, sizes, person_rule)
             tally = Tally(wanted, sizes)
             on_progress(COUNTING, 0.0)
@@ -133,11 +138,11 @@ class DatabaseSource:
         return Path(self.connection.location).resolve()
 
     @cached_property
-    def _place(self) -> str:
-        with self._opened() as (session, _):
-            return session.place(self.table)
+    def _table_address(self) -> str:
+        with self._session() as (session, _):
+            return session.table_address(self.table)
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[Session, Any]]:
-        with opened(self.connection) as session:
+    def _session(self) -> Iterator[tuple[Session, Any]]:
+        with session_of(self.connection) as session:
             yield session, session.table(self.table)

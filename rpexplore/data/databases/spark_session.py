@@ -13,7 +13,7 @@ class ClusterSession(Session):
     """A session on a cluster, which works everything out anew unless it is told to keep it."""
 
     @contextmanager
-    def held(self, records: Any) -> Iterator[Any]:
+    def hold(self, records: Any) -> Iterator[Any]:
         cached = records.cache()
         try:
             yield cached

@@ -1,4 +1,4 @@
-"""Records from files and folders of them, by pyarrow: only the columns asked for, in batches."""
+"""Records from files and folders of them, by pyarrow: the columns that are needed, in batches."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -73,7 +73,7 @@ def _file_batches(
     of_kind = csv_batches if file.kind == "csv" else _parquet_batches
     for batch, share in of_kind(file.path, header, own):
         columns = {
-            name: _repeated(file.keys[name], batch.num_rows)
+            name: _constant_column(file.keys[name], batch.num_rows)
             if name in file.keys
             else batch.column(name)
             for name in names
@@ -96,7 +96,7 @@ def _parquet_batches(
                 yield batch, done / file.metadata.num_rows
 
 
-def _repeated(value: str | None, n_records: int) -> pa.Array:
+def _constant_column(value: str | None, n_records: int) -> pa.Array:
     """The column of a key: one value for all records."""
     indices = pa.array(np.zeros(n_records, dtype=np.int32), mask=np.full(n_records, value is None))
     return pa.DictionaryArray.from_arrays(indices, pa.array([value or ""], pa.string()))

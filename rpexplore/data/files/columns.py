@@ -110,7 +110,7 @@ def read_column_values(
     with readable(path):
         for batch, share in batches(path, names):
             for name in values.keys() - refused.keys():
-                values[name] |= _values(batch.column(name))
+                values[name] |= _distinct_texts(batch.column(name))
                 if len(values[name]) > most:
                     refused[name] = f"more than {most} different values"
                 elif any(len(value) > MOST_LETTERS for value in values[name]):
@@ -124,7 +124,7 @@ def read_column_values(
         elif _are_whole(values[name]) and len(values[name]) > MOST_NUMBERS:
             refused[name] = f"more than {MOST_NUMBERS} different whole numbers"
     return ColumnValues(
-        {name: _sorted(values[name]) for name in names if name not in refused},
+        {name: _in_order(values[name]) for name in names if name not in refused},
         {name: refused[name] for name in names if name in refused},
     )
 
@@ -150,11 +150,11 @@ def _parquet_columns(path: Path) -> list[Column]:
     for column in pyarrow.parquet.read_schema(path):
         name = "" if pa.types.is_nested(column.type) else column.name
         values = ("true", "false") if pa.types.is_boolean(column.type) else ()
-        columns.append(Column(name, _declared(column.type), values))
+        columns.append(Column(name, _declared_type(column.type), values))
     return columns
 
 
-def _declared(kind: pa.DataType) -> str:
+def _declared_type(kind: pa.DataType) -> str:
     is_of = pa.types
     if is_of.is_boolean(kind):
         return YES_OR_NO
@@ -169,7 +169,7 @@ def _declared(kind: pa.DataType) -> str:
     return TEXT if is_of.is_string(kind) or is_of.is_large_string(kind) else ""
 
 
-def _values(column: pa.Array) -> set[str]:
+def _distinct_texts(column: pa.Array) -> set[str]:
     """The distinct values of a batch as text, without what is missing or blank."""
     distinct = of_known_type(column.unique()).unique().drop_null()
     if pa.types.is_floating(distinct.type):
@@ -177,7 +177,7 @@ def _values(column: pa.Array) -> set[str]:
     return {text for text in as_text(distinct).to_pylist() if text.strip()}
 
 
-def _sorted(values: set[str]) -> tuple[str, ...]:
+def _in_order(values: set[str]) -> tuple[str, ...]:
     """By number where all are whole numbers, else by letter."""
     if _are_whole(values):
         return tuple(sorted(values, key=lambda text: (int(text), text)))

@@ -36,7 +36,7 @@ def csv_batches(
     size = max(path.stat().st_size, 1)
     # Without a list of columns the reader would convert all of them; one is enough to count.
     columns = names or header[:1]
-    with _opened(path) as (file, raw):
+    with _open(path) as (file, raw):
         reader = pyarrow.csv.open_csv(
             file,
             read_options=pyarrow.csv.ReadOptions(block_size=1 << 24),
@@ -62,7 +62,7 @@ def csv_header(path: Path) -> tuple[list[str], bool]:
     try:
         # A broken character elsewhere must not stop the reading of the header.
         with (
-            _opened(path) as (file, _),
+            _open(path) as (file, _),
             io.TextIOWrapper(
                 file, encoding="utf-8-sig", errors="surrogateescape", newline=""
             ) as text,
@@ -84,13 +84,13 @@ def _check_quotes(path: Path) -> None:
     The fast reader would take the records between them for one value, and drop them. Python's
     strict parser finds them; it is slow, and only needed where there are quotes at all.
     """
-    with _opened(path) as (file, _):
+    with _open(path) as (file, _):
         if not any(b'"' in block for block in iter(partial(file.read, 1 << 24), b"")):
             return
     limit = csv.field_size_limit(2**31 - 1)
     try:
         with (
-            _opened(path) as (file, _),
+            _open(path) as (file, _),
             io.TextIOWrapper(file, encoding="latin-1", newline="") as text,
         ):
             for _ in csv.reader(text, strict=True):
@@ -106,7 +106,7 @@ def _check_quotes(path: Path) -> None:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
+def _open(path: Path) -> Iterator[tuple[BinaryIO, BinaryIO]]:
     """The content of a file, and the file itself: not the same where it is compressed."""
     with path.open("rb") as raw:
         if path.suffix.lower() != ".gz":

@@ -43,7 +43,7 @@ def record_files(path: Path) -> list[RecordFile]:
     have the same keys. Looks into no file; raises `OSError` for what is not there.
     """
     if not path.is_dir():
-        kind = _kind(path)
+        kind = _file_kind(path)
         if kind is None:
             raise DataError(
                 "The records must be a .csv or .parquet file (.csv.gz if compressed), or a folder "
@@ -52,13 +52,13 @@ def record_files(path: Path) -> list[RecordFile]:
         return [RecordFile(path, kind, path.stat().st_size)]
     files = []
     for file in _paths_within(path):
-        kind, inner = _kind(file), str(file.relative_to(path))
+        kind, inner = _file_kind(file), str(file.relative_to(path))
         if kind is None:
             raise DataError(
                 f"The folder {str(path)!r} holds {inner!r}, which is no .csv or .parquet file; "
                 "move it elsewhere, or rename it with an underscore in front."
             )
-        files.append(RecordFile(file, kind, file.stat().st_size, _keys(file, path)))
+        files.append(RecordFile(file, kind, file.stat().st_size, _hive_keys(file, path)))
         first = files[0]
         if kind != first.kind:
             raise DataError(
@@ -120,11 +120,11 @@ def _refuse_versions(name: str, folder: Path) -> None:
         )
 
 
-def _kind(path: Path) -> str | None:
+def _file_kind(path: Path) -> str | None:
     return next((kind for end, kind in _ENDINGS.items() if path.name.lower().endswith(end)), None)
 
 
-def _keys(path: Path, folder: Path) -> dict[str, str | None]:
+def _hive_keys(path: Path, folder: Path) -> dict[str, str | None]:
     """The keys of the folders between the two, as pyarrow reads them: all as text."""
     inner = path.relative_to(folder)
     parts = [part for part in inner.parent.parts if "=" in part]

@@ -31,9 +31,9 @@ def disagreements(of_file: Counts, of_engine: Counts) -> list[str]:
     """Every value that an engine and a file do not take for the same."""
     found = []
     domain, values = awkward.domain(), awkward.table()
-    for row, place in awkward.tables():
-        name = domain.names[place]
-        one, two = of_file.counts((row, place)), of_engine.counts((row, place))
+    for row, index in awkward.tables():
+        name = domain.names[index]
+        one, two = of_file.counts((row, index)), of_engine.counts((row, index))
         found += [
             f"{name}: {values[name][int(at)].as_py()!r} is {np.flatnonzero(one[at])} in a file, "
             f"{np.flatnonzero(two[at])} in the engine"
@@ -43,10 +43,10 @@ def disagreements(of_file: Counts, of_engine: Counts) -> list[str]:
 
 
 def test_the_columns_try_both_inside_and_outside(of_file):
-    for name, place in zip(awkward.domain().names[1:], range(1, 100), strict=False):
-        assert of_file.counts((place,)).sum() == awkward.N_ROWS, name
+    for name, index in zip(awkward.domain().names[1:], range(1, 100), strict=False):
+        assert of_file.counts((index,)).sum() == awkward.N_ROWS, name
         if name.split()[0] in ("text", "float", "single", "whole"):
-            assert np.count_nonzero(of_file.counts((place,))) > 1, name
+            assert np.count_nonzero(of_file.counts((index,))) > 1, name
 
 
 def test_duckdb_reads_as_files_are_read(of_file, tmp_path):

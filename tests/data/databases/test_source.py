@@ -50,18 +50,18 @@ def people(n: int = 3001) -> pa.Table:
     )
 
 
-def expected(records: pa.Table, places: tuple[int, ...]) -> np.ndarray:
+def expected(records: pa.Table, indices: tuple[int, ...]) -> np.ndarray:
     """The marginal, record by record."""
     code = {
         "sex": SEX.index,
         "age": lambda age: age // 7,
         "pay": lambda pay: 0 if pay < 0.5 else 1 if pay < 10 else 2,
-        "place": lambda place: int(place[1:]),
+        "place": lambda index: int(index[1:]),
         "one": lambda one: 0,
     }
-    counts = np.zeros([int(DOMAIN.sizes[place]) for place in places], dtype=np.int64)
+    counts = np.zeros([int(DOMAIN.sizes[index]) for index in indices], dtype=np.int64)
     for row in records.to_pylist():
-        names = [DOMAIN.names[place] for place in places]
+        names = [DOMAIN.names[index] for index in indices]
         counts[tuple(code[name](row[name]) for name in names)] += 1
     return counts
 
@@ -113,24 +113,24 @@ def test_any_tables_of_any_records(tmp_path_factory, data):
     sizes = data.draw(st.lists(st.sampled_from([1, 2, 3, 30]), min_size=1, max_size=5))
     domain = Domain(
         tuple(
-            Attribute(f"a{place}", data.draw(st.sampled_from([Categories(texts), Integers(0, n)])))
-            for place, n in ((place, size - 1) for place, size in enumerate(sizes))
+            Attribute(f"a{index}", data.draw(st.sampled_from([Categories(texts), Integers(0, n)])))
+            for index, n in ((index, size - 1) for index, size in enumerate(sizes))
             for texts in [tuple(map(str, range(n + 1)))]
         )
     )
-    places = st.sets(st.sampled_from(range(len(sizes)))).map(lambda found: tuple(sorted(found)))
-    tables = data.draw(st.lists(places, min_size=1, max_size=6))
+    indices = st.sets(st.sampled_from(range(len(sizes)))).map(lambda found: tuple(sorted(found)))
+    tables = data.draw(st.lists(indices, min_size=1, max_size=6))
     rows = data.draw(st.lists(st.tuples(*(st.integers(0, n - 1) for n in sizes)), max_size=12))
     columns = {
-        f"a{place}": pa.array([str(row[place]) for row in rows], pa.string())
-        for place in range(len(sizes))
+        f"a{index}": pa.array([str(row[index]) for row in rows], pa.string())
+        for index in range(len(sizes))
     }
     path = tmp_path_factory.mktemp("any") / "records.duckdb"
     counts = in_duckdb(pa.table(columns), path).count(domain, tables)
     assert counts.n_records == len(rows)
     for table in tables:
         found = counts.counts(table)
-        tallied = Counter(tuple(row[place] for place in table) for row in rows)
+        tallied = Counter(tuple(row[index] for index in table) for row in rows)
         assert found.sum() == len(rows)
         assert all(found[cell] == n for cell, n in tallied.items())
 

@@ -41,12 +41,12 @@ def stored(folder: Path, **columns) -> Path:
     return path
 
 
-def codes(path: Path, domain: Domain, places=None, **options) -> list[list[int]]:
-    places = range(len(domain)) if places is None else places
-    records = read_records(path, domain, places, **options)
-    assert sorted(records.codes) == list(places)
+def codes(path: Path, domain: Domain, indices=None, **options) -> list[list[int]]:
+    indices = range(len(domain)) if indices is None else indices
+    records = read_records(path, domain, indices, **options)
+    assert sorted(records.codes) == list(indices)
     assert all(len(column) == records.n_records for column in records.codes.values())
-    return [records.codes[place].tolist() for place in places]
+    return [records.codes[index].tolist() for index in indices]
 
 
 def refusal(path: Path, domain: Domain, *secrets: str, **options) -> DataError:
@@ -312,8 +312,8 @@ def test_ignored_csv_columns_may_hold_anything(tmp_path, monkeypatch):
     monkeypatch.setattr("pyarrow.csv.ReadOptions", lambda block_size: options(block_size=256))
     rows = b"".join(b"1,%c\n" % b"ab"[i % 2] for i in range(4000)) + b"text,a\n\xff\xfe,b\n,a\n"
     path = written(tmp_path, b"d,c\n" + rows)
-    for places in ([0], []):
-        assert read_records(path, LETTERS, places).n_records == 4003
+    for indices in ([0], []):
+        assert read_records(path, LETTERS, indices).n_records == 4003
 
 
 def test_an_ignored_column_may_be_of_another_encoding_from_the_first_row(tmp_path):
@@ -332,8 +332,8 @@ def test_parquet_reads_the_needed_columns_only(tmp_path):
     path = stored(tmp_path, c=["a", "b"] * 50, x=[SECRET] * 100, **{"c.d": ["z"] * 100})
     content = bytearray(path.read_bytes())
     group = pq.ParquetFile(path).metadata.row_group(0)
-    for place in (1, 2):
-        chunk = group.column(place)
+    for index in (1, 2):
+        chunk = group.column(index)
         start = chunk.dictionary_page_offset or chunk.data_page_offset
         content[start : start + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
     path.write_bytes(content)
@@ -348,12 +348,12 @@ def test_only_the_attributes_asked_for_need_a_column(tmp_path):
     assert codes(written(tmp_path, "c\na\nb\n"), domain, [0]) == [[0, 1]]
 
 
-@pytest.mark.parametrize("places", [[0], [0, 1], []])
-def test_progress_grows_to_one(places, tmp_path):
+@pytest.mark.parametrize("indices", [[0], [0, 1], []])
+def test_progress_grows_to_one(indices, tmp_path):
     domain = domain_of(c=Integers(0, 1), d=Integers(0, 1))
     for path in (written(tmp_path, "c,d\n0,1\n"), stored(tmp_path, c=[0, 1], d=[1, 1])):
         shares = []
-        read_records(path, domain, places, on_progress=shares.append)
+        read_records(path, domain, indices, on_progress=shares.append)
         assert shares == sorted(shares)
         assert shares[-1] == 1.0
 
@@ -519,8 +519,8 @@ def test_other_takes_what_is_unlisted_or_missing_and_drops_nobody(ending, tmp_pa
     assert records.codes[0].tolist() == [0, 1, 1, 1, 1]
     assert records.codes[1].tolist() == [1, 1, 1, 1, 0]
     assert records.codes[2].tolist() == [0, 0, 0, 1, 0]
-    for places in ([], [0], [0, 1], [0, 1, 2]):
-        assert records.counts(places).sum() == 5
+    for indices in ([], [0], [0, 1], [0, 1, 2]):
+        assert records.counts(indices).sum() == 5
 
 
 def test_other_helps_its_own_attribute_only(tmp_path):
@@ -530,13 +530,13 @@ def test_other_helps_its_own_attribute_only(tmp_path):
     assert "'d'" in str(error)
 
 
-@pytest.mark.parametrize("places", [[0], []])
-def test_an_unknown_other_is_refused(places, tmp_path):
+@pytest.mark.parametrize("indices", [[0], []])
+def test_an_unknown_other_is_refused(indices, tmp_path):
     path = written(tmp_path, "c\na\n")
     with pytest.raises((DataError, DomainError), match="'nobody'"):
-        read_records(path, LETTERS, places, unknown_values={"nobody": "a"})
+        read_records(path, LETTERS, indices, unknown_values={"nobody": "a"})
     with pytest.raises(DataError, match="'nonsense'"):
-        read_records(path, LETTERS, places, unknown_values={"c": "nonsense"})
+        read_records(path, LETTERS, indices, unknown_values={"c": "nonsense"})
 
 
 @pytest.mark.parametrize("text", ["c\na\n\nb\n", "c\na\n\n", 'c\na\n""\nb\n'])

@@ -45,7 +45,7 @@ MEANT = [
     {"07": 0, "8": 1, "rest": 2, "7": 2, None: 2},
 ]
 RECORDS = st.lists(st.tuples(*(st.sampled_from(list(meant)) for meant in MEANT)), max_size=25)
-ALL = [places for k in range(5) for places in combinations(range(4), k)]
+ALL = [indices for k in range(5) for indices in combinations(range(4), k)]
 
 
 def table_of(records: list[tuple]) -> pa.Table:
@@ -61,10 +61,10 @@ def check(counts: Counts, records: list[tuple]) -> None:
         tuple(meant[value] for meant, value in zip(MEANT, each, strict=True)) for each in records
     ]
     assert counts.n_records == len(records)
-    for places in ALL:
-        times = Counter(tuple(record[place] for place in places) for record in codes)
-        found = counts.counts(places)
-        assert found.shape == tuple(DOMAIN.sizes[list(places)])
+    for indices in ALL:
+        times = Counter(tuple(record[index] for index in indices) for record in codes)
+        found = counts.counts(indices)
+        assert found.shape == tuple(DOMAIN.sizes[list(indices)])
         for cell in product(*(range(size) for size in found.shape)):
             assert found[cell] == times[cell]
 
@@ -86,12 +86,12 @@ def write_folder(folder: Path, records: list[tuple], form: str) -> Path:
                 pa.csv.write_csv(table, file)
             return folder / "all.csv.gz"
         case "flat":
-            for place, half in enumerate(halves):
-                pq.write_table(half, folder / f"part-{place}.parquet")
+            for index, half in enumerate(halves):
+                pq.write_table(half, folder / f"part-{index}.parquet")
         case "texts":  # every file may have types of its own
-            for place, half in enumerate(halves):
+            for index, half in enumerate(halves):
                 texts = half.cast(pa.schema([(name, pa.string()) for name in half.column_names]))
-                pq.write_table(texts if place else half, folder / f"part-{place}.parquet")
+                pq.write_table(texts if index else half, folder / f"part-{index}.parquet")
         case "csv folder":
             pa.csv.write_csv(halves[0], folder / "0.csv")
             with gzip.open(folder / "1.csv.gz", "wb") as file:
@@ -135,18 +135,18 @@ def test_of_each_person_the_first_are_counted(tmp_path_factory, ids, records, mo
     ids, records = ids[:n], records[:n]
     kept = set()
     for person in set(ids):
-        own = [place for place in range(n) if ids[place] == person]
-        own.sort(key=lambda place: records[place][1] if order else 0)
+        own = [index for index in range(n) if ids[index] == person]
+        own.sort(key=lambda index: records[index][1] if order else 0)
         kept |= set(own[:most])
     table = table_of(records).append_column("id", pa.array(ids, pa.string()))
-    fine = [each if place in kept else None for place, each in enumerate(table["age"].to_pylist())]
+    fine = [each if index in kept else None for index, each in enumerate(table["age"].to_pylist())]
     if order is None:  # a missing age would be refused
         table = table.set_column(1, "age", pa.array(fine, pa.int64()))
     path = tmp_path_factory.mktemp("records") / ("data.csv" if as_csv else "data.parquet")
     pa.csv.write_csv(table, path) if as_csv else pq.write_table(table, path, row_group_size=5)
     rule = PersonRule("id", most, "keep first", order)
     counts = FileSource(path).count(DOMAIN, ALL, unknown_values=OTHER, person_rule=rule)
-    check(counts, [each for place, each in enumerate(records) if place in kept])
+    check(counts, [each for index, each in enumerate(records) if index in kept])
     strict = PersonRule("id", most)
     if len(kept) == n:
         check(
@@ -168,7 +168,7 @@ def test_the_first_records_are_found_across_batches(tmp_path):
     for most, kept in ((1, [0, 1, 2, 5]), (2, [0, 1, 2, 3, 5, 5])):
         rule = PersonRule("id", most, "keep first")
         counts = FileSource(tmp_path / "data").count(DOMAIN, ALL, person_rule=rule)
-        check(counts, [records[place] for place in kept])
+        check(counts, [records[index] for index in kept])
 
 
 SOME = [("f", 49, 9.5, "8"), ("m", 50, 10.0, "07"), ("m", 99, 100.0, "8")]
@@ -384,11 +384,13 @@ def test_a_larger_file_is_counted_as_pandas_does(tmp_path):
     values = [Integers(0, size - 1) for size in sizes]
     values[1] = Categories(tuple(f"v{i}" for i in range(70)))
     domain = Domain(tuple(Attribute(f"a{i}", each) for i, each in enumerate(values)))
-    tables = [places for k in range(4) for places in combinations(range(5), k)]
+    tables = [indices for k in range(4) for indices in combinations(range(5), k)]
     found = FileSource(tmp_path / "data.parquet").count(domain, tables)
-    for places in tables[1:]:
-        expected = pd.Series(1, index=frame.index).groupby([columns[f"a{i}"] for i in places]).sum()
-        counts = found.counts(places)
+    for indices in tables[1:]:
+        expected = (
+            pd.Series(1, index=frame.index).groupby([columns[f"a{i}"] for i in indices]).sum()
+        )
+        counts = found.counts(indices)
         assert counts.sum() == n
         index = np.array([np.atleast_1d(cell) for cell in expected.index])
         assert np.array_equal(counts[tuple(index.T)], expected.to_numpy())
