@@ -34,9 +34,9 @@ class Stopped(Exception):
 
 
 class Verbs(TyperGroup):
-    """The program's verbs; whatever goes wrong in one of them is told in one line.
+    """The program's verbs; whatever goes wrong in one of them is said in one line.
 
-    A note added to an exception (`add_note`) is told as well.
+    A note added to an exception (`add_note`) is said as well.
     """
 
     def invoke(self, ctx: Any) -> Any:
@@ -71,7 +71,7 @@ class Verbs(TyperGroup):
 
 
 def _message(error: Any) -> str:
-    """What to tell of an error; holds nothing that was read from records."""
+    """What to say of an error; holds nothing that was read from records."""
     if isinstance(error, Stopped | RpexploreError):
         return str(error)
     if isinstance(error, typer.Abort):
@@ -87,10 +87,10 @@ def _message(error: Any) -> str:
             f"{error.strerror}: {error.filename or 'no file named'}; check the path and the disk."
         )
     if isinstance(error, MemoryError):
-        return "There is not enough memory; ask for fewer or smaller tables."
-    # The text of an unexpected error could hold anything, so only its kind and place are told.
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    where = f"{type(error).__name__} in {Path(place.filename).name}, line {place.lineno}"
+        return "There is not enough memory; plan fewer or smaller tables."
+    # The text of an unexpected error could hold anything, so only its kind and line are said.
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{type(error).__name__} in {Path(frame.filename).name}, line {frame.lineno}"
     return f"This is a bug in {PROGRAM} ({where}); please report it. {DEBUG}=1 shows more."
 
 
@@ -183,7 +183,7 @@ def agreed(question: str) -> bool:
 
 @contextmanager
 def progress(doing: str) -> Iterator[Progress]:
-    """Shows on a terminal that work goes on; yields a function to tell what, and which share.
+    """Shows on a terminal that work goes on; yields a function that shows what, and which share.
 
     Until that is called, only the time that passes is shown. A pipe or file gets nothing.
     """

@@ -1,4 +1,4 @@
-"""What the command line tells about plans, their tables or queries, and ledgers: values, texts."""
+"""What the command line says about plans, their tables or queries, and ledgers: values, texts."""
 
 import math
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.accuracy import csv_of_tables, least_accurate_first, of_tables
+from rpexplore.analysis.accuracy import least_accurate_first, of_tables
 from rpexplore.analysis.query_profile import spare_cells
 from rpexplore.cli.console import one_line, text_table
 from rpexplore.common.exact_numbers import exact_text
@@ -130,13 +130,6 @@ def rows_of(plan: ReleasePlan) -> pd.DataFrame:
         return queries_against_targets(plan)
     assert isinstance(plan, Plan)
     return plan.tables.sort_values("worst_standard_error", ascending=False, kind="stable")
-
-
-def csv_of_rows(plan: ReleasePlan, rows: pd.DataFrame) -> str:
-    """All tables or queries as CSV; tables in the form in which they are a workload."""
-    if isinstance(plan, Plan):
-        return csv_of_tables(plan)
-    return rows.to_csv(index=False, lineterminator="\n")
 
 
 def plan_text(plan: ReleasePlan, rows: pd.DataFrame, count: int) -> str:

@@ -71,7 +71,7 @@ def workload_from_options(
     target: Sequence[str],
     basis: Sequence[str],
 ) -> "Workload":
-    """The union of all tables that are asked for in any way, with weights, targets and bases."""
+    """The union of all tables that are given in any way, with weights, targets and bases."""
     from rpexplore.scenarios.basis_choice_text import (
         basis_choice_from_text,
         with_listed_basis_choices,

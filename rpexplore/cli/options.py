@@ -183,7 +183,7 @@ Query = Annotated[list[str] | None, _option("TEXT", _QUERY)]
 QueryTarget = Annotated[str | None, _option("T", _QUERY_TARGET)]
 ChosenPreset = Annotated[
     PresetName | None,
-    typer.Option(help="A well-known list instead; `rpexplore queries presets` tells about them."),
+    typer.Option(help="A well-known list instead; `rpexplore queries presets` lists them."),
 ]
 QueryMinimumBudget = Annotated[bool, _flag("--minimum-budget", _QUERIES_MINIMUM_BUDGET)]
 TemplateOut = Annotated[Path, _option("FILE", "Where the template goes: a .csv file.")]

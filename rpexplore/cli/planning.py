@@ -133,8 +133,9 @@ def show(
 
     Refuses a plan that `verify` finds wrong.
     """
-    from rpexplore.cli.facts import csv_of_rows, plan_facts, plan_text, row_facts, rows_of
-    from rpexplore.queries.plan import QueryPlan
+    from rpexplore.analysis.accuracy import csv_of_tables
+    from rpexplore.cli.facts import plan_facts, plan_text, row_facts, rows_of
+    from rpexplore.planning.plan import Plan
 
     if csv is not None:
         refuse_existing(csv, force)
@@ -143,11 +144,15 @@ def show(
     with progress("Listing the tables"):
         rows = rows_of(loaded)
         if csv is not None:
-            write_new(csv, csv_of_rows(loaded, rows), force)
-    items = "queries" if isinstance(loaded, QueryPlan) else "tables"
+            if isinstance(loaded, Plan):
+                text = csv_of_tables(loaded)
+            else:
+                text = rows.to_csv(index=False, lineterminator="\n")
+            write_new(csv, text, force)
+    items = "tables" if isinstance(loaded, Plan) else "queries"
     if as_json:
-        listed = row_facts(rows if tables is None else rows.head(tables))
-        say_json({**plan_facts(loaded), items: listed, "csv": csv and str(csv)})
+        first_rows = row_facts(rows if tables is None else rows.head(tables))
+        say_json({**plan_facts(loaded), items: first_rows, "csv": csv and str(csv)})
         return
     count = min(len(rows), 20 if tables is None else tables)
     say(plan_text(loaded, rows, count))
@@ -246,7 +251,7 @@ def report(
         if not isinstance(loaded, Plan):
             raise RpexploreError(
                 f"{plan_file.name} is a {loaded.noun}, and reports are made on plans of tables; "
-                "`rpexplore show` tells what it promises."
+                "`rpexplore show` says what it promises."
             )
         made = contents_of(loaded, name=name, note=note, record_noun=record_noun)
         write_new(out, html(made) if ending == ".html" else printing.pdf(made), force)

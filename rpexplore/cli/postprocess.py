@@ -14,7 +14,7 @@ def answer(
 ) -> None:
     """Answer a query from a release, with its margin.
 
-    Say which values count: age=18..24 sex=Female asks how many are both. Attributes that are not
+    Say which values count: age=18..24 sex=Female counts those who are both. Attributes that are not
     named are summed over; some table of the release must have those that are. The standard error is
     exact, with all covariances of what is added up. Costs no privacy.
     """
@@ -106,7 +106,7 @@ def postprocess(
     from rpexplore.releases.atomic_folder import check_new
 
     if gap is not None and not nonnegative:
-        raise RpexploreError("--gap goes with --nonnegative; leave it out, or ask for both.")
+        raise RpexploreError("--gap goes with --nonnegative; leave it out, or give both.")
     check_new(out)
     with progress("Reading the release") as on_progress:
         tables = postprocess(

@@ -25,7 +25,7 @@ def loss_that_meets(
 ) -> Loss:
     """The loss of a plan that meets targets at the smallest budget for them.
 
-    which: TARGETS, for all there are, or REQUIRED. text: the loss, where one is asked for. Raises
+    which: TARGETS, for all there are, or REQUIRED. text: the loss, where one is given. Raises
     `WorkloadError` for one that does not see to it.
     """
     if text is None:

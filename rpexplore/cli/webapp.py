@@ -35,8 +35,8 @@ _FLAGS = {
 _SECONDS_TO_STOP = 10
 
 
-def serve(port: int, *, open_browser: bool, tell: Callable[[str], Any]) -> None:
-    """Run the app until it is interrupted; `tell` is given its address once it answers.
+def serve(port: int, *, open_browser: bool, on_ready: Callable[[str], Any]) -> None:
+    """Run the app until it is interrupted; `on_ready` is given its address once it answers.
 
     Raises `RpexploreError` if the app is not installed, the port is taken, or the app ends.
     """
@@ -55,7 +55,7 @@ def serve(port: int, *, open_browser: bool, tell: Callable[[str], Any]) -> None:
         while child.poll() is None and not _answers(address):
             time.sleep(0.1)
         if child.poll() is None:
-            tell(f"The app runs at {address} (for this machine only). Ctrl-C stops it.")
+            on_ready(f"The app runs at {address} (for this machine only). Ctrl-C stops it.")
             if open_browser and _has_display():
                 webbrowser.open(address)
         child.wait()
@@ -64,7 +64,7 @@ def serve(port: int, *, open_browser: bool, tell: Callable[[str], Any]) -> None:
     finally:
         _stop(child)
     raise RpexploreError(
-        f"The app ended by itself (exit code {child.returncode}); what it wrote above tells why."
+        f"The app ended by itself (exit code {child.returncode}); what it wrote above says why."
     )
 
 

@@ -115,6 +115,6 @@ def _crossed(name: str, basis: Basis, by: Iterable[str]) -> dict[str, Basis]:
     crossed: dict[str, Basis] = dict.fromkeys(by, Identity())
     if name in crossed:
         raise WorkloadError(
-            f"The attribute {name!r} is asked by itself; leave it out of those it is crossed with."
+            f"The attribute {name!r} cannot be crossed with itself; leave it out of the others."
         )
     return {**crossed, name: basis}

@@ -6,7 +6,7 @@ from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.domain import Domain
 from rpexplore.queries.condition_tokens import MAX_LENGTH, text_of_name
 from rpexplore.queries.conditions import TOTAL
-from rpexplore.queries.value_comparisons import bounds, plain, quoted, value_names
+from rpexplore.queries.value_comparisons import bounds, decimal_text, in_quotes, value_names
 
 
 def condition_of_cells(domain: Domain, counted: np.ndarray) -> str | None:
@@ -57,18 +57,19 @@ def _one_of(attribute: Attribute, where: np.ndarray) -> str:
 
 
 def _one_of_categories(attribute: Attribute, where: np.ndarray) -> str:
-    name, texts = text_of_name(attribute.name), [*map(quoted, value_names(attribute))]
+    name, texts = text_of_name(attribute.name), [*map(in_quotes, value_names(attribute))]
     left_out = 2 * np.count_nonzero(where) > len(where)
-    listed = [texts[index] for index in np.flatnonzero(where != left_out).tolist()]
-    if len(listed) == 1:
-        return f"{name} {'!=' if left_out else '=='} {listed[0]}"
-    return f"{name} {'not in' if left_out else 'in'} ({', '.join(listed)})"
+    names = [texts[index] for index in np.flatnonzero(where != left_out).tolist()]
+    if len(names) == 1:
+        return f"{name} {'!=' if left_out else '=='} {names[0]}"
+    return f"{name} {'not in' if left_out else 'in'} ({', '.join(names)})"
 
 
 def _run(attribute: Attribute, first: int, last: int) -> str:
     """The condition of the values first … last of whole numbers or intervals."""
     lows, highs, closed = bounds(attribute)
-    name, low, high = text_of_name(attribute.name), plain(lows[first]), plain(highs[last])
+    name = text_of_name(attribute.name)
+    low, high = decimal_text(lows[first]), decimal_text(highs[last])
     up_to = "<=" if closed[last] else "<"
     if lows[first] == highs[last]:
         return f"{name} == {low}"

@@ -1,4 +1,4 @@
-"""Stated queries: a list of queries with the words in which each was stated.
+"""Stated queries: a list of queries with the text of each as it was typed.
 
 A list as text has one query a line: its name and a colon, its condition, and behind ± or @ its
 target. The name and the target may be left out:
@@ -62,11 +62,11 @@ class StatedQueries:
     targets: tuple[Target, ...]
 
     def __post_init__(self) -> None:
-        for noun, listed in (("conditions", self.conditions), ("targets", self.targets)):
-            if len(listed) != len(self.queries):
+        for noun, values in (("conditions", self.conditions), ("targets", self.targets)):
+            if len(values) != len(self.queries):
                 raise WorkloadError(
                     f"There must be one of the {noun} for each of {len(self.queries):,} queries, "
-                    f"got {len(listed):,}."
+                    f"got {len(values):,}."
                 )
         errors = [target.standard_error for target in self.targets]
         if errors != self.queries.targets.tolist():
@@ -81,7 +81,7 @@ class StatedQueries:
         return cls(queries, (None,) * len(queries), targets)
 
     def __eq__(self, other: object) -> bool:
-        """Whether they state the same queries, in the same words and order."""
+        """Whether they state the same queries, by the same texts and in the same order."""
         if not isinstance(other, StatedQueries):
             return NotImplemented
         return self._key == other._key and np.array_equal(
@@ -98,9 +98,6 @@ class StatedQueries:
 
     def __len__(self) -> int:
         return len(self.queries)
-
-    def __repr__(self) -> str:
-        return f"<StatedQueries: {self.queries!r}>"
 
     def condition(self, query: int) -> str | None:
         """The condition of a query as it was typed, or one that counts the same cells.

@@ -6,6 +6,7 @@ None of these changes the list it is given; each returns another one.
 import math
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import chain
 
 import numpy as np
 
@@ -57,10 +58,8 @@ def domain_of_conditions(domain: Domain, conditions: Iterable[str]) -> Domain:
 
     Raises `WorkloadError` as `chosen_domain` does, and for a name that is no attribute's.
     """
-    named = {
-        name for condition in conditions for name in attributes_of_condition(domain, condition)
-    }
-    return chosen_domain(domain, named)
+    names = (attributes_of_condition(domain, condition) for condition in conditions)
+    return chosen_domain(domain, set(chain.from_iterable(names)))
 
 
 def with_queries(stated: StatedQueries | None, added: QueryList, target: Target) -> StatedQueries:
@@ -127,7 +126,7 @@ def about_attributes(stated: StatedQueries, domain: Domain) -> StatedQueries:
 def domain_of_text(schema: Domain, text: str, chosen: Domain | None) -> Domain:
     """The domain of a typed list: the chosen attributes, and those of the schema that it names.
 
-    chosen: None for none. Lines that cannot be taken apart name nothing; reading them tells why.
+    chosen: None for none. Lines that cannot be taken apart name nothing; reading them says why.
 
     Raises `WorkloadError` for no attribute or too many cells.
     """

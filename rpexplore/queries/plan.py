@@ -122,7 +122,7 @@ class QueryPlan(ReleasePlan):
 
     @property
     def proven(self) -> str:
-        """How good the plan is proven to be, in words."""
+        """How good the plan is proven to be, as a sentence."""
         return self.certificate.sentence()
 
     @property
@@ -176,7 +176,7 @@ def check_scale(gamma_squared: Fraction) -> None:
     """Raise `PlanError` for noise that is too large to be drawn."""
     if gamma_squared >= LARGEST_GAMMA_SQUARED:
         raise PlanError(
-            "The noise that the budget asks for is too large for 64-bit integers (scale "
+            "The noise at this budget is too large for 64-bit integers (scale "
             f"{rounded(math.isqrt(int(gamma_squared)), 3)}, at most "
             f"{rounded(math.isqrt(int(LARGEST_GAMMA_SQUARED)), 3)}); use a larger budget."
         )

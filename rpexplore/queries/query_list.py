@@ -42,7 +42,7 @@ class QueryList:
     targets       wanted standard error of each query's answer, float64[n_queries], read-only
 
     Raises `WorkloadError` for a domain of more than `MAX_CELLS` cells, for no query or too many,
-    for a query that asks for nothing, and for coefficients, names or targets that are not usable.
+    for a query that counts no cell, and for coefficients, names or targets that are not usable.
 
     Example:
         >>> domain = Domain.from_sizes({"sex": 2})
@@ -174,7 +174,7 @@ def check_list_size(n_queries: int, n_cells: int) -> None:
     ):
         if size > most:
             raise WorkloadError(
-                f"A list can have at most {most:,} {noun}, got {size:,}; ask fewer queries, or "
+                f"A list can have at most {most:,} {noun}, got {size:,}; plan fewer queries, or "
                 "group the values of the attributes."
             )
 
@@ -229,8 +229,8 @@ def _check_coefficients(coefficients: np.ndarray, names: Sequence[str]) -> None:
     empty = np.flatnonzero(~coefficients.any(axis=1))
     if len(empty):
         raise WorkloadError(
-            f"The query {shown(names[empty[0]])!r} counts no cell, so it asks nothing; remove it, "
-            "or mend its condition."
+            f"The query {shown(names[empty[0]])!r} counts no cell; remove it, or mend its "
+            "condition."
         )
 
 

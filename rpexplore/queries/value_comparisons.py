@@ -44,7 +44,7 @@ def values_where(attribute: Attribute, operator: str, value: Value) -> np.ndarra
     return equal if operator == EQUAL else ~equal
 
 
-def quoted(text: str) -> str:
+def in_quotes(text: str) -> str:
     """The text in double quotation marks, doubled inside."""
     return '"' + text.replace('"', '""') + '"'
 
@@ -165,7 +165,7 @@ def _numbers_of_categories(attribute: Attribute) -> list[Decimal]:
     reason = "its values are stored as other numbers than their labels show"
     if not usable:
         reason = f"its value {shown(values.labels[labels.index(None)])!r} is not a number"
-    example = ", ".join(map(quoted, value_names(attribute)[:2]))
+    example = ", ".join(map(in_quotes, value_names(attribute)[:2]))
     raise WorkloadError(
         f"The attribute {attribute.name!r} has no order, since {reason}; list the values, such as "
         f"in ({example})."
@@ -176,9 +176,9 @@ def _cut(attribute: Attribute, index: int, operator: str, value: Decimal) -> Wor
     """The refusal of a comparison that cuts through a value, with those that do not."""
     lows, highs, closed = bounds(attribute)
     label = attribute.values.label(index)
-    low, high = plain(lows[index]), plain(highs[index])
+    low, high = decimal_text(lows[index]), decimal_text(highs[index])
     if operator == EQUAL:
-        remedies = [f"{EQUAL} {quoted(label)}"]
+        remedies = [f"{EQUAL} {in_quotes(label)}"]
     elif operator in ("<", "<="):
         remedies = [f"{'<=' if closed[index] else '<'} {high}"]
         if index > 0:
@@ -218,6 +218,6 @@ def _number(text: str) -> Decimal | None:
     return number if number.is_finite() else None
 
 
-def plain(number: Decimal) -> str:
+def decimal_text(number: Decimal) -> str:
     """A number as it is typed: "18", "0.5"; "1E-30" where that would be very long."""
     return f"{number:f}".removesuffix(".0") if abs(number.adjusted()) < 20 else str(number)

@@ -296,7 +296,7 @@ def test_a_list_is_solved_once_whatever_the_budget(app, listed, monkeypatch):
 
 def test_a_budget_of_nothing_is_refused(app, listed):
     session = choose_own(app("queries", listed.replaced(budget=rp.Budget(rho="1e-40"))))
-    assert "There is no plan: The noise that the budget asks for is too large" in plain(
+    assert "There is no plan: The noise at this budget is too large" in plain(
         session.texts("error")
     )
     assert not session.metrics()

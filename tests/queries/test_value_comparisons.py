@@ -17,7 +17,7 @@ from rpexplore.queries.value_comparisons import (
     MIRRORED,
     ORDERED,
     UNEQUAL,
-    quoted,
+    in_quotes,
     value_names,
     values_where,
 )
@@ -204,4 +204,4 @@ def test_the_mirror_of_a_comparison_has_its_sides_exchanged():
 
 
 def test_quotation_marks_are_doubled():
-    assert quoted('19" wheel') == '"19"" wheel"'
+    assert in_quotes('19" wheel') == '"19"" wheel"'
