@@ -49,7 +49,7 @@ class MinimumBudget:
 
     @property
     def budget(self) -> Budget:
-        """A budget in ρ that is enough: the smallest one, rounded up to five digits."""
+        """The smallest budget that is enough, in ρ, rounded up to five digits."""
         rho = typed_above(rho_with_allowance(self.rho))
         return Budget(rho=rho, max_records_per_person=self.max_records_per_person)
 

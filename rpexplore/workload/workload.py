@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 
@@ -20,8 +19,6 @@ from rpexplore.workload.attribute_sets import (
 from rpexplore.workload.bases import Basis
 from rpexplore.workload.basis_index import Bases, changed_bases
 from rpexplore.workload.targets import Target
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,7 +78,10 @@ class Workload:
             cells: The most cells that a table may have; None: any number.
         """
         check_order(domain, order)
-        return cls._all(domain, range(order, order + 1), only, containing, cells)
+        sets = attribute_sets(
+            domain, range(order, order + 1), only=only, containing=containing, cells=cells
+        )
+        return cls(domain, sets, **arrays.setting_arrays(len(sets)))
 
     @classmethod
     def all_up_to(
@@ -95,7 +95,9 @@ class Workload:
     ) -> "Workload":
         """The total and all tables up to `order`-way, narrowed as by `all_of_order`."""
         check_order(domain, order)
-        return cls._all(domain, range(order + 1), only, containing, cells)
+        orders = range(order + 1)
+        sets = attribute_sets(domain, orders, only=only, containing=containing, cells=cells)
+        return cls(domain, sets, **arrays.setting_arrays(len(sets)))
 
     @classmethod
     def all_with_at_most(
@@ -107,17 +109,7 @@ class Workload:
         containing: AttributeSet = (),
     ) -> "Workload":
         """All tables of at most `cells` cells, the total among them; narrowed as `all_of_order`."""
-        return cls._all(domain, range(len(domain) + 1), only, containing, cells)
-
-    @classmethod
-    def _all(
-        cls,
-        domain: Domain,
-        orders: range,
-        only: AttributeSet | None,
-        containing: AttributeSet,
-        cells: int | None,
-    ) -> "Workload":
+        orders = range(len(domain) + 1)
         sets = attribute_sets(domain, orders, only=only, containing=containing, cells=cells)
         return cls(domain, sets, **arrays.setting_arrays(len(sets)))
 
@@ -133,12 +125,10 @@ class Workload:
     ) -> "Workload":
         """The listed tables, each a collection of attribute names; () is the total.
 
-        A name by itself is a one-way table, so ("age", "sex") lists two of them, and
-        [("age", "sex")] one two-way table.
-
-        `weights`, `targets` and `required`, where given, go along with `tables` one by one. A
-        target that is a number is a standard error; whether one is required it says itself, unless
-        `required` does.
+        A name by itself is a one-way table: ("age", "sex") lists two of them, and
+        [("age", "sex")] one two-way table. `weights`, `targets` and `required`, where given, go
+        along with `tables` one by one. A target that is a number is a standard error; whether one
+        is required it says itself, unless `required` does.
         """
         sets = [domain.positions(table) for table in tables]
         refuse_too_many(len(sets))
@@ -171,10 +161,8 @@ class Workload:
 
     def with_weights(self, weights: Mapping[AttributeSet, float]) -> "Workload":
         """A copy in which the named tables have these weights."""
-        rows, values = self._changes(weights, "weights")
-        return replace(
-            self, weights=arrays.with_rows(self.weights, rows, arrays.numbers(values, "weights"))
-        )
+        rows, new = self._rows(weights, "weights"), arrays.numbers([*weights.values()], "weights")
+        return replace(self, weights=arrays.with_rows(self.weights, rows, new))
 
     def with_targets(self, targets: Mapping[AttributeSet, Target | float | None]) -> "Workload":
         """A copy in which the named tables have these targets.
@@ -182,31 +170,27 @@ class Workload:
         A number is a standard error; a required target stays required. None is no target, so
         not required either.
         """
-        rows, values = self._changes(targets, "targets")
-        required = [
-            value.required
-            if isinstance(value, Target)
-            else value is not None and bool(self.required[row])
-            for row, value in zip(rows, values, strict=True)
-        ]
-        return replace(
-            self,
-            targets=arrays.with_rows(self.targets, rows, arrays.standard_errors(values)),
-            required=arrays.with_rows(self.required, rows, arrays.required_marks(required)),
-        )
+        rows, new = self._rows(targets, "targets"), arrays.standard_errors([*targets.values()])
+        required = self.required.copy()
+        for row, target in zip(rows, targets.values(), strict=True):
+            if isinstance(target, Target):
+                required[row] = target.required
+            elif target is None:
+                required[row] = False
+        return replace(self, targets=arrays.with_rows(self.targets, rows, new), required=required)
 
     def with_required(self, required: Mapping[AttributeSet, bool]) -> "Workload":
         """A copy in which the targets of the named tables have to be met, or need not be."""
-        rows, values = self._changes(required, "required")
-        return replace(
-            self, required=arrays.with_rows(self.required, rows, arrays.required_marks(values))
-        )
+        rows, new = self._rows(required, "required"), arrays.required_marks([*required.values()])
+        return replace(self, required=arrays.with_rows(self.required, rows, new))
 
-    def _changes(self, changes: Mapping[AttributeSet, T], noun: str) -> tuple[list[int], list[T]]:
-        """The rows of the named tables, and their new values; noun: what is refused twice."""
-        rows = [self.position(table) for table in changes]
-        arrays.refuse_row_twice(self.domain, self.members, rows, noun)
-        return rows, list(changes.values())
+    def _rows(self, tables: Iterable[AttributeSet], noun: str) -> list[int]:
+        """The rows of the named tables; noun: what they are given, for a table named twice."""
+        rows = [self.position(table) for table in tables]
+        if len(set(rows)) < len(rows):
+            twice = self.describe(next(row for row in rows if rows.count(row) > 1))
+            raise WorkloadError(f"The table {twice} is given two {noun}; give it one.")
+        return rows
 
     # ---- what it holds
 
@@ -268,11 +252,8 @@ class Workload:
     @cached_property
     def tables(self) -> list[tuple[str, ...]]:
         """The attribute names of each table, in domain order."""
-        names = (*self.domain.names, None)
-        return [
-            tuple(names[index] for index in row[:order])
-            for row, order in zip(self.members.tolist(), self.orders.tolist(), strict=True)
-        ]
+        names = self.domain.names
+        return [tuple(names[i] for i in row if i >= 0) for row in self.members.tolist()]
 
     @cached_property
     def _columns(self) -> list[np.ndarray]:
@@ -299,16 +280,13 @@ class Workload:
 
     def containing(self, attributes: AttributeSet) -> np.ndarray:
         """The rows of the tables that have all of these attributes, ascending, int64[n]."""
-        has_all = np.ones(len(self), dtype=bool)
-        for index in self.domain.positions(attributes):
-            has_all &= np.any(self.members == index, axis=1)
-        return np.flatnonzero(has_all)
+        indices = self.domain.positions(attributes)
+        return np.flatnonzero(np.isin(self.members, indices).sum(axis=1) == len(indices))
 
     @cached_property
     def used(self) -> tuple[int, ...]:
         """The indices of the attributes that some table has, ascending."""
-        indices = np.unique(self.members)
-        return tuple(indices[indices >= 0].tolist())
+        return tuple(np.setdiff1d(self.members, [-1]).tolist())
 
     def has_tables_of(self, workload: "Workload") -> bool:
         """Whether both have the same tables, of the same sizes and bases, in the same rows."""

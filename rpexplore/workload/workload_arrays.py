@@ -159,15 +159,6 @@ def setting_arrays(
     }
 
 
-def refuse_row_twice(domain: Domain, members: np.ndarray, rows: list[int], noun: str) -> None:
-    """Raise `WorkloadError` for a table that is changed twice; noun: what it is given."""
-    if len(set(rows)) < len(rows):
-        twice = next(row for row in rows if rows.count(row) > 1)
-        raise WorkloadError(
-            f"The table {describe_row(domain, members, twice)} is given two {noun}; give it one."
-        )
-
-
 def with_rows(values: np.ndarray, rows: list[int], new: np.ndarray) -> np.ndarray:
     """A copy with other values in these rows."""
     changed = values.copy()
