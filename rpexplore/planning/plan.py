@@ -171,8 +171,8 @@ class Plan(ReleasePlan):
 
         Some table of the workload must contain them.
         """
-        noise = self._noise(attributes)
-        return marginal_variances(self.closure.sizes, self.closure.strategies, noise, attributes)
+        closure, noise = self.closure, self._noise(attributes)
+        return marginal_variances(closure.sizes, closure.strategies, noise, attributes)
 
     def margin_of_error(
         self, *attributes: AttributeSet, where: Where | None = None, confidence: float = 0.95
@@ -189,18 +189,16 @@ class Plan(ReleasePlan):
             where: A query instead of a cell, as in `query_variance`.
             confidence: How often, above 0 and below 1.
         """
-        if where is None:
-            variance = self._cell_variance(query_attributes(self.domain, attributes))
+        if where is not None:
+            error = float(np.sqrt(self.query_variance(*attributes, where=where)))
         else:
-            variance = self.query_variance(*attributes, where=where)
-        return normal_quantile(confidence) * float(np.sqrt(variance))
-
-    def _cell_variance(self, attributes: AttributeIndices) -> float:
-        """Of the least accurate cell of a table, in its bases where the workload holds it."""
-        position = self.workload.find(attributes)
-        if position is None:
-            return self.variance([self.domain.names[attribute] for attribute in attributes])
-        return float(self.table_variances.worst[position])
+            indices = query_attributes(self.domain, attributes)
+            position = self.workload.find(indices)
+            if position is not None:
+                error = float(self.worst_standard_errors[position])
+            else:
+                error = float(np.sqrt(self.variance([self.domain.names[i] for i in indices])))
+        return normal_quantile(confidence) * error
 
     def covariance(
         self, table: AttributeSet, cell: Mapping[str, int], other: Mapping[str, int]

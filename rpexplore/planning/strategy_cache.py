@@ -37,12 +37,6 @@ class StrategyCache:
         self._arrays: OrderedDict[str, dict[str, np.ndarray]] = OrderedDict()
         self._lock = threading.Lock()
 
-    @classmethod
-    def of_user(cls) -> "StrategyCache":
-        """In the user's folder; in this process only if RPEXPLORE_NO_CACHE is 1."""
-        off = os.environ.get("RPEXPLORE_NO_CACHE") == "1"
-        return cls(None if off else home_folder() / "strategies")
-
     def get(self, key: str) -> dict[str, np.ndarray] | None:
         """The arrays put under a key, read-only; None if there are none (any more)."""
         with self._lock:
@@ -121,8 +115,9 @@ def _n_bytes(arrays: Mapping[str, np.ndarray]) -> int:
 
 @cache
 def user_cache() -> StrategyCache:
-    """The one cache of this process."""
-    return StrategyCache.of_user()
+    """The cache in the user's folder; in this process only if RPEXPLORE_NO_CACHE is 1."""
+    off = os.environ.get("RPEXPLORE_NO_CACHE") == "1"
+    return StrategyCache(None if off else home_folder() / "strategies")
 
 
 def best_even_matrix(gram: np.ndarray) -> StrategySolution:

@@ -85,7 +85,8 @@ def padded(sets: Sequence[Sequence[int]]) -> np.ndarray:
 
 def check_order(domain: Domain, order: int) -> None:
     """Raise `WorkloadError` unless the domain has enough attributes for tables of this order."""
-    if not 0 <= (-1 if (whole := whole_number(order)) is None else whole) <= len(domain):
+    whole = whole_number(order)
+    if whole is None or not 0 <= whole <= len(domain):
         raise WorkloadError(
             f"The order must be a whole number from 0 to {len(domain)} (the attributes there "
             f"are), got {order!r}."

@@ -46,7 +46,12 @@ def canonical_arrays(
         "required": _required_of_all(required, len(members))[order],
         "members": (members := np.ascontiguousarray(members[order])),
     }
-    _refuse_repeated(domain, members)
+    same = np.all(members[1:] == members[:-1], axis=1)
+    if np.any(same):
+        raise WorkloadError(
+            f"The table {describe_row(domain, members, int(np.argmax(same)))} is in the workload "
+            "twice; keep one of them, and give it more weight if it is important."
+        )
     bases, arrays["basis_index"] = canonical_bases(domain, members, bases, basis_index)
     _refuse_unusable(domain, members, arrays["weights"], "weight", allow_nan=False)
     _refuse_unusable(domain, members, arrays["targets"], "target standard error", allow_nan=True)
@@ -86,15 +91,6 @@ def _refuse_misplaced(domain: Domain, members: np.ndarray, padded_last: np.ndarr
         raise WorkloadError(
             f"The attribute {domain.names[members[row, column + 1]]!r} must stand once in a table, "
             "where the domain's order has it, without gaps before it."
-        )
-
-
-def _refuse_repeated(domain: Domain, members: np.ndarray) -> None:
-    same = np.all(members[1:] == members[:-1], axis=1)
-    if np.any(same):
-        raise WorkloadError(
-            f"The table {describe_row(domain, members, int(np.argmax(same)))} is in the workload "
-            "twice; keep one of them, and give it more weight if it is important."
         )
 
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from rpexplore.planning.strategy_cache import StrategyCache
+from rpexplore.planning.strategy_cache import StrategyCache, user_cache
 
 ARRAYS = {"matrix": np.arange(6.0).reshape(2, 3), "integers": np.array([1, -2], dtype=np.int64)}
 
@@ -196,9 +196,9 @@ def test_threads_share_a_cache(folder):
 def test_the_folder_is_the_users_and_can_be_turned_off(monkeypatch, tmp_path):
     monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path))
     monkeypatch.delenv("RPEXPLORE_NO_CACHE", raising=False)
-    assert StrategyCache.of_user().folder == tmp_path / "strategies"
+    assert user_cache.__wrapped__().folder == tmp_path / "strategies"
     monkeypatch.setenv("RPEXPLORE_NO_CACHE", "1")
-    cache = StrategyCache.of_user()
+    cache = user_cache.__wrapped__()
     cache.put("key", ARRAYS)
     assert same(cache.get("key"), ARRAYS)
     assert not list(tmp_path.iterdir())
