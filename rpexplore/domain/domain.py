@@ -167,6 +167,10 @@ class Domain:
                 )
         return tuple(indices)
 
+    def in_order(self, names: AttributeSet) -> tuple[str, ...]:
+        """The names in the order of the domain."""
+        return tuple(self.names[index] for index in self.positions(names))
+
     def describe(self, indices: Sequence[int]) -> str:
         """The attributes with these indices for a sentence: "(age, sex)", or "(total)"."""
         return f"({', '.join(self.names[index] for index in indices) or 'total'})"

@@ -53,18 +53,17 @@ class Autosaves:
         if text is None:
             return None
         path = self.path(key)
-        moment = datetime.fromtimestamp(path.stat().st_mtime, UTC)
         try:
-            return SavedProject(Project.parse(text), text, moment)
+            project = Project.parse(text)
         except WorkloadError as error:
             raise WorkloadError(f"The saved project {path} cannot be opened. {error}") from None
+        return SavedProject(project, text, datetime.fromtimestamp(path.stat().st_mtime, UTC))
 
     def save(self, key: str, text: str, before: str | None) -> bool:
         """Save a project's text over `before`; False, and nothing is written, if that is not there.
 
         Then somebody else has saved under this key: another window with the same project. A saved
-        project
-        that was there and is gone is written again. Raises `OSError`.
+        project that was there and is gone is written again. Raises `OSError`.
         """
         with _lock:
             present = self._text(key)

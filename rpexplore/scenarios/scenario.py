@@ -27,7 +27,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.definitions_file import stated_from_json, stated_to_json
 from rpexplore.scenarios.basis_choices import changed_basis_choices
-from rpexplore.scenarios.schema_change import SchemaChange, in_order
+from rpexplore.scenarios.schema_change import SchemaChange
 from rpexplore.scenarios.table_settings import (
     GroupSetting,
     TableSetting,
@@ -179,7 +179,7 @@ class Scenario:
     def with_settings(self, changed: Iterable[TableSetting]) -> "Scenario":
         """A copy in which these tables have these settings."""
         ordered = [
-            replace(setting, attributes=in_order(self.domain, setting.attributes))
+            replace(setting, attributes=self.domain.in_order(setting.attributes))
             for setting in changed
         ]
         settings = changed_settings(self.request.groups, self.request.settings, ordered)
@@ -187,7 +187,7 @@ class Scenario:
 
     def with_group(self, group: GroupSetting) -> "Scenario":
         """A copy in which all tables with certain attributes have this setting."""
-        group = replace(group, containing=in_order(self.domain, group.containing))
+        group = replace(group, containing=self.domain.in_order(group.containing))
         groups, settings = changed_groups(self.request.groups, self.request.settings, group)
         return self.with_request(groups=groups, settings=settings)
 
@@ -200,7 +200,7 @@ class Scenario:
         `WorkloadError` if the basis does not fit the attribute.
         """
         basis.check(self.domain[attribute])
-        ordered = [in_order(self.domain, table) for table in tables]
+        ordered = [self.domain.in_order(table) for table in tables]
         choices = changed_basis_choices(self.request.basis_choices, attribute, basis, ordered)
         position = self.domain.position
         choices = sorted(choices, key=lambda one: (position(one.attribute), bool(one.tables)))

@@ -96,7 +96,7 @@ class SchemaChange:
     def _still_there(self, names: Iterable[str]) -> Table:
         """Those of these attributes that there still are, under their new names."""
         new_names = [self.renamed.get(name, name) for name in names]
-        return in_order(self.new, [name for name in new_names if name in self.new])
+        return self.new.in_order(name for name in new_names if name in self.new)
 
     def _moved_setting(self, setting: TableSetting) -> TableSetting | None:
         table = self._moved_with_values(setting.attributes)
@@ -162,8 +162,3 @@ def _kept_and_lost(
     moves = [(item, move(item)) for item in items]
     kept = tuple(moved for _, moved in moves if moved is not None)
     return kept, [item for item, moved in moves if moved is None]
-
-
-def in_order(domain: Domain, names: Iterable[str]) -> Table:
-    """The names in the order of the domain."""
-    return tuple(domain.names[index] for index in domain.positions(list(names)))

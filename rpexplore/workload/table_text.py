@@ -54,7 +54,7 @@ def table_from_text(domain: Domain, text: str) -> tuple[str, ...]:
             )
         names.append(name)
         start, more = match.end(), match["end"] != ""
-    return tuple(domain.names[index] for index in domain.positions(names))
+    return domain.in_order(names)
 
 
 def texts_of_tables(domain: Domain, tables: Iterable[Table]) -> Iterable[str]:

@@ -35,7 +35,7 @@ def set_number(field: str) -> None:
 
 def set_attributes(field: str) -> None:
     chosen, domain = st.session_state[field], current().domain
-    names = tuple(domain.names[index] for index in domain.positions(chosen))
+    names = domain.in_order(chosen)
     change(HERE, lambda: current().with_request(**{field: names}))
 
 

@@ -87,15 +87,23 @@ def _weights(plan: Plan) -> list[Numbers]:
 def accuracy(plan: Plan, record_noun: str) -> Section:
     """The objective of the plan, and how accurate its tables are."""
     top, frame = standard_errors.headline(plan), standard_errors.by_order(plan)
+    cells = "All cells of a table have the same standard error."
+    worst = f"a cell of the least accurate table, {top.worst_table}"
+    if top.cells_differ:
+        cells = (
+            "The cells of a table do not all have the same standard error: each table has the root "
+            "mean square over its cells, and that of its most and its least accurate cell."
+        )
+        worst = f"{top.worst_text}, one of {top.worst_table}"
     return Section(
         "Accuracy",
         (
-            f"The plan makes {plan.loss.description} as small as the budget allows. "
-            f"{_of_cells(top)} It is that of the privacy noise, and does not depend on the counts.",
+            f"The plan makes {plan.loss.description} as small as the budget allows. {cells} It is "
+            "that of the privacy noise, and does not depend on the counts.",
             f"{capitalised(top.median_text)} is within ±{rounded(top.median_margin)} "
             f"{record_noun} of the count in the records, 95 % of the time (standard error σ = "
-            f"{rounded(top.median_error, 3)}); {_describe_worst(top)}, within "
-            f"±{rounded(top.worst_margin)} (σ = {rounded(top.worst_error, 3)}).",
+            f"{rounded(top.median_error, 3)}); {worst}, within ±{rounded(top.worst_margin)} "
+            f"(σ = {rounded(top.worst_error, 3)}).",
         ),
         (
             chart_by_order(frame, record_noun, cells_differ=top.cells_differ),
@@ -103,22 +111,6 @@ def accuracy(plan: Plan, record_noun: str) -> Section:
             _list_of_tables(plan),
         ),
     )
-
-
-def _of_cells(top: standard_errors.Headline) -> str:
-    if top.cells_differ:
-        return (
-            "The cells of a table do not all have the same standard error: for each table that of "
-            "the root mean square of its cells is given, and those of its most and "
-            "its least accurate cell."
-        )
-    return "All cells of a table have the same standard error."
-
-
-def _describe_worst(top: standard_errors.Headline) -> str:
-    if top.cells_differ:
-        return f"{top.worst_text}, one of {top.worst_table}"
-    return f"a cell of the least accurate table, {top.worst_table}"
 
 
 def _worst(plan: Plan) -> Numbers:

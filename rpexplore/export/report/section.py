@@ -45,17 +45,12 @@ class Beside:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """A DataFrame as a table.
-
-    headings  of the columns that are shown, by name and in their order
-    digits    significant digits of floats
-    """
+    """A DataFrame as a table; headings of the columns shown, by name and in their order."""
 
     frame: pd.DataFrame
     headings: Mapping[str, str]
     title: str = ""
     note: str = ""
-    digits: int = 3
 
     @cached_property
     def header(self) -> list[tuple[str, bool]]:
@@ -69,7 +64,7 @@ class Numbers:
     def rows(self) -> list[list[str]]:
         """The cells as people read them, [n_rows][n_columns]."""
         rows = zip(*(self.frame[name].tolist() for name in self.headings), strict=True)
-        return [[cell_text(value, self.digits) for value in row] for row in rows]
+        return [[cell_text(value) for value in row] for row in rows]
 
 
 @dataclass(frozen=True)
@@ -127,7 +122,7 @@ def counts(values: Iterable[float]) -> list[str]:
     return [f"{value:,.0f}" if value < 1e15 else rounded(value, 3) for value in values]
 
 
-def cell_text(value: object, digits: int) -> str:
+def cell_text(value: object) -> str:
     """A cell of a DataFrame as text: 1,234; 0.0123; nothing where it is missing."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
@@ -136,5 +131,5 @@ def cell_text(value: object, digits: int) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return rounded(value, digits, zeros=True)
+        return rounded(value, 3, zeros=True)
     return str(value)

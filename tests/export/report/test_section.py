@@ -24,7 +24,7 @@ from rpexplore.figures.columns import Column
     ],
 )
 def test_cells_are_written_as_people_read_them(value, text):
-    assert cell_text(value, 3) == text
+    assert cell_text(value) == text
 
 
 FRAME = pd.DataFrame(
