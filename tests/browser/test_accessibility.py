@@ -96,7 +96,7 @@ def released(tmp_path_factory) -> Path:
 @pytest.mark.parametrize("name", ["release", "processed"])
 def test_no_serious_finding_on_any_view_of_results(visitor, server, released, name):
     visitor.goto(f"{server}/results")
-    field = visitor.get_by_label("Folder with the tables", exact=True)
+    field = visitor.get_by_label("Folder with the results", exact=True)
     field.fill(str(released / name))
     field.press("Enter")
     expect(visitor.get_by_test_id("stDataFrame")).to_be_visible()

@@ -134,7 +134,7 @@ def binding_tables(chosen: Forecast) -> None:
     st.markdown(escaped(shadow_prices.describe(binding, what)))
     st.page_link(
         "pages/tradeoffs.py",
-        label="That is about small changes. Leaving tables out is tried under What if, on the "
+        label="These shares are about small changes. To leave tables out, see What if on the "
         "Trade-offs page",
     )
     by_table, by_order = shadow_prices.by_table(chosen), shadow_prices.by_order(chosen)

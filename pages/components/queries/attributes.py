@@ -49,7 +49,7 @@ def _codebook_attributes(schema: Domain) -> None:
             )
 
     st.multiselect(
-        "What your queries are about",
+        "Attributes of your queries",
         options,
         key=bind("chosen query attributes", names),
         on_change=choose,

@@ -107,7 +107,7 @@ def _chosen_curves(solution: Optimum) -> list[curves.Curve]:
 def _wanted_error(drawn: list[curves.Curve]) -> tuple[int, float, SufficientBudget] | None:
     """Which curve's standard error is wanted, how large, and the budget it takes; None: none."""
     budget, record_noun = current().budget, current().record_noun
-    st.markdown("**What would a smaller error cost?**")
+    st.markdown("**Budget for a wanted error**")
     indices = range(len(drawn))
     series = st.selectbox(
         "Whose error", indices, format_func=lambda index: drawn[index].name, key="wanted for"
