@@ -5,20 +5,21 @@ the frontier is drawn between, and are compared with no others.
 
 With S the sum of variances and M the largest variance (each weighted as its loss says), S* and M*
 the smallest possible ones, a point of the frontier minimises (1 − θ) S/S* + θ M/M*. At θ = 0 and 1
-these are the plans for the two aims. Both fall as 1/budget, so one frontier serves every budget.
+these are the plans for the two objectives. Both fall as 1/budget, so one frontier serves every
+budget.
 """
 
 import math
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis.frontier_points import Point, next_point
 from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.common.formatting import rounded
-from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
+from rpexplore.planning.losses.base import MaxVariance, SumOfVariances
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.table_variances import TableVariances, is_negligible_difference
 from rpexplore.planning.optimum import Optimum
@@ -28,16 +29,32 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import TableSetting
 from rpexplore.scenarios.workload_changes import refuse_long
-from rpexplore.workload.workload import Workload
 
 MOST_POINTS = 11
-TOLERANCE = 1e-6
+_TOLERANCE = 1e-6
+_STRAIGHT = 0.002  # where there is less room than this, of the whole extent, no point is added
 
 # What a page has to say that shows optima with the strategies of another.
 STRATEGIES_OF_PLAN = (
-    "What is measured of attributes with ranges, groups and the like is taken over from your plan. "
-    "Planned on its own, each of these plans can come out otherwise."
+    "What is measured of attributes with ranges, groups and the like is that of your plan. "
+    "Planned on its own, each of these plans can differ."
 )
+
+
+@dataclass(frozen=True)
+class Point:
+    """One plan, by what it gives at privacy cost 1 of one record.
+
+    share    θ: how much the worst case counts
+    total    S: weighted sum of variances
+    largest  M: largest weighted variance
+    gap      how far (1 − θ) S/S* + θ M/M* can be above the smallest possible value, relative
+    """
+
+    share: float
+    total: float
+    largest: float
+    gap: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +97,23 @@ class Frontier:
             math.sqrt(self.points[-1].largest), math.sqrt(self.points[0].largest)
         )
 
+    def values(self, variances: TableVariances) -> tuple[float, float]:
+        """(S, M) of a plan, from the variances of the tables at privacy cost 1 of one record."""
+        workload = self.best_average.workload
+        total = self.average.value(variances.of_loss(self.average), workload)
+        return total, self.worst.value(variances.of_loss(self.worst), workload)
+
+    def errors(self, total: float, largest: float, budget: Budget) -> tuple[float, float]:
+        """(average, largest) standard error at a budget for (S, M): roots of mean and largest."""
+        cost = float(budget.record_privacy_cost)
+        return math.sqrt(total / self.weight / cost), math.sqrt(largest / cost)
+
 
 def frontier(
     best_average: Optimum,
     best_worst: Optimum,
     *,
     most_points: int = MOST_POINTS,
-    tolerance: float = TOLERANCE,
     on_progress: Progress = no_progress,
 ) -> Frontier:
     """The frontier between two optima of one workload: of a SumOfVariances and a MaxVariance.
@@ -97,53 +124,44 @@ def frontier(
     """
     worst = best_worst.loss
     assert isinstance(worst, MaxVariance)
-    ends = [_end(0.0, best_average, best_average.loss, worst)]
-    ends.append(_end(1.0, best_worst, best_average.loss, worst))
-    found = Frontier(best_average, worst, tuple(ends))
-    while len(found.points) < most_points and not found.is_a_point:
-        place, share = next_point(found.points, found.unit)
+    frontier = Frontier(best_average, worst, ())
+    ends = []
+    for share, optimum in ((0.0, best_average), (1.0, best_worst)):
+        total, largest = frontier.values(optimum.table_variances)
+        gap = (largest if share else total) / optimum.solution.lower_bound - 1
+        ends.append(Point(share, total, largest, max(gap, 0.0)))
+    frontier = replace(frontier, points=tuple(ends))
+    while len(frontier.points) < most_points and not frontier.is_a_point:
+        index, share = _next_point(frontier.points, frontier.unit)
         if share is None:
             break
-        count = len(found.points)
-        doing = partial(
-            on_progress, f"Plan {count + 1} of up to {most_points}", count / most_points
-        )
-        doing()
-        point = _between(found, share, tolerance, lambda _, __, doing=doing: doing())
-        points = (*found.points[:place], point, *found.points[place:])
-        found = Frontier(best_average, worst, points)
-    return found
+        count = len(frontier.points)
+        doing, done = f"Plan {count + 1} of up to {most_points}", count / most_points
+
+        def report(*_: object, doing: str = doing, done: float = done) -> None:
+            on_progress(doing, done)
+
+        report()
+        point = _point_between(frontier, share, report)
+        points = (*frontier.points[:index], point, *frontier.points[index:])
+        frontier = replace(frontier, points=points)
+    return frontier
 
 
-def point_of(optimum: Optimum, average: SumOfVariances, worst: MaxVariance) -> tuple[float, float]:
-    """(S, M) of any plan at privacy cost 1 of one record."""
-    return _values(optimum.workload, optimum.table_variances, average, worst)
-
-
-def errors_of(found: Frontier, point: tuple[float, float], budget: Budget) -> tuple[float, float]:
-    """(average, largest) standard error at a budget for (S, M): roots of mean and largest."""
-    cost = float(budget.record_privacy_cost)
-    return math.sqrt(point[0] / found.weight / cost), math.sqrt(point[1] / cost)
-
-
-def points_at(found: Frontier, budget: Budget) -> pd.DataFrame:
+def points_at(frontier: Frontier, budget: Budget) -> pd.DataFrame:
     """One row a point: share, average, largest (standard errors at the budget), given_up and
     gained (per cent of the best average's errors; 0 for itself), gap."""
-    rows = []
-    best, most = errors_of(found, _sums(found.points[0]), budget)
-    for point in found.points:
-        average, largest = errors_of(found, _sums(point), budget)
-        rows.append(
-            {
-                "share": point.share,
-                "average": average,
-                "largest": largest,
-                "given_up": 100 * (average / best - 1),
-                "gained": 100 * (1 - largest / most),
-                "gap": point.gap,
-            }
-        )
-    return pd.DataFrame(rows)
+    frame = pd.DataFrame(
+        [
+            (point.share, *frontier.errors(point.total, point.largest, budget), point.gap)
+            for point in frontier.points
+        ],
+        columns=["share", "average", "largest", "gap"],
+    )
+    return frame.assign(
+        given_up=100 * (frame["average"] / frame["average"][0] - 1),
+        gained=100 * (1 - frame["largest"] / frame["largest"][0]),
+    )
 
 
 def bend(frame: pd.DataFrame) -> int:
@@ -153,28 +171,30 @@ def bend(frame: pd.DataFrame) -> int:
     return int((gained - given_up).argmax())
 
 
-def describe_frontier(found: Frontier, frame: pd.DataFrame, measure: str, record_noun: str) -> str:
+def describe_frontier(
+    frontier: Frontier, frame: pd.DataFrame, measure: str, record_noun: str
+) -> str:
     """What a larger average error buys in the worst case.
 
     frame: of `points_at`; measure: of `worst_measure`
     """
     rows = frame.to_dict("records")
     first, middle, last = rows[0], rows[bend(frame)], rows[-1]
-    alike = found.has_fixed_strategies
+    alike = frontier.has_fixed_strategies
     among = " of the plans that measure attributes as yours does" if alike else ""
     start = (
         f"The best average{among}, {rounded(first['average'], 3)} {record_noun}, comes with a "
         f"{measure} of {rounded(first['largest'], 3)}."
     )
-    if found.is_a_point:
+    if frontier.is_a_point:
         none = "None of these" if alike else "No plan"
         return (
             f"There is next to nothing to trade: one plan is as good as the best at both. {start} "
             f"{none} brings that below {rounded(last['largest'], 3)}."
         )
     if 0 < rows.index(middle) < len(rows) - 1:
-        return f"{start} From there, {_bought(middle)}; all the way, {_bought(last)}."
-    return f"{start} From there, {_bought(last)}."
+        return f"{start} From there, {_exchange(middle)}; all the way, {_exchange(last)}."
+    return f"{start} From there, {_exchange(last)}."
 
 
 def describe_point(row: dict) -> str:
@@ -185,111 +205,114 @@ def describe_point(row: dict) -> str:
     )
 
 
-def describe_marks(found: Frontier) -> str:
-    """What the marks of the curve are, and what none of them is."""
-    alike = (
-        "among plans that measure attributes as yours does, " if found.has_fixed_strategies else ""
-    )
-    return f"Each mark is a plan at the current budget; {alike}none is better at both."
+def describe_marks(frontier: Frontier) -> str:
+    """What the marks of the curve are."""
+    alike = frontier.has_fixed_strategies
+    among = "among plans that measure attributes as yours does, " if alike else ""
+    return f"Each mark is a plan at the current budget; {among}none is better at both."
 
 
-def describe_note(found: Frontier, row: dict) -> str:
+def describe_note(frontier: Frontier, row: dict) -> str:
     """The note of a scenario that is made from a row of `points_at`.
 
-    Its plan is the point where all attributes are asked by single values. Elsewhere it is planned
+    Its plan is the point where all attributes are counted by single values. Elsewhere it is planned
     with strategies of its own.
     """
-    words = describe_point(row)
-    if not found.has_fixed_strategies:
-        return f"Between average and worst case: {words}"
+    if not frontier.has_fixed_strategies:
+        return f"Between average and worst case: {describe_point(row)}"
     return (
-        f"On the curve: {words}, with attributes measured as in the plan it was drawn from; "
-        "planned on its own this scenario can differ."
+        f"On the curve: {describe_point(row)}, with attributes measured as in the plan it was "
+        "drawn from; planned on its own this scenario can differ."
     )
 
 
 def worst_measure(worst: MaxVariance, weights: np.ndarray) -> str:
-    """What the worst case is, in words."""
+    """What the worst case is called."""
     if worst.relative_to == "target":
         return "largest ratio of standard error to target"
-    if np.all(weights == 1):
-        return "largest standard error"
-    return "largest weighted error"
+    return "largest standard error" if np.all(weights == 1) else "largest weighted error"
 
 
-def scenario_between(scenario: Scenario, found: Frontier, share: float) -> Scenario:
+def scenario_between(scenario: Scenario, frontier: Frontier, share: float) -> Scenario:
     """A scenario whose plan is the point of the frontier at θ = share, if measured alike.
 
     Between the ends it is the plan for a weighted sum of variances, whose weights become the
     tables' weights. Raises `WorkloadError` where there are too many tables to list.
     """
     if share in (0, 1):
-        return scenario.replaced(loss=found.worst if share else found.average)
-    workload = found.best_average.workload
+        return scenario.replaced(loss=frontier.worst if share else frontier.average)
+    workload = frontier.best_average.workload
     refuse_long(len(workload))
-    fixed, in_largest, solution = _solved(found, share, TOLERANCE)
-    weights = fixed + solution.shadow_prices * in_largest
+    in_sum, in_largest = _weights(frontier, share)
+    weights = in_sum + _solve(frontier, share).shadow_prices * in_largest
     weights /= np.mean(weights)
-    own = {setting.attributes: setting.target for setting in scenario.request.settings}
+    targets = {setting.attributes: setting.target for setting in scenario.request.settings}
     settings = [
-        TableSetting(table, float(f"{weight:.6g}"), own.get(table))
+        TableSetting(table, float(f"{weight:.6g}"), targets.get(table))
         for table, weight in zip(workload.tables, weights.tolist(), strict=True)
     ]
     return scenario.with_settings(settings).replaced(loss=SumOfVariances())
 
 
-def _bought(row: dict) -> str:
+def _exchange(row: dict) -> str:
     return (
         f"an average error {rounded(row['given_up'], 2)} % larger makes the worst case "
         f"{rounded(row['gained'], 2)} % smaller ({rounded(row['largest'], 3)})"
     )
 
 
-def _values(
-    workload: Workload, variances: TableVariances, average: Loss, worst: MaxVariance
-) -> tuple[float, float]:
-    """(S, M): S of the tables' mean variances, M of their worst cells."""
-    total = average.value(variances.of_loss(average), workload)
-    return total, worst.value(variances.of_loss(worst), workload)
-
-
-def _sums(point: Point) -> tuple[float, float]:
-    return point.total, point.largest
-
-
-def _end(share: float, optimum: Optimum, average: Loss, worst: MaxVariance) -> Point:
-    total, largest = _values(optimum.workload, optimum.table_variances, average, worst)
-    value = largest if share else total
-    return Point(share, total, largest, max(value / optimum.solution.lower_bound - 1, 0.0))
-
-
-def _between(found: Frontier, share: float, tolerance: float, on_progress: Progress) -> Point:
+def _point_between(frontier: Frontier, share: float, on_progress: Progress) -> Point:
     """The point at θ = share."""
-    _, _, solution = _solved(found, share, tolerance, on_progress)
-    workload, unit = found.best_average.workload, found.unit
-    closure = found.best_average.closure
-    variances = TableVariances.of(workload, closure, solution.sigma_squared)
-    total, largest = _values(workload, variances, found.average, found.worst)
+    optimum, unit = frontier.best_average, frontier.unit
+    solution = _solve(frontier, share, on_progress)
+    total, largest = frontier.values(
+        TableVariances.of(optimum.workload, optimum.closure, solution.sigma_squared)
+    )
     value = (1 - share) * total / unit[0] + share * largest / unit[1]
     return Point(share, total, largest, max(value / solution.lower_bound - 1, 0.0))
 
 
-def _solved(
-    found: Frontier,
-    share: float,
-    tolerance: float,
-    on_progress: Progress = no_progress,
-) -> tuple[np.ndarray, np.ndarray, Solution]:
-    """(weights in the sum, weights in the largest, their solution) at θ = share."""
-    workload, closure = found.best_average.workload, found.best_average.closure
-    fixed = (1 - share) / found.unit[0] * found.average.table_weights(workload)
-    in_largest = share / found.unit[1] * found.worst.table_weights(workload)
-    solution = minimise_max_cell_variance(
+def _next_point(points: Sequence[Point], unit: tuple[float, float]) -> tuple[int, float | None]:
+    """(its index, θ) of the next point; θ is None where the frontier is known well enough.
+
+    From the left end (0, 0) of a chord to its right end (dx, dy), where x is S/S* given up and y
+    M/M* gained, the lines of equal value through the ends, (1−a) x = a y and
+    (1−b) (x−dx) = b (y−dy), meet at (a, 1−a) · t with t = (b dy − (1−b) dx) / (b−a). In terms
+    of (1−θ) x − θ y, which is 0 on the chord, that is (θ−a) t below it.
+    """
+    total, largest, shares = np.array(
+        [(point.total, point.largest, point.share) for point in points]
+    ).T
+    x, y = total / unit[0], -largest / unit[1]
+    dx, dy, a, b = np.diff(x), np.diff(y), shares[:-1], shares[1:]
+    usable = (dx > 0) & (dy > 0) & (b > a)
+    theta = np.where(usable, dx, 1.0) / np.where(usable, dx + dy, 1.0)
+    room = (theta - a) * (b * dy - (1 - b) * dx) / np.where(usable, b - a, 1.0)
+    room /= (1 - theta) * (x[-1] - x[0]) + theta * (y[-1] - y[0])
+    chord = int(np.argmax(np.where(usable, room, 0.0)))
+    if not usable[chord] or room[chord] <= _STRAIGHT:
+        return 0, None
+    return chord + 1, float(theta[chord])
+
+
+def _weights(frontier: Frontier, share: float) -> tuple[np.ndarray, np.ndarray]:
+    """The tables' weights in the sum and in the largest at θ = share, float64[n_tables] each."""
+    workload, unit = frontier.best_average.workload, frontier.unit
+    return (
+        (1 - share) / unit[0] * frontier.average.table_weights(workload),
+        share / unit[1] * frontier.worst.table_weights(workload),
+    )
+
+
+def _solve(frontier: Frontier, share: float, on_progress: Progress = no_progress) -> Solution:
+    """The solution at θ = share."""
+    workload, closure = frontier.best_average.workload, frontier.best_average.closure
+    in_sum, in_largest = _weights(frontier, share)
+    return minimise_max_cell_variance(
         CellVariances(workload, closure),
         in_largest,
         1.0,
-        tolerance,
-        fixed_weights=closure.residual_weights(fixed),
+        _TOLERANCE,
+        fixed_weights=closure.residual_weights(in_sum),
         on_progress=on_progress,
     )
-    return fixed, in_largest, solution

@@ -118,7 +118,7 @@ def test_standard_errors_at_a_budget_are_those_of_plans(scenario, ends, found):
         mean = math.sqrt(np.average(plan.variances, weights=cells))
         assert frame["average"].iloc[row] == pytest.approx(mean, rel=1e-9)
         assert frame["largest"].iloc[row] == pytest.approx(plan.standard_errors.max(), rel=1e-9)
-        present = trade.errors_of(found, trade.point_of(solved, found.average, found.worst), BUDGET)
+        present = found.errors(*found.values(solved.table_variances), BUDGET)
         assert present == pytest.approx((mean, plan.standard_errors.max()), rel=1e-9)
     assert frame[["given_up", "gained"]].iloc[0].tolist() == [0, 0]
     last = frame.iloc[-1]

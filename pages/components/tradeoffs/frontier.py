@@ -96,13 +96,13 @@ def _show(frontier: trade.Frontier, solution: Optimum) -> None:
     if frontier.is_a_point:
         st.info(escaped(sentence))
         return
-    own_point = trade.point_of(solution, frontier.average, frontier.worst)
-    present = trade.errors_of(frontier, own_point, budget)
+    own_point = frontier.values(solution.table_variances)
+    current_errors = frontier.errors(*own_point, budget)
     unit = "" if frontier.worst.relative_to == "target" else f" ({record_noun})"
     chart_with_numbers(
         Chart(
             figures.average_against_worst(
-                frame, trade.bend(frame), present, f"{measure}{unit}", record_noun
+                frame, trade.bend(frame), current_errors, f"{measure}{unit}", record_noun
             ),
             subject="The best averages against the best worst cases",
             sentence=sentence,
