@@ -1,6 +1,6 @@
-"""Accuracy over the cells of one table: which questions are answered more accurately than others.
+"""Accuracy over the cells of one table: which queries are answered more accurately than others.
 
-One or two attributes are spread out; of the others a question is fixed, or the least accurate one
+One or two attributes are spread out; of the others a query is fixed, or the least accurate one
 taken. Where there are many cells, neighbours make blocks, and the least accurate cell of each is
 shown: a browser never gets more than about `MOST` × `MOST` numbers.
 """
@@ -26,12 +26,11 @@ MOST = 100  # blocks along an axis of two
 MOST_ALONG_A_LINE = 1000
 
 _NUMBERS = ("standard_error", "margin_95")
-_MIDDLE = (0.15, 0.85)  # of a line; what lies between is told as its middle
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One side of the picture: what it is called, and the questions along it."""
+    """One side of the picture: what it is called, and the queries along it."""
 
     name: str
     labels: tuple[str, ...]
@@ -59,27 +58,32 @@ class CellAccuracy:
     remarks: str
 
     @property
+    def axes(self) -> list[Axis]:
+        """The one or two axes, in the order of those of `errors`."""
+        return [axis for axis in (self.down, self.across) if axis is not None]
+
+    @property
     def frame(self) -> pd.DataFrame:
         """One row a block: its labels, standard_error and margin_95 (half a 95 % interval)."""
-        held = np.argwhere(np.isfinite(self.errors))
-        errors = self.errors[tuple(held.T)]
-        labels = {
+        blocks = np.nonzero(np.isfinite(self.errors))
+        errors = self.errors[blocks]
+        columns = {
             f"{axis.name} (attribute)" if axis.name in _NUMBERS else axis.name: np.array(
                 axis.labels, dtype=object
-            )[held[:, place]]
-            for place, axis in enumerate(self._axes)
+            )[indices]
+            for axis, indices in zip(self.axes, blocks, strict=True)
         }
-        return pd.DataFrame(labels | {"standard_error": errors, "margin_95": errors * MARGIN})
+        return pd.DataFrame(columns | {"standard_error": errors, "margin_95": errors * MARGIN})
 
     @property
     def worst(self) -> tuple[int, ...]:
         """Where the least accurate cell is, among `errors`."""
-        return self._place(int(np.nanargmax(self.errors)))
+        return self._index(np.nanargmax(self.errors))
 
     @property
     def best(self) -> tuple[int, ...]:
         """Where the most accurate one of those that are shown is."""
-        return self._place(int(np.nanargmin(self.errors)))
+        return self._index(np.nanargmin(self.errors))
 
     @property
     def is_level(self) -> bool:
@@ -88,46 +92,25 @@ class CellAccuracy:
             float(self.errors[self.best]), float(self.errors[self.worst])
         )
 
-    def label(self, place: tuple[int, ...]) -> str:
-        """What the cell at a place is called: "≤ 44, F", "18 to 24"."""
-        named = [axis.labels[at] for axis, at in zip(self._axes, place, strict=True)]
-        return named[0] if len(set(named)) == 1 else self.joint.join(named)
+    def label(self, cell: tuple[int, ...]) -> str:
+        """What the cell at an index is called: "≤ 44, F", "18 to 24"."""
+        labels = [axis.labels[index] for axis, index in zip(self.axes, cell, strict=True)]
+        return labels[0] if len(set(labels)) == 1 else self.joint.join(labels)
 
     def describe(self, record_noun: str) -> str:
         """Where the table is least and most accurate, and what the picture leaves out."""
-        high, low = self.errors[self.worst], self.errors[self.best]
+        high, low = (rounded(float(self.errors[cell]), 3) for cell in (self.worst, self.best))
         if self.is_level:
-            words = (
-                f"All cells of {self.table} are equally accurate: σ = {rounded(high, 3)} "
-                f"{record_noun}."
-            )
+            text = f"All cells of {self.table} are equally accurate: σ = {high} {record_noun}."
         else:
-            ends = (
-                f"σ = {rounded(high, 3)} {record_noun} for {self.label(self.worst)} against "
-                f"{rounded(low, 3)} for {self.label(self.best)}."
+            text = (
+                f"The cells of {self.table} are not equally accurate: σ = {high} {record_noun} for "
+                f"{self.label(self.worst)} against {low} for {self.label(self.best)}."
             )
-            where = f"The cells of {self.table} are not equally accurate"
-            if self._is_worst_in_the_middle:
-                where = f"The middle of {self.across.name} is least accurate"
-            words = f"{where}: {ends}"
-        return f"{words} {self.remarks}".strip()
+        return f"{text} {self.remarks}".strip()
 
-    @property
-    def _axes(self) -> list[Axis]:
-        return [axis for axis in (self.down, self.across) if axis is not None]
-
-    @property
-    def _is_worst_in_the_middle(self) -> bool:
-        """Whether a line is highest well between its ends."""
-        if self.down is not None or not self.is_even:
-            return False
-        share = self.worst[0] / max(len(self.errors) - 1, 1)
-        ends = max(float(self.errors[0]), float(self.errors[-1]))
-        highest = float(self.errors[self.worst])
-        return _MIDDLE[0] < share < _MIDDLE[1] and not is_negligible_difference(ends, highest)
-
-    def _place(self, flat: int) -> tuple[int, ...]:
-        return tuple(int(at) for at in np.unravel_index(flat, self.errors.shape))
+    def _index(self, flat: np.intp) -> tuple[int, ...]:
+        return tuple(int(index) for index in np.unravel_index(flat, self.errors.shape))
 
 
 def accuracy_of_cells(
@@ -136,79 +119,91 @@ def accuracy_of_cells(
     axes: Sequence[int],
     fixed: Mapping[int, int] | None = None,
 ) -> CellAccuracy:
-    """Accuracy over the cells of a table (its place in the workload).
+    """Accuracy over the cells of a table.
 
-    axes   one or two of its attributes (0 is its first): across, or down and across. One that is
-           asked in all ranges makes a triangle: from down, to across
-    fixed  a question (row) of other attributes; of those that are left out, that with which a cell
-           is least accurate is taken
+    Args:
+        forecast: Made of a plan or an optimum.
+        table: Its index in the workload.
+        axes: One or two of its attributes (0 is its first): across, or down and across. One whose
+            basis is all ranges makes a triangle: from down, to across.
+        fixed: A query (row) of other attributes; of those that are left out, that with which a
+            cell is least accurate is taken.
 
-    Raises `WorkloadError` for axes that the table does not have, and for a forecast without noise.
+    Raises:
+        WorkloadError: If the table does not have these axes, or the forecast has no noise.
     """
-    fixed, asked = dict(fixed or {}), questions_of(forecast, table)
+    fixed, matrices = dict(fixed or {}), query_matrices(forecast, table)
     if forecast.noise is None:
         raise WorkloadError("The forecast has tables only; make it of a plan to see cells.")
-    if not 1 <= len(set(axes)) == len(axes) <= 2 or not {*axes, *fixed} <= set(range(len(asked))):
+    count = len(matrices)
+    if not 1 <= len(set(axes)) == len(axes) <= 2 or not {*axes, *fixed} <= set(range(count)):
         raise WorkloadError(
-            f"One or two of the {len(asked)} attributes of a table can be spread out, got "
-            f"{[*axes]}; choose others."
+            f"One or two of the {count} attributes of a table can be spread out, got {[*axes]}; "
+            "choose others."
         )
-    noise = TableNoise.of(forecast.noise, table)
-    first = asked[axes[0]]
+    noise, first = TableNoise.of(forecast.noise, table), matrices[axes[0]]
     is_triangle = len(axes) == 1 and isinstance(first.basis, Ranges)
     if is_triangle:
-        down, across, errors, together = _triangle(first, noise, axes[0], fixed)
+        down, across, variances = _triangle(first, noise, axes[0], fixed)
+        in_blocks = len(across.labels) < first.n_values
     elif len(axes) == 1:
         blocks = Blocks.even(first.n_rows, MOST_ALONG_A_LINE)
         down, across = None, _axis(first, blocks)
-        errors = noise.largest_along(axes[0], blocks, fixed)
-        together = len(across.labels) < first.n_rows
+        variances = noise.largest_along(axes[0], blocks, fixed)
+        in_blocks = variances.size < first.n_rows
     else:
-        second = asked[axes[1]]
+        second = matrices[axes[1]]
         both = Blocks.even(first.n_rows, MOST), Blocks.even(second.n_rows, MOST)
         down, across = _axis(first, both[0]), _axis(second, both[1])
-        errors = noise.largest_across((axes[0], axes[1]), both, fixed)
-        together = errors.size < first.n_rows * second.n_rows
+        variances = noise.largest_across((axes[0], axes[1]), both, fixed)
+        in_blocks = variances.size < first.n_rows * second.n_rows
+    remarks = [
+        f"{_name(matrices[axis])}: {matrices[axis].label(row)}." for axis, row in fixed.items()
+    ]
+    free = [_name(matrices[axis]) for axis in range(count) if axis not in (*axes, *fixed)]
+    if free:
+        remarks.append(f"Whatever {' and '.join(free)}: the least accurate cell is shown.")
+    if in_blocks:
+        remarks.append("Of neighbouring cells together the least accurate one is shown.")
     return CellAccuracy(
         table=title_of(forecast.workload, table),
         down=down,
         across=across,
-        errors=np.sqrt(errors),
-        is_even=asked[axes[-1]].basis.follows_order,
+        errors=np.sqrt(variances),
+        is_even=matrices[axes[-1]].basis.follows_order,
         joint=" to " if is_triangle else ", ",
-        remarks=_remarks(asked, axes, fixed, together),
+        remarks=" ".join(remarks),
     )
 
 
-def questions_of(forecast: Forecast, table: int) -> list[QueryMatrix]:
-    """What a table asks of each of its attributes."""
+def query_matrices(forecast: Forecast, table: int) -> list[QueryMatrix]:
+    """The queries of each attribute of a table."""
     workload = forecast.workload
     return [
-        query_matrix(workload.basis_of(table, place), workload.domain.attributes[place])
-        for place in workload.attribute_indices(table)
+        query_matrix(workload.basis_of(table, attribute), workload.domain.attributes[attribute])
+        for attribute in workload.attribute_indices(table)
     ]
 
 
 def usual_axes(forecast: Forecast, table: int) -> tuple[int, ...]:
-    """Which of a table's attributes to spread out first: those whose questions differ most.
+    """Which of a table's attributes to spread out first: those whose queries differ most.
 
-    One alone where it is asked in all ranges, two of several otherwise.
+    One alone where its basis is all ranges, two of several otherwise.
     """
-    asked = questions_of(forecast, table)
-    if len(asked) < 2 or forecast.noise is None:
-        return tuple(range(len(asked)))
+    matrices = query_matrices(forecast, table)
+    if len(matrices) < 2 or forecast.noise is None:
+        return tuple(range(len(matrices)))
     noise = TableNoise.of(forecast.noise, table)
-    lines = [noise.along(axis) for axis in range(len(asked))]
-    first, second, *_ = sorted(
-        range(len(asked)), key=lambda axis: float(-lines[axis].max() / lines[axis].min())
-    )
-    return (first,) if isinstance(asked[first].basis, Ranges) else tuple(sorted((first, second)))
+    lines = [noise.along(axis) for axis in range(len(matrices))]
+    ratios = np.array([line.max() / line.min() for line in lines])
+    first, second, *_ = np.argsort(-ratios, kind="stable").tolist()
+    return (first,) if isinstance(matrices[first].basis, Ranges) else tuple(sorted((first, second)))
 
 
 def tables_with_cells(workload: Workload) -> dict[int, str]:
-    """The tables that have more than one cell to look at, by place, with their titles."""
-    places = np.flatnonzero(workload.orders > 0)
-    return dict(zip(places.tolist(), titles(workload, places), strict=True))
+    """The tables that have more than one cell to look at, by index, with their titles."""
+    tables = np.flatnonzero(workload.orders > 0)
+    return dict(zip(tables.tolist(), titles(workload, tables), strict=True))
 
 
 def least_even_table(forecast: Forecast) -> int:
@@ -219,8 +214,8 @@ def least_even_table(forecast: Forecast) -> int:
     return int(np.argmax(variances.worst / variances.best))
 
 
-def _axis(asked: QueryMatrix, blocks: Blocks) -> Axis:
-    return Axis(_name(asked), _labels(asked.label, blocks))
+def _axis(matrix: QueryMatrix, blocks: Blocks) -> Axis:
+    return Axis(_name(matrix), _labels(matrix.label, blocks))
 
 
 def _labels(label: Callable[[int], str], blocks: Blocks) -> tuple[str, ...]:
@@ -232,38 +227,21 @@ def _labels(label: Callable[[int], str], blocks: Blocks) -> tuple[str, ...]:
 
 
 def _triangle(
-    asked: QueryMatrix, noise: TableNoise, axis: int, fixed: Mapping[int, int]
-) -> tuple[Axis, Axis, np.ndarray, bool]:
-    """(from, to, variances [n, n], whether ranges are taken together) of all ranges."""
-    n, attribute = asked.n_values, asked.attribute
+    matrix: QueryMatrix, noise: TableNoise, axis: int, fixed: Mapping[int, int]
+) -> tuple[Axis, Axis, np.ndarray]:
+    """(from, to, variances [n, n]) of all ranges."""
+    n, attribute = matrix.n_values, matrix.attribute
     values = Blocks.even(n, MOST)
     side = len(values.start)
     block_of = np.repeat(np.arange(side), np.diff(values.start, append=n))
-    starts, ends = np.triu_indices(n)  # the order of the questions
+    starts, ends = np.triu_indices(n)  # the order of the queries
     keys = block_of[starts] * side + block_of[ends]
     square = np.full(side * side, np.nan)
     square[np.unique(keys)] = noise.largest_along(axis, Blocks.of_keys(keys), fixed)
     labels = _labels(attribute.values.label, values)
-    return (
-        Axis(f"{attribute.name} from", labels),
-        Axis(f"{attribute.name} to", labels),
-        square.reshape(side, side),
-        side < n,
-    )
+    axes = Axis(f"{attribute.name} from", labels), Axis(f"{attribute.name} to", labels)
+    return *axes, square.reshape(side, side)
 
 
-def _name(asked: QueryMatrix) -> str:
-    return attribute_title(asked.attribute, asked.basis)
-
-
-def _remarks(
-    asked: Sequence[QueryMatrix], axes: Sequence[int], fixed: Mapping[int, int], together: bool
-) -> str:
-    others = [axis for axis in range(len(asked)) if axis not in axes and axis not in fixed]
-    words = [f"{_name(asked[axis])}: {asked[axis].label(row)}." for axis, row in fixed.items()]
-    if others:
-        names = " and ".join(_name(asked[axis]) for axis in others)
-        words.append(f"Whatever {names}: the least accurate cell is shown.")
-    if together:
-        words.append("Neighbouring cells are taken together, and the least accurate one is shown.")
-    return " ".join(words)
+def _name(matrix: QueryMatrix) -> str:
+    return attribute_title(matrix.attribute, matrix.basis)

@@ -17,7 +17,7 @@ from rpexplore.planning.mechanism.strategy import Moments, hull
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """The rows of a question in blocks.
+    """The rows of a query matrix in blocks.
 
     rows   int64[n_rows]: all rows, block by block
     start  int64[n_blocks]: where each block begins among them; ascending
@@ -46,12 +46,12 @@ class Blocks:
     def hulls(self, of: Moments) -> np.ndarray:
         """The rows that can hold a block's least accurate cell, int64[n_blocks, width]: the last
         is repeated to fill up."""
-        found = []
+        hulls = []
         for part in np.split(self.rows, self.start[1:]):
             part = part[:1] if _are_alike(of) else part
-            found.append(part[hull(of.total[part], of.spread[part], largest=True)])
-        width = max(map(len, found))
-        return np.array([np.pad(each, (0, width - len(each)), "edge") for each in found])
+            hulls.append(part[hull(of.total[part], of.spread[part], largest=True)])
+        width = max(map(len, hulls))
+        return np.array([np.pad(rows, (0, width - len(rows)), "edge") for rows in hulls])
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class TableNoise:
     """What the variance of each cell of a table follows from.
 
     sigma_squared  float64[2, 2, …]: of the residual with (1) or without (0) each attribute
-    moments        of each attribute, as the table asks it
+    moments        of each attribute, for the table's basis
     """
 
     sigma_squared: np.ndarray
@@ -74,15 +74,14 @@ class TableNoise:
         within = np.zeros((2,) * order)
         where = tuple(slice(None) if axis in axes[0] else 0 for axis in range(order))
         within[where] = noise.sigma_squared[columns[0]].reshape((2,) * axes.shape[1])
-        return cls(
-            within, [cells.moments[each] for each in workload.attribute_basis_index[table, :order]]
-        )
+        bases = workload.attribute_basis_index[table, :order]
+        return cls(within, [cells.moments[basis] for basis in bases])
 
     def along(self, axis: int) -> np.ndarray:
         """Variance by row of one attribute, of an average row of all others, float64[n_rows]."""
         means = [np.array([[of.total_sum], [of.spread_sum]]) / len(of.total) for of in self.moments]
         weights = self._contracted(
-            {other: means[other] for other in range(len(means)) if other != axis}
+            {index: pair for index, pair in enumerate(means) if index != axis}
         )
         return weights[0, 0] * self.moments[axis].total + weights[1, 0] * self.moments[axis].spread
 
@@ -93,8 +92,8 @@ class TableNoise:
         """
         weights = self._contracted(self._candidates(fixed, {axis}))
         of, largest = self.moments[axis], np.zeros(len(blocks.rows))
-        for place in hull(weights[0], weights[1], largest=True).tolist():
-            variances = weights[0, place] * of.total + weights[1, place] * of.spread
+        for point in hull(weights[0], weights[1], largest=True).tolist():
+            variances = weights[0, point] * of.total + weights[1, point] * of.spread
             np.maximum(largest, variances, out=largest)
         return np.maximum.reduceat(largest[blocks.rows], blocks.start)
 
@@ -108,9 +107,8 @@ class TableNoise:
         weights = self._contracted(self._candidates(fixed, set(axes)))
         if axes[0] > axes[1]:
             weights = weights.swapaxes(0, 1)
-        down, across = (
-            each.hulls(self.moments[axis]) for axis, each in zip(axes, blocks, strict=True)
-        )
+        down = blocks[0].hulls(self.moments[axes[0]])
+        across = blocks[1].hulls(self.moments[axes[1]])
         pairs = _pairs(self.moments[axes[1]], across.ravel())
         largest = np.zeros((len(down), across.size))
         for block, rows in enumerate(down.tolist()):
@@ -122,13 +120,13 @@ class TableNoise:
 
     def _candidates(self, fixed: Mapping[int, int], spread_out: set[int]) -> dict[int, np.ndarray]:
         """{attribute: pairs [2, m] of the rows it may have} of those that are not spread out."""
-        found = {}
+        candidates = {}
         for axis, of in enumerate(self.moments):
             if axis not in spread_out:
                 row = fixed.get(axis)
                 rows = hull(of.total, of.spread, largest=True) if row is None else np.array([row])
-                found[axis] = _pairs(of, rows).T
-        return found
+                candidates[axis] = _pairs(of, rows).T
+        return candidates
 
     def _contracted(self, pairs: Mapping[int, np.ndarray]) -> np.ndarray:
         """What is left of σ² when these attributes have these pairs: [2, …, all combinations]."""

@@ -4,9 +4,9 @@ Every cell of a marginal has one standard error, and its expected count is a cel
 summed over the attributes that the table does not have, divided evenly over the values of those
 that the margin does not have. So tables with the same attributes of the margin share one sorted
 list of counts, and a binary search in it tells how many cells of a table are publishable: exact
-for any number of tables and cells. Tables with an attribute that is asked in ranges, groups and
-the like are gone through cell by cell: the expected answers are those questions put to the
-expected marginal, and each cell has its own standard error.
+for any number of tables and cells. Tables with an attribute whose basis is not single values are
+gone through cell by cell: the expected answers are its queries put to the expected marginal, and
+each cell has its own standard error.
 """
 
 import math
@@ -29,7 +29,7 @@ MOST_GONE_THROUGH = 1_000_000  # cells of all tables whose cells are not equally
 class _Group:
     """Tables with the same attributes of the margin.
 
-    tables  int64[n]: their places in the workload
+    tables  int64[n]: their indices in the workload
     spread  float64[n]: over how many cells of the table each count of the margin is spread
     counts  float64[n_counts]: of the margin of these attributes, ascending
     """
@@ -44,8 +44,8 @@ class ExpectedCells:
     """The expected counts of all cells of all tables of a workload.
 
     groups    tables whose cells are equally accurate
-    unequal   places of the tables whose cells are gone through one by one, ascending
-    left_out  places of those that have too many cells for that
+    unequal   indices of the tables whose cells are gone through one by one, ascending
+    left_out  indices of those that have too many cells for that
     """
 
     workload: Workload
@@ -64,13 +64,10 @@ class ExpectedCells:
         unequal, left_out = _gone_through(workload)
         alike = np.ones(len(workload), dtype=bool)
         alike[[*unequal, *left_out]] = False
-        places = np.flatnonzero(alike)
-        masks, group_of = np.unique(bits[workload.members[places]].sum(axis=1), return_inverse=True)
-        order = places[np.argsort(group_of, kind="stable")]
+        masks = bits[workload.members].sum(axis=1)
         groups = []
-        for mask, tables in zip(
-            masks.tolist(), np.split(order, np.cumsum(np.bincount(group_of))[:-1]), strict=True
-        ):
+        for mask in np.unique(masks[alike]).tolist():
+            tables = np.flatnonzero(alike & (masks == mask))
             axes = range(len(expected.attributes))
             missing = tuple(axis for axis in axes if not mask >> axis & 1)
             counts = np.sort(expected.margin.sum(axis=missing), axis=None)
@@ -100,21 +97,19 @@ class ExpectedCells:
 
     def answers(self, table: int) -> np.ndarray:
         """The expected answer to each cell of a table, one axis an attribute."""
-        workload, domain = self.workload, self.workload.domain
-        places = workload.attribute_indices(table)
-        names = [domain.names[place] for place in places]
-        sizes = tuple(domain.sizes[list(places)].tolist())
-        listed = enumerate(self.expected.attributes)
-        missing = tuple(axis for axis, name in listed if name not in names)
-        kept = set(self.expected.attributes)
-        shape = tuple(size if name in kept else 1 for name, size in zip(names, sizes, strict=True))
+        workload, names = self.workload, self.expected.attributes
+        attributes = [workload.domain.attributes[i] for i in workload.attribute_indices(table)]
+        of_table = {attribute.name for attribute in attributes}
+        missing = tuple(axis for axis, name in enumerate(names) if name not in of_table)
+        sizes = [attribute.size for attribute in attributes]
+        shape = [attribute.size if attribute.name in names else 1 for attribute in attributes]
         spread = float(workload.counted_cells[table]) / math.prod(shape)
-        margin = self.expected.margin.sum(axis=missing).reshape(shape)
-        found = np.broadcast_to(margin, sizes) / spread
-        for axis, place in enumerate(places):
-            asked = query_matrix(workload.basis_of(table, place), domain.attributes[place])
-            found = asked.of(found, axis)
-        return found
+        answers = self.expected.margin.sum(axis=missing).reshape(shape)
+        answers = np.broadcast_to(answers, sizes) / spread
+        for axis, index in enumerate(workload.attribute_indices(table)):
+            matrix = query_matrix(workload.basis_of(table, index), attributes[axis])
+            answers = matrix.of(answers, axis)
+        return answers
 
     def medians(self) -> np.ndarray:
         """Median expected count of the cells of each table, float64[n_tables].
@@ -143,7 +138,8 @@ class ExpectedCells:
         """
         errors, shares = forecast.standard_errors, np.full(len(self.workload), np.nan)
         for group in self.groups:
-            least = _least_count(errors[group.tables], group.spread, coefficient)
+            # The smallest count of the margin whose cells are publishable.
+            least = errors[group.tables] * group.spread / coefficient
             below = np.searchsorted(group.counts, least)
             shares[group.tables] = 1 - below / len(group.counts)
         for table, ratios in zip(self.unequal, _ratios(self, forecast), strict=True):
@@ -154,30 +150,23 @@ class ExpectedCells:
 def _gone_through(workload: Workload) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(tables whose cells differ in accuracy and are gone through, those that are too many).
 
-    Cells differ in tables with an attribute that some table asks other than by single values.
+    Cells differ in tables with an attribute that has another basis than single values somewhere.
     """
-    measured = [any(not basis.is_identity for basis in listed) for listed in (*workload.bases, ())]
-    places = np.flatnonzero(np.any(np.array(measured)[workload.members], axis=1))
-    work = np.maximum(workload.cells, workload.counted_cells)[places]
+    measured = [any(not basis.is_identity for basis in bases) for bases in (*workload.bases, ())]
+    tables = np.flatnonzero(np.any(np.array(measured)[workload.members], axis=1))
+    work = np.maximum(workload.cells, workload.counted_cells)[tables]
     smallest = np.argsort(work, kind="stable")
     few = np.cumsum(work[smallest]) <= MOST_GONE_THROUGH
-    through, left = (np.sort(places[smallest[which]]).tolist() for which in (few, ~few))
+    through, left = (np.sort(tables[smallest[which]]).tolist() for which in (few, ~few))
     return tuple(through), tuple(left)
 
 
 @lru_cache(maxsize=6)
 def _ratios(cells: ExpectedCells, forecast: Forecast) -> list[np.ndarray]:
     """Of each of `cells.unequal`, the relative errors of its cells, ascending."""
-    found = []
+    ratios = []
     with np.errstate(divide="ignore"):
         for table in cells.unequal:
             errors = forecast.cell_standard_errors(table)
-            found.append(np.sort(errors / np.abs(cells.answers(table)), axis=None))
-    return found
-
-
-def _least_count(
-    errors: np.ndarray | float, spread: np.ndarray | float, coefficient: float
-) -> np.ndarray | float:
-    """The smallest count of the margin whose cells are publishable."""
-    return errors * spread / coefficient
+            ratios.append(np.sort(errors / np.abs(cells.answers(table)), axis=None))
+    return ratios

@@ -22,7 +22,7 @@ MOST = 5  # attributes; tables of more are grouped with these
 
 # The ways of weighing tables that RP+ compares in its Figures 1 to 3, by what they give.
 SCHEMES: dict[str, Loss] = {
-    **{WEIGHTINGS[each].capitalize(): SumOfVariances(each) for each in ("equal", "sqrt", "cells")},
+    **{WEIGHTINGS[name].capitalize(): SumOfVariances(name) for name in ("equal", "sqrt", "cells")},
     MaxVariance().title.capitalize(): MaxVariance(),
 }
 
@@ -59,18 +59,14 @@ class Noise:
     sigma_squared: np.ndarray
     variances: TableVariances
 
-    def cell_standard_errors(self, table: int) -> np.ndarray:
-        """Standard error of every cell of a table, one axis an attribute."""
-        return np.sqrt(self.cells.variances_of(table, self.sigma_squared))
-
 
 @dataclass(frozen=True, eq=False)
 class Forecast:
-    """Accuracy of the tables of a workload, seen at one cell of each.
+    """Accuracy of the tables of a workload, in one standard error of each.
 
-    standard_errors  float64[n_tables]: of that cell of each table
-    shadow_prices    float64[n_tables], sum 1: how much of the loss each table holds up
-    cell             which cell that is, of `table_variances.CELLS`
+    standard_errors  float64[n_tables]
+    shadow_prices    float64[n_tables], sum 1: the share of the loss that each table has
+    cell             which standard error of a table that is, of `table_variances.CELLS`
     noise            behind the standard errors; without it all cells of a table are taken as alike
     """
 
@@ -83,7 +79,7 @@ class Forecast:
 
     @classmethod
     def of_plan(cls, name: str, plan: Plan) -> "Forecast":
-        """What a plan gives, seen at a typical cell."""
+        """What a plan gives, seen at the root mean square of its cells."""
         cells = CellVariances(plan.workload, plan.closure)
         noise = Noise(cells, plan.sigma_squared.floats, plan.table_variances)
         prices = plan.certificate.shadow_prices
@@ -92,25 +88,24 @@ class Forecast:
     @classmethod
     def of_optimum(cls, name: str, optimum: Optimum, budget: Budget) -> "Forecast":
         """What the plan at this budget would give, without making it."""
+        workload, solution = optimum.workload, optimum.solution
+        cost, at_cost_1 = float(budget.record_privacy_cost), optimum.table_variances
+        mean = worst = best = at_cost_1.mean / cost
+        if at_cost_1.worst is not at_cost_1.best:
+            worst, best = at_cost_1.worst / cost, at_cost_1.best / cost
+        cells = CellVariances(workload, optimum.closure)
+        variances = TableVariances(mean, worst, best)
+        noise = Noise(cells, solution.sigma_squared / cost, variances)
         errors = optimum.standard_errors(budget)
-        cost, found = float(budget.record_privacy_cost), optimum.table_variances
-        mean = found.mean / cost
-        variances = TableVariances(mean, mean, mean)
-        if found.worst is not found.best:
-            variances = TableVariances(mean, found.worst / cost, found.best / cost)
-        cells = CellVariances(optimum.workload, optimum.closure)
-        noise = Noise(cells, optimum.solution.sigma_squared / cost, variances)
-        prices = optimum.solution.shadow_prices
-        return cls(name, optimum.workload, errors, prices, noise=noise)
+        return cls(name, workload, errors, solution.shadow_prices, noise=noise)
 
     def cell_standard_errors(self, table: int) -> np.ndarray:
         """Standard error of every cell of a table, one axis an attribute."""
         if self.noise is None:
-            rows = [
-                self.workload.n_queries[each] for each in self.workload.attribute_basis_index[table]
-            ]
-            return np.full(rows[: self.workload.orders[table]], self.standard_errors[table])
-        return self.noise.cell_standard_errors(table)
+            bases = self.workload.attribute_basis_index[table, : self.workload.orders[table]]
+            rows = [self.workload.n_queries[basis] for basis in bases]
+            return np.full(rows, self.standard_errors[table])
+        return np.sqrt(self.noise.cells.variances_of(table, self.noise.sigma_squared))
 
     def at_cell(self, cell: str) -> "Forecast":
         """The same tables seen at another cell of each: one of `table_variances.CELLS`."""
@@ -123,12 +118,12 @@ class Forecast:
         """Whether some table's cells differ noticeably in accuracy."""
         return self.noise is not None and cells_differ(self.noise.variances)
 
-    def extremes(self, places: np.ndarray) -> dict[str, np.ndarray]:
-        """Columns for the tables at these places: their best and worst cell, where cells differ."""
+    def extremes(self, tables: np.ndarray) -> dict[str, np.ndarray]:
+        """Columns for these tables: their best and worst cell, where cells differ."""
         if self.noise is None or not self.cells_differ:
             return {}
         return {
-            f"{cell}_standard_error": self.noise.variances.standard_errors(cell)[places]
+            f"{cell}_standard_error": self.noise.variances.standard_errors(cell)[tables]
             for cell in ("best", "worst")
         }
 

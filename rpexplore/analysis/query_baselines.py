@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.common.concurrency import Progress, no_progress
-from rpexplore.common.formatting import rounded
+from rpexplore.common.formatting import joined, rounded
 from rpexplore.planning.minimum_budget import rho_of_unit
 from rpexplore.planning.solvers.fitness_for_use import decoding
 from rpexplore.planning.solvers.query_sum import least_sum
@@ -34,28 +34,28 @@ TITLES = {
 
 
 def query_baselines(optimum: QueryOptimum, *, on_progress: Progress = no_progress) -> pd.DataFrame:
-    """One row a way to measure the queries, the optimal plan first.
+    """One row a method to measure the queries, the optimal plan first.
 
-    way, measured (how many numbers), privacy_cost (of one record, at which all targets are met),
-    largest_ratio and mean_ratio (of variance to squared target, at the optimal plan's cost) and
-    saved (share of the way's privacy cost that the optimal plan does without). on_progress may
-    raise.
+    Columns: baseline, measured (how many numbers), privacy_cost (of one record, at which all
+    targets are met), largest_ratio and mean_ratio (of variance to squared target, at the optimal
+    plan's cost) and saved (share of the baseline's privacy cost that the optimal plan does
+    without). on_progress may raise.
     """
     queries = optimum.queries
     on_share = partial(on_progress, "Comparing with baselines")
-    ways = {
+    matrices = {
         "input perturbation": _cells(queries),
         "hierarchy": _tree(queries),
         "sum of variances": least_sum(queries.coefficients, queries.targets, on_share=on_share),
     }
     measured = {OPTIMUM: len(optimum.strategy.integers)} | {
-        name: len(matrix) for name, matrix in ways.items()
+        name: len(matrix) for name, matrix in matrices.items()
     }
     needed = {OPTIMUM: optimum.needed_costs} | {
-        name: _needed_costs(matrix, queries) for name, matrix in ways.items()
+        name: _needed_costs(matrix, queries) for name, matrix in matrices.items()
     }
-    costs = np.array([np.max(each) for each in needed.values()])
-    means = np.array([np.mean(each) for each in needed.values()])
+    costs = np.array([np.max(of_queries) for of_queries in needed.values()])
+    means = np.array([np.mean(of_queries) for of_queries in needed.values()])
     return pd.DataFrame(
         {
             "baseline": list(needed),
@@ -90,8 +90,7 @@ def _cells(queries: QueryList) -> np.ndarray:
 
 def _tree(queries: QueryList) -> np.ndarray:
     """A row for each node of a binary tree over the touched cells, float64[n_nodes, n_cells]."""
-    places, rows = np.flatnonzero(queries.counted_cells), []
-    nodes = [places]
+    rows, nodes = [], [np.flatnonzero(queries.counted_cells)]
     while nodes:
         node = nodes.pop()
         rows.append(np.isin(np.arange(queries.n_cells), node))
@@ -102,7 +101,7 @@ def _tree(queries: QueryList) -> np.ndarray:
 
 
 def budgets_needed(baselines: pd.DataFrame, reference_budget: Budget) -> pd.DataFrame:
-    """The rows of `query_baselines`, the cheapest way first, with title and rho.
+    """The rows of `query_baselines`, the cheapest first, with title and rho.
 
     rho: the budget at which all targets are met, for the privacy unit of `reference_budget`
     """
@@ -110,23 +109,20 @@ def budgets_needed(baselines: pd.DataFrame, reference_budget: Budget) -> pd.Data
     needed["title"] = [TITLES[baseline] for baseline in baselines["baseline"]]
     costs = baselines["privacy_cost"].to_numpy()
     needed["rho"] = rho_of_unit(costs, reference_budget.max_records_per_person)
-    # Stable: a way that happens to be as good as the plan stays behind it.
+    # Stable: a baseline that happens to be as good as the plan stays behind it.
     return needed.sort_values(by="rho", kind="stable", ignore_index=True)
 
 
 def describe_budgets(needed: pd.DataFrame) -> str:
-    """How much more budget each other way takes, in a sentence or two."""
+    """How much more budget each baseline takes, in a sentence or two."""
     rows = needed.to_dict("records")
-    told = [
+    others = [
         f"{row['title']} {_times(row['largest_ratio'])}"
         for row in reversed(rows)
         if row["baseline"] != OPTIMUM
     ]
     mine = next(row["rho"] for row in rows if row["baseline"] == OPTIMUM)
-    return (
-        f"To meet all targets this plan needs ρ = {rounded(mine, 3, 'up')}; "
-        f"{', '.join(told[:-1])} and {told[-1]}."
-    )
+    return f"To meet all targets this plan needs ρ = {rounded(mine, 3, 'up')}; {joined(others)}."
 
 
 def _times(times: float) -> str:

@@ -11,7 +11,7 @@ from rpexplore.common.formatting import rounded
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.plan import QueryPlan
 
-MOST_CONDITIONS = 1000  # that are made for queries given by coefficients; each takes a moment
+_MOST_CONDITIONS = 1000  # that are made for queries given by coefficients; each takes a moment
 
 
 def describe_queries(count: int) -> str:
@@ -25,7 +25,7 @@ class QueryHeadline:
 
     met     how many queries are as accurate as wanted
     factor  the largest standard error over its target: every target times this could be met
-    words   how many targets are met, and what is between that and all, or beyond
+    text    how many targets are met, and what is between that and all, or beyond
     """
 
     queries: int
@@ -41,23 +41,20 @@ def query_headline(plan: QueryPlan, stated: StatedQueries) -> QueryHeadline:
     the list is as a whole.
     """
     met, factor = int(np.count_nonzero(_met(plan))), float(np.max(_ratios(plan)))
-    words = describe_targets_met(met, len(stated))
+    text = describe_targets_met(met, len(stated))
     if met < len(stated):
         worst = int(np.argmax(_ratios(plan)))
-        target = stated.targets[worst]
+        target, name = stated.targets[worst], stated.queries.names[worst]
         now = describe_now(target, float(plan.standard_errors[worst]))
-        words += (
-            f" They all would be if each were {rounded(factor, 3, 'up')} times as wide, or at "
-            f"{rounded(factor**2, 3, 'up')} times the budget. Furthest off is "
-            f"{stated.queries.names[worst]}: {now} for a target of {target.description}."
-            if len(stated) > 1
-            else f" It is {now} for a target of {target.description}, and would be met at "
-            f"{rounded(factor**2, 3, 'up')} times the budget."
+        text += (
+            f" Furthest off is {name}: {now} for a target of {target.description}. Meeting all "
+            f"takes {rounded(factor**2, 3, 'up')} times the budget, or targets "
+            f"{rounded(factor, 3, 'up')} times as wide."
         )
     elif factor < 0.995:
         spare = rounded(1 / factor, 3, "down")
-        words += f" With this budget every target could be {spare} times as narrow."
-    return QueryHeadline(len(stated), met, factor, words)
+        text += f" With this budget every target could be {spare} times as narrow."
+    return QueryHeadline(len(stated), met, factor, text)
 
 
 def of_queries(plan: QueryPlan, stated: StatedQueries) -> pd.DataFrame:
@@ -65,11 +62,11 @@ def of_queries(plan: QueryPlan, stated: StatedQueries) -> pd.DataFrame:
 
     query, condition ("" where there is none), wanted (the target as typed), standard_error,
     margin_95, outcome ("met: ±38", "short by ±12"), ratio (of the standard error to the wanted
-    one) and share (of the smallest budget for all targets that this query's holds up).
+    one) and share (of the smallest budget for all targets).
     """
     conditions = stated.conditions
-    if len(stated) <= MOST_CONDITIONS:
-        conditions = [stated.condition(place) for place in range(len(stated))]
+    if len(stated) <= _MOST_CONDITIONS:
+        conditions = [stated.condition(query) for query in range(len(stated))]
     errors = plan.standard_errors.tolist()
     return pd.DataFrame(
         {

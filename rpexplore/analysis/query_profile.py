@@ -35,16 +35,16 @@ def describe_profile(plan: QueryPlan, record_noun: str) -> str:
             "further queries at no cost."
         )
     least = int(spare[np.argmin(plan.profile[spare])])
-    words = (
+    text = (
         f"Records in {len(spare):,} of {plural(n_cells, 'cell')} use less of the budget than "
         f"others and are better protected than promised; least in "
         f"{plan.queries.cell_labels[least]}, with {describe_share(float(plan.profile[least]))}."
     )
     if len(spare) == 1:
-        return words
+        return text
     error = rounded(free_standard_error(plan, spare.tolist()), 3)
     return (
-        f"{words} All of these cells together could be counted at no further cost with a standard "
+        f"{text} All of these cells together could be counted at no further cost with a standard "
         f"error of {error} {record_noun}."
     )
 
@@ -57,10 +57,9 @@ def spare_cells(plan: QueryPlan) -> pd.DataFrame:
     answers, NaN where it does not follow from them) and combined_standard_error (of both). All
     these cells can be counted together: a record is in one of them only.
     """
-    places = np.flatnonzero(plan.spare)
-    spare = _spare_cost(plan)[places]
-    own = np.zeros((len(places), plan.queries.n_cells))
-    own[np.arange(len(places)), places] = 1.0
+    cells = np.flatnonzero(plan.spare)
+    spare = _spare_cost(plan)[cells]
+    own = np.eye(plan.queries.n_cells)[cells]
     matrix = plan.strategy.integers.astype(float)
     with one_thread():
         decoded = decoding(matrix, own)
@@ -70,8 +69,8 @@ def spare_cells(plan: QueryPlan) -> pd.DataFrame:
     precision = spare + np.where(left_open, 0.0, 1 / present)
     return pd.DataFrame(
         {
-            "cell": [plan.queries.cell_labels[place] for place in places],
-            "profile": plan.profile[places],
+            "cell": [plan.queries.cell_labels[cell] for cell in cells],
+            "profile": plan.profile[cells],
             "spare_cost": spare,
             "standard_error": 1 / np.sqrt(spare),
             "present_standard_error": np.sqrt(present),
@@ -83,19 +82,19 @@ def spare_cells(plan: QueryPlan) -> pd.DataFrame:
 def free_standard_error(plan: QueryPlan, cells: Iterable[int]) -> float:
     """Standard error of one extra query that counts these cells together, at no cost.
 
-    cells: places of cells, each with unused budget; the one with the least decides. It takes the
+    cells: indices of cells, each with unused budget; the one with the least decides. It takes the
     place of counting them one by one.
 
     Raises `WorkloadError` for no cell, or for one without unused budget.
     """
-    places = list(cells)
-    full = [place for place in places if not plan.spare[place]]
-    if full or not places:
+    indices = list(cells)
+    full = [cell for cell in indices if not plan.spare[cell]]
+    if full or not indices:
         which = f"the cell {plan.queries.cell_labels[full[0]]!r} has none" if full else "got none"
         raise WorkloadError(
             f"A query at no cost must count cells with unused budget, and at least one; {which}."
         )
-    return float(1 / np.sqrt(np.min(_spare_cost(plan)[places])))
+    return float(1 / np.sqrt(np.min(_spare_cost(plan)[indices])))
 
 
 def _spare_cost(plan: QueryPlan) -> np.ndarray:

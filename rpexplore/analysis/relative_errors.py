@@ -19,6 +19,7 @@ from rpexplore.workload.query_matrix import query_matrix
 CURVE = np.geomspace(0.01, 2, 40)
 
 MOST_LISTED = 100_000  # cells of one table
+OF_CELLS = ("expected", "standard_error", "relative_error", "accurate")
 
 
 def of_tables(
@@ -33,18 +34,18 @@ def of_tables(
     workload, errors = forecast.workload, forecast.standard_errors
     shares, medians = cells.shares(forecast, coefficient), cells.medians()
     relative = cells.median_relative_errors(forecast)
-    places = np.lexsort((relative, -shares))
-    places = places[cells.held[places]]
+    tables = np.lexsort((relative, -shares))
+    tables = tables[cells.held[tables]]
     return pd.DataFrame(
         {
-            "table": names[places],
-            "order": workload.orders[places],
-            "cells": workload.cells[places],
-            "publishable": np.round(shares * workload.cells)[places],
-            "share": shares[places],
-            "median_count": medians[places],
-            "median_relative_error": relative[places],
-            "standard_error": errors[places],
+            "table": names[tables],
+            "order": workload.orders[tables],
+            "cells": workload.cells[tables],
+            "publishable": np.round(shares * workload.cells)[tables],
+            "share": shares[tables],
+            "median_count": medians[tables],
+            "median_relative_error": relative[tables],
+            "standard_error": errors[tables],
         }
     )
 
@@ -55,10 +56,12 @@ def by_order(forecast: Forecast, cells: ExpectedCells, coefficient: float) -> pd
     workload = forecast.workload
     shares, held = cells.shares(forecast, coefficient), cells.held
     groups = order_groups(workload)
-    found = np.unique(groups[held]).tolist()
-    kinds = [(group_name(g, workload), held & (groups == g)) for g in found]
+    kinds = {
+        group_name(group, workload): held & (groups == group)
+        for group in np.unique(groups[held]).tolist()
+    }
     rows = []
-    for name, chosen in [*kinds, ("all tables", held)]:
+    for name, chosen in (kinds | {"all tables": held}).items():
         counts = workload.cells[chosen]
         publishable = float(np.sum(shares[chosen] * counts))  # all cells if all shares are 1
         rows.append(
@@ -91,27 +94,24 @@ def curves(forecast: Forecast, cells: ExpectedCells) -> pd.DataFrame:
 
     Columns: series, group, coefficient, share.
     """
-    workload, looked_at = forecast.workload, cells.held
-    groups, counts = order_groups(workload)[looked_at], workload.cells[looked_at]
-    totals = np.bincount(groups, counts)
-    held = np.array(
+    workload, held = forecast.workload, cells.held
+    groups, counts = order_groups(workload)[held], workload.cells[held]
+    used = np.unique(groups)
+    names = [group_name(group, workload) for group in used.tolist()]
+    publishable = np.array(
         [
-            np.bincount(groups, cells.shares(forecast, coefficient)[looked_at] * counts)
+            np.bincount(groups, cells.shares(forecast, coefficient)[held] * counts)[used]
             for coefficient in CURVE.tolist()
         ]
     )
-    parts = [
-        pd.DataFrame(
-            {
-                "series": group_name(group, workload),
-                "group": group,
-                "coefficient": CURVE,
-                "share": held[:, group] / totals[group],
-            }
-        )
-        for group in np.unique(groups).tolist()
-    ]
-    return pd.concat(parts, ignore_index=True)
+    return pd.DataFrame(
+        {
+            "series": np.repeat(np.array(names, dtype=object), len(CURVE)),
+            "group": np.repeat(used, len(CURVE)),
+            "coefficient": np.tile(CURVE, len(used)),
+            "share": (publishable / np.bincount(groups, counts)[used]).T.ravel(),
+        }
+    )
 
 
 def of_cells(
@@ -120,7 +120,7 @@ def of_cells(
     """One row a cell of one table, row-major: a column for each attribute (its label), expected,
     standard_error, relative_error, accurate ("yes" or "no": whether it is publishable).
 
-    table: its place in the workload. Raises `WorkloadError` for a table of too many cells.
+    table: its index in the workload. Raises `WorkloadError` for a table of too many cells.
     """
     workload, domain = forecast.workload, forecast.workload.domain
     if workload.cells[table] > MOST_LISTED:
@@ -136,49 +136,30 @@ def of_cells(
     expected, errors = answers.ravel(), errors.ravel()
     with np.errstate(divide="ignore"):
         relative = errors / np.abs(expected)
-    places = workload.attribute_indices(table)
-    indices = np.indices(answers.shape).reshape(len(places), answers.size)
+    attributes = workload.attribute_indices(table)
+    indices = np.indices(answers.shape).reshape(len(attributes), answers.size)
     columns: dict[str, object] = {}
-    for place, index in zip(places, indices, strict=True):
-        name = domain.names[place]
-        asked = query_matrix(workload.basis_of(table, place), domain.attributes[place])
-        labels = np.array(asked.labels(), dtype=object)
+    for attribute, index in zip(attributes, indices, strict=True):
+        name = domain.names[attribute]
+        matrix = query_matrix(workload.basis_of(table, attribute), domain.attributes[attribute])
+        labels = np.array(matrix.labels(), dtype=object)
         columns[name if name not in OF_CELLS else f"{name} (attribute)"] = labels[index]
-    columns |= {
-        "expected": expected,
-        "standard_error": errors,
-        "relative_error": relative,
-        "accurate": np.where(relative <= coefficient, "yes", "no"),
-    }
+    accurate = np.where(relative <= coefficient, "yes", "no")
+    columns |= dict(zip(OF_CELLS, (expected, errors, relative, accurate), strict=True))
     return pd.DataFrame(columns, index=range(answers.size))
-
-
-OF_CELLS = ("expected", "standard_error", "relative_error", "accurate")
 
 
 def describe_by_order(frame: pd.DataFrame, coefficient: float) -> str:
     """How much of `by_order` is publishable."""
     row = frame.to_dict("records")[-1]
-    wanted = f"{100 * coefficient:g} %"
-    count = int(row["cells"])
+    start, count = f"At a coefficient of variation of {100 * coefficient:g} %,", int(row["cells"])
     if count == 1:
-        negation = "" if row["whole"] else " not"
-        return (
-            f"At a wanted coefficient of variation of {wanted}, the one cell is{negation} "
-            "publishable."
-        )
-    # A few cells of very many are lost in the rounding of the share, not in the words.
+        return f"{start} the one cell is{'' if row['whole'] else ' not'} publishable."
+    # A few cells of very many are lost in the rounding of the share, not in the text.
     share = row["share"] if row["whole"] == row["tables"] else min(row["share"], 1 - 1e-15)
-    words = (
-        f"At a wanted coefficient of variation of {wanted}, {describe_share(share, 3)} of the "
-        f"{describe_count(count)} cells are publishable"
-    )
-    if row["whole"] == row["tables"]:
-        return f"{words}: every cell of every table."
-    if row["none"] == row["tables"]:
-        return f"{words}: not one."
     return (
-        f"{words}: all cells of {row['whole']:,} of {plural(row['tables'], 'table')}, some of "
+        f"{start} {describe_share(share, 3)} of the {describe_count(count)} cells are "
+        f"publishable: all cells of {row['whole']:,} of {plural(row['tables'], 'table')}, some of "
         f"{row['tables'] - row['whole'] - row['none']:,}, none of {row['none']:,}."
     )
 

@@ -30,7 +30,7 @@ class ReleasedCells:
     unbiased        the noisy count that the interval is around; `value` itself unless processed
     standard_error  of `unbiased`
     lower, upper    ends of its 95 % interval
-    what            what was done to the values, in words; "" if they are unbiased
+    what            what was done to the values, as text; "" if they are unbiased
     remarks         what the part leaves out, in sentences; may be ""
     """
 
@@ -71,41 +71,41 @@ class ReleasedCells:
     # ---- parts
 
     def at(self, fixed: Mapping[str, int]) -> "ReleasedCells":
-        """The cells where attributes have one value each, given by its place on their axis."""
+        """The cells where attributes have one value each, given by its index on their axis."""
         index = tuple(fixed.get(axis.name, slice(None)) for axis in self.axes)
         axes = tuple(axis for axis in self.axes if axis.name not in fixed)
-        words = [
-            f"{axis.name}: {axis.labels[fixed[axis.name]]}."
-            for axis in self.axes
-            if axis.name in fixed
-        ]
-        return self._part(axes, index, words)
+        labels = {axis.name: axis.labels for axis in self.axes}
+        remarks = [f"{name}: {labels[name][value]}." for name, value in fixed.items()]
+        return self._part(axes, index, remarks)
 
     def along(self, names: Sequence[str]) -> "ReleasedCells":
         """The same cells with their axes in this order, all of them."""
         order = [[axis.name for axis in self.axes].index(name) for name in names]
         turned = {name: getattr(self, name).transpose(order) for name in _NUMBERS}
-        return replace(self, axes=tuple(self.axes[place] for place in order), **turned)
+        return replace(self, axes=tuple(self.axes[axis] for axis in order), **turned)
 
-    def only(self, name: str, places: Sequence[int]) -> "ReleasedCells":
-        """The cells with these values of an attribute, given by their places."""
-        axis = [each.name for each in self.axes].index(name)
-        kept = Axis(name, tuple(self.axes[axis].labels[place] for place in places))
-        axes = (*self.axes[:axis], kept, *self.axes[axis + 1 :])
-        index = (*(slice(None),) * axis, np.array(places, dtype=np.int64))
+    def only(self, name: str, values: Sequence[int]) -> "ReleasedCells":
+        """The cells with these values of an attribute, given by their indices."""
+        axes = tuple(
+            Axis(name, tuple(axis.labels[value] for value in values)) if axis.name == name else axis
+            for axis in self.axes
+        )
+        index = tuple(list(values) if axis.name == name else slice(None) for axis in axes)
         return self._part(axes, index, [])
 
     def first(self, most: Sequence[int]) -> "ReleasedCells":
-        """The cells of the first so many values along each axis; `remarks` says what is cut."""
-        axes, words = [], []
-        for axis, limit in zip(self.axes, most, strict=True):
-            axes.append(Axis(axis.name, axis.labels[:limit]))
-            if len(axis.labels) > limit:
-                words.append(
-                    f"Of the {len(axis.labels):,} values of {axis.name} the first {limit:,} are "
-                    "drawn; the grid has them all."
-                )
-        return self._part(tuple(axes), tuple(slice(limit) for limit in most), words)
+        """The cells of the first values along each axis; `remarks` says what is cut."""
+        axes = tuple(
+            Axis(axis.name, axis.labels[:limit])
+            for axis, limit in zip(self.axes, most, strict=True)
+        )
+        remarks = [
+            f"Of the {len(axis.labels):,} values of {axis.name} the first {limit:,} are drawn; the "
+            "grid has them all."
+            for axis, limit in zip(self.axes, most, strict=True)
+            if len(axis.labels) > limit
+        ]
+        return self._part(axes, tuple(slice(limit) for limit in most), remarks)
 
     # ---- what they say
 
@@ -135,14 +135,11 @@ class ReleasedCells:
 
         Of processed counts also unbiased_value and value_is, as their tables have them.
         """
-        places = [each.ravel() for each in np.indices(self.value.shape)]
         estimates = _PROCESSED if self.is_biased else _ESTIMATES
-        labels = {
-            f"{axis.name} (attribute)" if axis.name in estimates else axis.name: np.array(
-                axis.labels, dtype=object
-            )[where]
-            for axis, where in zip(self.axes, places, strict=True)
-        }
+        labels = {}
+        for axis, indices in zip(self.axes, np.indices(self.value.shape), strict=True):
+            name = f"{axis.name} (attribute)" if axis.name in estimates else axis.name
+            labels[name] = np.array(axis.labels, dtype=object)[indices.ravel()]
         numbers = {
             "value": self.value.ravel(),
             "unbiased_value": self.unbiased.ravel(),
@@ -157,28 +154,25 @@ class ReleasedCells:
         """What bars of these cells show, for one or two axes."""
         by = self.axes[0].name
         beside = f", side by side for each {self.axes[1].name}" if len(self.axes) > 1 else ""
-        start = f"{self._kind} counts of {record_noun} by {by}{beside}."
-        ends = (
-            "The marks with lines are the unbiased noisy counts and their 95 % intervals"
-            if self.is_biased
-            else "The line on each bar is its 95 % interval"
+        ends = "The line on each bar is its 95 % interval"
+        if self.is_biased:
+            ends = "The marks with lines are the unbiased noisy counts and their 95 % intervals"
+        return self._sentences(
+            f"{self._kind} counts of {record_noun} by {by}{beside}.",
+            f"{ends}: the true count lies within, 95 % of the time.",
+            self._doubtful,
         )
-        within = "the true count lies within, 95 % of the time."
-        return self._sentences(start, f"{ends}: {within}", self._doubtful)
 
     def describe_heat(self, record_noun: str, *, by_margin: bool, crossed: bool) -> str:
         """What a heat map shows: counts, or margins as a share; crossed: how cells are marked."""
         down, across = (axis.name for axis in self.axes)
+        counts = f"counts of {record_noun} by {down} and {across}"
+        start = f"{self._kind} {counts}; dark cells are far from 0."
         if by_margin:
             start = (
-                f"How reliable the counts of {record_noun} by {down} and {across} are: the margin "
-                "of the 95 % interval as a share of the unbiased count; dark cells are unreliable."
+                f"Reliability of the {counts}: the margin of the 95 % interval as a share of the "
+                "unbiased count; dark cells are unreliable."
             )
-        else:
-            start = (
-                f"{self._kind} counts of {record_noun} by {down} and {across}; dark cells are far "
-            )
-            start += "from 0."
         marked = "Such cells are crossed." if crossed else "Such cells are left blank."
         return self._sentences(start, self._doubtful, marked if np.any(self.includes_zero) else "")
 
@@ -200,10 +194,12 @@ class ReleasedCells:
     def _sentences(self, *parts: str) -> str:
         return " ".join(part for part in (*parts, self.remarks) if part)
 
-    def _part(self, axes: tuple[Axis, ...], index: tuple, words: Sequence[str]) -> "ReleasedCells":
+    def _part(
+        self, axes: tuple[Axis, ...], index: tuple, remarks: Sequence[str]
+    ) -> "ReleasedCells":
         parts = {name: getattr(self, name)[index] for name in _NUMBERS}
-        remarks = " ".join(filter(None, (self.remarks, *words)))
-        return replace(self, axes=axes, remarks=remarks, **parts)
+        text = " ".join(filter(None, (self.remarks, *remarks)))
+        return replace(self, axes=axes, remarks=text, **parts)
 
 
 def describe_margin(frame: pd.DataFrame, record_noun: str) -> str:
@@ -234,9 +230,9 @@ def _axes(labels: pd.DataFrame, attributes: Sequence[str]) -> tuple[Axis, ...]:
 
 
 def vector_of(attribute: Attribute, values: Sequence[int]) -> list[float]:
-    """1 at these places and 0 elsewhere: the sum of these values; none: of all."""
+    """1 at these values and 0 elsewhere: their sum; none: that of all."""
     wanted = set(values) or range(attribute.size)
-    return [float(place in wanted) for place in range(attribute.size)]
+    return [float(value in wanted) for value in range(attribute.size)]
 
 
 def describe_sum(

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 
-from rpexplore.analysis import accuracy as standard_errors
+from rpexplore.analysis import accuracy
 from rpexplore.analysis.accuracy import MET, describe_targets_met
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.plan import Plan
@@ -15,9 +16,6 @@ from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_titles import titles
 from rpexplore.workload.targets import CV, MARGIN, Target
 from rpexplore.workload.workload import Workload
-
-_DIGITS = 3
-_MUST, _IN_PROPORTION = "required", "in proportion"
 
 
 def wanted_targets(
@@ -27,17 +25,19 @@ def wanted_targets(
 
     As the request has them, or as standard errors where it is not what the workload comes from.
     """
-    typed, which = ([], np.full(len(workload), -1))
-    if request is not None:
-        typed, which = request.targets(workload)
     errors, required = workload.targets[rows].tolist(), workload.required[rows].tolist()
-    found = []
-    for place, error, must in zip(which[rows].tolist(), errors, required, strict=True):
-        target = typed[place] if place >= 0 else None
-        if target is None or (target.standard_error, target.required) != (error, must):
-            target = Target(error, required=must)
-        found.append(target)
-    return found
+    targets = [
+        Target(error, required=is_required)
+        for error, is_required in zip(errors, required, strict=True)
+    ]
+    if request is None:
+        return targets
+    typed, which = request.targets(workload)
+    for row, index in enumerate(which[rows].tolist()):
+        as_typed = typed[index] if index >= 0 else targets[row]
+        if (as_typed.standard_error, as_typed.required) == (errors[row], required[row]):
+            targets[row] = as_typed
+    return targets
 
 
 def describe_now(target: Target, error: float) -> str:
@@ -47,8 +47,8 @@ def describe_now(target: Target, error: float) -> str:
     """
     now = target.in_unit(error)
     if not is_met(target, error):
-        return _with_unit(target, rounded(now, _DIGITS, "up"))
-    text = rounded(now, _DIGITS)
+        return _with_unit(target, rounded(now, 3, "up"))
+    text = rounded(now, 3)
     beyond = Fraction(text.replace(",", "")) > Fraction(target.value)
     return _with_unit(target, target.number if beyond else text)
 
@@ -74,34 +74,34 @@ def is_met(target: Target, error: float) -> bool:
 def of_targets(
     plan: Plan, request: WorkloadRequest | None = None, most: int | None = None
 ) -> pd.DataFrame:
-    """The tables with a target, the furthest off first; the first `most` of them.
+    """The tables with a target, the furthest off first; at most `most`.
 
-    Columns, indexed by the table's place in the workload: table, wanted (as typed), required
+    Columns, indexed by the table's index in the workload: table, wanted (as typed), required
     ("required" or "in proportion"), now (of the least accurate cell, in the unit of the target),
     outcome ("met: ±38", "short by ±12"), ratio (of the present standard error to the wanted one).
 
-    request: what the plan was asked for; without it targets are standard errors
+    request: what the plan was made from; without it targets are standard errors
     """
     ratios = plan.worst_standard_errors / plan.workload.targets
     rows = np.flatnonzero(~np.isnan(ratios))
     rows = rows[np.argsort(-ratios[rows], kind="stable")][:most]
-    told = targets_frame(plan.workload, rows, plan, request).assign(ratio=ratios[rows])
-    told.insert(0, "table", titles(plan.workload, rows))
-    return told
+    frame = targets_frame(plan.workload, rows, plan, request).assign(ratio=ratios[rows])
+    frame.insert(0, "table", titles(plan.workload, rows))
+    return frame
 
 
 def of_tables(
     plan: Plan, containing: Sequence[str] = (), request: WorkloadRequest | None = None
 ) -> pd.DataFrame:
-    """`standard_errors.of_tables`, with targets as they were typed, in place of target and met.
+    """`accuracy.of_tables`, with targets as they were typed, in place of target and met.
 
-    Columns instead of these two: wanted, must and outcome as `of_targets` has them, "" where there
-    is no target.
+    Columns instead of these two: wanted, required and outcome as `of_targets` has them, "" where
+    there is no target.
     """
-    frame = standard_errors.of_tables(plan, containing).drop(columns=["target", "met"])
-    rows = standard_errors.least_accurate_first(plan, containing)
-    told = targets_frame(plan.workload, rows, plan, request).drop(columns=["now"])
-    return frame.join(told.reset_index(drop=True))
+    frame = accuracy.of_tables(plan, containing).drop(columns=["target", "met"])
+    rows = accuracy.least_accurate_first(plan, containing)
+    targets = targets_frame(plan.workload, rows, plan, request).drop(columns=["now"])
+    return frame.join(targets.reset_index(drop=True))
 
 
 def targets_frame(
@@ -110,29 +110,28 @@ def targets_frame(
     plan: Plan | None,
     request: WorkloadRequest | None = None,
 ) -> pd.DataFrame:
-    """Columns wanted, must, now and outcome of `of_targets` for these tables, indexed by them.
+    """Columns wanted, required, now and outcome of `of_targets` for these tables, indexed by them.
 
     "" where there is no target; now and outcome also without a plan.
     """
-    words = np.full((len(rows), 4), "", dtype=object)
+    texts = np.full((len(rows), 4), "", dtype=object)
     having = np.flatnonzero(~np.isnan(workload.targets[rows]))
     targets = wanted_targets(workload, rows[having], request)
     errors = [None] * len(having)
     if plan is not None:
         errors = plan.worst_standard_errors[rows[having]].tolist()
-    pairs = list(zip(targets, errors, strict=True))
-    told = {pair: _outcome_text(*pair) for pair in set(pairs)}  # many have the same as others
-    for place, pair in zip(having.tolist(), pairs, strict=True):
-        words[place] = told[pair]
+    texts_of = lru_cache(maxsize=None)(_target_texts)  # many have the same as others
+    for row, target, error in zip(having.tolist(), targets, errors, strict=True):
+        texts[row] = texts_of(target, error)
     columns = ["wanted", "required", "now", "outcome"]
-    return pd.DataFrame(words, columns=columns, index=pd.Index(rows, name="place"))
+    return pd.DataFrame(texts, columns=columns, index=pd.Index(rows, name="table_index"))
 
 
-def _outcome_text(target: Target, error: float | None) -> tuple[str, str, str, str]:
-    must = _MUST if target.required else _IN_PROPORTION
+def _target_texts(target: Target, error: float | None) -> tuple[str, str, str, str]:
+    required = "required" if target.required else "in proportion"
     if error is None:
-        return target.text, must, "", ""
-    return target.text, must, describe_now(target, error), describe_outcome(target, error)
+        return target.text, required, "", ""
+    return target.text, required, describe_now(target, error), describe_outcome(target, error)
 
 
 @dataclass(frozen=True)
@@ -147,13 +146,13 @@ class TargetCounts:
     @property
     def text(self) -> str:
         """ "18 of 20 targets are met; required: 3 of 4."."""
-        words = describe_targets_met(self.met, self.targets)
+        text = describe_targets_met(self.met, self.targets)
         if not self.required:
-            return words
-        words = f"{words.removesuffix('.')}; required: {self.required_met:,} of {self.required:,}."
+            return text
+        text = f"{text.removesuffix('.')}; required: {self.required_met:,} of {self.required:,}."
         if self.required_met == self.required:
-            return words
-        return f"{words} This objective does not put required targets first."
+            return text
+        return f"{text} This objective does not put required targets first."
 
 
 def target_counts(plan: Plan) -> TargetCounts:

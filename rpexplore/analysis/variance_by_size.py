@@ -17,31 +17,31 @@ from rpexplore.workload.table_titles import titles
 MOST_POINTS = 2000
 _BINS = 40  # along each axis, for the range of all plans together
 
-# A correlation of the logarithms from here on is told as a trend.
+# A correlation of the logarithms from here on is a trend.
 _TREND = 0.5
 # Tables whose errors reach over less than this share of the range of all (logarithms) are flat.
 _FLAT = 0.1
 
 
-def points(forecasts: Sequence[Forecast], places: np.ndarray | None = None) -> pd.DataFrame:
+def points(forecasts: Sequence[Forecast], tables: np.ndarray | None = None) -> pd.DataFrame:
     """One row for each plan and table: plan, group, attributes, table, cells, variance,
     standard_error; where cells differ also best_standard_error and worst_standard_error.
 
-    places: of the tables wanted; without it all of them. group, attributes: of `orders`.
+    tables: indices of the tables wanted; without it all of them.
     """
     workload = forecasts[0].workload
-    places = np.arange(len(workload)) if places is None else places
-    groups = order_groups(workload)[places]
+    tables = np.arange(len(workload)) if tables is None else tables
+    groups = order_groups(workload)[tables]
     shared = {
         "group": groups,
         "attributes": _names(groups, forecasts[0]),
-        "table": titles(workload, places),
-        "cells": workload.cells[places],
+        "table": titles(workload, tables),
+        "cells": workload.cells[tables],
     }
     parts = []
     for forecast in forecasts:
-        errors = forecast.standard_errors[places]
-        own = {"variance": errors**2, "standard_error": errors} | forecast.extremes(places)
+        errors = forecast.standard_errors[tables]
+        own = {"variance": errors**2, "standard_error": errors} | forecast.extremes(tables)
         parts.append(pd.DataFrame({"plan": forecast.name, **shared, **own}))
     return pd.concat(parts, ignore_index=True)
 
@@ -57,7 +57,7 @@ def bins(forecasts: Sequence[Forecast]) -> pd.DataFrame:
     log_cells = np.log(workload.cells)
     logs = [2 * np.log(forecast.standard_errors) for forecast in forecasts]
     across = _bin_of(log_cells, log_cells.min(), log_cells.max())
-    low, high = min(each.min() for each in logs), max(each.max() for each in logs)
+    low, high = np.min(logs), np.max(logs)
     parts = []
     for forecast, log_variances in zip(forecasts, logs, strict=True):
         keys = (groups * _BINS + across) * _BINS + _bin_of(log_variances, low, high)
@@ -65,7 +65,7 @@ def bins(forecasts: Sequence[Forecast]) -> pd.DataFrame:
         held = np.flatnonzero(counts)
         tables = counts[held]
         variances = np.exp(np.bincount(keys, log_variances)[held] / tables)
-        found = {
+        columns = {
             "group": held // _BINS**2,
             "attributes": _names(held // _BINS**2, forecast),
             "cells": np.exp(np.bincount(keys, log_cells)[held] / tables),
@@ -73,7 +73,7 @@ def bins(forecasts: Sequence[Forecast]) -> pd.DataFrame:
             "standard_error": np.sqrt(variances),
             "tables": tables,
         }
-        parts.append(pd.DataFrame({"plan": forecast.name, **found}))
+        parts.append(pd.DataFrame({"plan": forecast.name, **columns}))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -86,21 +86,20 @@ def describe(forecasts: Sequence[Forecast], record_noun: str) -> str:
 
 
 def _trend(forecast: Forecast, record_noun: str) -> str:
-    errors, cells = forecast.standard_errors, forecast.workload.cells
+    errors, orders = forecast.standard_errors, forecast.workload.orders
     low, high = float(errors.min()), float(errors.max())
     if is_negligible_difference(low, high):
-        middle = rounded(float(np.median(errors)), 3)
-        return f"“{forecast.name}”: σ is {middle} {record_noun} for every table, whatever its size."
-    span = f"from {rounded(low, 3)} to {rounded(high, 3)} {record_noun}"
-    orders = forecast.workload.orders
-    trend = _trend_by_size(np.log(cells), np.log(errors), orders)
+        median = rounded(float(np.median(errors)), 3)
+        return f"“{forecast.name}”: σ is {median} {record_noun} for every table, whatever its size."
+    log_cells, log_errors = np.log(forecast.workload.cells), np.log(errors)
+    trend = _trend_by_size(log_cells, log_errors, orders)
     alike = " among tables of as many attributes" if len(set(orders.tolist())) > 1 else ""
+    text = f"“{forecast.name}”: σ ranges from {rounded(low, 3)} to {rounded(high, 3)} {record_noun}"
     if abs(trend) < _TREND:
-        return f"“{forecast.name}”: σ goes {span}, little of it by size{alike}."
-    if trend * _correlation(np.log(cells), np.log(errors)) > 0:
-        alike = ""  # and so it is among all
-    sizes = "small" if trend < 0 else "large"
-    return f"“{forecast.name}”: {sizes} tables are less accurate{alike}, σ goes {span}."
+        return f"{text}, with little trend by size{alike}."
+    if trend * _correlation(log_cells, log_errors) > 0:
+        alike = ""  # the trend is the same among all tables
+    return f"{text}; {'small' if trend < 0 else 'large'} tables are less accurate{alike}."
 
 
 def _trend_by_size(log_cells: np.ndarray, log_errors: np.ndarray, orders: np.ndarray) -> float:

@@ -19,7 +19,7 @@ from rpexplore.workload.workload import Workload
 
 
 def first_list(scenario: Scenario, most: int) -> tuple[tuple[str, ...], ...]:
-    """The list to start from: what is asked for so far, or, were that too long, each attribute."""
+    """The list to start from: the present tables, or, were that too long, each attribute."""
     if len(scenario.workload) <= most:
         return tuple(scenario.workload.tables)
     return tuple((name,) for name in scenario.domain.names)
@@ -33,42 +33,42 @@ def workload_grid(
 ) -> tuple[pd.DataFrame, int]:
     """The first `most` tables that have all of these attributes, and how many there are in all.
 
-    Columns, indexed by the table's place in the workload: table, cells, weight, target (as typed,
-    missing where there is none), must (bool), outcome ("met: ±38", "short by ±12", or "") and
+    Columns, indexed by the table's index in the workload: table, cells, weight, target (as typed,
+    missing where there is none), required (bool), outcome ("met: ±38", "short by ±12", or "") and
     standard_error (missing without a plan).
     """
     workload = scenario.workload
-    places = workload.containing(containing)
-    shown = places[:most]
-    told = targets_frame(workload, shown, plan, scenario.request)
+    tables = workload.containing(containing)
+    shown = tables[:most]
+    targets = targets_frame(workload, shown, plan, scenario.request)
     frame = pd.DataFrame(
         {
             "table": titles(workload, shown),
             "cells": workload.cells[shown],
             "weight": workload.weights[shown],
-            "target": pd.array([text or None for text in told["wanted"]], dtype="string"),
+            "target": pd.array([text or None for text in targets["wanted"]], dtype="string"),
             "required": workload.required[shown],
-            "outcome": told["outcome"],
+            "outcome": targets["outcome"],
             "standard_error": np.nan if plan is None else plan.standard_errors[shown],
         },
-        index=pd.Index(shown, name="place"),
+        index=pd.Index(shown, name="table_index"),
     )
-    return frame, len(places)
+    return frame, len(tables)
 
 
 def tables_of_rows(workload: Workload, grid: pd.DataFrame) -> list[Table]:
     """The attribute names of the table in each row of a grid."""
     names = workload.domain.names
     rows = workload.members[grid.index].tolist()
-    return [tuple(names[place] for place in row if place >= 0) for row in rows]
+    return [tuple(names[index] for index in row if index >= 0) for row in rows]
 
 
 def settings_from_grid(
     scenario: Scenario, tables: Sequence[Table], changes: Mapping[int, Mapping[str, Any]]
 ) -> list[TableSetting]:
-    """What is asked of the tables whose rows were changed: {row: {column: value}}.
+    """The settings of the tables whose rows were changed: {row: {column: value}}.
 
-    tables: the table of each row. What is emptied is what the table's groups give it, or else an
+    tables: the table of each row. What is emptied is what the table's groups give it, or else a
     weight of 1 and no target. A target that is typed anew stays required if it was.
 
     Raises `WorkloadError` naming the table of a target that is none, or of a required one
@@ -93,7 +93,7 @@ def settings_from_grid(
             elif change["required"]:
                 raise WorkloadError(
                     f"Table {title(table)} must meet its target but has none; type one, or take "
-                    "the mark in Must away."
+                    "the mark in Required away."
                 )
             setting = replace(setting, target=target)
         settings.append(setting)
@@ -118,7 +118,7 @@ def scenario_from_grid(
         pass
     refused = []
     for row, change in changes.items():
-        # The target first: it may be what a mark in Must is about.
+        # The target first: it may be what a mark in Required is about.
         for column in sorted(change, key=lambda column: column == "required"):
             cell = {row: {column: change[column]}}
             try:
@@ -140,7 +140,7 @@ def with_target_where_missing(scenario: Scenario, target: Target | float) -> Sce
     return scenario.with_request(groups=(first, *groups))
 
 
-def without_group(scenario: Scenario, place: int) -> Scenario:
+def without_group(scenario: Scenario, index: int) -> Scenario:
     """The scenario without one of its settings of groups."""
     groups = scenario.request.groups
-    return scenario.with_request(groups=groups[:place] + groups[place + 1 :])
+    return scenario.with_request(groups=groups[:index] + groups[index + 1 :])

@@ -59,7 +59,7 @@ def test_what_is_missing_is_told_with_what_would_do():
     optimum = query_optimum(STATED.queries)
     top = query_headline(optimum.at(rp.Budget(privacy_cost=optimum.cost / 4)), STATED)
     assert top.text.startswith(f"{top.met} of 4 targets")
-    assert "if each were 2.01 times as wide, or at 4.01 times the budget" in top.text
+    assert "takes 4.01 times the budget, or targets 2.01 times as wide." in top.text
     assert "Furthest off is old men: σ = 6.01 for a target of σ = 3." in top.text
 
 
@@ -77,8 +77,8 @@ def test_one_query_is_told_in_grammar():
     stated = stated_from_text(DOMAIN, "everybody: total ± 10")
     top = query_headline(query_plan(stated.queries, budget=rp.Budget(rho="0.001")), stated)
     assert top.text == (
-        "The one target is not met. It is ±43.9 for a target of ±10 at 95 %, and would be met at "
-        "19.3 times the budget."
+        "The one target is not met. Furthest off is everybody: ±43.9 for a target of ±10 at 95 %. "
+        "Meeting all takes 19.3 times the budget, or targets 4.39 times as wide."
     )
     assert describe_queries(1) == "1 query"
     assert describe_queries(1200) == "1,200 queries"

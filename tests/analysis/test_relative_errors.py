@@ -231,7 +231,7 @@ def test_words_for_the_only_cell(total, told):
     forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 0))
     cells = relative.ExpectedCells.of(ExpectedCounts.of_total(total), forecast.workload)
     words = relative.describe_by_order(relative.by_order(forecast, cells, 0.2), 0.2)
-    assert words.startswith("At a wanted coefficient of variation of 20 %, the one ")
+    assert words.startswith("At a coefficient of variation of 20 %, the one ")
     assert told in words
 
 
@@ -245,10 +245,10 @@ def test_words():
         frame = relative.by_order(forecast, cells, coefficient)
         return relative.describe_by_order(frame, coefficient)
 
-    assert words(10.0).endswith("publishable: every cell of every table.")
-    assert words(1e-9).endswith("0 % of the 30 cells are publishable: not one.")
+    assert words(10.0).endswith("some of 0, none of 0.")
+    assert "0 % of the 30 cells are publishable: all cells of 0 of" in words(1e-9)
     some = words(0.1)
-    assert some.startswith("At a wanted coefficient of variation of 10 %, ")
+    assert some.startswith("At a coefficient of variation of 10 %, ")
     assert "all cells of 4 of 7 tables, some of 3, none of 0." in some
 
 

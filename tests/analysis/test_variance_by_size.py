@@ -96,16 +96,16 @@ def test_one_table_is_one_bin():
 
 def test_words(small):
     words = cell_variances.describe(small, "people")
-    assert "“Equal weight per cell”: small tables are less accurate, σ goes from" in words
+    assert "; small tables are less accurate." in words.partition("“Equal weight per cell”")[2]
     assert words.endswith("people for every table, whatever its size.")
     workload = small[0].workload
     errors = np.sqrt(workload.cells)
     large = Forecast("this", workload, errors, errors / errors.sum())
-    assert "large tables are less accurate, σ goes from 1 to 14.5 people" in (
+    assert "σ ranges from 1 to 14.5 people; large tables are less accurate." in (
         cell_variances.describe([large], "people")
     )
     mixed = Forecast("this", workload, np.array([1, 1, 1, 2, 2, 1, 1.0]), errors)
-    assert "little of it by size" in cell_variances.describe([mixed], "people")
+    assert "with little trend by size" in cell_variances.describe([mixed], "people")
 
 
 def test_size_is_told_from_the_number_of_attributes(small):
@@ -117,15 +117,17 @@ def test_size_is_told_from_the_number_of_attributes(small):
 
     # Tables: total, age (30), sex (2), region (7), age × sex, age × region, sex × region.
     steps = words([1, 2, 2, 2, 4, 4.1, 4])
-    assert "σ goes from 1 to 4.1 people, little of it by size among tables of as many" in steps
+    assert (
+        "σ ranges from 1 to 4.1 people, with little trend by size among tables of as many" in steps
+    )
     against = words([1, 4, 5, 4.5, 7, 6, 8])
     assert "small tables are less accurate among tables of as many attributes" in against
     along = words([1, 4, 2, 3, 5, 6, 4])
-    assert "large tables are less accurate, σ goes from 1 to 6 people" in along
+    assert "σ ranges from 1 to 6 people; large tables are less accurate." in along
 
 
 def test_of_tables_of_one_size_each_order_is_a_size():
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 3, "b": 3, "c": 3}), 2)
     errors = np.array([1, 2, 2, 2, 4, 4, 4.0])
     words = cell_variances.describe([Forecast("this", workload, errors, errors)], "people")
-    assert "large tables are less accurate, σ goes from 1 to 4 people" in words
+    assert "σ ranges from 1 to 4 people; large tables are less accurate." in words

@@ -158,7 +158,7 @@ def test_a_total_is_typed(app, small):
     assert session.scenario.expected == ExpectedCounts.of_total(5000)
     assert len(session.get("plotly_chart")) == 1
     assert "5,000 in total, spread evenly" in plain(session.texts("markdown"))
-    assert "At a wanted coefficient of variation of 20 %" in plain(session.texts("caption"))
+    assert "At a coefficient of variation of 20 %" in plain(session.texts("caption"))
     session.number_input(key="expected total").set_value(None).run()
     assert session.scenario.expected is None
 

@@ -26,7 +26,7 @@ def cells_of_table(chosen: Forecast) -> None:
         table = _table(chosen)
         if table is None:
             return
-        matrices = cells.questions_of(chosen, table)
+        matrices = cells.query_matrices(chosen, table)
         axes = _axes(chosen, table, matrices)
         fixed = _fixed(matrices, axes)
     accuracy = kept(
