@@ -153,15 +153,15 @@ def published(request):
     return workload, {each.name: each.standard_errors**2 for each in forecasts}
 
 
-def test_each_scheme_is_best_at_what_it_aims_for(published):
+def test_each_scheme_is_best_at_its_own_loss(published):
     workload, variances = published
-    aims = {
+    losses = {
         EQUAL: lambda v: np.sum(v),
         SQRT: lambda v: np.sum(np.sqrt(workload.cells) * v),
         CELLS: lambda v: np.sum(workload.cells * v),
         LARGEST: lambda v: np.max(v),
     }
-    for scheme, loss in aims.items():
+    for scheme, loss in losses.items():
         values = {name: loss(v) for name, v in variances.items()}
         others = [value for name, value in values.items() if name != scheme]
         assert values[scheme] < min(others) * 0.999

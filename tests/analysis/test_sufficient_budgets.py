@@ -76,10 +76,10 @@ def test_the_smallest_budget_meets_all_targets_and_less_does_not(workload, loss,
 @given(workloads(with_targets=True), st.sampled_from(PRESENT))
 @settings(deadline=None, max_examples=40)
 def test_aimed_at_the_targets_it_is_the_smallest_of_all(workload, present):
-    aimed = optimum(workload, loss=rp.MaxVariance("target"))
-    least = budgets.smallest_budget(aimed, present)
-    assert meets_exactly(aimed.at(least.budget))
-    below = budgets.rho_below_no_plan_can(aimed, present)
+    by_shortfall = optimum(workload, loss=rp.MaxVariance("target"))
+    least = budgets.smallest_budget(by_shortfall, present)
+    assert meets_exactly(by_shortfall.at(least.budget))
+    below = budgets.rho_below_no_plan_can(by_shortfall, present)
     assert below <= least.needed <= below * (1 + 1e-6)
     for loss in LOSSES[:2]:
         other = budgets.smallest_budget(optimum(workload, loss=loss), present)

@@ -104,11 +104,11 @@ def targets():
     domain = rp.Domain.from_sizes({"age": 10, "sex": 2, "region": 5})
     tables = rp.Workload.all_up_to(domain, 2)
     workload = rp.Workload(domain, tables.members, tables.weights, np.linspace(5, 30, 7))
-    aims = {
+    optima = {
         "current objective": optimum(workload, loss=rp.SumOfVariances()),
         "largest shortfall": optimum(workload, loss=target_curves.TARGET_LOSS),
     }
-    return target_curves.met_by_budget(aims, BUDGET)
+    return target_curves.met_by_budget(optima, BUDGET)
 
 
 def test_step_curves_hold_the_frame(targets):

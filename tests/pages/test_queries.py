@@ -262,7 +262,7 @@ def test_with_the_scenarios_budget_all_targets_share_one_factor(app, listed):
     plan = plan_of(session)
     assert plan.budget == rp.Budget(rho="0.001")
     warned = plain(session.texts("markdown"))
-    assert f"if each were {rounded(plan.ratio**0.5, 3, 'up')} times as wide" in warned
+    assert f"or targets {rounded(plan.ratio**0.5, 3, 'up')} times as wide" in warned
     session.text_input(key="typed budget").set_value("1").run()
     assert session.scenario.budget == rp.Budget(rho=1)
     assert "times as narrow" in plain(session.texts("markdown"))
