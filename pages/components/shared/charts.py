@@ -1,10 +1,9 @@
 """How a chart and its numbers are shown: in words, as a picture, as a table, as CSV."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
-import plotly.graph_objects as go
 import streamlit as st
 
 from pages.components.shared.session import escaped
@@ -21,12 +20,6 @@ def chart_with_numbers(chart: Chart, more: str = "") -> None:
     st.caption(f"{escaped(chart.caption)} {more}".strip())
     with st.expander("The numbers of this chart"):
         numbers(chart.frame, chart.columns, chart.file, chart.subject)
-
-
-def exhibit(figure: go.Figure, sentence: str, alt: str, more: str = "") -> None:
-    """A chart with a sentence as its caption and alternative text; `more` is Markdown."""
-    st.plotly_chart(figure, alt=f"{alt}. {sentence}", config={"displayModeBar": False})
-    st.caption(f"{escaped(sentence)} {more}".strip())
 
 
 def numbers(frame: pd.DataFrame, columns: Mapping[str, Any], file: str, alt: str) -> None:
@@ -63,19 +56,13 @@ def _configuration(values: pd.Series, column: Column) -> Any:
     formats = {"count": "localized", "share": "percent", "change": "%+.3g %%", "estimate": "%.1f"}
     if column.kind in formats:
         return st.column_config.NumberColumn(heading, format=formats[column.kind])
-    return number(heading, values, column.digits)
+    known = [value for value in values if value > 0]  # NaN is not
+    form = column_format(known, column.digits) if known else None
+    return st.column_config.NumberColumn(heading, format=form)
 
 
 def download(frame: pd.DataFrame, file: str) -> None:
     """A button for the frame as CSV, made when asked for."""
     st.download_button(
         f"Download {file}", lambda: frame.to_csv(index=False), file, on_click="ignore"
-    )
-
-
-def number(words: str, values: Iterable[float], digits: int = 3) -> Any:
-    """A column of numbers that shows so many digits of the smallest."""
-    known = [value for value in values if value > 0]  # NaN is not
-    return st.column_config.NumberColumn(
-        words, format=column_format(known, digits) if known else None
     )
