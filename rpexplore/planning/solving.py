@@ -31,8 +31,7 @@ from rpexplore.planning.solvers.conic_program import minimise_conic
 from rpexplore.planning.solvers.feasibility import FeasiblePoint, find_feasible
 from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance, worst_of
 from rpexplore.planning.solvers.p_norm import minimise_p_norm
-from rpexplore.planning.solvers.solution import Solution, rounding_allowance
-from rpexplore.planning.solvers.weighted_sum import minimise_sum
+from rpexplore.planning.solvers.solution import Solution, minimise_sum, rounding_allowance
 from rpexplore.workload.workload import Workload
 
 # The limit of a bounded average is right up to this, relative, however coarse the plan may be.

@@ -9,7 +9,7 @@ import pytest
 import rpexplore as rp
 from rpexplore.planning.loss_serialization import loss_from_text, option_forms, options_of_loss
 from rpexplore.planning.losses.base import Loss, NumberOption
-from rpexplore.planning.solvers.weighted_sum import minimise_sum
+from rpexplore.planning.solvers.solution import minimise_sum
 from rpexplore.planning.solving import SOLVERS
 from rpexplore.scenarios.scenario import Scenario
 

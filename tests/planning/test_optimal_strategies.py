@@ -140,7 +140,7 @@ def test_strategies_for_the_largest_variance_are_better_at_it():
     assert largest.loss_value < np.max(other.table_variances.worst) * 0.99
 
 
-def test_progress_is_told_and_may_end_the_search():
+def test_progress_is_reported_and_may_end_the_search():
     weights, shares = np.full(len(MIXED), 2.0), []
     best_strategies(
         MIXED, Closure.of(MIXED), weights, on_progress=lambda _, share: shares.append(share)

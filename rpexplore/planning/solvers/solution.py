@@ -1,4 +1,4 @@
-"""Solution: what every solver returns, and the bound that certifies it."""
+"""Solution: what every solver returns, its bound, and the closed form of a weighted sum."""
 
 import math
 from dataclasses import dataclass
@@ -114,3 +114,23 @@ def best_response(p: np.ndarray, v: np.ndarray, privacy_cost: float) -> tuple[np
     roots = np.sqrt(v * p)
     root_sum = float(np.sum(roots))
     return p / roots * (root_sum / privacy_cost), root_sum * root_sum / privacy_cost
+
+
+def minimise_sum(
+    variance_map: VarianceMap,
+    table_weights: np.ndarray,
+    privacy_cost: float,
+) -> Solution:
+    """The σ² that minimise Σ_A table_weights[A] · Var_A at this privacy cost (RP+ Lemma 2).
+
+    The bound is Cauchy–Schwarz: (Σ v σ²)(Σ p/σ²) ≥ (Σ√(v p))² for all σ².
+    """
+    weights = variance_map.residual_weights(table_weights)
+    costs = variance_map.privacy_cost_factor
+    sigma_squared, minimum = best_response(costs, weights, privacy_cost)
+    shares = table_weights * variance_map.variances(sigma_squared)
+    return Solution(
+        sigma_squared=sigma_squared,
+        lower_bound=minimum * (1 - rounding_allowance(len(table_weights))),
+        shadow_prices=shares / np.sum(shares),
+    )

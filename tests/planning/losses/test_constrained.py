@@ -57,7 +57,7 @@ def test_what_counts_and_how_much(workload, loss, weights):
         (rp.MaxWithinTargets(), [1, 0.25, 0.01]),
     ],
 )
-def test_where_every_target_must_be_met_all_count(workload, loss, weights):
+def test_where_every_target_is_required_all_count(workload, loss, weights):
     everything = replace(workload, required=np.ones(3, dtype=bool))
     np.testing.assert_allclose(loss.table_weights(everything), weights, rtol=1e-15)
     np.testing.assert_allclose(loss.caps(everything), [1, 4, 100])
@@ -71,7 +71,7 @@ def test_what_is_allowed(workload):
     np.testing.assert_allclose(loss.caps(workload, 18.0), [18, 9, 6])
 
 
-def test_there_must_be_required(workload):
+def test_without_required_targets_it_is_refused(workload):
     none = replace(workload, required=np.zeros(3, dtype=bool))
     for loss in (rp.SumWithinTargets(), rp.MaxWithinTargets()):
         with pytest.raises(WorkloadError, match=r"No target is marked required; mark those"):

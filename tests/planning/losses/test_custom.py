@@ -168,7 +168,7 @@ def test_a_bound_that_the_solver_cannot_find_is_an_error(workload, monkeypatch):
         CustomLoss(cp.max, "mine").minorant(np.ones(4), workload)
 
 
-def test_tables_that_are_left_out_are_found():
+def test_tables_that_are_left_out_are_named():
     three = CustomLoss(lambda V: cp.max(V[:3]) + cp.max(V[4:]), "mine")
     variances = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
     assert three.left_out(variances, np.arange(5)) == 3

@@ -110,7 +110,7 @@ def test_budgets_on_the_edge_of_rounding(cost):
 
 @given(asked_workloads(), budgets(), losses(), st.integers(0, 2**32))
 @settings(deadline=None, max_examples=60)
-def test_plans_of_asked_tables_use_the_budget_and_never_more(workload, budget, loss, seed):
+def test_plans_of_any_bases_use_the_budget_and_never_more(workload, budget, loss, seed):
     """p is a product of exact squared column norms, here in Fractions from the integers."""
     strategies = any_strategies(workload, seed)
     plan = optimum(workload, loss=loss, strategies=strategies).at(budget)

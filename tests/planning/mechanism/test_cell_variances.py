@@ -135,7 +135,7 @@ def test_equal_sizes_do_not_interact():
     assert not np.allclose(one[2], swapped[2])
 
 
-def test_single_values_asked_by_anything_add_no_residual_but_rows():
+def test_single_values_in_any_basis_add_no_residual_but_rows():
     domain = rp.Domain.from_sizes({"one": 1, "a": 3, "uno": 1})
     workload = rp.Workload.of(domain, [("one", "a", "uno"), ("one", "uno")]).with_bases(
         {"one": rp.CustomBasis([[3], [1], [2]]), "uno": rp.CustomBasis([[1], [-2]]), "a": Prefix()}
@@ -155,7 +155,7 @@ def test_single_values_asked_by_anything_add_no_residual_but_rows():
     assert single.variances(sigma_squared) == pytest.approx(expected[2, 1])
 
 
-def test_marginals_are_asked_without_strategies():
+def test_marginals_need_no_strategies():
     domain = rp.Domain.from_sizes({"a": 10**6, "b": 3})
     workload = rp.Workload.all_up_to(domain, 2)
     closure = Closure.of(workload)

@@ -188,7 +188,7 @@ def test_measuring_again_forgets_the_strategies_before(workload, seed):
 
 @given(workloads(), st.integers(0, 2**32))
 @seldom
-def test_single_values_are_asked_as_before(workload, seed):
+def test_single_values_need_no_strategies(workload, seed):
     """A strategy that is ResidualPlanner's own matrix gives its variances."""
     domain, first = workload.domain, workload.domain.names[0]
     asked = workload.with_bases({first: CustomBasis(np.eye(domain[first].size).tolist())})

@@ -177,13 +177,13 @@ def check_asked_against_dense(plan, seed):
     st.integers(0, 2**32),
 )
 @settings(deadline=None, max_examples=50)
-def test_plans_of_asked_tables_against_dense_matrices(workload, loss, seed):
+def test_plans_of_any_bases_against_dense_matrices(workload, loss, seed):
     check_asked_against_dense(generalised.any_plan(workload, seed, loss=loss), seed)
 
 
 @given(generalised.asked_workloads(max_attributes=3, max_cells=60), st.integers(0, 2**32))
 @settings(deadline=None, max_examples=30)
-def test_marginals_within_asked_tables(workload, seed):
+def test_marginals_within_tables_of_any_bases(workload, seed):
     plan = generalised.any_plan(workload, seed)
     noise = plan.sigma_squared.floats
     covariance = generalised.cell_covariance(plan.closure, noise)

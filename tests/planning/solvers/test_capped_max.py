@@ -92,7 +92,7 @@ def test_budgets_that_are_just_enough(room, workload):
 
 
 @pytest.mark.parametrize("tolerance", [1e-2, 1e-4, 1e-8])
-def test_it_is_as_good_as_asked_for(tolerance):
+def test_the_gap_is_within_the_tolerance(tolerance):
     workload = rp.Workload.all_up_to(rp.Domain.from_sizes({"a": 4, "b": 7, "c": 3, "d": 5}), 3)
     rng = np.random.default_rng(2)
     workload = rp.Workload(
@@ -164,7 +164,7 @@ def test_where_cells_differ_the_least_accurate_one_counts(seed, slack):
     assert np.sum(np.sqrt(v * p)) ** 2 / cost - held == pytest.approx(found.lower_bound, rel=1e-7)
 
 
-def test_progress_is_told_and_may_end_the_search():
+def test_progress_is_reported_and_may_end_the_search():
     class Stop(Exception):
         pass
 

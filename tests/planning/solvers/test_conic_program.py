@@ -13,8 +13,8 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers import conic_program
 from rpexplore.planning.solvers.conic_program import minimise_conic
 from rpexplore.planning.solvers.max_variance import minimise_maximum
+from rpexplore.planning.solvers.solution import minimise_sum
 from rpexplore.planning.solvers.symmetry import single_classes
-from rpexplore.planning.solvers.weighted_sum import minimise_sum
 from tests.support.generalised import any_strategies
 from tests.support.oracles import (
     check_dual_certificate,
@@ -191,7 +191,7 @@ def test_squared_excess_at_any_budget(seed, cost):
     check_dual_certificate(solution, loss, workload, closure, cost)
 
 
-def test_progress_is_told():
+def test_progress_is_reported():
     workload, shares = random_workload(2), []
     minimise_conic(
         Closure.of(workload),

@@ -64,7 +64,7 @@ def test_equals_the_semidefinite_optimum(seed):
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_what_is_told_follows_from_the_matrix(seed):
+def test_variances_and_cost_follow_from_the_matrix(seed):
     queries, targets = random_queries(seed)
     found = fitness_for_use(queries, targets)
     matrix = found.matrix
@@ -259,7 +259,7 @@ def test_it_tells_how_far_it_is_and_can_be_stopped():
         fitness_for_use(queries, targets, on_progress=stop)
 
 
-def test_a_gap_that_stays_is_told():
+def test_a_gap_that_stays_is_stated():
     """Nothing can come nearer than rounding: the best is returned with what is proven."""
     found = fitness_for_use(prefix(8), np.ones(8), 1e-15)
     assert 0 < found.gap < 1e-5

@@ -125,7 +125,7 @@ def test_where_all_cells_are_alike_no_cells_are_named():
     assert minimise_max_cell_variance(cells, np.ones(len(cells.workload)), 1.0).cells is None
 
 
-def test_progress_is_told_and_may_end_the_search():
+def test_progress_is_reported_and_may_end_the_search():
     class Stop(Exception):
         pass
 

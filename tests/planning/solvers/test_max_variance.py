@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import rpexplore as rp
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.max_variance import minimise_maximum
-from rpexplore.planning.solvers.weighted_sum import minimise_sum
+from rpexplore.planning.solvers.solution import minimise_sum
 from tests.support.oracles import convex_optimum, random_workload, variance_matrix
 from tests.support.strategies import domains, workloads
 

@@ -13,7 +13,7 @@ from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.conic_program import minimise_conic
 from rpexplore.planning.solvers.max_variance import minimise_maximum
 from rpexplore.planning.solvers.p_norm import minimise_p_norm
-from rpexplore.planning.solvers.weighted_sum import minimise_sum
+from rpexplore.planning.solvers.solution import minimise_sum
 from tests.support.generalised import any_strategies
 from tests.support.oracles import (
     check_dual_certificate,
@@ -110,7 +110,7 @@ def test_the_ends_are_the_sum_and_the_largest(seed):
 
 
 @pytest.mark.parametrize("p", [1, 30])
-def test_progress_is_told(p):
+def test_progress_is_reported(p):
     workload, shares = random_workload(2), []
     minimise_p_norm(
         Closure.of(workload),

@@ -72,14 +72,14 @@ def test_next_to_no_accuracy_is_lost(queries):
     assert cost <= found.cost * (1 + 1.1e-4)
 
 
-def test_cells_that_are_asked_alike_are_measured_alike():
+def test_cells_with_the_same_coefficients_are_measured_alike():
     queries = query_list(np.kron(prefix(4), [[0, 1, 1]]))
     _, integers = measured(queries)
     np.testing.assert_array_equal(integers[:, 1::3], integers[:, 2::3])
     assert not integers[:, ::3].any()
 
 
-def test_directions_that_are_not_asked_are_measured_faintly_if_need_be():
+def test_untouched_directions_are_measured_faintly_if_need_be():
     """Multiples of queries with six decimals would be too coarse."""
     rng = np.random.default_rng(0)
     queries = query_list(np.round(rng.uniform(0.1, 0.9, (2, 5)), 6))

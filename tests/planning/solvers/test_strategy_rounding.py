@@ -114,7 +114,7 @@ def test_what_no_question_asks_about_stays_decodable(bits, even):
     assert loss(integers, measuring, gram) < 16 * 2.0**-bits
 
 
-def test_too_few_bits_are_told():
+def test_too_few_bits_are_refused():
     gram = prefix_gram(30)
     with pytest.raises(ValueError, match="cannot be rounded to 0 bits"):
         integer_matrix(best(gram), 0, gram, worth_for(gram))

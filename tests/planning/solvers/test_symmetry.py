@@ -64,8 +64,8 @@ def test_classes_are_equitable(workload, apart, seed):
     cost = np.sum(closure.privacy_cost_factor / sigma_squared)
     assert np.sum(classes.costs / merged) == pytest.approx(cost)
     np.testing.assert_array_equal(classes.table_counts, np.bincount(classes.tables))
-    for told in distinctions:
-        assert all(len(set(told[classes.tables == one])) == 1 for one in set(classes.tables))
+    for numbers in distinctions:
+        assert all(len(set(numbers[classes.tables == one])) == 1 for one in set(classes.tables))
 
 
 def test_a_hundred_attributes_of_ten_sizes_are_few_classes():
@@ -96,7 +96,7 @@ def test_places_in_the_workload_are_seen_not_only_sizes():
     assert len(symmetric_classes(Closure.of(ring), ring.weights).table_counts) == 1
 
 
-def test_weights_and_what_is_told_apart_split():
+def test_weights_and_distinctions_split():
     domain = rp.Domain.from_sizes({f"a{i}": 5 for i in range(6)})
     workload = rp.Workload.all_of_order(domain, 2)
     closure = Closure.of(workload)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.planning.mechanism.closure import Closure
-from rpexplore.planning.solvers.weighted_sum import minimise_sum
+from rpexplore.planning.solvers.solution import minimise_sum
 from tests.support.oracles import convex_optimum, random_workload
 from tests.support.strategies import workloads
 
