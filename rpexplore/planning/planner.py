@@ -1,7 +1,6 @@
 """Planner: (workload, loss, budget) → plan. Never sees a record."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
@@ -19,12 +18,6 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.workload.workload import Workload
 
 _LEAST_TOLERANCE = 1e-10
-
-_EXAMPLES = {
-    "workload": "Workload.all_up_to(domain, 2)",
-    "loss": "SumOfVariances() or MaxVariance()",
-    "budget": "Budget(rho=0.5)",
-}
 
 
 def plan(
@@ -62,7 +55,7 @@ def plan(
         >>> rp.verify(best).holds
         True
     """
-    _refuse_other(budget, {Budget}, "budget")
+    _refuse_type(budget, {Budget}, "budget", "Budget(rho=0.5)")
     solved = optimum(
         workload, loss=loss, budget=budget, tolerance=tolerance, uniform_reference=uniform_reference
     )
@@ -103,8 +96,8 @@ def optimum(
         >>> rp.verify(best.at(rp.Budget(rho="0.5"))).holds
         True
     """
-    _refuse_other(workload, {Workload}, "workload")
-    _refuse_other(loss, SOLVERS, "loss")
+    _refuse_type(workload, {Workload}, "workload", "Workload.all_up_to(domain, 2)")
+    _refuse_type(loss, SOLVERS, "loss", "SumOfVariances() or MaxVariance()")
     if len(workload.domain) == 0:
         raise PlanError("The schema has no attributes yet; give it at least one.")
     if not _LEAST_TOLERANCE <= tolerance < 1:
@@ -150,11 +143,11 @@ def _refuse_weights(table_weights: np.ndarray, workload: Workload) -> None:
         )
 
 
-def _refuse_other(value: Any, kinds: Any, noun: str) -> None:
+def _refuse_type(value: object, kinds: Collection[type], noun: str, example: str) -> None:
     if type(value) not in kinds:
         raise PlanError(
-            f"The {noun} of a plan must be one of the library's, such as {_EXAMPLES[noun]}, "
-            f"got {type(value).__name__}."
+            f"The {noun} of a plan must be one of the library's, such as {example}, got "
+            f"{type(value).__name__}."
         )
 
 

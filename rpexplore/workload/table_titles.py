@@ -10,10 +10,6 @@ from rpexplore.workload.workload import Workload
 
 def titles(workload: Workload, tables: np.ndarray) -> list[str]:
     """What to call the tables at these indices, int64[n]."""
-    names = workload.domain.names
-    if workload.is_marginals:
-        rows = workload.members[tables].tolist()
-        return [title(tuple(names[index] for index in row if index >= 0)) for row in rows]
     attribute_titles = [
         attribute_title(workload.domain.attributes[index], basis)
         for index, basis in workload.attribute_bases
