@@ -148,7 +148,7 @@ def test_plan_unites_tables_given_in_several_ways(run):
     names = [(), ("age",), ("sex",), ("region",), ("age", "sex"), ("sex", "region")]
     assert workload.tables == names
     assert workload.weights.tolist() == [4, 1, 1, 1, 3, 1.5]
-    assert {place: t for place, t in enumerate(workload.targets) if t == t} == {0: 9, 2: 12}
+    assert {index: t for index, t in enumerate(workload.targets) if t == t} == {0: 9, 2: 12}
 
 
 def test_plan_takes_targets_in_any_unit(run):
@@ -383,10 +383,10 @@ def test_verify_tells_by_its_exit_code(planned):
     assert "does not hold what it claims" in result.stdout
     result = planned("verify", "broken.json", "--json")
     assert result.exit_code == 1
-    found = json.loads(result.stdout)
-    assert found["holds"] is False
-    assert found["guarantee"] is None
-    assert not found["checks"][0]["holds"]
+    facts = json.loads(result.stdout)
+    assert facts["holds"] is False
+    assert facts["guarantee"] is None
+    assert not facts["checks"][0]["holds"]
 
 
 # ---- release and ledger
@@ -583,10 +583,10 @@ def test_show_says_which_bases_attributes_have(planned_with_bases):
     loaded = Plan.load("plan.json")
     line = next(line for line in text.splitlines() if line.startswith("region (ranges)"))
     row = loaded.workload.position("region")
-    typical, worst = loaded.standard_errors[row], loaded.worst_standard_errors[row]
-    assert f"{typical:.4g}"[:4] in line
+    rms, worst = loaded.standard_errors[row], loaded.worst_standard_errors[row]
+    assert f"{rms:.4g}"[:4] in line
     assert f"{worst:.4g}"[:4] in line
-    assert worst > typical
+    assert worst > rms
     facts = planned_with_bases.json("show", "plan.json")
     assert facts["bases"][0] == {
         "attribute": "age",

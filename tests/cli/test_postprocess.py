@@ -76,24 +76,24 @@ def refused(*arguments: str) -> str:
 
 def test_releases_are_combined(folder):
     text = done("one", "two", "--out", "both")
-    found = load_combined("both")
-    assert [source.name for source in found.sources] == ["one", "two"]
+    result = load_combined("both")
+    assert [source.name for source in result.sources] == ["one", "two"]
     assert text == (
-        f"{found.guarantee}\n\nThe 3 noisy tables are in both\nSpent ρ = 0.75 for one record\n"
+        f"{result.guarantee}\n\nThe 3 noisy tables are in both\nSpent ρ = 0.75 for one record\n"
     )
 
 
 def test_json_tells_the_same(folder):
     facts = json.loads(done("one", "two", "--out", "both", "--json"))
-    found = load_combined("both")
+    result = load_combined("both")
     assert facts == {
         "folder": "both",
-        "label": found.label,
+        "label": result.label,
         "table_count": 3,
-        "rho": exact_text(found.spent.rho),
+        "rho": exact_text(result.spent.rho),
         "rho_is_known": True,
         "unit": "one record",
-        "sources": [source.to_json() for source in found.sources],
+        "sources": [source.to_json() for source in result.sources],
     }
 
 

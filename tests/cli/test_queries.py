@@ -180,8 +180,8 @@ def test_enough_is_the_smallest_budget_that_meets_all_targets(run, unit, persons
     ],
 )
 def test_what_cannot_be_planned_is_refused(run, options, message):
-    found = run.refused(*LIST, *options, "--rho", "0.1", "--out", "queries.json")
-    assert message in found
+    result = run.refused(*LIST, *options, "--rho", "0.1", "--out", "queries.json")
+    assert message in result
     assert "queries.json" not in run.files()
 
 
@@ -261,8 +261,8 @@ def test_verify_and_show_tell_a_plan_that_claims_too_much(planned):
     result = planned("verify", "broken.json")
     assert result.exit_code == 1
     assert "FAIL privacy cost" in result.stdout
-    found = json.loads(planned("verify", "broken.json", "--json").stdout)
-    assert (found["holds"], found["guarantee"]) == (False, None)
+    facts = json.loads(planned("verify", "broken.json", "--json").stdout)
+    assert (facts["holds"], facts["guarantee"]) == (False, None)
     assert "does not hold what it claims" in planned.refused("show", "broken.json")
     refused = planned("release", "broken.json", "records.csv", "--out", "out")
     assert "does not hold what it claims" in refused.stderr

@@ -125,8 +125,8 @@ def test_why_it_is_that_budget_is_told(run):
     ],
 )
 def test_what_does_not_go_together_is_refused(run, options, message):
-    found = run.refused("plan", "codebook.csv", *EACH, *BOTH, *options, "--out", "plan.json")
-    assert message in found
+    result = run.refused("plan", "codebook.csv", *EACH, *BOTH, *options, "--out", "plan.json")
+    assert message in result
     assert "plan.json" not in run.files()
 
 

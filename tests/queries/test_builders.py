@@ -41,7 +41,7 @@ def test_all_small_tables(domain, data):
         tuple((cells[:, chosen] == values).all(axis=1).tolist())
         for order in range(up_to + 1)
         for chosen in map(list, combinations(range(len(domain)), order))
-        for values in product(*(range(int(domain.sizes[place])) for place in chosen))
+        for values in product(*(range(int(domain.sizes[index])) for index in chosen))
     }
     rows = [tuple((row == 1).tolist()) for row in queries.coefficients]
     assert len(rows) == len(wanted)
@@ -99,9 +99,9 @@ def test_tables_asked_in_any_way():
     assert queries.names[14:] == ("age ≤ 4", "age ≤ 9", "age ≤ 14", "age ≤ 19", "region 1",
                                   "region 1 to 2", "region 2 to 3")  # fmt: skip
     assert len({row.tobytes() for row in queries.coefficients}) == len(queries)
-    place = queries.names.index("age 10 to 19 × sex M")
-    found = queries.coefficients[place].tolist()
-    assert found == counted(lambda age, sex, region: age >= 2 and sex == 1)
+    index = queries.names.index("age 10 to 19 × sex M")
+    result = queries.coefficients[index].tolist()
+    assert result == counted(lambda age, sex, region: age >= 2 and sex == 1)
 
 
 def test_a_query_that_is_there_already_is_left_out_and_names_stay_distinct():

@@ -85,7 +85,7 @@ def test_single_numbers_are_named():
 
 
 def test_what_is_too_long_for_a_condition_has_none():
-    values = tuple(f"{place:0100}" for place in range(1000))
+    values = tuple(f"{index:0100}" for index in range(1000))
     domain = Domain((Attribute("x", Categories(values)),))
     assert condition_of_cells(domain, np.arange(1000) % 2 == 0) is None
     text = condition_of_cells(domain, np.arange(1000) < 900)  # what it leaves out is shorter

@@ -79,18 +79,18 @@ def comparisons(draw):
             return low <= LOWS[axis][cell[axis]] and holds(cell)
 
         return f"{low}{spelt(draw, '<=')}{name}{spelt(draw, compare)}{value}", between
-    places = draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=3))
-    texts = [quoted(draw, TEXTS[axis][place]) for place in places]
+    indices = draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=3))
+    texts = [quoted(draw, TEXTS[axis][index]) for index in indices]
     negated = draw(st.booleans())
     if kind == "equal":
 
         def equals(cell):
-            return (cell[axis] == places[0]) != negated
+            return (cell[axis] == indices[0]) != negated
 
         return f"{name}{spelt(draw, '!=' if negated else '==')}{texts[0]}", equals
 
     def among(cell):
-        return (cell[axis] in places) != negated
+        return (cell[axis] in indices) != negated
 
     word = draw(st.sampled_from(["not in", "! in", "NOT IN"] if negated else ["in", "IN"]))
     start, end = draw(st.sampled_from(["()", "[]"]))
@@ -322,8 +322,8 @@ def test_the_attributes_that_a_condition_names():
 @given(names())
 def test_every_name_can_stand_in_a_condition(name):
     domain = Domain((Attribute(name, Integers(0, 1)), Attribute(name + "x", Integers(0, 1))))
-    found = cells_of_condition(domain, f"{text_of_name(name)}==1")
-    assert found.tolist() == np.array([0, 0, 1, 1], dtype=bool).tolist()
+    result = cells_of_condition(domain, f"{text_of_name(name)}==1")
+    assert result.tolist() == np.array([0, 0, 1, 1], dtype=bool).tolist()
 
 
 def test_backquotes_are_doubled_in_names():

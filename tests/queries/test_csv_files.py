@@ -63,7 +63,7 @@ BY_COEFFICIENTS = [
     [
         BY_CONDITION,
         [[" Name ", "CONDITION", "Target"], *BY_CONDITION[1:], [], ["", " ", ""]],
-        [[row[place] for place in (2, 0, 1)] for row in BY_CONDITION],
+        [[row[index] for index in (2, 0, 1)] for row in BY_CONDITION],
         BY_COEFFICIENTS,
         [
             ["Target ", " NAME", *CELLS],

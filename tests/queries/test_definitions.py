@@ -155,7 +155,7 @@ def test_hostile_lists_are_refused_quickly(text):
 
 def test_long_lists_are_read_in_seconds():
     domain = Domain.from_sizes({"x": 200})
-    lines = [f"q{place}: x = {place % 200} @ 3" for place in range(10_001)]
+    lines = [f"q{index}: x = {index % 200} @ 3" for index in range(10_001)]
     start = time.perf_counter()
     with pytest.raises(WorkloadError, match=r"Line 10,001: .* at most 10,000 queries"):
         stated_from_text(domain, "\n".join(lines))
@@ -207,7 +207,7 @@ def test_queries_that_were_not_typed_have_conditions_where_there_are_any():
     stated = StatedQueries.of(
         QueryList(domain, rows, ("a", "b", "c", "d"), np.array([1, 2.5, 3, 4]))
     )
-    assert [stated.condition(place) for place in range(4)] == ["x == 1", "x >= 2", None, None]
+    assert [stated.condition(index) for index in range(4)] == ["x == 1", "x >= 2", None, None]
     assert stated.targets == (Target(1), Target("2.5"), Target(3), Target(4))
     with pytest.raises(WorkloadError, match="'c' cannot be written as a condition; save the list"):
         text_from_stated(stated)

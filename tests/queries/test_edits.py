@@ -43,27 +43,27 @@ def stated(*names: str, text: str = TEXT) -> StatedQueries:
 
 
 def test_further_queries_stand_behind_with_their_target():
-    found = with_queries(stated(), marginal_queries(domain_of("age", "sex"), 1), SEVEN)
+    result = with_queries(stated(), marginal_queries(domain_of("age", "sex"), 1), SEVEN)
     # Of the total, 10 ages and 2 sexes the total is there already.
-    assert len(found) == 3 + 12
-    assert found.queries.names[:4] == ("everybody", "old", "old women", "age 0")
-    assert found.conditions == (*stated().conditions, *[None] * 12)
-    assert found.targets == (*stated().targets, *[SEVEN] * 12)
-    rows = found.queries.coefficients
+    assert len(result) == 3 + 12
+    assert result.queries.names[:4] == ("everybody", "old", "old women", "age 0")
+    assert result.conditions == (*stated().conditions, *[None] * 12)
+    assert result.targets == (*stated().targets, *[SEVEN] * 12)
+    rows = result.queries.coefficients
     assert len(np.unique(rows, axis=0)) == len(rows)
 
 
 def test_the_first_queries_need_no_list():
-    found = with_queries(None, marginal_queries(domain_of("sex"), 1), SEVEN)
-    assert found.queries.names == ("total", "sex 0", "sex 1")
-    assert set(found.targets) == {SEVEN}
+    result = with_queries(None, marginal_queries(domain_of("sex"), 1), SEVEN)
+    assert result.queries.names == ("total", "sex 0", "sex 1")
+    assert set(result.targets) == {SEVEN}
 
 
 def test_a_taken_name_gets_a_number():
     listed = stated(text="age 1: age < 5 @ 3\nage 1 (2): age < 6 @ 3")
-    found = with_queries(listed, marginal_queries(domain_of("age", "sex"), 1), SEVEN)
-    assert found.queries.names.count("age 1 (3)") == 1
-    assert found.queries.coefficients[found.queries.names.index("age 1 (3)")].sum() == 2
+    result = with_queries(listed, marginal_queries(domain_of("age", "sex"), 1), SEVEN)
+    assert result.queries.names.count("age 1 (3)") == 1
+    assert result.queries.coefficients[result.queries.names.index("age 1 (3)")].sum() == 2
 
 
 def test_nothing_new_is_refused():
@@ -75,7 +75,7 @@ def test_nothing_new_is_refused():
 def test_too_many_are_refused():
     domain = rp.Domain.from_sizes({"x": 2})
     rows = np.column_stack([np.arange(MAX_QUERIES) + 2.0, np.ones(MAX_QUERIES)])
-    names = tuple(f"q{place}" for place in range(MAX_QUERIES))
+    names = tuple(f"q{index}" for index in range(MAX_QUERIES))
     full = StatedQueries.of(QueryList(domain, rows, names, np.ones(MAX_QUERIES)))
     with pytest.raises(WorkloadError, match=r"at most 10,000 queries, got 10,003"):
         with_queries(full, marginal_queries(domain, 1), SEVEN)
@@ -84,19 +84,19 @@ def test_too_many_are_refused():
 # ---- about other attributes
 
 
-def answers(found: StatedQueries, counts: np.ndarray) -> np.ndarray:
+def answers(result: StatedQueries, counts: np.ndarray) -> np.ndarray:
     """What the queries give on counts over age × sex × region."""
     others = tuple(
-        axis for axis, name in enumerate(SIZES) if name not in found.queries.domain.names
+        axis for axis, name in enumerate(SIZES) if name not in result.queries.domain.names
     )
     table = np.transpose(
         counts.sum(axis=others, keepdims=True),
         [
-            *(list(SIZES).index(name) for name in found.queries.domain.names),
+            *(list(SIZES).index(name) for name in result.queries.domain.names),
             *others,
         ],
     )
-    return found.queries.coefficients @ table.ravel()
+    return result.queries.coefficients @ table.ravel()
 
 
 @given(st.permutations(["age", "sex", "region"]), st.integers(0, 2**32 - 1), st.booleans())
@@ -105,11 +105,11 @@ def test_queries_about_other_attributes_give_the_same_answers(names, seed, with_
     before = stated("sex", "age", "region") if with_region else stated("age", "sex")
     after = about_attributes(before, domain_of(*names))
     less = about_attributes(after, domain_of(*(name for name in names if name != "region")))
-    for found in (after, less):
-        np.testing.assert_array_equal(answers(found, counts), answers(before, counts))
-        assert found.queries.names == before.queries.names
-        assert found.targets == before.targets
-        assert found.conditions == before.conditions
+    for result in (after, less):
+        np.testing.assert_array_equal(answers(result, counts), answers(before, counts))
+        assert result.queries.names == before.queries.names
+        assert result.targets == before.targets
+        assert result.conditions == before.conditions
     assert after.queries.domain == domain_of(*names)
 
 
@@ -120,9 +120,9 @@ def test_an_attribute_that_is_asked_about_cannot_be_left_out():
 
 def test_a_condition_that_names_what_is_left_out_is_made_anew():
     listed = stated(text="all of them: age >= 8 & sex in (0, 1) @ 3")
-    found = about_attributes(listed, domain_of("age"))
-    assert found.conditions == (None,)
-    assert found.condition(0) == "age >= 8"
+    result = about_attributes(listed, domain_of("age"))
+    assert result.conditions == (None,)
+    assert result.condition(0) == "age >= 8"
 
 
 def test_too_many_cells_are_refused():
@@ -185,10 +185,10 @@ def test_missing_attributes_are_named_together():
 @pytest.mark.parametrize("sizes", [{"age": 10, "sex": 2}, {"sex": 2, "total": 3}, {"one": 1}])
 def test_the_example_can_be_typed(sizes):
     domain = rp.Domain.from_sizes(sizes)
-    found = stated_from_text(domain, example_text(domain))
-    assert len(found) == (1 if sizes == {"one": 1} else 2)
-    assert found.queries.coefficients[0].all()
-    assert found.queries.coefficients[-1].sum() == domain.sizes[1:].prod()
+    result = stated_from_text(domain, example_text(domain))
+    assert len(result) == (1 if sizes == {"one": 1} else 2)
+    assert result.queries.coefficients[0].all()
+    assert result.queries.coefficients[-1].sum() == domain.sizes[1:].prod()
 
 
 # ---- the attributes that queries can be about
@@ -199,7 +199,7 @@ WIDE = rp.Domain.from_sizes({"age": 100, "sex": 2, "region": 12, "id": 5_000, "y
 
 @given(st.lists(st.integers(1, 1100), min_size=1, max_size=6), st.data())
 def test_what_can_be_chosen_fits(sizes, data):
-    domain = rp.Domain.from_sizes({f"a{place}": size for place, size in enumerate(sizes)})
+    domain = rp.Domain.from_sizes({f"a{index}": size for index, size in enumerate(sizes)})
     chosen: list[str] = []
     while names := choosable(domain, chosen):
         for name in domain.names:
@@ -207,8 +207,8 @@ def test_what_can_be_chosen_fits(sizes, data):
             fits = math.prod(domain[each].size for each in wanted) <= 1024
             assert (name in names) == (fits and name not in chosen)
         chosen.append(data.draw(st.sampled_from(names)))
-        found = chosen_domain(domain, chosen)
-        assert found.attributes == tuple(each for each in domain if each.name in chosen)
+        result = chosen_domain(domain, chosen)
+        assert result.attributes == tuple(each for each in domain if each.name in chosen)
 
 
 def test_attributes_to_choose_from():

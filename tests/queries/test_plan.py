@@ -261,7 +261,7 @@ def all_variances(content):
 
 
 @pytest.mark.parametrize(
-    ("change", "found"),
+    ("change", "result"),
     [
         (gamma(Fraction(99, 100)), {"privacy cost", "variances"}),
         (gamma(2), {"variances"}),
@@ -282,14 +282,14 @@ def all_variances(content):
         (lambda content: content["strategy"].pop(), None),
     ],
 )
-def test_tampering_is_found(plan, change, found):
+def test_tampering_is_found(plan, change, result):
     content = json.loads(plan.text)
     change(content)
     outcome = failed(content)
-    if found is None or outcome is None:
-        assert outcome is found
-    elif found:
-        assert found <= outcome
+    if result is None or outcome is None:
+        assert outcome is result
+    elif result:
+        assert result <= outcome
     else:
         assert not outcome
 

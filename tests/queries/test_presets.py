@@ -111,8 +111,8 @@ def of_ages(queries, sexes, ages):
     wanted = [
         float(sex in sexes and age in ages) for sex in ("Female", "Male") for age in range(116)
     ]
-    (place,) = np.flatnonzero((queries.coefficients == wanted).all(axis=1))
-    return queries.names[place]
+    (index,) = np.flatnonzero((queries.coefficients == wanted).all(axis=1))
+    return queries.names[index]
 
 
 def test_age_pyramid():
@@ -134,8 +134,8 @@ def test_cumulative_ages():
     for sexes in (["Female"], ["Male"], ["Female", "Male"]):
         start = [f"sex {sexes[0]}"] if len(sexes) == 1 else []
         for age in range(1, 116):
-            found = of_ages(queries, sexes, range(age + 1))
-            assert found == " × ".join([*start, f"age ≤ {age}"])
+            result = of_ages(queries, sexes, range(age + 1))
+            assert result == " × ".join([*start, f"age ≤ {age}"])
     for sex in ("Female", "Male"):
         for age in range(116):
             assert of_ages(queries, [sex], [age]) == f"sex {sex} × age {age}"

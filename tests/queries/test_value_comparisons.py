@@ -38,12 +38,12 @@ def numbers_of_integers(values):
 
 def numbers_of_bins(values, about):
     """Of each interval its ends, if they belong to it, and numbers close to these and `about`."""
-    found = []
-    for place, (left, right) in enumerate(pairwise(map(Fraction, map(str, values.edges)))):
+    result = []
+    for index, (left, right) in enumerate(pairwise(map(Fraction, map(str, values.edges)))):
         points = [left, right, about, left + TINY, right - TINY, about - TINY, about + TINY]
-        is_last = place == values.size - 1
-        found.append([p for p in points if left <= p < right or (is_last and p == right)])
-    return found
+        is_last = index == values.size - 1
+        result.append([p for p in points if left <= p < right or (is_last and p == right)])
+    return result
 
 
 def expected(groups, compare, value):
@@ -85,16 +85,16 @@ def check(name, values, groups, compare, value):
     with pytest.raises(WorkloadError, match="cuts through the value") as refusal:
         values_where(attribute, compare, value)
     # What the refusal proposes cuts through nothing, and separates there.
-    place = truths.index(None)
-    assert repr(values.label(place)) in str(refusal.value)
+    index = truths.index(None)
+    assert repr(values.label(index)) in str(refusal.value)
     remedies = str(refusal.value).rpartition("; write ")[2].rstrip(".").split(" or ")
-    found = [
+    result = [
         values_where(attribute, remedy.split()[0], Decimal(remedy.split()[1]))
         for remedy in remedies
     ]
-    assert all(where.any() for where in found)
-    assert {int(where.sum()) for where in found} <= {
-        *((place, place + 1) if "<" in compare else (len(truths) - place, len(truths) - place - 1))
+    assert all(where.any() for where in result)
+    assert {int(where.sum()) for where in result} <= {
+        *((index, index + 1) if "<" in compare else (len(truths) - index, len(truths) - index - 1))
     }
 
 
@@ -130,10 +130,10 @@ def test_intervals_and_groups_are_named_by_their_labels():
 @given(categories())
 def test_every_category_has_a_name_of_its_own(values):
     attribute = Attribute("x", values)
-    for place, name in enumerate(value_names(attribute)):
-        assert np.flatnonzero(values_where(attribute, EQUAL, name)).tolist() == [place]
-        stored = values.values[place]
-        assert np.flatnonzero(values_where(attribute, EQUAL, stored)).tolist() == [place]
+    for index, name in enumerate(value_names(attribute)):
+        assert np.flatnonzero(values_where(attribute, EQUAL, name)).tolist() == [index]
+        stored = values.values[index]
+        assert np.flatnonzero(values_where(attribute, EQUAL, stored)).tolist() == [index]
 
 
 SEX = Attribute("sex", Categories(("1", "2"), ("male", "female")))
@@ -151,7 +151,7 @@ DISTRICTS = Attribute(
 
 
 @pytest.mark.parametrize(
-    ("attribute", "compare", "value", "found"),
+    ("attribute", "compare", "value", "result"),
     [
         (SEX, EQUAL, Decimal(2), [1]),
         (SEX, EQUAL, "female", [1]),
@@ -172,8 +172,8 @@ DISTRICTS = Attribute(
         (DISTRICTS, EQUAL, "Hills", [2]),
     ],
 )
-def test_categories(attribute, compare, value, found):
-    assert np.flatnonzero(values_where(attribute, compare, value)).tolist() == found
+def test_categories(attribute, compare, value, result):
+    assert np.flatnonzero(values_where(attribute, compare, value)).tolist() == result
 
 
 @pytest.mark.parametrize(
