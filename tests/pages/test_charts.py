@@ -14,7 +14,7 @@ VIEWS = ["Smaller errors", "Targets", "Average vs worst case", "What if"]
 
 @pytest.fixture
 def two(small) -> Project:
-    """Two scenarios with targets and importances, so that there is something to draw."""
+    """Two scenarios with targets and weights to draw."""
     asked = small.with_settings(
         [TableSetting(("age", "sex"), target=4.0), TableSetting(("region",), weight=5.0)]
     ).replaced(name="as asked")

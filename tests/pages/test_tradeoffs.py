@@ -203,7 +203,7 @@ def test_targets_and_what_they_take(tradeoffs, small):
     assert session.metrics()["Targets met now"] == "7 of 7"
 
 
-def test_aiming_at_the_targets_takes_the_least(tradeoffs, small):
+def test_the_smallest_shortfall_takes_the_least_budget(tradeoffs, small):
     session = tradeoffs(targeted(small), TARGETS)
     assert "No plan of this kind can do it with a noticeably smaller budget" in plain(
         session.texts("caption")
