@@ -74,7 +74,7 @@ def _wait_for(process: subprocess.Popen, health: str) -> None:
 
 
 def settled(page: Page) -> None:
-    """Wait until the script has run and the text colours of `pages._style` are there.
+    """Wait until the script has run and the text colours of `app.STYLE` are there.
 
     Streamlit loads each kind of element when it is first drawn; on a busy machine that style may
     come seconds after the text whose colour it sets.
