@@ -14,7 +14,7 @@ def all_pages() -> list:
     Without icons: as the icon of a browser tab, Streamlit would fetch them from a font service.
     """
     return [
-        st.Page("pages/schema.py", title="Codebook"),
+        st.Page("pages/codebook.py", title="Codebook"),
         st.Page("pages/workload.py", title="Tables"),
         st.Page("pages/plan.py", title="Plan"),
         st.Page("pages/fairness.py", title="Fairness"),

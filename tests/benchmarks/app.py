@@ -99,7 +99,7 @@ def figures(scenario: Scenario) -> tuple[dict[str, float], dict[str, float]]:
     with visiting(scenario) as visitor:
         for name in PAGES:
             visitor.visit(name)  # plans, where that is needed
-            megabytes[name or "schema"] = visitor.visit(name)[1] / 1e6
+            megabytes[name or "codebook"] = visitor.visit(name)[1] / 1e6
         for name in TIMED:
             times = []
             for repeat in range(REPEATS):

@@ -68,7 +68,7 @@ def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path
     page.locator("input[type=file]").set_input_files(codebook)
     expect(metric(page, "Attributes")).to_contain_text("5")
     fill(page, "What the tables count, such as people: what one row of the data is", "people")
-    picture(page, "1-schema")
+    picture(page, "1-codebook")
 
     # Workload: all tables up to three attributes, those with age three times as important.
     go_to(page, "Tables")

@@ -15,7 +15,7 @@ from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 
 APP = Path(__file__).parents[2] / "app.py"
-FIRST_PAGE = "schema"
+FIRST_PAGE = "codebook"
 
 
 class App:
@@ -107,7 +107,7 @@ def app(tmp_path, monkeypatch) -> Callable[..., App]:
     monkeypatch.setenv("RPEXPLORE_HOME", str(tmp_path / "home"))
 
     def make(
-        page: str = "schema", scenario: Scenario | None = None, *, key: str | None = None
+        page: str = "codebook", scenario: Scenario | None = None, *, key: str | None = None
     ) -> App:
         with monkeypatch.context() as start:
             if scenario is not None:  # instead of the sample

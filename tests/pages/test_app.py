@@ -12,7 +12,7 @@ from rpexplore.scenarios.scenario import Scenario, WorkloadRequest
 
 ROOT = Path(__file__).parents[2]
 TITLES = {
-    "schema": "Codebook",
+    "codebook": "Codebook",
     "workload": "Tables",
     "plan": "Plan",
     "fairness": "Fairness",
@@ -26,7 +26,7 @@ PAGES = list(TITLES)
 
 
 def test_a_new_session_opens_on_the_sample_with_a_complete_plan(app):
-    session = app("schema")
+    session = app("codebook")
     assert session.title[0].value == "Codebook"
     assert session.scenario.domain.names[:2] == ("age", "sex")
     session.open("plan")
@@ -50,7 +50,7 @@ def test_every_page_draws_the_sample(app):
 
 
 @pytest.mark.parametrize(("sizes", "order"), [({"only": 1}, 0), ({"a": 10**6, "b": 10**6}, 2)])
-def test_every_page_draws_extreme_schemas(app, sizes, order):
+def test_every_page_draws_extreme_codebooks(app, sizes, order):
     session = app(scenario=Scenario(Domain.from_sizes(sizes), WorkloadRequest(order=order)))
     for page in opened_pages(session):
         assert not session.error, page
@@ -60,7 +60,7 @@ def test_every_page_says_why_there_is_no_plan(app):
     domain = Domain.from_sizes({f"a{i}": 10**6 for i in range(26)})
     request = WorkloadRequest("listed", listed=(domain.names,))
     session = app(scenario=Scenario(domain, request))
-    without_plan = ("schema", "scenarios", "queries", "results")
+    without_plan = ("codebook", "scenarios", "queries", "results")
     for page in opened_pages(session):
         assert bool(session.error) == (page not in without_plan), page
 

@@ -261,7 +261,7 @@ def test_the_search_is_shown_and_can_be_cancelled(app, with_bases, monkeypatch):
 
 
 def test_groups_are_typed_and_survive_edits(app):
-    session = app("schema").unfold("one attribute")
+    session = app("codebook").unfold("one attribute")
     session.selectbox(key="attribute shown").set_value("sex").run()
     session.type_in_grid("labels of sex", 0, "group", "People > Women")
     assert session.scenario.domain["sex"].groups == (("People", "Women"), ())
@@ -271,7 +271,7 @@ def test_groups_are_typed_and_survive_edits(app):
     assert "groups of attribute" in session.error[0].value
     assert session.scenario.domain["sex"].groups == (("People", "Women"), ())
     row = session.scenario.domain.names.index("region")
-    session.type_in_grid("schema grid", row, "name", "area")
+    session.type_in_grid("codebook grid", row, "name", "area")
     assert session.scenario.domain["area"].groups[0] == ("North",)
     session.selectbox(key="attribute shown").set_value("age").run()
     session.type_in_grid("labels of age", 3, "group", "Minors")
@@ -280,12 +280,12 @@ def test_groups_are_typed_and_survive_edits(app):
 
 
 def test_a_basis_that_does_not_fit_any_more_gives_way(app):
-    session = app("schema", None)
+    session = app("codebook", None)
     session.scenario = session.scenario.with_basis("region", Hierarchy())
-    session.open("schema")
+    session.open("codebook")
     row = session.scenario.domain.names.index("region")
-    session.type_in_grid("schema grid", row, "kind", "whole numbers")
-    session.type_in_grid("schema grid", row, "maximum", 1)
+    session.type_in_grid("codebook grid", row, "kind", "whole numbers")
+    session.type_in_grid("codebook grid", row, "maximum", 1)
     assert session.scenario.workload is not None
     assert not session.exception
 

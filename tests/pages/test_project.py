@@ -9,7 +9,7 @@ from rpexplore.scenarios.project import Project
 from rpexplore.scenarios.scenario import Scenario
 
 PAGES = [
-    "schema", "workload", "plan", "fairness", "tradeoffs", "scenarios", "queries", "release",
+    "codebook", "workload", "plan", "fairness", "tradeoffs", "scenarios", "queries", "release",
     "results",
 ]  # fmt: skip
 

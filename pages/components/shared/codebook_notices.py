@@ -25,14 +25,14 @@ def lacks_attributes(page: str) -> bool:
                 f"No values yet for {escaped(shown)}: each counts as a single value, and tables "
                 "with it look smaller and more accurate than they will be."
             )
-            st.page_link("pages/schema.py", label="To the codebook")
+            st.page_link("pages/codebook.py", label="To the codebook")
         return False
     st.title(page)
     st.info(
         "No attributes yet: tables are made of attributes, such as age or region. Name at least "
         "one on the Codebook page, or start there from a codebook or from the sample survey."
     )
-    st.page_link("pages/schema.py", label="To the codebook")
+    st.page_link("pages/codebook.py", label="To the codebook")
     return True
 
 

@@ -13,13 +13,13 @@ CSV = b"attribute,value,label\nsex,F,Female\nsex,M,Male\nregion,N,\nregion,S,\n"
 
 
 def upload(session, name, content):
-    session.segmented_control(key="schema source").set_value("Codebook file").run()
+    session.segmented_control(key="codebook source").set_value("Codebook file").run()
     session.file_uploader(key="codebook").upload(name, content).run()
     return session
 
 
 def test_a_codebook_is_loaded(app):
-    session = upload(app("schema"), "codebook.csv", CSV)
+    session = upload(app("codebook"), "codebook.csv", CSV)
     assert session.scenario.domain.names == ("sex", "region")
     assert session.scenario.domain["sex"].labels() == ["Female", "Male"]
     assert not session.error
@@ -32,7 +32,7 @@ def test_a_codebook_is_loaded(app):
 
 
 def test_an_unusable_codebook_leaves_the_old_one(app):
-    session = upload(app("schema"), "c.csv", CSV + b"sex,F,\n")
+    session = upload(app("codebook"), "c.csv", CSV + b"sex,F,\n")
     assert "listed twice" in session.error[0].value
     assert len(session.error) == 1
     assert len(session.scenario.domain) == 11
@@ -40,8 +40,8 @@ def test_an_unusable_codebook_leaves_the_old_one(app):
 
 
 def test_sizes_are_typed(app):
-    session = app("schema")
-    session.segmented_control(key="schema source").set_value("Typed in").run()
+    session = app("codebook")
+    session.segmented_control(key="codebook source").set_value("Typed in").run()
     session.text_area(key="typed").set_value("age 0..99\nsex: F, M").run()
     session.press("Use this codebook")
     assert session.scenario.domain.names == ("age", "sex")
@@ -54,7 +54,7 @@ def test_sizes_are_typed(app):
 
 def test_what_no_longer_fits_is_told(app, small):
     scenario = small.with_settings([TableSetting(("age", "sex"), 2.0), TableSetting(("sex",), 3.0)])
-    session = upload(app("schema", scenario), "codebook.csv", CSV)
+    session = upload(app("codebook", scenario), "codebook.csv", CSV)
     assert "age × sex" in session.warning[0].value.replace("\\", "")
     assert session.scenario.request.settings == ()
     assert not session.run().warning
@@ -64,8 +64,8 @@ def test_a_plan_is_opened(app, small):
     scenario = small.with_settings([TableSetting(("sex",), 2.0, 9.0)]).replaced(
         loss=rp.MaxVariance(), budget=rp.Budget(rho="0.3", max_records_per_person=2)
     )
-    session = app("schema")
-    session.segmented_control(key="schema source").set_value("Plan file").run()
+    session = app("codebook")
+    session.segmented_control(key="codebook source").set_value("Plan file").run()
     uploader = session.file_uploader(key="plan file")
     uploader.upload("plan.json", scenario.plan().text.encode()).run()
     assert session.scenario == scenario.replaced(record_noun="records")
@@ -80,12 +80,12 @@ def test_a_plan_is_opened(app, small):
 
 
 def test_grid_edits_reach_the_scenario(app, small):
-    session = app("schema", small.with_settings([TableSetting(("age", "sex"), 2.0)]))
-    session.type_in_grid("schema grid", 0, "name", "years")
-    session.type_in_grid("schema grid", 0, "maximum", 49)
-    session.type_in_grid("schema grid", 1, "kind", "categories")
-    session.type_in_grid("schema grid", 1, "values", ["F", "M", "X"])
-    session.type_in_grid("schema grid", 2, "kind", "intervals")
+    session = app("codebook", small.with_settings([TableSetting(("age", "sex"), 2.0)]))
+    session.type_in_grid("codebook grid", 0, "name", "years")
+    session.type_in_grid("codebook grid", 0, "maximum", 49)
+    session.type_in_grid("codebook grid", 1, "kind", "categories")
+    session.type_in_grid("codebook grid", 1, "values", ["F", "M", "X"])
+    session.type_in_grid("codebook grid", 2, "kind", "intervals")
     domain = session.scenario.domain
     assert domain["years"].values == Integers(0, 49)
     assert domain["sex"].values == Categories(("F", "M", "X"))
@@ -96,20 +96,20 @@ def test_grid_edits_reach_the_scenario(app, small):
 
 
 def test_an_unusable_edit_keeps_its_message_until_it_is_mended(app, small):
-    session = app("schema", small)
-    session.type_in_grid("schema grid", 0, "maximum", -1)
+    session = app("codebook", small)
+    session.type_in_grid("codebook grid", 0, "maximum", -1)
     assert "maximum must not be below" in session.error[0].value
     assert session.scenario == small
     assert session.run().error
-    session.type_in_grid("schema grid", 0, "maximum", 4)
+    session.type_in_grid("codebook grid", 0, "maximum", 4)
     assert not session.error
     assert session.scenario.domain["age"].size == 5
 
 
 def test_what_was_refused_is_not_dropped_silently(app, small):
-    session = app("schema", small)
-    session.type_in_grid("schema grid", 1, "name", "age")
-    session.open("workload").open("schema")
+    session = app("codebook", small)
+    session.type_in_grid("codebook grid", 1, "name", "age")
+    session.open("workload").open("codebook")
     assert "given up" in session.warning[0].value
     assert "twice" in session.warning[0].value
     assert not session.error
@@ -117,17 +117,17 @@ def test_what_was_refused_is_not_dropped_silently(app, small):
 
 
 def test_attributes_are_added_and_removed(app, small):
-    session = app("schema", small).press("Add an attribute")
+    session = app("codebook", small).press("Add an attribute")
     assert session.scenario.domain.names == ("age", "sex", "region", "attribute_4")
-    session.type_in_grid("schema grid", 1, "remove", True)
+    session.type_in_grid("codebook grid", 1, "remove", True)
     assert session.scenario.domain.names == ("age", "region", "attribute_4")
     # What was typed belongs to rows that have moved since: it must not be applied again.
     assert session.run().scenario.domain.names == ("age", "region", "attribute_4")
 
 
 def test_without_attributes_the_page_says_what_to_do(app, small):
-    session = app("schema", small)
-    session.segmented_control(key="schema source").set_value("Empty").run()
+    session = app("codebook", small)
+    session.segmented_control(key="codebook source").set_value("Empty").run()
     session.press("Start with an empty codebook")
     assert len(session.scenario.domain) == 0
     assert "No attributes yet" in session.info[0].value
@@ -136,9 +136,9 @@ def test_without_attributes_the_page_says_what_to_do(app, small):
     session.press("Add an attribute")
     assert session.scenario.domain.names == ("attribute_1",)
     assert "No values yet: attribute_1" in plain(session.texts("warning"))
-    session.type_in_grid("schema grid", 0, "maximum", 9)
+    session.type_in_grid("codebook grid", 0, "maximum", 9)
     assert session.warning
-    session.type_in_grid("schema grid", 0, "minimum", 0)
+    session.type_in_grid("codebook grid", 0, "minimum", 0)
     assert session.scenario.domain["attribute_1"].values == Integers(0, 9)
     assert not session.warning
     assert session.scenario.workload.orders.max() == 1
@@ -149,10 +149,10 @@ def plain(texts):
     return " ".join(texts).replace("\\", "")
 
 
-def test_typed_cells_do_not_reach_another_schema(app, small):
-    session = app("schema", small)
-    session.type_in_grid("schema grid", 0, "name", "years")
-    session.segmented_control(key="schema source").set_value("Sample survey").run()
+def test_typed_cells_do_not_reach_another_codebook(app, small):
+    session = app("codebook", small)
+    session.type_in_grid("codebook grid", 0, "name", "years")
+    session.segmented_control(key="codebook source").set_value("Sample survey").run()
     session.press("Use the sample survey")
     assert session.run().scenario.domain.names[0] == "age"
 
@@ -161,7 +161,7 @@ def test_typed_cells_do_not_reach_another_schema(app, small):
 
 
 def test_labels_are_edited(app):
-    session = app("schema")
+    session = app("codebook")
     session.selectbox(key="attribute shown").set_value("sex").run()
     session.type_in_grid("labels of sex", 0, "label", "Women")
     assert session.scenario.domain["sex"].labels()[0] == "Women"
@@ -173,7 +173,7 @@ def test_labels_are_edited(app):
     session.type_in_grid("labels of sex", 0, "label", "Ladies")
     values = list(session.scenario.domain["sex"].values.values)
     row = session.scenario.domain.names.index("sex")
-    session.type_in_grid("schema grid", row, "values", ["X", *values])
+    session.type_in_grid("codebook grid", row, "values", ["X", *values])
     assert session.scenario.domain["sex"].labels() == ["X", "Ladies", other]
 
 
@@ -181,19 +181,19 @@ def test_labels_are_edited(app):
 
 
 def test_codebooks_can_be_downloaded(app, small):
-    assert [button.disabled for button in app("schema", small).download_button] == [False, False]
+    assert [button.disabled for button in app("codebook", small).download_button] == [False, False]
     # The sample's income has intervals, which CSV cannot say.
-    as_json, as_csv = app("schema").download_button
+    as_json, as_csv = app("codebook").download_button
     assert (as_json.disabled, as_csv.disabled) == (False, True)
     assert "income groups numbers" in as_csv.help
 
 
 def test_what_is_counted(app, small):
-    session = app("schema", small)
+    session = app("codebook", small)
     session.text_input(key="record_noun").set_value("visits").run()
     session.open("plan")
     assert session.metrics()["A cell of the median table"].endswith(" visits")
-    session.open("schema").text_input(key="record_noun").set_value(" ").run()
+    session.open("codebook").text_input(key="record_noun").set_value(" ").run()
     assert session.scenario.record_noun == "records"
 
 
@@ -209,7 +209,7 @@ def data(tmp_path):
 
 
 def choose_columns(session, path, columns):
-    session.segmented_control(key="schema source").set_value("Header of a data file").run()
+    session.segmented_control(key="codebook source").set_value("Header of a data file").run()
     session.text_input(key="header path").set_value(str(path)).run()
     if columns:
         session.multiselect(key="columns to take").set_value(columns).run()
@@ -222,7 +222,7 @@ def disabled(session, label):
 
 def test_columns_come_in_by_name_only(app, small, data, monkeypatch):
     monkeypatch.setattr("rpexplore.data.files.columns.batches", None)  # no record can be read
-    session = choose_columns(app("schema", small), data, [])
+    session = choose_columns(app("codebook", small), data, [])
     assert session.multiselect(key="columns to take").options == ["id", "sex", "size", "word"]
     assert disabled(session, "Replace the codebook")
     session.multiselect(key="columns to take").set_value(["size", "sex"]).run()
@@ -236,14 +236,14 @@ def test_columns_come_in_by_name_only(app, small, data, monkeypatch):
 
 
 def test_columns_are_added_to_what_is_there(app, small, data):
-    session = choose_columns(app("schema", small), data, ["sex", "word"]).press("Add these")
+    session = choose_columns(app("codebook", small), data, ["sex", "word"]).press("Add these")
     assert session.scenario.domain.names == ("age", "sex", "region", "word")
     assert session.scenario.domain["sex"] == small.domain["sex"]
     assert session.scenario.record_noun == "people"
 
 
 def test_values_are_inferred_only_after_the_warning_is_confirmed(app, small, data):
-    session = choose_columns(app("schema", small), data, ["id", "sex", "size", "word"])
+    session = choose_columns(app("codebook", small), data, ["id", "sex", "size", "word"])
     session.radio(key="what to take").set_value("Names, and the values found in the records").run()
     assert "not protected" in session.warning[0].value
     assert disabled(session, "Replace the codebook")
@@ -276,8 +276,8 @@ def slow(monkeypatch) -> threading.Event:
         on_progress("", 1.0)
         return read_column_values(path, names)
 
-    monkeypatch.setattr("pages.components.schema.file_columns.read_column_values", waiting)
-    monkeypatch.setattr("pages.components.schema.file_columns.PATIENCE", 0.2)
+    monkeypatch.setattr("pages.components.codebook.file_columns.read_column_values", waiting)
+    monkeypatch.setattr("pages.components.codebook.file_columns.PATIENCE", 0.2)
     return go_on
 
 
@@ -291,7 +291,7 @@ def begin_reading(session, path, columns, button="Replace the codebook"):
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_a_long_reading_goes_on_beside_the_page(app, small, data, slow, cancelled):
     """It shows how far it is, survives a change of page, and can be cancelled."""
-    session = begin_reading(app("schema", small), data, ["sex"])
+    session = begin_reading(app("codebook", small), data, ["sex"])
     assert session.scenario == small
     assert any(button.label == "Cancel" for button in session.button)
     task = session.session_state["columns task"][0]
@@ -301,7 +301,7 @@ def test_a_long_reading_goes_on_beside_the_page(app, small, data, slow, cancelle
     slow.set()
     task.wait(20)
     assert (task.result is None) == cancelled  # the note of the last batch stops it
-    session.open("schema")
+    session.open("codebook")
     if cancelled:
         assert "Cancelled. Nothing was changed." in plain(session.texts("error"))
         assert session.scenario == small
@@ -318,9 +318,9 @@ def test_a_reading_cancelled_after_its_last_note_changes_nothing(app, small, dat
         assert go_on.wait(20)
         return read_column_values(path, names)
 
-    monkeypatch.setattr("pages.components.schema.file_columns.read_column_values", late)
-    monkeypatch.setattr("pages.components.schema.file_columns.PATIENCE", 0.2)
-    session = begin_reading(app("schema", small), data, ["sex"])
+    monkeypatch.setattr("pages.components.codebook.file_columns.read_column_values", late)
+    monkeypatch.setattr("pages.components.codebook.file_columns.PATIENCE", 0.2)
+    session = begin_reading(app("codebook", small), data, ["sex"])
     task = session.session_state["columns task"][0]
     session.press("Cancel")
     go_on.set()
@@ -334,7 +334,7 @@ def test_a_reading_cancelled_after_its_last_note_changes_nothing(app, small, dat
 
 @pytest.mark.parametrize("what", ["scenario", "codebook"])
 def test_values_come_to_the_codebook_they_were_looked_for_in(app, small, data, slow, what):
-    session = begin_reading(app("schema", small), data, ["sex", "word"], "Add these")
+    session = begin_reading(app("codebook", small), data, ["sex", "word"], "Add these")
     task = session.session_state["columns task"][0]
     if what == "scenario":
         other = small.replaced(name="Another", record_noun="visits")
@@ -354,7 +354,7 @@ def test_values_come_to_the_codebook_they_were_looked_for_in(app, small, data, s
 def test_a_file_without_usable_names_is_refused(app, tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("1,2,3\n4,5,6\n")
-    session = choose_columns(app("schema"), path, [])
+    session = choose_columns(app("codebook"), path, [])
     assert "may be a record" in session.error[0].value
     assert not session.multiselect
     assert not session.exception
@@ -363,7 +363,7 @@ def test_a_file_without_usable_names_is_refused(app, tmp_path):
 def test_records_that_break_off_change_nothing(app, small, tmp_path):
     path = tmp_path / "data.csv"
     path.write_text("a,b\n1,2\n3\n")
-    session = choose_columns(app("schema", small), path, ["a"])
+    session = choose_columns(app("codebook", small), path, ["a"])
     session.radio(key="what to take").set_value("Names, and the values found in the records").run()
     session.checkbox(key=f"understood for {path}").set_value(True).run()
     session.press("Replace the codebook")
@@ -385,7 +385,7 @@ def field(widgets, label):
 
 
 def test_bins_of_equal_width(app, small):
-    session = choose_bins(app("schema", small), "age", "Equal widths")
+    session = choose_bins(app("codebook", small), "age", "Equal widths")
     assert "As it is" in plain(session.texts("caption"))
     field(session.number_input, "Width of a bin").set_value(5.0).run()
     assert "2 bins: 0 to 4, 5 to 9." in plain(session.texts("markdown"))
@@ -396,7 +396,7 @@ def test_bins_of_equal_width(app, small):
 
 
 def test_bins_that_cannot_be_keep_what_was_typed(app, small):
-    session = choose_bins(app("schema", small), "age", "Equal widths")
+    session = choose_bins(app("codebook", small), "age", "Equal widths")
     field(session.number_input, "Width of a bin").set_value(0.0).run()
     assert "width must be above 0" in session.error[0].value
     assert len(session.error) == 1
@@ -410,7 +410,7 @@ def test_bins_that_cannot_be_keep_what_was_typed(app, small):
 
 
 def test_own_edges_merging_and_splitting(app, small):
-    session = choose_bins(app("schema", small), "age", "Own edges")
+    session = choose_bins(app("codebook", small), "age", "Own edges")
     field(session.text_area, "Edges").set_value("0, 5, 10, 100").run()
     session.press("Use these bins")
     assert session.scenario.domain["age"].values == Bins((0, 5, 10, 100))
@@ -425,7 +425,7 @@ def test_own_edges_merging_and_splitting(app, small):
 
 
 def test_bins_complete_an_attribute_that_waits_for_values(app, small):
-    session = app("schema", small).press("Add an attribute")
+    session = app("codebook", small).press("Add an attribute")
     session.selectbox(key="attribute shown").set_value("attribute_4").run()
     session.segmented_control(key="first values of attribute_4").set_value("numbers").run()
     for label, value in (("From", 0.0), ("To", 1.0), ("Width of a bin", 0.25)):
@@ -437,7 +437,7 @@ def test_bins_complete_an_attribute_that_waits_for_values(app, small):
 
 
 def test_categories_complete_an_attribute_that_waits_for_values(app, small):
-    session = app("schema", small).press("Add an attribute")
+    session = app("codebook", small).press("Add an attribute")
     session.selectbox(key="attribute shown").set_value("attribute_4").run()
     session.press("Use these categories")
     assert "must have 1 to" in session.error[0].value
@@ -452,18 +452,18 @@ def test_categories_complete_an_attribute_that_waits_for_values(app, small):
 
 
 def test_typed_limits_do_not_come_on_top_of_new_bins(app, small):
-    session = app("schema", small)
-    session.type_in_grid("schema grid", 0, "maximum", 19)
+    session = app("codebook", small)
+    session.type_in_grid("codebook grid", 0, "maximum", 19)
     choose_bins(session, "age", "Own edges")
     field(session.text_area, "Edges").set_value("0, 50").run()
     session.press("Use these bins")
     assert session.run().scenario.domain["age"].values == Bins((0, 50))
 
 
-def test_typed_bins_do_not_reach_another_schema(app, small):
-    session = choose_bins(app("schema"), "age", "Equal widths")
+def test_typed_bins_do_not_reach_another_codebook(app, small):
+    session = choose_bins(app("codebook"), "age", "Equal widths")
     field(session.number_input, "Width of a bin").set_value(7.0).run()
-    session.segmented_control(key="schema source").set_value("Typed in").run()
+    session.segmented_control(key="codebook source").set_value("Typed in").run()
     session.text_area(key="typed").set_value("age 0..9").run()
     session.press("Use this codebook")
     assert field(session.number_input, "Width of a bin").value == 1.0
@@ -472,7 +472,7 @@ def test_typed_bins_do_not_reach_another_schema(app, small):
 
 def test_a_single_bin_is_neither_merged_nor_lost(app, small):
     domain = rp.Domain((rp.Attribute("one", Integers(3, 3)),))
-    session = app("schema", small.replaced(domain=domain))
+    session = app("codebook", small.replaced(domain=domain))
     choose_bins(session, "one", "Merge neighbours")
     assert "two different bins" in session.error[0].value
     choose_bins(session, "one", "Split one")

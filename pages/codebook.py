@@ -2,10 +2,10 @@
 
 import streamlit as st
 
-from pages.components.schema.file_columns import finish_reading, follow_reading
-from pages.components.schema.grid import GRID, HERE, add_attribute, apply_typed, downloads, grid
-from pages.components.schema.sources import choose_source
-from pages.components.schema.values import apply_labels, values_and_labels
+from pages.components.codebook.file_columns import finish_reading, follow_reading
+from pages.components.codebook.grid import GRID, HERE, add_attribute, apply_typed, downloads, grid
+from pages.components.codebook.sources import choose_source
+from pages.components.codebook.values import apply_labels, values_and_labels
 from pages.components.shared.session import bind, change, current, show_messages
 from rpexplore.common.formatting import describe_count
 from rpexplore.scenarios import schema_grid as grids

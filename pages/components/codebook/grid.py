@@ -12,8 +12,8 @@ from rpexplore.domain.provenance import unfinished
 from rpexplore.scenarios import schema_grid as grids
 from rpexplore.scenarios import schema_import as schema_sources
 
-HERE = "schema"
-GRID = "schema grid"  # its messages stand below it
+HERE = "codebook"
+GRID = "codebook grid"  # its messages stand below it
 
 
 def add_attribute() -> None:

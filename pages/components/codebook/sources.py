@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.components.schema.file_columns import choose_columns
+from pages.components.codebook.file_columns import choose_columns
 from pages.components.shared.editors import revision
 from pages.components.shared.session import change, change_domain, current, say
 from rpexplore.common.formatting import plural
@@ -59,7 +59,7 @@ def choose_source(slot: str, grid: str) -> None:
         )
 
     source = st.segmented_control(
-        "Start from", [SAMPLE, FILE, HEADER, TYPED, PLAN, EMPTY], key="schema source"
+        "Start from", [SAMPLE, FILE, HEADER, TYPED, PLAN, EMPTY], key="codebook source"
     )
     if source == SAMPLE:
         st.markdown("A made-up household survey of about 50,000 people with 11 attributes.")

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from pages.components.schema.bins import bin_editor
+from pages.components.codebook.bins import bin_editor
 from pages.components.shared.editors import apply_cells, revision
 from pages.components.shared.session import change_domain, current, escaped, show_messages
 from rpexplore.domain.attribute import Attribute, Categories
