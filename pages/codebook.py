@@ -8,7 +8,7 @@ from pages.components.codebook.sources import choose_source
 from pages.components.codebook.values import apply_labels, values_and_labels
 from pages.components.shared.session import bind, change, current, show_messages
 from rpexplore.common.formatting import describe_count
-from rpexplore.scenarios import schema_grid as grids
+from rpexplore.scenarios import codebook_grid as grids
 
 
 def set_counted() -> None:

@@ -27,7 +27,7 @@ from rpexplore.privacy.budget import Budget
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.definitions_file import stated_from_json, stated_to_json
 from rpexplore.scenarios.basis_choices import changed_basis_choices
-from rpexplore.scenarios.schema_change import SchemaChange
+from rpexplore.scenarios.codebook_change import CodebookChange
 from rpexplore.scenarios.table_settings import (
     GroupSetting,
     TableSetting,
@@ -219,7 +219,7 @@ class Scenario:
         from_elsewhere: the codebook was not edited but loaded, so that a weight or a target is
         kept only where all attributes of its table have the same values as before
         """
-        change = SchemaChange(self.domain, domain, renamed or {}, from_elsewhere)
+        change = CodebookChange(self.domain, domain, renamed or {}, from_elsewhere)
         request, notes = change.request(self.request)
         expected = self.expected
         if expected is not None:

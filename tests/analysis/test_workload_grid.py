@@ -10,7 +10,7 @@ import rpexplore as rp
 from rpexplore.analysis import forecast, workload_grid
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.errors import WorkloadError
-from rpexplore.scenarios import schema_grid as grids
+from rpexplore.scenarios import codebook_grid as grids
 from rpexplore.scenarios.scenario import Scenario, TableSetting, WorkloadRequest
 from rpexplore.scenarios.table_settings import GroupSetting
 

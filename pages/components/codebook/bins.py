@@ -9,7 +9,7 @@ from pages.components.shared.session import change_domain, current, escaped, sho
 from rpexplore.domain.attribute import Bins, Integers
 from rpexplore.errors import DomainError
 from rpexplore.scenarios import bins
-from rpexplore.scenarios.schema_grid import domain_with_values
+from rpexplore.scenarios.codebook_grid import domain_with_values
 
 HERE = "bins"
 EQUAL, EDGES, MERGE, SPLIT = "Equal widths", "Own edges", "Merge neighbours", "Split one"

@@ -21,7 +21,7 @@ from rpexplore.data.files.columns import (
 )
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import DataError
-from rpexplore.scenarios import schema_import as schema_sources
+from rpexplore.scenarios import codebook_import
 
 NAMES, FOUND = "Names only", "Names, and the values found in the records"
 WARNING = (
@@ -198,7 +198,7 @@ def _put_into_codebook(
     record_noun = current().record_noun if columns.add else "records"
     done = change_domain(
         columns.slot,
-        lambda: schema_sources.domain_of_columns(
+        lambda: codebook_import.domain_of_columns(
             values, from_records=from_records, present=present
         ),
         from_elsewhere=not columns.add,

@@ -9,8 +9,8 @@ from pages.components.shared.codebook_notices import values_from_records_warning
 from pages.components.shared.editors import apply_cells, revision
 from pages.components.shared.session import change_domain, current, escaped, show_messages
 from rpexplore.domain.provenance import unfinished
-from rpexplore.scenarios import schema_grid as grids
-from rpexplore.scenarios import schema_import as schema_sources
+from rpexplore.scenarios import codebook_grid as grids
+from rpexplore.scenarios import codebook_import
 
 HERE = "codebook"
 GRID = "codebook grid"  # its messages stand below it
@@ -54,7 +54,7 @@ def grid() -> None:
         "remove": st.column_config.CheckboxColumn("Remove", width=75),
     }
     st.data_editor(
-        grids.schema_grid(domain),
+        grids.codebook_grid(domain),
         key=revision(GRID),
         hide_index=True,
         height="content" if len(domain) <= 15 else 560,
@@ -75,7 +75,7 @@ def grid() -> None:
 
 def downloads() -> None:
     domain = current().domain
-    problem = schema_sources.why_no_csv(domain)
+    problem = codebook_import.why_no_csv(domain)
     buttons = st.container(horizontal=True)
     buttons.button("Add an attribute", icon=":material/add:", on_click=add_attribute)
     for ending, disabled in (("json", False), ("csv", bool(problem))):

@@ -10,7 +10,7 @@ from pages.components.shared.session import change, change_domain, current, say
 from rpexplore.common.formatting import plural
 from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.domain.domain import Domain
-from rpexplore.scenarios import schema_import as schema_sources
+from rpexplore.scenarios import codebook_import
 
 SAMPLE, FILE, HEADER = "Sample survey", "Codebook file", "Header of a data file"
 TYPED, PLAN, EMPTY = "Typed in", "Plan file", "Empty"
@@ -29,23 +29,23 @@ def choose_source(slot: str, grid: str) -> None:
         if not change_domain(slot, make, from_elsewhere=True, record_noun=record_noun):
             return
         revision(grid, step=True)
-        say(slot, "success", schema_sources.describe_loaded(current(), what))
+        say(slot, "success", codebook_import.describe_loaded(current(), what))
 
     def load_file() -> None:
         file = st.session_state["codebook"]
         if file is not None:
-            load(lambda: schema_sources.domain_from_bytes(file.getvalue(), file.name), file.name)
+            load(lambda: codebook_import.domain_from_bytes(file.getvalue(), file.name), file.name)
 
     def load_typed() -> None:
         text = st.session_state["typed"]
-        load(lambda: schema_sources.domain_from_lines(text), "the typed lines")
+        load(lambda: codebook_import.domain_from_lines(text), "the typed lines")
 
     def load_plan() -> None:
         file = st.session_state["plan file"]
         if file is None:
             return
         content, name = file.getvalue(), file.name
-        if not change(slot, lambda: schema_sources.scenario_from_bytes(content, name, current())):
+        if not change(slot, lambda: codebook_import.scenario_from_bytes(content, name, current())):
             return
         revision(grid, step=True)
         st.session_state["typed list"] = None  # of the tables before this plan

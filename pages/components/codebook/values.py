@@ -11,7 +11,7 @@ from pages.components.shared.editors import apply_cells, revision
 from pages.components.shared.session import change_domain, current, escaped, show_messages
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.domain.provenance import is_unfinished
-from rpexplore.scenarios import schema_grid as grids
+from rpexplore.scenarios import codebook_grid as grids
 from rpexplore.scenarios.bins import numbered
 
 HERE = "labels"

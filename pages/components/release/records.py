@@ -18,7 +18,7 @@ from rpexplore.data.source import PersonRule, Source
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.planning.release_plan import ReleasePlan
-from rpexplore.scenarios.schema_grid import values_of
+from rpexplore.scenarios.codebook_grid import values_of
 
 SAMPLE = "The sample survey"
 PATH = "A file or folder on this computer"

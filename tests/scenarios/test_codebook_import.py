@@ -12,7 +12,14 @@ from rpexplore.domain.provenance import (
     unfinished,
 )
 from rpexplore.errors import DomainError
-from rpexplore.scenarios import schema_import as schema_sources
+from rpexplore.scenarios.codebook_import import (
+    describe_loaded,
+    domain_from_bytes,
+    domain_from_lines,
+    domain_of_columns,
+    scenario_from_bytes,
+    why_no_csv,
+)
 from rpexplore.scenarios.scenario import Scenario, TableSetting
 
 DOMAIN = rp.Domain(
@@ -25,7 +32,7 @@ DOMAIN = rp.Domain(
 
 
 def test_lines():
-    domain = schema_sources.domain_from_lines(
+    domain = domain_from_lines(
         "age 0..99\nhouse hold size 7\n\nincome 0..999 step 500\nsex: F, M\nlow -5..5\n"
     )
     assert [(a.name, a.values) for a in domain.attributes] == [
@@ -51,53 +58,49 @@ def test_lines():
 )
 def test_lines_that_cannot_be_used(text, message):
     with pytest.raises(DomainError, match=message):
-        schema_sources.domain_from_lines(text)
+        domain_from_lines(text)
 
 
 def test_csv_codebooks_are_offered_where_there_can_be_one():
     listable = rp.Domain((Attribute("age", Integers(0, 9)), DOMAIN["sex"]))
-    assert schema_sources.why_no_csv(listable) == ""
+    assert why_no_csv(listable) == ""
     assert rp.Domain.parse(listable.text("c.csv"), "c.csv").names == listable.names
     for attribute in (DOMAIN["age"], DOMAIN["income"]):
-        assert attribute.name in schema_sources.why_no_csv(rp.Domain((attribute,)))
+        assert attribute.name in why_no_csv(rp.Domain((attribute,)))
         with pytest.raises(DomainError):
             rp.Domain((attribute,)).text("c.csv")
-    assert "too many" in schema_sources.why_no_csv(rp.Domain.from_sizes({"a": 10**6, "b": 10**6}))
+    assert "too many" in why_no_csv(rp.Domain.from_sizes({"a": 10**6, "b": 10**6}))
 
 
 def test_uploaded_bytes():
     text = DOMAIN.text("codebook.json")
-    assert schema_sources.domain_from_bytes(text.encode(), "c.json") == DOMAIN
-    assert schema_sources.domain_from_bytes(b"\xef\xbb\xbf" + text.encode(), "c.json") == DOMAIN
+    assert domain_from_bytes(text.encode(), "c.json") == DOMAIN
+    assert domain_from_bytes(b"\xef\xbb\xbf" + text.encode(), "c.json") == DOMAIN
     with pytest.raises(DomainError, match="not UTF-8"):
-        schema_sources.domain_from_bytes("é".encode("latin-1"), "c.csv")
+        domain_from_bytes("é".encode("latin-1"), "c.csv")
 
 
 def test_a_plan_becomes_its_inputs():
     scenario = Scenario(DOMAIN, record_noun="people")
     content = scenario.plan().text.encode()
-    assert schema_sources.scenario_from_bytes(content, "plan.json", scenario) == scenario
+    assert scenario_from_bytes(content, "plan.json", scenario) == scenario
     elsewhere = Scenario(rp.Domain.from_sizes({"a": 2}), record_noun="visits")
-    assert (
-        schema_sources.scenario_from_bytes(content, "plan.json", elsewhere).record_noun == "records"
-    )
+    assert scenario_from_bytes(content, "plan.json", elsewhere).record_noun == "records"
     with pytest.raises(DomainError, match="not UTF-8"):
-        schema_sources.scenario_from_bytes(b"\xff", "plan.json", scenario)
+        scenario_from_bytes(b"\xff", "plan.json", scenario)
 
 
 def test_loaded_in_words():
-    assert schema_sources.describe_loaded(Scenario(DOMAIN), "my.csv") == (
+    assert describe_loaded(Scenario(DOMAIN), "my.csv") == (
         "Loaded my.csv: 3 attributes, 24 values."
     )
 
 
 def test_what_stays_of_the_workload_is_named():
     scenario = Scenario(DOMAIN).with_settings([TableSetting(("age", "sex"), 2.0)])
-    assert schema_sources.describe_loaded(scenario, "my.csv").endswith(
-        "Kept: weight or target of age × sex."
-    )
+    assert describe_loaded(scenario, "my.csv").endswith("Kept: weight or target of age × sex.")
     asked = scenario.with_basis("age", rp.Prefix()).with_basis("age", rp.Ranges(), [("age",)])
-    assert schema_sources.describe_loaded(asked, "my.csv").endswith(
+    assert describe_loaded(asked, "my.csv").endswith(
         "Kept: weight or target of age × sex. Kept: the basis of age."
     )
 
@@ -106,7 +109,7 @@ def test_what_stays_of_the_workload_is_named():
 
 
 def test_columns_without_values_wait_for_them():
-    domain = schema_sources.domain_of_columns({"age": (), "yes": ("true", "false")})
+    domain = domain_of_columns({"age": (), "yes": ("true", "false")})
     assert [each.values for each in domain] == [TO_COMPLETE, Categories(("true", "false"))]
     assert unfinished(domain) == ["age"]
     assert describe_attributes_from_records(domain) == ""
@@ -116,9 +119,7 @@ def test_columns_without_values_wait_for_them():
 
 
 def test_values_from_records_say_so_in_the_label():
-    domain = schema_sources.domain_of_columns(
-        {"sex": ("F", "M"), "income": ()}, from_records=["sex"]
-    )
+    domain = domain_of_columns({"sex": ("F", "M"), "income": ()}, from_records=["sex"])
     assert domain["sex"] == Attribute("sex", Categories(("F", "M")), FOUND_IN_RECORDS)
     assert describe_attributes_from_records(domain) == "sex"
     assert unfinished(domain) == ["income"]
@@ -128,7 +129,7 @@ def test_values_from_records_say_so_in_the_label():
 def test_added_columns_leave_what_has_its_values():
     present = rp.Domain((DOMAIN["sex"], Attribute("region", TO_COMPLETE, "Region")))
     columns = {"sex": ("X",), "region": ("N", "S"), "age": ()}
-    domain = schema_sources.domain_of_columns(columns, from_records=["region"], present=present)
+    domain = domain_of_columns(columns, from_records=["region"], present=present)
     assert domain.names == ("sex", "region", "age")
     assert domain["sex"] == DOMAIN["sex"]
     assert domain["region"].values == Categories(("N", "S"))
@@ -146,7 +147,7 @@ def test_a_label_that_was_typed_is_kept():
     )
     columns = {"region": ("N", "S"), "yes": ("true", "false"), "age": (), "sex": ("F", "M")}
     found = ["region", "sex"]
-    domain = schema_sources.domain_of_columns(columns, from_records=found, present=present)
+    domain = domain_of_columns(columns, from_records=found, present=present)
     assert [each.label for each in domain] == [
         "Region (values found in the records)",
         "Consent",

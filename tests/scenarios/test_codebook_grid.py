@@ -8,7 +8,7 @@ import rpexplore as rp
 from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.provenance import is_unfinished
 from rpexplore.errors import DomainError
-from rpexplore.scenarios import schema_grid as grids
+from rpexplore.scenarios import codebook_grid as grids
 
 DOMAIN = rp.Domain(
     (
@@ -24,7 +24,7 @@ def edited(changes, domain=DOMAIN):
 
 
 def test_grid_shows_every_attribute():
-    grid = grids.schema_grid(DOMAIN).set_index("name")
+    grid = grids.codebook_grid(DOMAIN).set_index("name")
     assert grid["size"].tolist() == [20, 2, 2]
     assert grid.loc["age", ["minimum", "maximum", "step"]].tolist() == [0, 99, 5]
     assert grid.loc["sex", "values"] == ["F", "M"]
@@ -93,12 +93,12 @@ def test_what_cannot_be_used_is_refused_by_name(changes, message):
 def test_all_rows_may_be_removed():
     result = grids.domain_from_grid(DOMAIN, {row: {"remove": True} for row in range(3)})
     assert (result.domain, result.refused) == (rp.Domain(()), ())
-    assert len(grids.schema_grid(result.domain)) == 0
+    assert len(grids.codebook_grid(result.domain)) == 0
 
 
 def test_an_attribute_waits_until_enough_is_typed():
     domain = grids.with_new_attribute(rp.Domain(()))
-    row = grids.schema_grid(domain).loc[0]
+    row = grids.codebook_grid(domain).loc[0]
     assert row["kind"] == grids.UNFINISHED
     assert row[["size", "values", "minimum", "maximum", "step"]].isna().all()
     assert grids.values_in_all(domain) == 0
@@ -180,7 +180,7 @@ def test_names_are_swapped():
 def test_long_lists_are_left_out_of_the_grid_and_stay_as_they_are():
     many = Categories(tuple(f"v{i}" for i in range(grids.MAX_LISTED + 1)))
     domain = rp.Domain((Attribute("code", many),))
-    assert grids.schema_grid(domain).loc[0, "values"] is None
+    assert grids.codebook_grid(domain).loc[0, "values"] is None
     assert edited({0: {"label": "Code"}}, domain)["code"].values == many
     (reason,) = grids.domain_from_grid(domain, {0: {"kind": grids.BINS}}).refused
     assert "too many to list" in reason

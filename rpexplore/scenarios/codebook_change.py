@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
-class SchemaChange:
+class CodebookChange:
     """A codebook that takes the place of another one.
 
     renamed         old attribute name -> new one, for attributes that only changed their name

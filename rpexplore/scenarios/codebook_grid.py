@@ -26,7 +26,7 @@ _COLUMNS = ["remove", "name", "label", "kind", "size", "values", "minimum", "max
 _TOGETHER = (("name",), ("label",), ("kind", "values", "minimum", "maximum", "step"), ("remove",))
 
 
-def schema_grid(domain: Domain) -> pd.DataFrame:
+def codebook_grid(domain: Domain) -> pd.DataFrame:
     """One row an attribute: remove, name, label, kind, size, values, minimum, maximum, step.
 
     values: categories, or the edges of intervals, as texts; missing where there are none to edit.

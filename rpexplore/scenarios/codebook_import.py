@@ -9,8 +9,8 @@ from rpexplore.domain.domain import Domain
 from rpexplore.domain.provenance import TO_COMPLETE, is_unfinished, label_from_records
 from rpexplore.errors import DomainError
 from rpexplore.planning.plan import Plan
+from rpexplore.scenarios.codebook_grid import values_in_all
 from rpexplore.scenarios.scenario import Scenario
-from rpexplore.scenarios.schema_grid import values_in_all
 from rpexplore.workload.table_text import list_titles
 
 _MAX_CSV_LINES = 1_000_000
