@@ -294,6 +294,23 @@ def test_a_list_is_solved_once_whatever_the_budget(app, listed, monkeypatch):
     assert not session.error
 
 
+def test_an_undo_to_an_earlier_list_does_not_solve_it_again(app, listed, monkeypatch):
+    session = app("queries", listed)
+    earlier = plan_of(session)
+    typed(session, "everybody: total ± 9")
+    later = plan_of(session)
+
+    def refuse(*_, **__):
+        raise AssertionError("solved once more")
+
+    monkeypatch.setattr(sys.modules["pages.components.queries.solutions"], "query_optimum", refuse)
+    session.press("Undo")
+    assert plan_of(session).queries is earlier.queries
+    session.press("Redo")
+    assert plan_of(session).queries is later.queries
+    assert not session.error
+
+
 def test_a_budget_of_nothing_is_refused(app, listed):
     session = choose_own(app("queries", listed.replaced(budget=rp.Budget(rho="1e-40"))))
     assert "There is no plan: The noise at this budget is too large" in plain(

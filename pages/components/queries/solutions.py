@@ -1,5 +1,7 @@
 """What is planned for the list of queries, and its budget: the smallest, or the scenario's own."""
 
+from collections import deque
+
 import streamlit as st
 
 from pages.components.plan.budget import budget_inputs, unit_inputs
@@ -14,6 +16,7 @@ from rpexplore.queries.plan import QueryPlan
 from rpexplore.queries.planner import QueryOptimum, query_optimum
 
 HERE = "budget of queries"
+MOST_KEPT = 6  # lists whose solutions stay with the session, for an undo
 ENOUGH, OWN = "As much as the targets need", "The scenario's budget"
 
 
@@ -27,13 +30,21 @@ def optimum() -> QueryOptimum | None:
     if stated is None:
         return None
     queries = stated.queries
+    solutions: deque[QueryOptimum] = st.session_state.setdefault(
+        "query optima", deque(maxlen=MOST_KEPT)
+    )
+    for solution in solutions:
+        if solution.queries is queries:
+            return solution
 
     def work(on_progress: Progress) -> QueryOptimum:
         on_progress(f"Planning {describe_queries(len(queries))}", 0.0)
         return query_optimum(queries, on_progress=on_progress)
 
-    name = f"query optimum of {current().name}"
-    return worked_out(name, (queries,), work, "There is no plan: ")
+    solution = worked_out("query optimum", (queries,), work, "There is no plan: ")
+    if solution is not None:
+        solutions.append(solution)
+    return solution
 
 
 def plan(solution: QueryOptimum, budget: Budget) -> QueryPlan | None:
