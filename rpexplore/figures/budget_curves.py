@@ -71,9 +71,7 @@ def errors_by_budget(
     limits = min(frame["rho"]), max(frame["rho"])
     for mark in marks:
         figure.add_trace(_point(mark.rho, mark.value, mark.series, is_open=True))
-        side = _side(mark, limits, present)
-        # The curves fall: there is room above on the right, and below on the left.
-        _point_out(figure, mark, math.log10(mark.value), side, below=side == "left")
+        _label_in_a_free_corner(figure, mark, limits, (low, high))
     _budget_axes(figure, limits, delta)
     _mark_present(figure, present)
     _label_ends(figure, ends, (low, high))
@@ -120,7 +118,17 @@ def targets_by_budget(
     )
     for level, mark in enumerate(marks):
         figure.add_trace(_point(mark.rho, mark.value, mark.series))
-        _point_out(figure, mark, 1 + 0.09 * level, _side(mark, (low, high), present))
+        side = _side(mark, (low, high), present)
+        figure.add_annotation(
+            x=math.log10(mark.rho),
+            y=1 + 0.09 * level,
+            text=plotly_text(mark.text),
+            showarrow=False,
+            xanchor="left" if side == "right" else "right",
+            yanchor="bottom",
+            xshift=8 if side == "right" else -8,
+            yshift=4,
+        )
     _budget_axes(figure, (low, high), delta)
     _mark_present(figure, present)
     return with_layout(figure, _HEIGHT, t=60)
@@ -131,17 +139,30 @@ def _point(rho: float, value: float, series: int, *, is_open: bool = False) -> g
     return go.Scatter(x=[rho], y=[value], mode="markers", marker=mark, hoverinfo="skip")
 
 
-def _point_out(figure: go.Figure, mark: Mark, y: float, side: str, *, below: bool = False) -> None:
-    """The text of a mark beside it; y in the units of the axis (a logarithm on a log axis)."""
+def _label_in_a_free_corner(
+    figure: go.Figure, mark: Mark, limits: tuple[float, float], errors: tuple[float, float]
+) -> None:
+    """A mark's text with a line to it. The curves fall: they leave two corners free."""
+    low, high = limits
+    is_right = mark.rho > math.sqrt(low * high)  # the middle of the axis; free there: the top
+    figure.add_shape(
+        type="line",
+        x0=mark.rho,
+        x1=mark.rho,
+        y0=mark.value,
+        y1=errors[1] if is_right else errors[0],
+        line={"color": GREY, "width": 1.5, "dash": "dot"},
+        layer="below",
+    )
     figure.add_annotation(
         x=math.log10(mark.rho),
-        y=y,
+        yref="paper",
+        y=1 - _LABEL_ROOM if is_right else 0,  # below the text at the current budget
         text=plotly_text(mark.text),
         showarrow=False,
-        xanchor="left" if side == "right" else "right",
-        yanchor="top" if below else "bottom",
-        xshift=8 if side == "right" else -8,
-        yshift=-4 if below else 4,
+        xanchor="right" if is_right else "left",
+        yanchor="top" if is_right else "bottom",
+        xshift=-6 if is_right else 6,
     )
 
 

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import rpexplore as rp
@@ -74,8 +75,8 @@ def test_the_present_budget_and_the_wish_are_marked(errors):
     assert "current: ρ = 0.1" in texts_of(figure)
     (present,) = [shape for shape in figure.layout.shapes if shape.yref == "y domain"]
     assert (present.x0, present.line.dash) == (0.1, "dash")
-    wished = next(each for each in figure.layout.annotations if each.text == "half")
-    assert (wished.x, wished.y) == (pytest.approx(math.log10(0.4)), pytest.approx(math.log10(5)))
+    label = next(label for label in figure.layout.annotations if label.text == "half")
+    assert label.x == pytest.approx(math.log10(0.4))
     points = [(t.x[0], t.y[0]) for t in figure.data if t.mode == "markers"]
     assert (0.4, 5.0) in points
     assert (0.1, pytest.approx(15.0)) in points  # √(45 / 0.2)
@@ -145,12 +146,37 @@ def test_words_at_the_top_stand_one_above_the_other(targets):
         (0.7, 0.6, "left"),  # there is none on the right
     ],
 )
-def test_words_beside_a_mark_have_room_and_do_not_cross_the_present(errors, rho, present, side):
-    mark = figures.Mark(rho, 10.0, "x" * 30)
-    figure = figures.errors_by_budget(errors, present, "1e-6", "people", [mark])
-    (words,) = [each for each in figure.layout.annotations if each.text == mark.text]
-    assert words.xanchor == {"right": "left", "left": "right"}[side]
-    assert words.yanchor == {"right": "bottom", "left": "top"}[side]
+def test_text_beside_a_mark_has_room_and_does_not_cross_the_present(rho, present, side):
+    frame = pd.DataFrame(
+        {
+            "objective": "current objective",
+            "rho": [0.01, 1.0],
+            "epsilon": [1.0, 2.0],
+            "met": [1, 2],
+            "share": [0.5, 1.0],
+        }
+    )
+    mark = figures.Mark(rho, 1.0, "x" * 25)
+    figure = figures.targets_by_budget(frame, present, "1e-6", [mark])
+    (label,) = [label for label in figure.layout.annotations if label.text == mark.text]
+    assert label.xanchor == {"right": "left", "left": "right"}[side]
+
+
+@pytest.mark.parametrize(("rho", "corner"), [(0.02, "bottom"), (0.4, "top"), (0.9, "top")])
+def test_no_curve_crosses_the_text_of_a_mark(errors, rho, corner):
+    mark = figures.Mark(rho, 10.0, "half the error: 4 × ρ")
+    figure = figures.errors_by_budget(errors, 0.1, "1e-6", "people", [mark])
+    (label,) = [label for label in figure.layout.annotations if label.text == mark.text]
+    assert label.yanchor == corner
+    low, high = figure.layout.yaxis.range
+    left, right = figure.layout.xaxis.range
+    # Up to half of the width of the chart; a line of text is less than 0.1 high.
+    reach = (right - left) / 2 * (-1 if corner == "top" else 1)
+    for line in lines_of(figure):
+        for x, y in zip(np.log10(line.x), np.log10(line.y), strict=True):
+            if min(label.x, label.x + reach) <= x <= max(label.x, label.x + reach):
+                height = (y - low) / (high - low)
+                assert height < label.y - 0.1 if corner == "top" else height > label.y + 0.1
 
 
 def test_one_target_has_a_curve_too():
