@@ -12,7 +12,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import jinja2
@@ -28,7 +27,12 @@ from rpexplore.export.report.fairness import fairness_section
 from rpexplore.export.report.nist_checklist import nist_checklist
 from rpexplore.export.report.privacy_label import label
 from rpexplore.export.report.proof import proof, versions
-from rpexplore.export.report.section import Section, numbers_file, numbers_of
+from rpexplore.export.report.section import (
+    Section,
+    numbers_file,
+    numbers_of,
+    text_of_template,
+)
 from rpexplore.export.report.targets import targets
 from rpexplore.figures.chart import Chart
 from rpexplore.planning.plan import Plan
@@ -125,12 +129,12 @@ def html(report: Report) -> str:
     """The report as one HTML file that needs nothing else."""
     from plotly.offline import get_plotlyjs
 
-    plotly, script = get_plotlyjs(), _text_of("report.js")
+    plotly, script = get_plotlyjs(), text_of_template("report.js")
     figures = json_for_script([plain_figure(chart) for chart in report.charts])
     template = _environment().get_template("report.html.j2")
     return template.render(
         report=report,
-        css=Markup(_text_of("report.css")),
+        css=Markup(text_of_template("report.css")),
         policy=_policy([plotly, script]),
         plotly=Markup(plotly),
         figures=Markup(figures),
@@ -176,7 +180,7 @@ def _policy(scripts: Sequence[str]) -> str:
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_text_of),
+        loader=jinja2.FunctionLoader(text_of_template),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -207,9 +211,3 @@ def _css_string(text: str) -> Markup:
 
 def _data_uri(text: str) -> str:
     return "data:text/csv;charset=utf-8;base64," + base64.b64encode(text.encode()).decode()
-
-
-@cache
-def _text_of(name: str) -> str:
-    """A file of templates/."""
-    return (files("rpexplore.export.report") / "templates" / name).read_text(encoding="utf-8")

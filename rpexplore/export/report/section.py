@@ -8,13 +8,15 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TypeAlias
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any, TypeAlias
 
+import jinja2
 import numpy as np
 import pandas as pd
 
-from rpexplore.common.formatting import describe_share, rounded
+from rpexplore.common.formatting import capitalised, describe_share, plural, rounded, small
 from rpexplore.figures.chart import Chart
 
 _NUMBER = re.compile(r"[-±0-9.,e^% ]*|over 10\^300")
@@ -94,6 +96,27 @@ class Section:
     sentences: Sequence[str] = ()
     parts: Sequence[Part] = ()
     folded: bool = False
+
+
+def template_blocks(name: str, **values: Any) -> list[list[str]]:
+    """The blocks of lines in a text of templates/, without lines that are empty when filled in.
+
+    Each line is filled in by itself, so that no value can begin another one.
+    """
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined)
+    environment.globals |= {
+        function.__name__: function for function in (capitalised, plural, rounded, small)
+    }
+    source = text_of_template(name)
+    blocks = [block.strip("\n").split("\n") for block in source.split("\n\n")]
+    filled = [[environment.from_string(line).render(values) for line in block] for block in blocks]
+    return [[line for line in block if line] for block in filled]
+
+
+@cache
+def text_of_template(name: str) -> str:
+    """A file of templates/."""
+    return (files("rpexplore.export.report") / "templates" / name).read_text(encoding="utf-8")
 
 
 def numbers_of(chart: Chart) -> Numbers:
