@@ -5,7 +5,7 @@ Accuracy: `forecast`, `accuracy`, `accuracy_by_attribute`, `variance_by_size`, `
 `budget_curves`, `sufficient_budgets`, `targets_met`, `target_curves`, `binding_targets`,
 `shadow_prices`. Choices: `workload_grid`, `what_if`, `frontier`,
 `scenario_comparison`. Public counts: `expected_cells`, `relative_errors`. Query lists:
-`query_outcomes`, `query_profile`, `query_baselines`. Releases: `released_cells`.
+`queries`. Releases: `released_cells`.
 
 Imports `scenarios` and what that may import.
 """

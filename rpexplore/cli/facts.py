@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from rpexplore.analysis.accuracy import least_accurate_first, of_tables
-from rpexplore.analysis.query_profile import spare_cells
+from rpexplore.analysis.queries import spare_cells
 from rpexplore.cli.console import one_line, text_table
 from rpexplore.common.exact_numbers import exact_text
 from rpexplore.common.formatting import describe_share, rounded, text_of_path

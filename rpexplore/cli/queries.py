@@ -45,7 +45,7 @@ def plan(
     All targets are met, or missed by one common factor that is the smallest possible. Give the
     budget in one way, or have it found with --minimum-budget. No records are needed.
     """
-    from rpexplore.analysis.query_baselines import budgets_needed, query_baselines
+    from rpexplore.analysis.queries import budgets_needed, query_baselines
     from rpexplore.analysis.sufficient_budgets import smallest_query_budget
     from rpexplore.cli.facts import baseline_table, plan_facts, row_facts, spare_text
     from rpexplore.queries.planner import query_optimum

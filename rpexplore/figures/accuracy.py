@@ -16,8 +16,7 @@ from rpexplore.figures.axes import (
     style,
     with_layout,
 )
-from rpexplore.figures.chart import Chart
-from rpexplore.figures.columns import columns_of
+from rpexplore.figures.chart import Chart, columns_of
 
 
 def chart_by_order(frame: pd.DataFrame, record_noun: str, *, cells_differ: bool) -> Chart:

@@ -18,8 +18,7 @@ from rpexplore.figures.axes import (
     style,
     with_layout,
 )
-from rpexplore.figures.chart import Chart
-from rpexplore.figures.columns import columns_of
+from rpexplore.figures.chart import Chart, columns_of
 
 _MOST_LINES = 40  # of attributes, before only the ends are drawn
 

@@ -1,11 +1,81 @@
-"""A chart as pages and reports show it: the figure, and what stands beside every figure."""
+"""A chart as pages and reports show it: the figure, its sentence, its numbers and their columns."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import pandas as pd
 import plotly.graph_objects as go
 
-from rpexplore.figures.columns import Column
+Kind: TypeAlias = Literal["text", "name", "count", "share", "change", "estimate", "number"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """The heading of a column, in lower case, and how its values are to be read.
+
+    kind    names are headings to be left as they are; shares are between 0 and 1, changes in
+            per cent; estimates have one decimal
+    digits  significant ones of the smallest number
+    """
+
+    heading: str
+    kind: Kind = "number"
+    digits: int = 3
+
+
+COLUMNS = {
+    "plan": Column("plan", "text"),
+    "series": Column("series", "text"),
+    "attributes": Column("attributes", "text"),
+    "attribute": Column("attribute", "text"),
+    "table": Column("table", "text"),
+    "rho": Column("budget ρ"),
+    "order": Column("attributes", "count"),
+    "values": Column("values", "count"),
+    "cells": Column("cells", "count"),
+    "tables": Column("tables", "count"),
+    "variance": Column("variance"),
+    "standard_error": Column("standard error σ"),
+    "margin_95": Column("95 % margin of error"),
+    "best_standard_error": Column("most accurate cell σ"),
+    "worst_standard_error": Column("least accurate cell σ"),
+    "cell": Column("standard error of", "text"),
+    "times_median": Column("times the median"),
+    "best": Column("smallest"),
+    "smallest": Column("smallest"),
+    "lower_tenth": Column("10th percentile"),
+    "lower_quartile": Column("25th percentile"),
+    "median": Column("median"),
+    "upper_quartile": Column("75th percentile"),
+    "upper_tenth": Column("90th percentile"),
+    "worst": Column("largest"),
+    "largest": Column("largest"),
+    "best_table": Column("most accurate table", "text"),
+    "worst_table": Column("least accurate table", "text"),
+    "share": Column("share", "share"),
+    "share_of_tables": Column("share of the tables", "share"),
+    "coefficient": Column("coefficient of variation", "share"),
+    "publishable": Column("publishable cells", "count"),
+    "whole": Column("tables in full", "count"),
+    "none": Column("tables not at all", "count"),
+    "expected": Column("expected count", "count"),
+    "median_count": Column("median expected count", "count"),
+    "relative_error": Column("relative error", "share"),
+    "median_relative_error": Column("median relative error", "share"),
+    "accurate": Column("accurate enough", "text"),
+}
+_HIDDEN = {"group"}  # orders rows and colours, and says nothing by itself
+
+
+def columns_of(frame: pd.DataFrame) -> dict[str, Column]:
+    """The columns of an analysis that are shown, in their order."""
+    return {str(name): COLUMNS[str(name)] for name in frame.columns if name not in _HIDDEN}
+
+
+def headings(names: Iterable[str]) -> dict[str, str]:
+    """What these columns of analyses are called."""
+    return {name: COLUMNS[name].heading for name in names}
 
 
 @dataclass(frozen=True, eq=False)

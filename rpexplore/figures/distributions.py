@@ -18,8 +18,7 @@ from rpexplore.figures.axes import (
     style,
     with_layout,
 )
-from rpexplore.figures.chart import Chart
-from rpexplore.figures.columns import Column, columns_of
+from rpexplore.figures.chart import Chart, Column, columns_of
 
 
 def chart_by_order(forecast: Forecast, record_noun: str) -> Chart:

@@ -5,10 +5,9 @@ import math
 import pandas as pd
 import plotly.graph_objects as go
 
-from rpexplore.analysis.query_baselines import OPTIMUM
+from rpexplore.analysis.queries import OPTIMUM
 from rpexplore.common.formatting import rounded
-from rpexplore.figures.axes import GRID, drawn, plotly_text, shortened, style, with_layout
-from rpexplore.figures.row_bars import row_bars
+from rpexplore.figures.axes import GRID, drawn, plotly_text, row_bars, shortened, style, with_layout
 
 _PLAN, _BASELINE = style(0), style(1)
 _MOST_TICKS = 6
@@ -18,7 +17,7 @@ _LONGEST = 18  # characters of a label on the axis
 def budgets_of_baselines(frame: pd.DataFrame, privacy_unit: str) -> go.Figure:
     """One bar a method, from the top, with its ρ and how many times the plan's it is.
 
-    frame: of `analysis.query_baselines.budgets_needed`; privacy_unit: what the budget protects
+    frame: of `analysis.queries.budgets_needed`; privacy_unit: what the budget protects
     """
     rows = frame.to_dict("records")
     looks = [_PLAN if row["baseline"] == OPTIMUM else _BASELINE for row in rows]
@@ -48,7 +47,7 @@ def _number(row: dict) -> str:
 def shares_of_cells(frame: pd.DataFrame) -> go.Figure:
     """The cells in their order; those with unused budget stand out by colour and mark.
 
-    frame: of `analysis.query_profile.profile_of_cells`
+    frame: of `analysis.queries.profile_of_cells`
     """
     figure = go.Figure()
     looks = (False, "all of it used", style(0)), (True, "some unused", style(1))

@@ -6,10 +6,8 @@ import plotly.graph_objects as go
 
 from rpexplore.analysis import shadow_prices
 from rpexplore.common.formatting import describe_share
-from rpexplore.figures.axes import GREY, plotly_text, style, with_layout
-from rpexplore.figures.chart import Chart
-from rpexplore.figures.columns import Column, columns_of
-from rpexplore.figures.row_bars import row_bars
+from rpexplore.figures.axes import GREY, plotly_text, row_bars, style, with_layout
+from rpexplore.figures.chart import Chart, Column, columns_of
 
 _MOST_BARS = 15
 

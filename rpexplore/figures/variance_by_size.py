@@ -10,8 +10,7 @@ from rpexplore.analysis import variance_by_size
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded
 from rpexplore.figures.axes import log_axis, log_range, plotly_text, style, with_layout
-from rpexplore.figures.chart import Chart
-from rpexplore.figures.columns import columns_of
+from rpexplore.figures.chart import Chart, columns_of
 
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LARGEST_BUBBLE = 14  # px

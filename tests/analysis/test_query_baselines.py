@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 import rpexplore as rp
-from rpexplore.analysis.query_baselines import budgets_needed, describe_budgets, query_baselines
+from rpexplore.analysis.queries import budgets_needed, describe_budgets, query_baselines
 from rpexplore.queries.planner import query_optimum
 from tests.queries.test_plan import query_lists
 from tests.support.query_lists import (

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis.query_outcomes import describe_queries, of_queries, query_headline
+from rpexplore.analysis.queries import describe_queries, of_queries, targets_met
+from rpexplore.common.formatting import rounded
 from rpexplore.queries.definitions import StatedQueries, stated_from_text
 from rpexplore.queries.planner import query_optimum, query_plan
 from rpexplore.queries.query_list import QueryList
@@ -47,38 +48,43 @@ def test_a_condition_is_found_for_queries_given_by_coefficients():
 @pytest.mark.parametrize("rho", ["0.001", "5"])
 def test_the_factor_is_what_the_targets_can_be_multiplied_by(rho):
     budget = rp.Budget(rho=rho)
-    top = query_headline(query_plan(STATED.queries, budget=budget), STATED)
+    plan = query_plan(STATED.queries, budget=budget)
+    met, text = targets_met(plan, STATED)
+    factor = np.max(plan.standard_errors / plan.targets)
     for times, all_met in ((1.001, True), (0.999, False)):
-        wanted = STATED.queries.targets * top.factor * times
+        wanted = STATED.queries.targets * factor * times
         queries = QueryList(DOMAIN, STATED.queries.coefficients, STATED.queries.names, wanted)
         assert query_plan(queries, budget=budget).met.all() == all_met
-    assert (top.met == top.queries == 4) == (top.factor <= 1)
+    assert (met == 4) == (factor <= 1)
+    if factor > 1:
+        assert f"targets {rounded(factor, 3, 'up')} times as wide" in text
 
 
 def test_what_is_missing_is_told_with_what_would_do():
     optimum = query_optimum(STATED.queries)
-    top = query_headline(optimum.at(rp.Budget(privacy_cost=optimum.cost / 4)), STATED)
-    assert top.text.startswith(f"{top.met} of 4 targets")
-    assert "takes 4.01 times the budget, or targets 2.01 times as wide." in top.text
-    assert "Furthest off is old men: σ = 6.01 for a target of σ = 3." in top.text
+    met, text = targets_met(optimum.at(rp.Budget(privacy_cost=optimum.cost / 4)), STATED)
+    assert text.startswith(f"{met} of 4 targets")
+    assert "takes 4.01 times the budget, or targets 2.01 times as wide." in text
+    assert "Furthest off is old men: σ = 6.01 for a target of σ = 3." in text
 
 
 def test_what_is_beyond_is_told():
     optimum = query_optimum(STATED.queries)
-    top = query_headline(optimum.at(rp.Budget(privacy_cost=optimum.cost * 4)), STATED)
-    assert top.text == (
-        "All 4 targets are met. With this budget every target could be 1.99 times as narrow."
+    assert targets_met(optimum.at(rp.Budget(privacy_cost=optimum.cost * 4)), STATED) == (
+        4,
+        "All 4 targets are met. With this budget every target could be 1.99 times as narrow.",
     )
-    enough = query_headline(optimum.at(rp.Budget(privacy_cost=optimum.cost * 1.001)), STATED)
-    assert enough.text == "All 4 targets are met."
+    enough = optimum.at(rp.Budget(privacy_cost=optimum.cost * 1.001))
+    assert targets_met(enough, STATED) == (4, "All 4 targets are met.")
 
 
 def test_one_query_is_told_in_grammar():
     stated = stated_from_text(DOMAIN, "everybody: total ± 10")
-    top = query_headline(query_plan(stated.queries, budget=rp.Budget(rho="0.001")), stated)
-    assert top.text == (
+    plan = query_plan(stated.queries, budget=rp.Budget(rho="0.001"))
+    assert targets_met(plan, stated) == (
+        0,
         "The one target is not met. Furthest off is everybody: ±43.9 for a target of ±10 at 95 %. "
-        "Meeting all takes 19.3 times the budget, or targets 4.39 times as wide."
+        "Meeting all takes 19.3 times the budget, or targets 4.39 times as wide.",
     )
     assert describe_queries(1) == "1 query"
     assert describe_queries(1200) == "1,200 queries"

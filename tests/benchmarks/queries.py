@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import rpexplore as rp
-from rpexplore.analysis.query_baselines import query_baselines
+from rpexplore.analysis.queries import query_baselines
 from rpexplore.analysis.sufficient_budgets import smallest_query_budget
 from rpexplore.planning.solvers.fitness_for_use import fitness_for_use
 from rpexplore.queries.planner import query_optimum

@@ -4,8 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from rpexplore.figures.chart import Chart
-from rpexplore.figures.columns import COLUMNS, columns_of
+from rpexplore.figures.chart import COLUMNS, Chart, columns_of
 
 FRAME = pd.DataFrame({"group": [0], "table": ["age"], "cells": [10]})
 

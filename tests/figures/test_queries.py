@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from rpexplore.analysis.query_baselines import OPTIMUM
+from rpexplore.analysis.queries import OPTIMUM
 from rpexplore.figures.queries import budgets_of_baselines, shares_of_cells
 
 

@@ -18,8 +18,7 @@ from rpexplore.figures import accuracy_by_attribute as attribute_figures
 from rpexplore.figures import distributions as curves
 from rpexplore.figures import shadow_prices as price_figures
 from rpexplore.figures import variance_by_size as size_figures
-from rpexplore.figures.chart import Chart
-from rpexplore.figures.columns import COLUMNS, columns_of
+from rpexplore.figures.chart import COLUMNS, Chart, columns_of
 from rpexplore.planning.mechanism.table_variances import CELLS
 
 MOST_POINTS = 20_000  # drawn one by one

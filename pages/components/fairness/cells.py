@@ -9,8 +9,7 @@ from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import capitalised
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.cell_accuracy import cells_of_table as figure_of
-from rpexplore.figures.chart import Chart
-from rpexplore.figures.columns import Column, columns_of
+from rpexplore.figures.chart import Chart, Column, columns_of
 from rpexplore.scenarios.basis_options import describe_table
 from rpexplore.workload.query_matrix import QueryMatrix
 

@@ -12,7 +12,7 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.domain.expected_counts_file import expected_counts_from_csv
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.figures import distributions as curves
-from rpexplore.figures.columns import Column, columns_of
+from rpexplore.figures.chart import Column, columns_of
 
 HERE = "expected"
 

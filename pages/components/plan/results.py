@@ -9,7 +9,7 @@ from rpexplore.analysis import accuracy, targets_met
 from rpexplore.analysis import budget_units as budgets
 from rpexplore.common.formatting import capitalised, rounded
 from rpexplore.figures.accuracy import chart_by_order
-from rpexplore.figures.columns import COLUMNS, Column
+from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.plan import Plan
 

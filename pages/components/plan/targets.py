@@ -10,7 +10,7 @@ from rpexplore.analysis.binding_targets import BudgetExplanation, objective_for_
 from rpexplore.analysis.sufficient_budgets import smallest_budget
 from rpexplore.analysis.targets_met import of_targets, target_counts
 from rpexplore.errors import RpexploreError
-from rpexplore.figures.columns import Column
+from rpexplore.figures.chart import Column
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.minimum_budget import MinimumBudget
 from rpexplore.planning.optimum import Optimum

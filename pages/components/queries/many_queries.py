@@ -8,7 +8,7 @@ from pages.components.queries.query_lines import HERE, default_target, query_dom
 from pages.components.queries.typed_lines import MOST_LISTED
 from pages.components.shared.editors import revision
 from pages.components.shared.session import change, current, kept, say
-from rpexplore.analysis.query_outcomes import describe_queries
+from rpexplore.analysis.queries import describe_queries
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
 from rpexplore.queries.builders import cumulative_queries, marginal_queries, range_queries

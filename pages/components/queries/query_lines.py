@@ -5,7 +5,7 @@ import streamlit as st
 from pages.components.queries.typed_lines import TypedLines
 from pages.components.shared.editors import revision
 from pages.components.shared.session import bind, change, current, escaped, kept
-from rpexplore.analysis.query_outcomes import describe_queries
+from rpexplore.analysis.queries import describe_queries
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError
 from rpexplore.queries.definitions import StatedQueries

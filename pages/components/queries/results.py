@@ -5,14 +5,21 @@ import streamlit as st
 from pages.components.shared.background import worked_out
 from pages.components.shared.charts import chart_with_numbers, numbers
 from pages.components.shared.session import current, escaped, kept
-from rpexplore.analysis.query_baselines import budgets_needed, describe_budgets, query_baselines
-from rpexplore.analysis.query_outcomes import describe_queries, of_queries, query_headline
-from rpexplore.analysis.query_profile import describe_profile, profile_of_cells, spare_cells
+from rpexplore.analysis.queries import (
+    budgets_needed,
+    describe_budgets,
+    describe_profile,
+    describe_queries,
+    of_queries,
+    profile_of_cells,
+    query_baselines,
+    spare_cells,
+    targets_met,
+)
 from rpexplore.analysis.sufficient_budgets import rho_below_no_queries_are_met
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural, rounded
-from rpexplore.figures.chart import Chart
-from rpexplore.figures.columns import COLUMNS, Column
+from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.figures.queries import budgets_of_baselines, shares_of_cells
 from rpexplore.queries.definitions import StatedQueries
 from rpexplore.queries.plan import QueryPlan
@@ -57,14 +64,14 @@ BASELINE_COLUMNS = {
 
 def headline(planned: QueryPlan, stated: StatedQueries) -> None:
     """How many queries, how many targets are met, privacy, and how far off the list is."""
-    summary = query_headline(planned, stated)
+    count_met, sentence = targets_met(planned, stated)
     met, privacy = (column.container(gap="xxsmall") for column in st.columns(2))
-    met.metric("Targets met", f"{summary.met:,} of {summary.queries:,}")
+    met.metric("Targets met", f"{count_met:,} of {len(stated):,}")
     cells = plural(planned.queries.n_cells, "cell")
-    met.caption(f"{describe_queries(summary.queries)} over {cells}")
+    met.caption(f"{describe_queries(len(stated))} over {cells}")
     privacy.metric("Privacy", f"ρ = {rounded(planned.rho, 3, 'up')}")
     privacy.caption(f"{'; '.join(planned.guarantees[:2])}; protects {escaped(planned.budget.unit)}")
-    st.markdown(f":material/straighten: **Targets.** {escaped(summary.text)}")
+    st.markdown(f":material/straighten: **Targets.** {escaped(sentence)}")
 
 
 def certificate(planned: QueryPlan, solution: QueryOptimum) -> None:

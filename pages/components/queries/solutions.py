@@ -7,7 +7,7 @@ import streamlit as st
 from pages.components.plan.budget import budget_inputs, unit_inputs
 from pages.components.shared.background import worked_out
 from pages.components.shared.session import change, current, escaped, kept, show_messages
-from rpexplore.analysis.query_outcomes import describe_queries
+from rpexplore.analysis.queries import describe_queries
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, smallest_query_budget
 from rpexplore.common.concurrency import Progress
 from rpexplore.errors import RpexploreError

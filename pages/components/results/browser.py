@@ -11,7 +11,7 @@ from rpexplore.analysis import released_cells
 from rpexplore.common.formatting import rounded
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.errors import RpexploreError
-from rpexplore.figures.columns import COLUMNS, Column
+from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.postprocessing.results import AnyTables, Results
 from rpexplore.releases.query_release import QueryRelease
 

@@ -10,8 +10,7 @@ import streamlit as st
 from pages.components.shared.charts import chart_with_numbers, numbers
 from pages.components.shared.session import escaped, kept
 from rpexplore.analysis.released_cells import ReleasedCells, describe_margin
-from rpexplore.figures.chart import Chart
-from rpexplore.figures.columns import COLUMNS, Column
+from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.figures.released_cells import (
     MOST_BARS,
     MOST_CELLS,

@@ -10,7 +10,7 @@ from pages.components.shared.solutions import plan
 from rpexplore.analysis import scenario_comparison as compared
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.figures import distributions
-from rpexplore.figures.columns import COLUMNS, Column
+from rpexplore.figures.chart import COLUMNS, Column
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
 

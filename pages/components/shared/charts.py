@@ -8,8 +8,7 @@ import streamlit as st
 
 from pages.components.shared.session import escaped
 from rpexplore.common.formatting import capitalised, column_format
-from rpexplore.figures.chart import Chart
-from rpexplore.figures.columns import Column
+from rpexplore.figures.chart import Chart, Column
 
 MOST_ROWS = 2000  # of a table that travels whole
 

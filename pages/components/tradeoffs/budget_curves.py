@@ -12,8 +12,7 @@ from rpexplore.analysis.budget_units import stated_delta
 from rpexplore.analysis.sufficient_budgets import SufficientBudget, budget_for_error
 from rpexplore.errors import RpexploreError
 from rpexplore.figures import budget_curves as figures
-from rpexplore.figures.chart import Chart
-from rpexplore.figures.columns import COLUMNS, Column
+from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.planning.mechanism.table_variances import cells_differ
 from rpexplore.planning.optimum import Optimum
 from rpexplore.workload.table_text import readable_title, table_from_text, texts_of_tables

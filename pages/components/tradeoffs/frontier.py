@@ -10,8 +10,7 @@ from pages.components.tradeoffs.adopt import save_scenario
 from rpexplore.analysis import frontier as trade
 from rpexplore.common.concurrency import Progress
 from rpexplore.figures import frontier as figures
-from rpexplore.figures.chart import Chart
-from rpexplore.figures.columns import Column
+from rpexplore.figures.chart import Chart, Column
 from rpexplore.planning.losses.base import (
     WEIGHTINGS,
     MaxVariance,

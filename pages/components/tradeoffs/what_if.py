@@ -9,8 +9,7 @@ from pages.components.tradeoffs.adopt import save_scenario
 from rpexplore.analysis import what_if
 from rpexplore.common.concurrency import Progress
 from rpexplore.errors import RpexploreError
-from rpexplore.figures.chart import Chart
-from rpexplore.figures.columns import COLUMNS, Column
+from rpexplore.figures.chart import COLUMNS, Chart, Column
 from rpexplore.figures.what_if import before_and_after
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.planner import optimum_with_strategies_of

@@ -12,7 +12,7 @@ from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.errors import WorkloadError
 from rpexplore.export.report.section import Attachment, Numbers, Section, counts
 from rpexplore.figures.accuracy import chart_by_order
-from rpexplore.figures.columns import headings
+from rpexplore.figures.chart import headings
 from rpexplore.figures.distributions import chart_of_publishable_cells
 from rpexplore.planning.plan import Plan
 

@@ -12,8 +12,7 @@ from rpexplore.figures import distributions as curves
 from rpexplore.figures import shadow_prices as shares
 from rpexplore.figures import variance_by_size as size_figures
 from rpexplore.figures.accuracy_by_attribute import chart as attribute_chart
-from rpexplore.figures.chart import Chart
-from rpexplore.figures.columns import COLUMNS, Column, headings
+from rpexplore.figures.chart import COLUMNS, Chart, Column, headings
 from rpexplore.planning.plan import Plan
 from rpexplore.planning.planner import optimum
 from rpexplore.scenarios.scenario import has_uniform_reference

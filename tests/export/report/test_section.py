@@ -5,8 +5,7 @@ import plotly.graph_objects as go
 import pytest
 
 from rpexplore.export.report.section import Numbers, cell_text, numbers_file, numbers_of
-from rpexplore.figures.chart import Chart
-from rpexplore.figures.columns import Column
+from rpexplore.figures.chart import Chart, Column
 
 
 @pytest.mark.parametrize(

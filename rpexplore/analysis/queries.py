@@ -1,0 +1,258 @@
+"""Query plans: each query against its target, the budget each cell uses, and plainer methods.
+
+A record is in one cell, and what it costs is the privacy cost of its own cell: the plan's profile
+times the largest. Where that is below the largest, more may be measured about the cell while no
+record's cost rises above what the plan costs anyway (the refined privacy ordering of FFU).
+"""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from rpexplore.analysis.accuracy import MET, describe_targets_met
+from rpexplore.analysis.targets_met import describe_now, describe_outcome
+from rpexplore.common.concurrency import Progress, no_progress, one_thread
+from rpexplore.common.formatting import describe_share, joined, plural, rounded
+from rpexplore.planning.minimum_budget import rho_of_unit
+from rpexplore.planning.solvers.fitness_for_use import decoding
+from rpexplore.planning.solvers.query_sum import least_sum
+from rpexplore.privacy.budget import Budget
+from rpexplore.queries.definitions import StatedQueries
+from rpexplore.queries.plan import QueryPlan
+from rpexplore.queries.planner import QueryOptimum
+from rpexplore.queries.query_list import QueryList
+
+_MOST_CONDITIONS = 1000  # that are made for queries given by coefficients; each takes a moment
+_KNOWN = 1e-7  # what the answers leave open of a cell's count, relative: less is rounding
+
+OPTIMUM = "optimal plan"
+_TITLES = {
+    OPTIMUM: "this plan",
+    "input perturbation": "noise on every cell",
+    "hierarchy": "a tree of subtotals",
+    "sum of variances": "the best on average",
+}
+
+
+def describe_queries(count: int) -> str:
+    """ "1 query", "1,200 queries"."""
+    return f"{count:,} quer{'y' if count == 1 else 'ies'}"
+
+
+# ---- outcomes
+
+
+def targets_met(plan: QueryPlan, stated: StatedQueries) -> tuple[int, str]:
+    """How many targets are met, and the common factor between what is wanted and what is given.
+
+    The plan has the smallest such factor that its budget allows, so one number says how far off
+    the list is as a whole.
+    """
+    ratios = plan.standard_errors / plan.targets
+    met = int(np.count_nonzero(plan.standard_errors <= plan.targets * MET))
+    text = describe_targets_met(met, len(stated))
+    worst = int(np.argmax(ratios))
+    factor, target = float(ratios[worst]), stated.targets[worst]
+    if met < len(stated):
+        now = describe_now(target, float(plan.standard_errors[worst]))
+        text += (
+            f" Furthest off is {stated.queries.names[worst]}: {now} for a target of "
+            f"{target.description}. Meeting all takes {rounded(factor**2, 3, 'up')} times the "
+            f"budget, or targets {rounded(factor, 3, 'up')} times as wide."
+        )
+    elif factor < 0.995:
+        spare = rounded(1 / factor, 3, "down")
+        text += f" With this budget every target could be {spare} times as narrow."
+    return met, text
+
+
+def of_queries(plan: QueryPlan, stated: StatedQueries) -> pd.DataFrame:
+    """One row a query, in the order of the list.
+
+    query, condition ("" where there is none), wanted (the target as typed), standard_error,
+    margin_95, outcome ("met: ±38", "short by ±12"), ratio (of the standard error to the wanted
+    one) and share (of the smallest budget for all targets).
+    """
+    conditions = stated.conditions
+    if len(stated) <= _MOST_CONDITIONS:
+        conditions = [stated.condition(query) for query in range(len(stated))]
+    errors = plan.standard_errors.tolist()
+    return pd.DataFrame(
+        {
+            "query": stated.queries.names,
+            "condition": [condition or "" for condition in conditions],
+            "wanted": [target.text for target in stated.targets],
+            "standard_error": errors,
+            "margin_95": plan.margins_of_error(),
+            "outcome": list(map(describe_outcome, stated.targets, errors)),
+            "ratio": plan.standard_errors / plan.targets,
+            "share": plan.certificate.shadow_prices,
+        }
+    )
+
+
+# ---- the privacy profile
+
+
+def profile_of_cells(plan: QueryPlan) -> pd.DataFrame:
+    """One row a cell, in the order of the cells: cell, share (of the budget in use) and spare."""
+    return pd.DataFrame(
+        {"cell": plan.queries.cell_labels, "share": plan.profile, "spare": plan.spare}
+    )
+
+
+def describe_profile(plan: QueryPlan, record_noun: str) -> str:
+    """Whose protection is better than promised, and what that is good for."""
+    spare, n_cells = np.flatnonzero(plan.spare), plan.queries.n_cells
+    if not len(spare):
+        return (
+            "The records of every cell use the whole budget: there is nothing left over for "
+            "further queries at no cost."
+        )
+    least = int(spare[np.argmin(plan.profile[spare])])
+    text = (
+        f"Records in {len(spare):,} of {plural(n_cells, 'cell')} use less of the budget than "
+        f"others and are better protected than promised; least in "
+        f"{plan.queries.cell_labels[least]}, with {describe_share(float(plan.profile[least]))}."
+    )
+    if len(spare) == 1:
+        return text
+    error = float(1 / np.sqrt(np.min(_spare_cost(plan)[spare])))  # the least cost left decides
+    return (
+        f"{text} All of these cells together could be counted at no further cost with a standard "
+        f"error of {rounded(error, 3)} {record_noun}."
+    )
+
+
+def spare_cells(plan: QueryPlan) -> pd.DataFrame:
+    """One row a cell with unused budget: what counting it as well would give, at no cost.
+
+    cell, profile (share of the budget in use), spare_cost (privacy cost of one record left),
+    standard_error (of the extra count), present_standard_error (of the cell's count by the plan's
+    answers, NaN where it does not follow from them) and combined_standard_error (of both). All
+    these cells can be counted together: a record is in one of them only.
+    """
+    cells = np.flatnonzero(plan.spare)
+    spare = _spare_cost(plan)[cells]
+    own = np.eye(plan.queries.n_cells)[cells]
+    matrix = plan.strategy.integers.astype(float)
+    with one_thread():
+        decoded = decoding(matrix, own)
+        left_open = np.abs(decoded @ matrix - own).max(axis=1, initial=0.0) > _KNOWN
+    present = np.sum(decoded**2, axis=1) * float(plan.gamma_squared)
+    present[left_open] = np.nan
+    precision = spare + np.where(left_open, 0.0, 1 / present)
+    return pd.DataFrame(
+        {
+            "cell": [plan.queries.cell_labels[cell] for cell in cells],
+            "profile": plan.profile[cells],
+            "spare_cost": spare,
+            "standard_error": 1 / np.sqrt(spare),
+            "present_standard_error": np.sqrt(present),
+            "combined_standard_error": 1 / np.sqrt(precision),
+        }
+    )
+
+
+def _spare_cost(plan: QueryPlan) -> np.ndarray:
+    """Privacy cost that a record of each cell leaves of the plan's, float64[n_cells]."""
+    cost = float(plan.exact_privacy_cost / plan.budget.records_factor)
+    return (1 - plan.profile) * cost
+
+
+# ---- baselines
+
+
+def query_baselines(optimum: QueryOptimum, *, on_progress: Progress = no_progress) -> pd.DataFrame:
+    """What the same targets cost by plainer methods, one row a method, the optimal plan first.
+
+    input perturbation   every cell that some query touches is counted, and the answers added up
+    hierarchy            every node of a binary tree over these cells in their order (the last
+                         attribute's values change fastest) is counted; answers by least squares
+    sum of variances     the least sum of variances, each over its squared target
+
+    All of them add independent noise of one size to what they measure, and are scaled until their
+    worst query meets its target.
+
+    Columns: baseline, measured (how many numbers), privacy_cost (of one record, at which all
+    targets are met), largest_ratio and mean_ratio (of variance to squared target, at the optimal
+    plan's cost) and saved (share of the baseline's privacy cost that the optimal plan does
+    without). on_progress may raise.
+    """
+    queries = optimum.queries
+    on_share = partial(on_progress, "Comparing with baselines")
+    rows = [(OPTIMUM, len(optimum.strategy.integers), optimum.needed_costs)]
+    for baseline, matrix in (
+        ("input perturbation", np.eye(queries.n_cells)[queries.counted_cells]),
+        ("hierarchy", _tree(queries)),
+        ("sum of variances", least_sum(queries.coefficients, queries.targets, on_share=on_share)),
+    ):
+        rows.append((baseline, len(matrix), _needed_costs(matrix, queries)))
+    baselines, measured, needed = zip(*rows, strict=True)
+    costs = np.array([np.max(of_queries) for of_queries in needed])
+    means = np.array([np.mean(of_queries) for of_queries in needed])
+    return pd.DataFrame(
+        {
+            "baseline": baselines,
+            "measured": measured,
+            "privacy_cost": costs,
+            "largest_ratio": costs / optimum.cost,
+            "mean_ratio": means / optimum.cost,
+            "saved": 1 - optimum.cost / costs,
+        }
+    )
+
+
+def _needed_costs(matrix: np.ndarray, queries: QueryList) -> np.ndarray:
+    """Privacy cost at which each query meets its target, float64[n_queries].
+
+    matrix: what is measured, float64[n_measured, n_cells], of full rank on the touched cells.
+    """
+    largest = np.max(np.sum(matrix**2, axis=0))
+    if len(matrix) > np.count_nonzero(queries.counted_cells):
+        # A triangle with the same least-squares answers.
+        triangle = np.linalg.qr(matrix[:, queries.counted_cells], mode="r")
+        matrix = np.zeros((len(triangle), queries.n_cells))
+        matrix[:, queries.counted_cells] = triangle
+    decoded = decoding(matrix, queries.coefficients)
+    return np.sum(decoded**2, axis=1) / queries.targets**2 * largest
+
+
+def _tree(queries: QueryList) -> np.ndarray:
+    """A row for each node of a binary tree over the touched cells, float64[n_nodes, n_cells]."""
+    rows, nodes = [], [np.flatnonzero(queries.counted_cells)]
+    while nodes:
+        node = nodes.pop()
+        rows.append(np.isin(np.arange(queries.n_cells), node))
+        if len(node) > 1:
+            half = (len(node) + 1) // 2
+            nodes += [node[:half], node[half:]]
+    return np.array(rows, dtype=float)
+
+
+def budgets_needed(baselines: pd.DataFrame, reference_budget: Budget) -> pd.DataFrame:
+    """The rows of `query_baselines`, the cheapest first, with title and rho.
+
+    rho: the budget at which all targets are met, for the privacy unit of `reference_budget`
+    """
+    costs = baselines["privacy_cost"].to_numpy()
+    needed = baselines.assign(
+        title=baselines["baseline"].map(_TITLES),
+        rho=rho_of_unit(costs, reference_budget.max_records_per_person),
+    )
+    # Stable: a baseline that happens to be as good as the plan stays behind it.
+    return needed.sort_values(by="rho", kind="stable", ignore_index=True)
+
+
+def describe_budgets(needed: pd.DataFrame) -> str:
+    """How much more budget each baseline takes, in a sentence."""
+    rows = {row["baseline"]: row for row in needed.to_dict("records")}
+    own = rounded(rows.pop(OPTIMUM)["rho"], 3, "up")
+    baselines = joined([_times_text(row) for row in reversed(rows.values())])
+    return f"To meet all targets this plan needs ρ = {own}; {baselines}."
+
+
+def _times_text(row: dict) -> str:
+    times = rounded(row["largest_ratio"], 3)
+    return f"{row['title']} needs {'as much' if times == '1' else f'{times} times as much'}"
