@@ -56,6 +56,7 @@ _OPTIONS = (
 _TIMEOUT = 300  # seconds; a report takes about 3
 _DATE = re.compile(rb"\(D:\d{14}[+-]\d\d'\d\d'\)")
 _NO_DATE = b"(D:19800101000000+00'00')"  # of the same length, so that the file's offsets hold
+_HEADER_CELL = re.compile(rb"/ID \(node(\d{8})\)")
 
 
 def find_browser() -> Path | None:
@@ -96,7 +97,18 @@ def pdf(report: Report) -> bytes:
         source, target = Path(folder, "report.html"), Path(folder, "report.pdf")
         source.write_text(html(report), encoding="utf-8")
         _print_page(browser, source, target)
-        return _DATE.sub(_NO_DATE, target.read_bytes())
+        return _with_ranks(_DATE.sub(_NO_DATE, target.read_bytes()))
+
+
+def _with_ranks(file: bytes) -> bytes:
+    """The PDF with its header cells of tables numbered from 0, wherever it refers to them.
+
+    The browser numbers them among all it has made, more or fewer of which were in time.
+    """
+    numbers = sorted(set(_HEADER_CELL.findall(file)))
+    ranks = {number: b"%08d" % rank for rank, number in enumerate(numbers)}
+    pattern = rb"\(node(\d{8})\)"
+    return re.sub(pattern, lambda match: b"(node%s)" % ranks.get(match[1], match[1]), file)
 
 
 def _scratch_parent(browser: Path) -> Path | None:

@@ -66,6 +66,27 @@ def test_the_same_plan_gives_the_same_file_that_says_no_time(file, report):
     assert not re.search(rb"D:20[2-9]\d", unpacked(file))
 
 
+def test_numbers_of_header_cells_do_not_depend_on_what_else_the_browser_made(
+    tmp_path, monkeypatch, report
+):
+    cells = "/ID (node000000{0}) /ID (node000000{1}) /Headers [(node000000{1})] (node99999999)"
+    files = set()
+    for numbers in ((60, 62), (59, 61)):
+        printing = f"""
+            for argument; do
+                case $argument in --print-to-pdf=*)
+                    printf '%%PDF-1.4 {cells.format(*numbers)}' > "${{argument#*=}}";;
+                esac
+            done
+        """
+        browser = script(tmp_path / "chrome", printing)
+        monkeypatch.setattr(pdf_module, "find_browser", lambda browser=browser: browser)
+        files.add(pdf(report))
+    assert files == {
+        b"%PDF-1.4 /ID (node00000000) /ID (node00000001) /Headers [(node00000001)] (node99999999)"
+    }
+
+
 @pytest.fixture
 def no_browser(monkeypatch):
     monkeypatch.setenv("PATH", "")
