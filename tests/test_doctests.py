@@ -9,7 +9,7 @@ import pytest
 
 import rpexplore as rp
 
-MODULES = sorted({f"rpexplore.{module}" for module in rp._MODULES.values()})
+MODULES = sorted(set(rp._MODULES.values()))
 
 
 @pytest.mark.parametrize("name", MODULES)

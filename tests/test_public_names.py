@@ -9,7 +9,7 @@ import pytest
 
 import rpexplore as rp
 
-SOURCE = Path(rp.__file__).read_text("utf-8")
+STUB = Path(rp.__file__).with_suffix(".pyi").read_text("utf-8")
 
 
 def modules_after(*lines: str) -> set[str]:
@@ -28,12 +28,12 @@ def test_every_public_name_is_there(name):
 def test_type_checkers_see_what_runs():
     imports = {
         alias.asname: f"{node.module}.{alias.name}"
-        for node in ast.walk(ast.parse(SOURCE))
+        for node in ast.walk(ast.parse(STUB))
         if isinstance(node, ast.ImportFrom) and node.module
         for alias in node.names
         if alias.asname
     }
-    loaded = {name: f"rpexplore.{module}.{name}" for name, module in rp._MODULES.items()}
+    loaded = {name: f"{module}.{name}" for name, module in rp._MODULES.items()}
     assert imports == {"errors": "rpexplore.errors", **loaded}
 
 
