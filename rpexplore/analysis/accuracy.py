@@ -10,8 +10,7 @@ from rpexplore.common.formatting import plural, rounded
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.planning.mechanism.table_variances import cells_differ, is_negligible_difference
 from rpexplore.planning.plan import Plan
-from rpexplore.workload.table_text import texts_of_tables
-from rpexplore.workload.table_titles import title_of, titles
+from rpexplore.workload.table_text import texts_of_tables, title_of, titles
 
 MARGIN = normal_quantile(0.95)  # standard errors to either side of a 95 % interval, 1.96
 

@@ -6,7 +6,7 @@ import pandas as pd
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
-from rpexplore.workload.table_titles import titles
+from rpexplore.workload.table_text import titles
 
 _MOST_LISTED = 5  # attributes without a table
 

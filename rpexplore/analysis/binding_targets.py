@@ -14,7 +14,7 @@ from rpexplore.planning.minimum_budget import MinimumBudget
 from rpexplore.privacy.budget import Budget
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.workload_request import WorkloadRequest
-from rpexplore.workload.table_titles import titles
+from rpexplore.workload.table_text import titles
 
 _WIDER = 0.1  # the relaxation that savings are given for: a margin or standard error 10 % wider
 # What is added to the smallest budget where some tables have no such target, so that they get some.

@@ -24,7 +24,7 @@ from rpexplore.planning.mechanism.table_variances import (
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
-from rpexplore.workload.table_titles import title_of
+from rpexplore.workload.table_text import title_of
 
 # The round budgets of each decade: ten steps, about equally far apart.
 _STEPS = tuple(map(Fraction, ("1", "1.2", "1.5", "2", "2.5", "3", "4", "5", "6", "8")))

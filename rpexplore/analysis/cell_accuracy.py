@@ -19,7 +19,7 @@ from rpexplore.errors import WorkloadError
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
 from rpexplore.workload.bases import Ranges
 from rpexplore.workload.query_matrix import QueryMatrix, query_matrix
-from rpexplore.workload.table_titles import attribute_title, title_of, titles
+from rpexplore.workload.table_text import attribute_title, title_of, titles
 from rpexplore.workload.workload import Workload
 
 MOST = 100  # blocks along an axis of two

@@ -19,7 +19,7 @@ from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import plural
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.workload.query_matrix import query_matrix
-from rpexplore.workload.table_titles import titles
+from rpexplore.workload.table_text import titles
 from rpexplore.workload.workload import Workload
 
 MOST_GONE_THROUGH = 1_000_000  # cells of all tables whose cells are not equally accurate

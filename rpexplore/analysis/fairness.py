@@ -13,7 +13,7 @@ from rpexplore.analysis.accuracy import MARGIN
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import describe_share, rounded
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
-from rpexplore.workload.table_titles import titles
+from rpexplore.workload.table_text import titles
 from rpexplore.workload.workload import Workload
 
 # What to call each measure, and what it means.

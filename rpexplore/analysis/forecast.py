@@ -15,7 +15,7 @@ from rpexplore.planning.mechanism.table_variances import CELLS, TableVariances, 
 from rpexplore.planning.optimum import Optimum
 from rpexplore.planning.plan import Plan
 from rpexplore.privacy.budget import Budget
-from rpexplore.workload.table_titles import title_of
+from rpexplore.workload.table_text import title_of
 from rpexplore.workload.workload import Workload
 
 MOST = 5  # attributes; tables of more are grouped with these

@@ -13,7 +13,7 @@ from rpexplore.common.formatting import describe_count, plural, rounded
 from rpexplore.planning.mechanism.table_variances import SAME, cells_differ
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
-from rpexplore.workload.table_titles import titles
+from rpexplore.workload.table_text import titles
 from rpexplore.workload.targets import Target
 from rpexplore.workload.workload import Workload
 

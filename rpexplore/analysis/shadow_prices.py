@@ -13,8 +13,7 @@ from rpexplore.analysis.forecast import Forecast, group_name, order_groups
 from rpexplore.analysis.sufficient_budgets import TARGET_LOSS
 from rpexplore.common.formatting import describe_share, plural, rounded
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
-from rpexplore.workload.table_text import list_titles
-from rpexplore.workload.table_titles import titles
+from rpexplore.workload.table_text import list_titles, titles
 from rpexplore.workload.workload import Workload
 
 _MOST_OF_IT = 0.8

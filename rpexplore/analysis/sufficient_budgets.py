@@ -24,7 +24,7 @@ from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
 from rpexplore.queries.planner import QueryOptimum
-from rpexplore.workload.table_titles import title_of
+from rpexplore.workload.table_text import title_of
 
 TARGET_LOSS = MaxVariance(relative_to="target")
 _MOST_RHO = 1e90  # what lies beyond is no budget, whatever the privacy unit

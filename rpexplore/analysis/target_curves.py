@@ -19,7 +19,7 @@ from rpexplore.common.formatting import rounded
 from rpexplore.planning.optimum import Optimum
 from rpexplore.privacy import conversions as privacy
 from rpexplore.privacy.budget import Budget
-from rpexplore.workload.table_titles import titles
+from rpexplore.workload.table_text import titles
 
 MOST_STEPS = 200  # of a curve; those that are left out lie between ones that are exact
 CURRENT, SHORTFALL = "current objective", "largest shortfall"

@@ -13,7 +13,7 @@ from rpexplore.analysis.accuracy import MET, describe_targets_met
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.workload_request import WorkloadRequest
-from rpexplore.workload.table_titles import titles
+from rpexplore.workload.table_text import titles
 from rpexplore.workload.targets import CV, MARGIN, Target
 from rpexplore.workload.workload import Workload
 

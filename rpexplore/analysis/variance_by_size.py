@@ -11,7 +11,7 @@ import pandas as pd
 from rpexplore.analysis.forecast import Forecast, group_name, order_groups
 from rpexplore.common.formatting import rounded
 from rpexplore.planning.mechanism.table_variances import is_negligible_difference
-from rpexplore.workload.table_titles import titles
+from rpexplore.workload.table_text import titles
 
 # Up to so many tables each is a point of its own; more are counted in bins.
 MOST_POINTS = 2000

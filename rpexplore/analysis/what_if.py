@@ -24,7 +24,7 @@ from rpexplore.scenarios.workload_changes import (
     row_indices,
     rows_of,
 )
-from rpexplore.workload.table_titles import titles
+from rpexplore.workload.table_text import titles
 from rpexplore.workload.workload import Workload
 
 _LEAST_CHANGE = 0.05  # per cent: less than that counts as none

@@ -12,8 +12,7 @@ from rpexplore.errors import WorkloadError
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting, given
-from rpexplore.workload.table_text import Table, title
-from rpexplore.workload.table_titles import titles
+from rpexplore.workload.table_text import Table, title, titles
 from rpexplore.workload.targets import Target, target_of
 from rpexplore.workload.workload import Workload
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from rpexplore.common.concurrency import one_thread
 from rpexplore.common.formatting import rounded
-from rpexplore.planning.dual_bounds import smallest_weighted_sum
+from rpexplore.planning.certificate import smallest_weighted_sum
 from rpexplore.planning.losses.base import SumOfVariances
 from rpexplore.planning.losses.constrained import SumWithBoundedMax
 from rpexplore.planning.mechanism.cell_variances import CellVariances

@@ -66,7 +66,7 @@ class MinimumBudget:
     @property
     def lower_bound(self) -> float:
         """No plan with these strategies meets them at a smaller privacy cost of one record."""
-        return self.point.least
+        return self.point.solution.lower_bound
 
     @property
     def covers_all_tables(self) -> bool:
@@ -77,7 +77,7 @@ class MinimumBudget:
     def shares(self) -> np.ndarray:
         """By how many per cent the smallest budget falls when a table's target variance grows by
         one per cent: float64[n_tables], sum 1; 0: the target does not bind."""
-        return self.point.prices
+        return self.point.solution.shadow_prices
 
     @property
     def binding_tables(self) -> np.ndarray:

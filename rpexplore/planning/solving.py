@@ -7,13 +7,14 @@ one, and custom losses a conic one (docs/mathematics.md §6).
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from rpexplore.common.concurrency import Progress, no_progress, one_thread
 from rpexplore.common.formatting import joined, rounded
 from rpexplore.errors import OutOfReachError
-from rpexplore.planning.dual_bounds import smallest_weighted_sum
+from rpexplore.planning.certificate import smallest_weighted_sum
 from rpexplore.planning.losses.base import Loss, MaxVariance, SumOfVariances
 from rpexplore.planning.losses.constrained import (
     MaxWithinTargets,
@@ -62,6 +63,15 @@ class Problem:
         """That of each table's variance in the loss, float64[n_tables]."""
         return self.loss.table_weights(self.workload)
 
+    @property
+    def search(self) -> dict[str, Any]:
+        """What every search is told."""
+        return {
+            "privacy_cost": self.privacy_cost,
+            "tolerance": self.tolerance,
+            "on_progress": self.on_progress,
+        }
+
     @cached_property
     def cells(self) -> CellVariances:
         return CellVariances(self.workload, self.closure)
@@ -84,46 +94,28 @@ def _sum(problem: Problem) -> Solution:
 
 
 def _largest(problem: Problem) -> Solution:
-    return minimise_max_cell_variance(
-        problem.cells,
-        problem.weights,
-        problem.privacy_cost,
-        problem.tolerance,
-        on_progress=problem.on_progress,
-    )
+    return minimise_max_cell_variance(problem.cells, problem.weights, **problem.search)
 
 
 def _p_norm(problem: Problem) -> Solution:
     assert isinstance(problem.loss, PNorm)
-    return minimise_p_norm(
-        problem.closure,
-        problem.weights,
-        problem.loss.p,
-        problem.privacy_cost,
-        problem.tolerance,
-        on_progress=problem.on_progress,
-    )
+    return minimise_p_norm(problem.closure, problem.weights, problem.loss.p, **problem.search)
 
 
 def _custom(problem: Problem) -> Solution:
     assert isinstance(problem.loss, CustomLoss)
-    return minimise_conic(
-        problem.closure,
-        problem.workload,
-        problem.loss,
-        problem.privacy_cost,
-        problem.tolerance,
-        on_progress=problem.on_progress,
-    )
+    return minimise_conic(problem.closure, problem.workload, problem.loss, **problem.search)
 
 
-def _sum_within_targets(problem: Problem) -> Solution:
-    caps, inside = _feasible(problem)
-    return _within_caps(minimise_capped, problem, caps, inside)
-
-
-def _largest_within_targets(problem: Problem) -> Solution:
-    caps, inside = _feasible(problem)
+def _within_targets(problem: Problem) -> Solution:
+    """Raises `OutOfReachError` if the required targets cannot be met."""
+    caps = problem.loss.caps(problem.workload)
+    assert caps is not None
+    inside = find_feasible(problem.cells, caps, **problem.search)
+    if not inside.is_feasible:
+        raise _out_of_reach(problem.workload, inside)
+    if not problem.loss.looks_at_worst_cells:
+        return _within_caps(minimise_capped, problem, caps, inside)
     if not np.all(problem.workload.required):
         return _within_caps(minimise_capped_max, problem, caps, inside)
     solution = _largest(problem)  # all tables count, and are met anyway
@@ -134,40 +126,15 @@ def _largest_within_targets(problem: Problem) -> Solution:
 def _sum_with_bounded_max(problem: Problem) -> Solution:
     loss, weights, cells = problem.loss, problem.workload.weights, problem.cells
     assert isinstance(loss, SumWithBoundedMax)
-    fine = min(problem.tolerance, LIMIT_TOLERANCE)
-    smallest = minimise_max_cell_variance(
-        cells, weights, problem.privacy_cost, fine, on_progress=problem.on_progress
-    )
+    fine = replace(problem, tolerance=min(problem.tolerance, LIMIT_TOLERANCE))
+    smallest = minimise_max_cell_variance(cells, weights, **fine.search)
     worst = worst_of(cells, smallest.sigma_squared).variances
     limit = loss.limit(float(np.max(weights * worst)))
     caps = loss.caps(problem.workload, limit)
     inside = FeasiblePoint(
-        sigma_squared=smallest.sigma_squared,
-        largest=float(np.max(worst / caps)),
-        least=smallest.lower_bound / limit,
-        prices=smallest.shadow_prices,
-        cells=smallest.cells,
+        replace(smallest, lower_bound=smallest.lower_bound / limit), float(np.max(worst / caps))
     )
     return _within_caps(minimise_capped, problem, caps, inside, limit)
-
-
-def _feasible(problem: Problem) -> tuple[np.ndarray, FeasiblePoint]:
-    """The caps of the loss, float64[n_tables], and a plan inside them.
-
-    Raises `OutOfReachError` if there is none.
-    """
-    caps = problem.loss.caps(problem.workload)
-    assert caps is not None
-    inside = find_feasible(
-        problem.cells,
-        caps,
-        problem.privacy_cost,
-        problem.tolerance,
-        on_progress=problem.on_progress,
-    )
-    if not inside.is_feasible:
-        raise _out_of_reach(problem.workload, inside)
-    return caps, inside
 
 
 def _within_caps(
@@ -179,13 +146,7 @@ def _within_caps(
 ) -> Solution:
     """The solution of `minimise_capped` or `minimise_capped_max`, certified."""
     solution = minimise(
-        problem.cells,
-        inside,
-        table_weights=problem.weights,
-        caps=caps,
-        privacy_cost=problem.privacy_cost,
-        tolerance=problem.tolerance,
-        on_progress=problem.on_progress,
+        problem.cells, inside, table_weights=problem.weights, caps=caps, **problem.search
     )
     return _certified(problem, replace(solution, limit=limit))
 
@@ -217,8 +178,9 @@ def _certified(problem: Problem, solution: Solution) -> Solution:
 
 def _out_of_reach(workload: Workload, inside: FeasiblePoint) -> OutOfReachError:
     """Which targets conflict, and what budget would do."""
-    order = np.argsort(-inside.prices, kind="stable")
-    binding = order[inside.prices[order] > _NO_PRICE * inside.prices[order[0]]].tolist()
+    prices = inside.solution.shadow_prices
+    order = np.argsort(-prices, kind="stable")
+    binding = order[prices[order] > _NO_PRICE * prices[order[0]]].tolist()
     names = [workload.describe(table) for table in binding[:_MOST_NAMED]]
     if len(binding) > _MOST_NAMED:
         names.append(f"{len(binding) - _MOST_NAMED:,} more")
@@ -235,8 +197,8 @@ def _out_of_reach(workload: Workload, inside: FeasiblePoint) -> OutOfReachError:
 SOLVERS: dict[type[Loss], Callable[[Problem], Solution]] = {
     SumOfVariances: _sum,
     MaxVariance: _largest,
-    SumWithinTargets: _sum_within_targets,
-    MaxWithinTargets: _largest_within_targets,
+    SumWithinTargets: _within_targets,
+    MaxWithinTargets: _within_targets,
     SumWithBoundedMax: _sum_with_bounded_max,
     PNorm: _p_norm,
     CustomLoss: _custom,

@@ -11,8 +11,7 @@ from rpexplore.scenarios.scenario import Scenario
 from rpexplore.scenarios.table_settings import GroupSetting, TableSetting
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.attribute_sets import attribute_sets
-from rpexplore.workload.table_text import Table
-from rpexplore.workload.table_titles import titles
+from rpexplore.workload.table_text import Table, titles
 from rpexplore.workload.workload import Workload
 
 LEAVE_OUT, BOOST, ADD = "leave_out", "boost", "add"

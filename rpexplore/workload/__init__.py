@@ -2,7 +2,7 @@
 
 In reading order: `targets`; `bases/`, `custom_basis_file`; `query_matrix` (the matrix W of a basis,
 with names for its rows); `attribute_sets`, `basis_index`, `workload_arrays`, `workload`;
-`table_text` (tables as text and CSV), `table_titles` (what a table is called).
+`table_text` (what tables are called, tables as text and CSV).
 
 Imports `domain`, `common` and `errors`.
 """

@@ -1,4 +1,4 @@
-"""Lists of tables as people write them: "age, sex" in a field, or rows of a CSV file.
+"""What tables are called, and lists of them as people write them, one a line or in a CSV file.
 
 A table is its attribute names separated by commas, semicolons or ×. A name that holds one of
 these, or a quotation mark, stands in double quotation marks (doubled inside). The total is the
@@ -11,9 +11,13 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from rpexplore.common.exact_numbers import shown
+from rpexplore.domain.attribute import Attribute
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import RpexploreError, WorkloadError
+from rpexplore.workload.bases import Basis
 from rpexplore.workload.targets import Target, parse_target
 from rpexplore.workload.workload import Workload
 
@@ -200,3 +204,26 @@ def list_titles(tables: Sequence[Table], most: int = 5) -> str:
     """The first few tables for a sentence: "age; age × sex; and 3 more"."""
     more = f"; and {len(tables) - most:,} more" if len(tables) > most else ""
     return "; ".join(title(table) for table in tables[:most]) + more
+
+
+def titles(workload: Workload, tables: np.ndarray) -> list[str]:
+    """What to call the tables at these indices, int64[n]."""
+    attribute_titles = [
+        attribute_title(workload.domain.attributes[index], basis)
+        for index, basis in workload.attribute_bases
+    ]
+    return [
+        title(tuple(attribute_titles[index] for index in row if index >= 0))
+        for row in workload.attribute_basis_index[tables].tolist()
+    ]
+
+
+def title_of(workload: Workload, table: int) -> str:
+    """What to call the table at this index."""
+    return titles(workload, np.array([table]))[0]
+
+
+def attribute_title(attribute: Attribute, basis: Basis) -> str:
+    """ "sex", "age (cumulative)", "region (hierarchy)"."""
+    suffix = basis.suffix(attribute)
+    return f"{attribute.name} ({suffix})" if suffix else attribute.name

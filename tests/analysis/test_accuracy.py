@@ -10,8 +10,7 @@ from rpexplore.analysis import accuracy as se
 from rpexplore.analysis import fairness, shadow_prices
 from rpexplore.analysis import variance_by_size as cell_variances
 from rpexplore.analysis.forecast import Forecast
-from rpexplore.workload.table_text import workload_from_csv
-from rpexplore.workload.table_titles import title_of
+from rpexplore.workload.table_text import title_of, workload_from_csv
 from tests.analysis.bases import MARGINALS, SCENARIO, errors_at
 
 DOMAIN = rp.Domain.from_sizes({"age": 30, "sex": 2, "region": 7})

@@ -23,8 +23,7 @@ from rpexplore.scenarios.workload_changes import (
 )
 from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.query_matrix import query_matrix
-from rpexplore.workload.table_text import title
-from rpexplore.workload.table_titles import titles
+from rpexplore.workload.table_text import title, titles
 from tests.analysis import bases
 
 BUDGET = rp.Budget(rho="0.2", max_records_per_person=2)

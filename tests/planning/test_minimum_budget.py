@@ -51,7 +51,9 @@ def test_the_smallest_budget_is_that_of_a_conic_solver(workload, seed, share, re
     found = rp.minimum_budget(asked, required_only=required_only)
     tables = np.flatnonzero(asked.required if required_only else ~np.isnan(asked.targets))
     np.testing.assert_array_equal(found.tables, tables)
-    wanted = smallest_cost(asked, tables, found.point.sigma_squared / found.record_privacy_cost)
+    wanted = smallest_cost(
+        asked, tables, found.point.solution.sigma_squared / found.record_privacy_cost
+    )
     # The solver knows its optimum to about 1e-5 only; the certificate is much sharper.
     assert found.record_privacy_cost == pytest.approx(wanted, rel=2e-5)
     assert found.record_privacy_cost <= found.lower_bound * (1 + 1e-6)

@@ -13,7 +13,7 @@ from rpexplore.scenarios.basis_choice_text import basis_choice_from_text, text_o
 from rpexplore.scenarios.basis_choices import BasisChoice, basis_choices_of
 from rpexplore.workload.bases import BASES, Basis, from_json, to_json
 from rpexplore.workload.bases.operators import Matrix, Operator
-from rpexplore.workload.table_titles import titles
+from rpexplore.workload.table_text import titles
 
 DOMAIN = rp.Domain.from_sizes({"age": 5, "sex": 2})
 AGE = DOMAIN["age"]

@@ -4,7 +4,7 @@ import numpy as np
 
 import rpexplore as rp
 from rpexplore.workload.bases import CustomBasis, Hierarchy, Identity, Prefix, Ranges, Windows
-from rpexplore.workload.table_titles import titles
+from rpexplore.workload.table_text import titles
 
 DOMAIN = rp.Domain.from_sizes({"age": 6, "sex": 2})
 TABLES = rp.Workload.all_up_to(DOMAIN, 2)

@@ -12,8 +12,7 @@ from rpexplore.domain.attribute import Attribute
 from rpexplore.errors import RpexploreError
 from rpexplore.scenarios import basis_options
 from rpexplore.workload.bases import Basis, Identity
-from rpexplore.workload.table_text import Table, list_titles, title
-from rpexplore.workload.table_titles import titles
+from rpexplore.workload.table_text import Table, list_titles, title, titles
 
 _CHOSEN = "attributes with a basis chosen"  # listed, even if it is single values again
 MOST_OFFERED = 2000

@@ -62,7 +62,7 @@ def minimise_capped(
     worst = worst_of(cells, room)
     best_value, best_sigma_squared = float(held @ room), room
     at, rows = _first_cells(cells, capped, worst.rows[capped])
-    start = (inside.prices[at] + 1e-6 / len(at)) * best_value
+    start = (inside.solution.shadow_prices[at] + 1e-6 / len(at)) * best_value
     best_bound, kept, kept_at, kept_rows = 0.0, start, at, rows
     for _ in range(_MOST_PASSES):
         gap = best_value / best_bound - 1 if best_bound > 0 else 1.0

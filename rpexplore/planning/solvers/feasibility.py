@@ -8,7 +8,7 @@ from rpexplore.common.concurrency import Progress, no_progress
 from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.mechanism.closure import Closure
 from rpexplore.planning.solvers.max_cell_variance import minimise_max_cell_variance, worst_of
-from rpexplore.planning.solvers.solution import TOLERANCE, CellPrices, best_response
+from rpexplore.planning.solvers.solution import TOLERANCE, Solution, best_response
 
 # Plans keep caps that are lower by this much, so that they keep the caps themselves when their
 # noise scales have been rounded up to 12 digits.
@@ -22,18 +22,14 @@ _FINEST = 1e-11  # gap of a plan inside caps that leave next to no room
 class FeasiblePoint:
     """A plan that comes as far inside all caps as can be.
 
-    sigma_squared  float64[n_residuals]; those in no capped table cost next to nothing
-    largest        its largest Var/cap; caps can be met if it is at most 1 …
-    least          … and not if this lower bound is above 1; both fall as 1/budget
-    prices         float64[n_tables], sum 1: elasticity of `largest` in 1/cap
-    cells          where cells differ, how the prices are made up
+    solution  residuals in no capped table cost next to nothing; its shadow prices: elasticity of
+              `largest` in 1/cap
+    largest   its largest Var/cap: caps can be met if it is at most 1, and not if the solution's
+              lower bound is above 1; both fall as 1/budget
     """
 
-    sigma_squared: np.ndarray
+    solution: Solution
     largest: float
-    least: float
-    prices: np.ndarray
-    cells: CellPrices | None
 
     @property
     def is_feasible(self) -> bool:
@@ -75,13 +71,7 @@ def find_feasible(
         if solution.lower_bound >= 1 or largest <= 1 - 10 * gap or gap <= _FINEST:
             break
         gap = max(gap / 30, _FINEST)
-    return FeasiblePoint(
-        solution.sigma_squared,
-        largest,
-        solution.lower_bound,
-        solution.shadow_prices,
-        solution.cells,
-    )
+    return FeasiblePoint(solution, largest)
 
 
 def with_room(
@@ -96,4 +86,4 @@ def with_room(
     share = _ROOM * (1 - CAP_ROUNDING - inside.largest)
     weights = closure.residual_weights(table_weights)
     others, _ = best_response(closure.privacy_cost_factor, weights, privacy_cost)
-    return 1 / ((1 - share) / inside.sigma_squared + share / others)
+    return 1 / ((1 - share) / inside.solution.sigma_squared + share / others)

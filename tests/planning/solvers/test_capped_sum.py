@@ -108,10 +108,10 @@ def test_budgets_that_are_just_enough(room, workload):
 def test_no_plan_within_the_caps_is_better(workload, slack, seed):
     found, inside, caps, weights, cost = solved_from(workload, slack)
     b, p = variance_matrix(workload)
-    other = inside.sigma_squared * np.random.default_rng(seed).lognormal(0, 2, len(p))
+    other = inside.solution.sigma_squared * np.random.default_rng(seed).lognormal(0, 2, len(p))
     other *= np.sum(p / other) / cost
     for share in ((1 - inside.largest) * 0.999, 1e-3 * (1 - inside.largest)):
-        mixed = 1 / ((1 - share) / inside.sigma_squared + share / other)
+        mixed = 1 / ((1 - share) / inside.solution.sigma_squared + share / other)
         assert np.sum(p / mixed) == pytest.approx(cost, rel=1e-9)
         assert np.all(b @ mixed <= caps)
         assert weights @ (b @ mixed) >= found.lower_bound
@@ -125,12 +125,14 @@ def test_how_far_inside_caps_a_plan_can_be(workload):
     found = find_feasible(cells, caps, 1.0)
     b, p = variance_matrix(workload)
     smallest = smallest_ratio(b, p, caps)
-    assert found.least <= smallest * (1 + SOLVER)
+    assert found.solution.lower_bound <= smallest * (1 + SOLVER)
     assert found.largest == pytest.approx(smallest, rel=1e-6)
-    assert found.largest == pytest.approx(np.max(b @ found.sigma_squared / caps), rel=1e-12)
-    assert np.sum(p / found.sigma_squared) == pytest.approx(1, rel=1e-9)
-    assert np.all(found.prices[~workload.required] == 0)
-    assert np.sum(found.prices) == pytest.approx(1)
+    assert found.largest == pytest.approx(
+        np.max(b @ found.solution.sigma_squared / caps), rel=1e-12
+    )
+    assert np.sum(p / found.solution.sigma_squared) == pytest.approx(1, rel=1e-9)
+    assert np.all(found.solution.shadow_prices[~workload.required] == 0)
+    assert np.sum(found.solution.shadow_prices) == pytest.approx(1)
 
 
 def test_it_takes_the_trouble_to_tell_whether_there_is_room():
@@ -141,7 +143,7 @@ def test_it_takes_the_trouble_to_tell_whether_there_is_room():
     for room in (1e-8, -1e-8):
         found = find_feasible(cells, caps * smallest * (1 + room), 1.0, 1e-4)
         assert found.is_feasible == (room > 0)
-        assert (found.least < 1) == (room > 0)
+        assert (found.solution.lower_bound < 1) == (room > 0)
 
 
 @given(workloads_with_required(all_required=False), st.floats(1.001, 10))
@@ -223,7 +225,7 @@ def test_prices_by_newtons_method_keep_all_caps(seed, room):
     relative = relative.multiply(1 / caps[:, None]).tocsr()
     held = closure.residual_weights(workload.weights)
     start = np.full(len(caps), 1.0)
-    value = float(held @ find_feasible(cells, caps, 1.0, 1e-12).sigma_squared)
+    value = float(held @ find_feasible(cells, caps, 1.0, 1e-12).solution.sigma_squared)
     z = central_cap_prices(
         relative, p, held, start, privacy_cost=1.0, value=value, gap=1.0, tolerance=1e-6
     )
