@@ -9,6 +9,7 @@ from rpexplore.common.formatting import rounded
 from rpexplore.figures.axes import error_axis, plotly_text, row_axis, style, with_layout
 
 _LEAST_MARGIN = 1.03  # around the marks, a factor
+_CHARACTER = 6.5  # pixels, about
 
 
 def before_and_after(frame: pd.DataFrame, record_noun: str) -> go.Figure:
@@ -54,9 +55,12 @@ def before_and_after(frame: pd.DataFrame, record_noun: str) -> go.Figure:
     values = [v for v in (*frame["before"], *frame["after"]) if not math.isnan(v)]
     margin = max((max(values) / min(values)) ** 0.1, _LEAST_MARGIN)
     axis = error_axis(min(values) / margin, max(values) * margin, record_noun)
-    figure.update_xaxes(axis, showgrid=True)
+    step = 1 + len(axis["tickvals"]) // 5  # on a narrow screen as well, labels stand side by side
+    axis |= {ticks: axis[ticks][::step] for ticks in ("tickvals", "ticktext")}
+    figure.update_xaxes(axis, showgrid=True, tickangle=0)
     figure.update_yaxes(row_axis(list(frame["name"])))
-    return with_layout(figure, 90 + 34 * len(rows), r=190)
+    room = 20 + _CHARACTER * max(len(row["note"]) for row in rows)
+    return with_layout(figure, 90 + 34 * len(rows), r=room)
 
 
 def _hover(row: dict) -> str:

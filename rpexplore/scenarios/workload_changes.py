@@ -52,7 +52,7 @@ def changed_workload(scenario: Scenario, change: WorkloadChange) -> Workload:
         return workload | _added(scenario, change)
     rows = rows_of(workload, change)
     if len(rows) == 0:
-        raise WorkloadError("The workload has no such table; choose others.")
+        raise WorkloadError("There is no such table; choose other attributes.")
     if change.action == BOOST:
         if scenario.loss.compares_with_targets:
             raise WorkloadError(

@@ -47,6 +47,8 @@ def test_the_axis_holds_everything():
     assert axis.type == "log"
     assert 10 ** axis.range[0] < 8 < 40 < 10 ** axis.range[1]
     assert "people" in axis.title.text
+    assert 2 <= len(axis.tickvals) == len(axis.ticktext) <= 5
+    assert axis.tickangle == 0
 
 
 def test_user_text_is_not_read_as_markup_and_long_names_are_cut():

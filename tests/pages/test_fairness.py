@@ -50,10 +50,10 @@ def test_the_first_screen_shows_the_least_accurate_table_and_unevenness(app, sma
     session = app("fairness", small)
     errors = errors_of(small, small.loss)
     metrics = session.metrics()
-    assert metrics["Least accurate table"] == f"σ = {errors.max():.3g} people"
-    assert metrics["Most accurate table"] == f"σ = {errors.min():.3g} people"
+    assert metrics["Least accurate table"] == f"σ = {errors.max():.3g}"
+    assert metrics["Most accurate table"] == f"σ = {errors.min():.3g}"
     assert metrics["Least vs most accurate"] == f"{errors.max() / errors.min():.2f} times"
-    assert session.texts("caption")[:2] == ["\\(total\\)", "sex × region"]
+    assert session.texts("caption")[:2] == ["people, in \\(total\\)", "people, in sex × region"]
     assert panels(session) == [f"{EQUAL} (yours)", SQRT, CELLS, LARGEST]
 
 
@@ -61,7 +61,7 @@ def test_another_plan_can_be_looked_at(app, small):
     session = app("fairness", small)
     session.segmented_control(key="plan_shown").set_value(CELLS).run()
     worst = errors_of(small, rp.SumOfVariances("cells")).max()
-    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g} people"
+    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g}"
     assert session.scenario == small  # looking changes nothing
 
 
@@ -79,10 +79,10 @@ def test_own_weights_make_an_own_plan_beside_unweighted_schemes(app, small):
     session = app("fairness", scenario)
     assert panels(session) == [OWN, EQUAL, SQRT, CELLS, LARGEST]
     own = errors_of(scenario, scenario.loss)
-    assert session.metrics()["Least accurate table"] == f"σ = {own.max():.3g} people"
+    assert session.metrics()["Least accurate table"] == f"σ = {own.max():.3g}"
     session.segmented_control(key="plan_shown").set_value(EQUAL).run()
     worst = errors_of(small, small.loss).max()  # without the weights
-    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g} people"
+    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g}"
 
 
 @pytest.mark.parametrize("containing", [(), ("age",)])
@@ -93,7 +93,7 @@ def test_weights_of_a_group_do_not_reach_the_schemes(app, small, containing):
     for name in (EQUAL, CELLS):
         session.segmented_control(key="plan_shown").set_value(name).run()
         worst = errors_of(small, SCHEMES[name]).max()
-        assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g} people"
+        assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g}"
 
 
 def test_own_targets_make_an_own_plan(app, small):
@@ -117,7 +117,7 @@ def test_a_changed_budget_moves_everything_at_once(app, small):
     session.scenario = small.replaced(budget=rp.Budget(rho="0.4"))
     session.run()
     worst = errors_of(small, small.loss).max() / 2
-    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g} people"
+    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g}"
     assert session.metrics()["Gini index of σ"] == before["Gini index of σ"]
 
 
@@ -282,7 +282,7 @@ def test_the_choice_survives_a_change_of_what_is_compared(app, small):
     session.run()
     assert not session.exception
     worst = errors_of(small, small.loss).max()
-    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g} people"
+    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g}"
     assert session.segmented_control(key="plan_shown").value == EQUAL
 
 

@@ -54,7 +54,7 @@ def test_one_control_says_which_cell_all_views_are_about(app, solved):
     session.segmented_control(key="cell_shown").set_value(cell).run()
     assert not session.exception
     worst = solved.standard_errors(SCENARIO.budget, cell).max()
-    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g} people"
+    assert session.metrics()["Least accurate table"] == f"σ = {worst:.3g}"
     for name in ("By size", "Distribution", "Attributes", "Binding targets"):
         view(session, "fairness", name)
         for chart in session.get("plotly_chart"):
@@ -94,7 +94,7 @@ def test_other_rules_are_planned_on_their_own_and_once(app, monkeypatch):
         session.segmented_control(key="plan_shown").set_value(name).run()
         assert not session.exception
         assert not session.error
-        assert session.metrics()["Least accurate table"] == f"σ = {rounded(error, 3)} people"
+        assert session.metrics()["Least accurate table"] == f"σ = {rounded(error, 3)}"
 
 
 def test_the_cells_of_a_table(app, solved):

@@ -131,11 +131,8 @@ def binding_tables(chosen: Forecast) -> None:
     binding = kept("fairness binding", (chosen,), lambda: shadow_prices.binding_tables(chosen))
     what = shadow_prices.describe_loss(loss, chosen.workload)
     st.markdown(escaped(shadow_prices.describe(binding, what)))
-    st.page_link(
-        "pages/tradeoffs.py",
-        label="These shares are about small changes. To leave tables out, see What if on the "
-        "Trade-offs page",
-    )
+    st.caption("These shares are about small changes of the plan.")
+    st.page_link("pages/tradeoffs.py", label="To leave tables out: Trade-offs, What if")
     by_table, by_order = shadow_prices.by_table(chosen), shadow_prices.by_order(chosen)
     left, right = st.columns(2)
     with left:
