@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.components.codebook.file_columns import finish_reading, follow_reading
-from pages.components.codebook.grid import GRID, HERE, add_attribute, apply_typed, downloads, grid
+from pages.components.codebook.grid import HERE, add_attribute, apply_typed, downloads, grid
 from pages.components.codebook.sources import choose_source
 from pages.components.codebook.values import apply_labels, values_and_labels
 from pages.components.shared.session import bind, change, current, show_messages
@@ -11,7 +11,7 @@ from rpexplore.common.formatting import describe_count
 from rpexplore.scenarios import codebook_grid as grids
 
 
-def set_counted() -> None:
+def set_record_noun() -> None:
     noun = st.session_state["record_noun"].strip() or "records"
     change(HERE, lambda: current().replaced(record_noun=noun))
 
@@ -25,7 +25,7 @@ st.markdown(
     "knowledge**, such as a codebook: a list of values taken from the records would give away "
     "that somebody has them. No records are needed on this page."
 )
-choose_source(HERE, GRID)
+choose_source()
 follow_reading()
 show_messages(HERE)
 domain = current().domain
@@ -52,11 +52,11 @@ else:
         key="one attribute",
         on_change="rerun",
     ):
-        values_and_labels(GRID)
+        values_and_labels()
 st.text_input(
     "What the tables count, such as people: what one row of the data is",
     key=bind("record_noun", current().record_noun),
-    on_change=set_counted,
+    on_change=set_record_noun,
     max_chars=40,
     width=480,
 )

@@ -10,8 +10,6 @@ from pages.components.shared.session import change, current, escaped, say, show_
 from pages.components.shared.solutions import plan
 from rpexplore.analysis import workload_grid
 
-HERE = "plan"
-
 
 def set_missing_targets() -> None:
     target = st.session_state["target for all"]
@@ -53,12 +51,11 @@ st.title("Plan")
 left, right = st.columns([1, 2], gap="large")
 with left:
     st.subheader("Privacy")
-    unit_inputs(HERE)
-    budget_inputs(HERE)
-    show_messages(HERE)
+    unit_inputs()
+    budget_inputs()
     st.subheader("Objective")
-    loss_input(HERE)
-    reference_distribution_input(HERE)
+    loss_input()
+    reference_distribution_input()
 planned = None
 with right:
     if missing := current().misses_target:

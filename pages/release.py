@@ -3,6 +3,7 @@
 import streamlit as st
 
 from pages.components.queries import solutions as query_solutions
+from pages.components.release.destinations import ledger_of, limit_input, output_folder
 from pages.components.release.export import export_section
 from pages.components.release.ledger import (
     account_metrics,
@@ -25,7 +26,6 @@ from pages.components.release.records import (
 )
 from pages.components.release.run import BackgroundRelease, Job, any_going, going_since
 from pages.components.shared import solutions
-from pages.components.shared.paths import ledger_of, limit_input, output_folder
 from pages.components.shared.session import current, escaped, say, show_messages
 from rpexplore.common.formatting import describe_count, rounded
 from rpexplore.errors import RpexploreError

@@ -62,7 +62,7 @@ def picture(page: Page, name: str) -> None:
 
 
 def test_from_a_codebook_to_a_finished_release(page, codebook, records, tmp_path):
-    # Schema: a new session opens on the sample; a codebook replaces it.
+    # Codebook: a new session opens on the sample; a codebook replaces it.
     expect(metric(page, "Attributes")).to_contain_text("11")
     page.get_by_role("radio", name="Codebook file").click()
     page.locator("input[type=file]").set_input_files(codebook)

@@ -1,11 +1,12 @@
 """The bins of a numeric attribute on the Codebook page, with a preview before they are used."""
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.editors import revision
-from pages.components.shared.session import change_domain, current, escaped, show_messages
+from pages.components.codebook.grid import change_codebook
+from pages.components.shared.session import current, escaped, show_messages
 from rpexplore.domain.attribute import Bins, Integers
 from rpexplore.errors import DomainError
 from rpexplore.scenarios import bins
@@ -17,9 +18,8 @@ WHOLE, REAL = "whole numbers", "numbers with decimals"
 MOST_SHOWN = 1000
 
 
-def use(grid: str, name: str, values: bins.Numeric) -> None:
-    if change_domain(HERE, lambda: domain_with_values(current().domain, name, values)):
-        revision(grid, step=True)  # typed limits of this attribute would come on top
+def use(name: str, values: bins.Numeric) -> None:
+    change_codebook(HERE, lambda: domain_with_values(current().domain, name, values))
 
 
 def key_of(widget: str, name: str, present: bins.Numeric | None) -> str:
@@ -27,26 +27,19 @@ def key_of(widget: str, name: str, present: bins.Numeric | None) -> str:
     return f"{widget} of {name} {hash(present)}"
 
 
-def bin_editor(name: str, grid: str) -> None:
+def bin_editor(name: str) -> None:
     """Other bins for the attribute, which take effect with a click; what is typed stays."""
     values = current().domain[name].values
     present = values if isinstance(values, Integers | Bins) else None
     show_messages(HERE)
-    ways = [EQUAL, EDGES] if present is None else [EQUAL, EDGES, MERGE, SPLIT]
+    methods: dict[str, Callable[[str, Any], bins.Numeric | None]] = {EQUAL: _equal, EDGES: _edges}
+    if present is not None:
+        methods |= {MERGE: _merged, SPLIT: _split}
     how = st.segmented_control(
-        "Change the bins",
-        ways,
-        required=True,
-        default=EQUAL,
-        key=f"how to bin {name}",
+        "Change the bins", list(methods), required=True, default=EQUAL, key=f"how to bin {name}"
     )
     try:
-        if how == EDGES:
-            changed = _edges(name, present)
-        elif present is None or how == EQUAL:
-            changed = _equal(name, present)
-        else:
-            changed = _merged(name, present) if how == MERGE else _split(name, present)
+        changed = methods[how](name, present)
     except DomainError as error:
         st.error(escaped(str(error)))
         return
@@ -58,7 +51,7 @@ def bin_editor(name: str, grid: str) -> None:
     st.markdown(f"This would give **{escaped(bins.describe(changed))}**")
     if present is not None and (more := bins.widened(present, changed)):
         st.caption(more)
-    st.button("Use these bins", on_click=use, args=(grid, name, changed))
+    st.button("Use these bins", on_click=use, args=(name, changed))
     st.dataframe(
         bins.numbered(changed, MOST_SHOWN),
         hide_index=True,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.components.codebook.grid import HERE, change_codebook
 from pages.components.shared.background import Task, follow
-from pages.components.shared.editors import revision
 from pages.components.shared.paths import path_of
-from pages.components.shared.session import change_domain, current, escaped, say
+from pages.components.shared.session import current, escaped, say
 from rpexplore.common.concurrency import Progress
 from rpexplore.common.formatting import plural
 from rpexplore.data.files.columns import (
@@ -35,7 +35,7 @@ PATIENCE = 2.0  # seconds a click waits for a small file before its progress is 
 TASK = "columns task"
 
 
-def choose_columns(slot: str, grid: str) -> None:
+def choose_columns() -> None:
     """Widgets to take the columns of a data file; the file is read in place, never uploaded."""
     typed = st.text_input(
         "Path of the data file (.csv or .parquet)",
@@ -84,7 +84,7 @@ def choose_columns(slot: str, grid: str) -> None:
         line.button(
             label,
             on_click=take,
-            args=(Columns(path, chosen, add, slot, grid), header, what == FOUND),
+            args=(Columns(path, chosen, add), header, what == FOUND),
             disabled=not chosen or not understood or (add and len(current().domain) == 0),
         )
 
@@ -111,16 +111,12 @@ def columns_to_take(header: Header) -> list[str]:
 class Columns:
     """Columns of a data file that are to become attributes.
 
-    add   whether they are added to the codebook; else they replace it
-    slot  where messages are drawn
-    grid  the editor that starts afresh
+    add  whether they are added to the codebook; else they replace it
     """
 
     path: Path
     names: Sequence[str]
     add: bool
-    slot: str
-    grid: str
 
 
 def take(columns: Columns, header: Header, with_values: bool) -> None:
@@ -164,12 +160,12 @@ def finish_reading() -> None:
     task, columns, codebook = st.session_state.pop(TASK)
     read: ColumnValues | None = task.result
     if task.was_cancelled:  # it may have come to its end all the same
-        say(columns.slot, "error", "Cancelled. Nothing was changed.")
+        say(HERE, "error", "Cancelled. Nothing was changed.")
     elif read is None:
-        say(columns.slot, "error", f"{task.error} Nothing was changed.")
+        say(HERE, "error", f"{task.error} Nothing was changed.")
     elif _open_codebook() != codebook:
         say(
-            columns.slot,
+            HERE,
             "warning",
             f"The values of {columns.path.name} were looked for in scenario {codebook[0]}, which "
             "is not open any more or has another codebook. They were dropped, and nothing was "
@@ -179,7 +175,7 @@ def finish_reading() -> None:
         values = {name: read.values.get(name, ()) for name in columns.names}
         if _put_into_codebook(columns, values, from_records=list(read.values)) and read.refused:
             reasons = "; ".join(f"{name} ({reason})" for name, reason in read.refused.items())
-            say(columns.slot, "warning", f"Not listed: {reasons}. Give these values by hand.")
+            say(HERE, "warning", f"Not listed: {reasons}. Give these values by hand.")
 
 
 def _open_codebook() -> tuple[str, Domain]:
@@ -196,8 +192,8 @@ def _put_into_codebook(
     """
     present = current().domain if columns.add else None
     record_noun = current().record_noun if columns.add else "records"
-    done = change_domain(
-        columns.slot,
+    done = change_codebook(
+        HERE,
         lambda: codebook_import.domain_of_columns(
             values, from_records=from_records, present=present
         ),
@@ -205,7 +201,6 @@ def _put_into_codebook(
         record_noun=record_noun,
     )
     if done:
-        revision(columns.grid, step=True)
         taken = f"Took {plural(len(values), 'column')} of {columns.path.name}."
-        say(columns.slot, "success", taken)
+        say(HERE, "success", taken)
     return done

@@ -1,6 +1,6 @@
 """The attributes as a grid on the Codebook page, and what is still missing of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -8,6 +8,7 @@ import streamlit as st
 from pages.components.shared.codebook_notices import values_from_records_warning
 from pages.components.shared.editors import apply_cells, revision
 from pages.components.shared.session import change_domain, current, escaped, show_messages
+from rpexplore.domain.domain import Domain
 from rpexplore.domain.provenance import unfinished
 from rpexplore.scenarios import codebook_grid as grids
 from rpexplore.scenarios import codebook_import
@@ -16,9 +17,16 @@ HERE = "codebook"
 GRID = "codebook grid"  # its messages stand below it
 
 
+def change_codebook(slot: str, make: Callable[[], Domain], **options: Any) -> bool:
+    """`change_domain`, after which the grid forgets what was typed: it would come on top."""
+    done = change_domain(slot, make, **options)
+    if done:
+        revision(GRID, step=True)
+    return done
+
+
 def add_attribute() -> None:
-    change_domain(HERE, lambda: grids.with_new_attribute(current().domain))
-    revision(GRID, step=True)
+    change_codebook(HERE, lambda: grids.with_new_attribute(current().domain))
 
 
 def apply_typed() -> None:

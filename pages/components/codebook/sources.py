@@ -5,10 +5,11 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.components.codebook.file_columns import choose_columns
+from pages.components.codebook.grid import GRID, HERE, change_codebook
+from pages.components.shared.autosave import new_project
 from pages.components.shared.editors import revision
-from pages.components.shared.session import change, change_domain, current, say
+from pages.components.shared.session import change, current, say
 from rpexplore.common.formatting import plural
-from rpexplore.common.webapp_files import sample_data_folder
 from rpexplore.domain.domain import Domain
 from rpexplore.scenarios import codebook_import
 
@@ -17,19 +18,12 @@ TYPED, PLAN, EMPTY = "Typed in", "Plan file", "Empty"
 EXAMPLE = "age 0..99\nsex: Female, Male\nregion 12\nincome 0..9999 step 500"
 
 
-def sample() -> Domain:
-    """The codebook of the sample data, whose records are people."""
-    return Domain.load(sample_data_folder() / "household.json")
-
-
-def choose_source(slot: str, grid: str) -> None:
-    """Widgets to replace the codebook; messages go to `slot`, the editor `grid` starts afresh."""
+def choose_source() -> None:
+    """Widgets to replace the codebook."""
 
     def load(make: Callable[[], Domain], what: str, record_noun: str = "records") -> None:
-        if not change_domain(slot, make, from_elsewhere=True, record_noun=record_noun):
-            return
-        revision(grid, step=True)
-        say(slot, "success", codebook_import.describe_loaded(current(), what))
+        if change_codebook(HERE, make, from_elsewhere=True, record_noun=record_noun):
+            say(HERE, "success", codebook_import.describe_loaded(current(), what))
 
     def load_file() -> None:
         file = st.session_state["codebook"]
@@ -45,14 +39,14 @@ def choose_source(slot: str, grid: str) -> None:
         if file is None:
             return
         content, name = file.getvalue(), file.name
-        if not change(slot, lambda: codebook_import.scenario_from_bytes(content, name, current())):
+        if not change(HERE, lambda: codebook_import.scenario_from_bytes(content, name, current())):
             return
-        revision(grid, step=True)
+        revision(GRID, step=True)
         st.session_state["typed list"] = None  # of the tables before this plan
         tables = plural(len(current().workload), "table")
         attributes = plural(len(current().domain), "attribute")
         say(
-            slot,
+            HERE,
             "success",
             f"Opened {name}: {attributes}, {tables}. The scenario now has its codebook, tables, "
             "weights, targets, objective and budget.",
@@ -64,7 +58,9 @@ def choose_source(slot: str, grid: str) -> None:
     if source == SAMPLE:
         st.markdown("A made-up household survey of about 50,000 people with 11 attributes.")
         st.button(
-            "Use the sample survey", on_click=load, args=(sample, "the sample survey", "people")
+            "Use the sample survey",
+            on_click=load,
+            args=(lambda: new_project().current.domain, "the sample survey", "people"),
         )
     elif source == FILE:
         st.file_uploader(
@@ -75,7 +71,7 @@ def choose_source(slot: str, grid: str) -> None:
             on_change=load_file,
         )
     elif source == HEADER:
-        choose_columns(slot, grid)
+        choose_columns()
     elif source == TYPED:
         st.text_area(
             "One attribute a line: a name with its number of values, its range, or its categories",

@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.components.codebook.bins import bin_editor
+from pages.components.codebook.grid import change_codebook
 from pages.components.shared.editors import apply_cells, revision
 from pages.components.shared.session import change_domain, current, escaped, show_messages
 from rpexplore.domain.attribute import Attribute, Categories
@@ -45,16 +46,15 @@ def apply_labels() -> None:
     apply_cells(grid_of(domain[name]), HERE, apply)
 
 
-def use_categories(name: str, grid: str) -> None:
+def use_categories(name: str) -> None:
     text = st.session_state[f"categories of {name}"]
-    if change_domain(
+    change_codebook(
         HERE,
         lambda: grids.domain_with_values(current().domain, name, grids.categories_from_text(text)),
-    ):
-        revision(grid, step=True)
+    )
 
 
-def first_values(name: str, grid: str) -> None:
+def first_values(name: str) -> None:
     """Widgets to give an attribute the values that it waits for."""
     kind = st.segmented_control(
         f"{escaped(name)} has no values yet. They are",
@@ -64,7 +64,7 @@ def first_values(name: str, grid: str) -> None:
         key=f"first values of {name}",
     )
     if kind == NUMBERS:
-        bin_editor(name, grid)
+        bin_editor(name)
         return
     st.text_area(
         "Categories as they stand in the data, one a line",
@@ -72,11 +72,11 @@ def first_values(name: str, grid: str) -> None:
         height=140,
         placeholder="Female\nMale",
     )
-    st.button("Use these categories", on_click=use_categories, args=(name, grid))
+    st.button("Use these categories", on_click=use_categories, args=(name,))
     show_messages(HERE)
 
 
-def values_and_labels(grid: str) -> None:
+def values_and_labels() -> None:
     """One attribute's values: labels of categories and bins of numbers can be changed."""
     domain = current().domain
     name = st.selectbox("Attribute", domain.names, key="attribute shown")
@@ -84,7 +84,7 @@ def values_and_labels(grid: str) -> None:
         return
     attribute = domain[name]
     if is_unfinished(attribute):
-        first_values(name, grid)
+        first_values(name)
         return
     values = grids.values_of(attribute)
     if attribute.size > len(values):
@@ -96,7 +96,7 @@ def values_and_labels(grid: str) -> None:
     with left:
         _editor(attribute, numbered(attribute.values, grids.MAX_LISTED).assign(group=values.group))
     with right:
-        bin_editor(name, grid)
+        bin_editor(name)
 
 
 def _editor(attribute: Attribute, frame: pd.DataFrame) -> None:

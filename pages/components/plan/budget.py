@@ -5,12 +5,13 @@ import streamlit as st
 from pages.components.shared.session import bind, change, current, show_messages
 from rpexplore.analysis import budget_units as budgets
 
+HERE = "plan"
 RECORD, PERSON = "A record", "A person"
 UNITS = {"rho": "ρ (zCDP)", "epsilon": "(ε, δ)", "mu": "μ"}
 LETTERS = {"rho": "ρ", "epsilon": "ε", "mu": "μ"}
 
 
-def unit_inputs(slot: str) -> None:
+def unit_inputs() -> None:
     """The privacy unit: a record, or a person with a limit of records."""
     records = current().budget.max_records_per_person
 
@@ -18,7 +19,7 @@ def unit_inputs(slot: str) -> None:
         person = st.session_state["protected"] == PERSON
         limit = int(st.session_state.get("records per person") or 1) if person else None
         change(
-            slot,
+            HERE,
             lambda: current().replaced(budget=budgets.with_privacy_unit(current().budget, limit)),
         )
 
@@ -40,7 +41,7 @@ def unit_inputs(slot: str) -> None:
         )
 
 
-def budget_inputs(slot: str) -> None:
+def budget_inputs() -> None:
     """The budget: a typed value beside a slider, in a unit of the user's choice."""
     budget = current().budget
     if st.session_state.get("unit") is None:  # a new visit, or the chosen one clicked again
@@ -60,7 +61,7 @@ def budget_inputs(slot: str) -> None:
         text = str(st.session_state[key])
         stated = (value, text) if key == "delta" else (text, delta)
         change(
-            slot,
+            HERE,
             lambda: current().replaced(budget=budgets.with_value(current().budget, unit, *stated)),
         )
 
@@ -85,7 +86,7 @@ def budget_inputs(slot: str) -> None:
         on_change=restate,
         args=("slid budget",),
     )
-    show_messages(slot)
+    show_messages(HERE)
     for note in budgets.budget_warnings(budget):
         st.info(note)
     with st.expander("The same budget in other units"):

@@ -6,20 +6,21 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components.shared.session import bind, change, current
+from pages.components.shared.session import bind, change, current, show_messages
 from rpexplore.common.formatting import capitalised
 from rpexplore.planning.loss_serialization import loss_choices
 from rpexplore.planning.losses.base import WEIGHTINGS, Loss, NumberOption, describe_weighting
 
 Take = Callable[[Any], None]
+HERE = "objective"
 
 
-def loss_input(slot: str) -> None:
+def loss_input() -> None:
     """The objective, and below it its options."""
     loss, offered = current().loss, loss_choices()
 
     def take(chosen: Loss) -> None:
-        change(slot, lambda: current().replaced(loss=chosen))
+        change(HERE, lambda: current().replaced(loss=chosen))
 
     st.radio(
         "Objective",
@@ -34,16 +35,17 @@ def loss_input(slot: str) -> None:
         _weighting_input(loss, take)
     if loss.number is not None:
         _number_input(loss, loss.number, take)
+    show_messages(HERE)
 
 
-def reference_distribution_input(slot: str) -> None:
+def reference_distribution_input() -> None:
     """A switch, on by default, where some attribute's aggregation is not single values."""
     if current().workload.is_marginals:
         return
 
     def set_reference() -> None:
         uniform = not st.session_state["optimise reference"]
-        change(slot, lambda: current().replaced(uniform_reference=uniform))
+        change(HERE, lambda: current().replaced(uniform_reference=uniform))
 
     st.toggle(
         "Optimise the reference distribution (recommended)",

@@ -1,5 +1,7 @@
 """The results on the Plan page: what a plan guarantees and how accurate its tables are."""
 
+from typing import Any
+
 import streamlit as st
 
 from pages.components.fairness.cells import CELLS_VIEW
@@ -63,8 +65,8 @@ def table_list(planned: Plan) -> None:
     if frame.empty:
         st.info("No table has all of these attributes.")
         return
-    columns = {name: COLUMNS[name] for name in frame.columns if name in COLUMNS}
-    columns["weight"] = Column("weight")
+    columns: dict[str, Any] = {name: COLUMNS[name] for name in frame.columns if name in COLUMNS}
+    columns["weight"] = st.column_config.NumberColumn("Weight")
     if any(frame["outcome"]):
         columns |= {
             "wanted": Column("target", "text"),

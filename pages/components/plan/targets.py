@@ -29,9 +29,10 @@ def required_targets_can_be_met() -> bool:
     loss = current().loss
     if not loss.meets_required_targets:
         return True
-    minimum, explanation = _explained(required_only=True)
-    if minimum is None or explanation is None:
+    explained = _explained(required_only=True)
+    if explained is None:
         return False
+    minimum, explanation = explained
     if explanation.is_within:
         return True
     st.error(
@@ -97,23 +98,22 @@ def _budget_for_targets() -> None:
             "can be worked out once they are required (on the Tables page), or every table has one."
         )
         return
-    minimum, explanation = _explained(objective.meets_required_targets)
-    if minimum is not None and explanation is not None:
-        _binding_targets(minimum, explanation, objective)
+    if explained := _explained(objective.meets_required_targets):
+        _binding_targets(*explained, objective)
 
 
-def _explained(required_only: bool) -> tuple[MinimumBudget | None, BudgetExplanation | None]:
+def _explained(required_only: bool) -> tuple[MinimumBudget, BudgetExplanation] | None:
     """The smallest budget for targets, and what it means; None, and the page says why, without."""
     minimum = minimum_budget_for_targets(required_only)
     if minimum is None:
-        return None, None
+        return None
     try:
         return minimum, binding_targets.budget_explanation(
             minimum, current().budget, required_only=required_only
         )
     except RpexploreError as error:
         st.error(escaped(str(error)))
-        return minimum, None
+        return None
 
 
 def _binding_targets(

@@ -32,7 +32,7 @@ class Task(Generic[T]):
         self.result: T | None = None
         self.error = ""
         self._work = work
-        self._is_cancelled = False
+        self.was_cancelled = False  # it may have come to its end all the same
         self._lock = threading.Lock()  # of being cancelled and going on, one comes first
         self._thread = threading.Thread(target=self._go, name="task", daemon=not keep_on)
 
@@ -44,15 +44,10 @@ class Task(Generic[T]):
     def is_going(self) -> bool:
         return self._thread.is_alive()
 
-    @property
-    def was_cancelled(self) -> bool:
-        """Whether it was cancelled; it may have come to its end all the same."""
-        return self._is_cancelled
-
     def cancel(self, before: float = NEVER) -> None:
         """Let the work stop at its next report; not if it has reported the share `before`."""
         with self._lock:
-            self._is_cancelled |= self.share < before
+            self.was_cancelled |= self.share < before
 
     def wait(self, seconds: float) -> None:
         """Return when the work has ended, or after so many seconds."""
@@ -60,7 +55,7 @@ class Task(Generic[T]):
 
     def _on_progress(self, doing: str, share: float) -> None:
         with self._lock:
-            if self._is_cancelled and share < 1:  # what is finished stays
+            if self.was_cancelled and share < 1:  # what is finished stays
                 raise Cancelled
             self.share, self.doing = min(max(share, 0.0), 1.0), doing
 

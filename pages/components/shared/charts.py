@@ -1,6 +1,6 @@
 """How a chart and its numbers are shown: in words, as a picture, as a table, as CSV."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -46,7 +46,7 @@ def listing(frame: pd.DataFrame, columns: Mapping[str, Any], alt: str) -> None:
     )
 
 
-def _configuration(values: pd.Series, column: Column) -> Any:
+def _configuration(values: Iterable[Any], column: Column) -> Any:
     if column.kind == "name":
         return column.heading
     heading = capitalised(column.heading)

@@ -57,13 +57,10 @@ def basis_input(
         key=bind(f"kind {key}", kind),
         on_change=choose,
     )
-    match BASES[kind].parameter:
-        case "number":
-            _number(beside, attribute, present, take, key)
-        case "numbers":
-            _numbers(beside, attribute, present, take, slot, key)
-        case "file":
-            _file(below, attribute, present, take, slot, key)
+    if BASES[kind].parameter == "file":
+        _file(below, attribute, present, take, slot, key)
+    elif present.parameter != "none":
+        _parameter(beside, attribute, present, take, slot, key)
 
 
 def forget_file(key: str) -> None:
@@ -71,38 +68,33 @@ def forget_file(key: str) -> None:
     st.session_state.pop(f"awaits file {key}", None)
 
 
-def _number(beside: Any, attribute: Attribute, present: Basis, take: Take, key: str) -> None:
-    number = int(present.parameter_text())
-
-    def change() -> None:
-        take(present.from_parameter(str(int(st.session_state[f"number {key}"]))))
-
-    beside.number_input(
-        present.parameter_title,
-        min_value=1,
-        max_value=max(attribute.size, number),
-        step=1,
-        key=bind(f"number {key}", number),
-        on_change=change,
-        help=present.parameter_help(attribute) or None,
-    )
-
-
-def _numbers(
+def _parameter(
     beside: Any, attribute: Attribute, present: Basis, take: Take, slot: str, key: str
 ) -> None:
+    """A box for the number of the basis, or for its numbers as text."""
+    name, text = f"{present.parameter} {key}", present.parameter_text()
+
     def change() -> None:
         try:
-            take(present.from_parameter(st.session_state[f"numbers {key}"]))
+            take(present.from_parameter(str(st.session_state[name])))
         except RpexploreError as error:
             say(slot, "error", f"{error} Nothing was changed.")
 
-    beside.text_input(
-        present.parameter_title,
-        key=bind(f"numbers {key}", present.parameter_text().replace(",", ", ")),
-        on_change=change,
-        help=present.parameter_help(attribute) or None,
-    )
+    title, hint = present.parameter_title, present.parameter_help(attribute) or None
+    if present.parameter == "number":
+        number = int(text)
+        beside.number_input(
+            title,
+            min_value=1,
+            max_value=max(attribute.size, number),
+            step=1,
+            key=bind(name, number),
+            on_change=change,
+            help=hint,
+        )
+    else:
+        text = text.replace(",", ", ")
+        beside.text_input(title, key=bind(name, text), on_change=change, help=hint)
 
 
 def _file(

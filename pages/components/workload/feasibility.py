@@ -4,7 +4,7 @@ import shutil
 
 import streamlit as st
 
-from pages.components.shared.paths import RELEASES
+from pages.components.shared.paths import RELEASES, nearest_folder
 from pages.components.shared.session import change, current, escaped
 from rpexplore.analysis import forecast
 from rpexplore.common.formatting import describe_count, plural
@@ -16,10 +16,8 @@ HERE = "workload"
 
 def fit() -> Fit:
     """Whether the tables fit this computer."""
-    folder = next(parent for parent in RELEASES.absolute().parents if parent.exists())
-    return Fit.of(
-        current().workload, free_disk=shutil.disk_usage(folder).free, memory=computer_memory()
-    )
+    free_disk = shutil.disk_usage(nearest_folder(RELEASES)).free
+    return Fit.of(current().workload, free_disk=free_disk, memory=computer_memory())
 
 
 def sizes(planned: Plan | None) -> None:
