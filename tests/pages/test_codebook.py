@@ -414,9 +414,9 @@ def test_own_edges_merging_and_splitting(app, small):
     field(session.text_area, "Edges").set_value("0, 5, 10, 100").run()
     session.press("Use these bins")
     assert session.scenario.domain["age"].values == Bins((0, 5, 10, 100))
-    choose_bins(session, "age", "Merge neighbours").press("Use these bins")
+    choose_bins(session, "age", "Merge").press("Use these bins")
     assert session.scenario.domain["age"].values == Bins((0, 10, 100))
-    choose_bins(session, "age", "Split one")
+    choose_bins(session, "age", "Split")
     field(session.number_input, "Bin").set_value(2).run()
     assert field(session.number_input, "The upper part").value == 55
     session.press("Use these bins")
@@ -473,7 +473,7 @@ def test_typed_bins_do_not_reach_another_codebook(app, small):
 def test_a_single_bin_is_neither_merged_nor_lost(app, small):
     domain = rp.Domain((rp.Attribute("one", Integers(3, 3)),))
     session = app("codebook", small.replaced(domain=domain))
-    choose_bins(session, "one", "Merge neighbours")
+    choose_bins(session, "one", "Merge")
     assert "two different bins" in session.error[0].value
-    choose_bins(session, "one", "Split one")
+    choose_bins(session, "one", "Split")
     assert not session.exception

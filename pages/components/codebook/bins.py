@@ -13,7 +13,7 @@ from rpexplore.scenarios import bins
 from rpexplore.scenarios.codebook_grid import domain_with_values
 
 HERE = "bins"
-EQUAL, EDGES, MERGE, SPLIT = "Equal widths", "Own edges", "Merge neighbours", "Split one"
+EQUAL, EDGES, MERGE, SPLIT = "Equal widths", "Own edges", "Merge", "Split"
 WHOLE, REAL = "whole numbers", "numbers with decimals"
 MOST_SHOWN = 1000
 
