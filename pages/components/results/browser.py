@@ -12,7 +12,13 @@ from rpexplore.common.formatting import rounded
 from rpexplore.domain.attribute import Attribute, Categories
 from rpexplore.errors import RpexploreError
 from rpexplore.figures.chart import COLUMNS, Column
-from rpexplore.postprocessing.results import AnyTables, Results
+from rpexplore.postprocessing.results import (
+    Results,
+    attributes_in_tables,
+    has_counts,
+    in_column_order,
+    is_biased,
+)
 from rpexplore.releases.query_release import QueryRelease
 
 VIEWS = {  # how many attributes each needs, what draws it, and what it is called in a sentence
@@ -31,14 +37,13 @@ ANSWER_COLUMNS = {
 }
 
 
-def browse(source: AnyTables, record_noun: str) -> None:
+def browse(results: Results, record_noun: str) -> None:
     """One table, chosen by its attributes; record_noun: what a record stands for, in the plural."""
-    results = kept("results", (source,), lambda: Results(source))
     attributes = _attributes(results)
-    if not results.has(attributes):
+    if not has_counts(results, attributes):
         others = " Take one out, or choose others." if attributes else " Choose some."
-        what = "processed" if results.is_biased else "released"
-        exactly = "exactly these attributes" if results.is_biased else "all of these attributes"
+        what = "processed" if is_biased(results) else "released"
+        exactly = "exactly these attributes" if is_biased(results) else "all of these attributes"
         st.info(f"There is no {what} table with {exactly}.{others}")
         return
     view = st.radio(
@@ -51,7 +56,7 @@ def browse(source: AnyTables, record_noun: str) -> None:
             st.info(f"Choose {needed} at least to see the table as {name}.")
         else:
             draw(results, attributes, record_noun)
-        if results.is_biased:
+        if is_biased(results):
             st.caption(
                 "Subtotals with exact errors are those of the unbiased counts: open the release "
                 "that these tables were made of."
@@ -66,21 +71,22 @@ def browse(source: AnyTables, record_noun: str) -> None:
 
 def _attributes(results: Results) -> tuple[str, ...]:
     """The attributes of the table to look at; those of one that is there to begin with."""
+    names, tables = attributes_in_tables(results), results.table_names
     chosen = st.session_state.get("looked at")
-    if chosen is None or any(name not in results.names for name in chosen):
+    if chosen is None or not set(chosen) <= set(names):
         # The first of the largest tables' kind is telling enough to start with.
-        st.session_state["looked at"] = list(results.tables[len(results.tables) // 2])
+        st.session_state["looked at"] = list(tables[len(tables) // 2])
     chosen = st.multiselect(
         "Attributes of the table",
-        results.names,
+        names,
         key="looked at",
         placeholder="the total",
         help="Tables as they were processed."
-        if results.is_biased
+        if is_biased(results)
         else "Any released table, and any that is inside one: its counts are summed from what was "
         "measured, and have exact errors too.",
     )
-    return results.ordered(chosen)
+    return in_column_order(results, chosen)
 
 
 def _subtotal(results: Results, attributes: tuple[str, ...], record_noun: str) -> None:

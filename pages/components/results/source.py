@@ -9,14 +9,19 @@ from pages.components.shared.background import worked_out
 from pages.components.shared.paths import path_of
 from pages.components.shared.session import current, escaped
 from rpexplore.common.formatting import capitalised
-from rpexplore.postprocessing.results import AnyTables, Results, load_results
+from rpexplore.postprocessing.results import (
+    Results,
+    attributes_in_tables,
+    is_biased,
+    load_results,
+)
 from rpexplore.releases.manifest import read_manifest
 from rpexplore.releases.query_release import QueryRelease
 
 SESSION, FOLDER = "The release of this session", "A folder"
 
 
-def results_source() -> tuple[AnyTables | QueryRelease, Path] | None:
+def results_source() -> tuple[Results | QueryRelease, Path] | None:
     """What to look at, and its folder; None, which the page explains, while there is nothing.
 
     The label of processed tables stands above all.
@@ -40,11 +45,10 @@ def results_source() -> tuple[AnyTables | QueryRelease, Path] | None:
     )
     if results is None:
         return None
-    if isinstance(results, QueryRelease):
-        return results, folder
-    with top:
-        _label(results)
-    return results.source, folder
+    if not isinstance(results, QueryRelease):
+        with top:
+            _label(results)
+    return results, folder
 
 
 def open_folder(folder: Path) -> None:
@@ -53,9 +57,9 @@ def open_folder(folder: Path) -> None:
     st.session_state["results folder"] = str(folder)
 
 
-def record_noun_of(source: AnyTables) -> str:
+def record_noun_of(source: Results) -> str:
     """What a record stands for, if these tables can be those of the open scenario."""
-    known = set(Results(source).names) <= set(current().domain.names)
+    known = set(attributes_in_tables(source)) <= set(current().domain.names)
     return current().record_noun if known else "records"
 
 
@@ -95,7 +99,7 @@ def _finished_at(folder: Path) -> int:
 
 
 def _label(results: Results) -> None:
-    if results.is_biased:
+    if is_biased(results):
         st.warning(
             f"**Processed tables:** {escaped(results.label)}. For adding up and comparing counts "
             "use the unbiased ones beside them.",

@@ -19,7 +19,7 @@ from rpexplore.figures.released_cells import (
     heat_map,
     is_crossed,
 )
-from rpexplore.postprocessing.results import Results
+from rpexplore.postprocessing.results import Results, has_counts, in_column_order, is_biased
 
 MOST_OPTIONS = 1000  # values of an attribute, to choose from
 TOGETHER = "all together"
@@ -30,7 +30,7 @@ def grid_view(results: Results, attributes: tuple[str, ...], record_noun: str) -
     """The table as it was released, every cell with its interval."""
     frame = kept("results grid", (results, attributes), lambda: results.table(attributes))
     margin = escaped(describe_margin(frame, record_noun))
-    if results.is_biased:
+    if is_biased(results):
         st.markdown(
             f"The unbiased count is within {margin} of the true one, 95 % of the time. The "
             "processed count is biased: no error of it is known, and it may lie outside the "
@@ -41,7 +41,7 @@ def grid_view(results: Results, attributes: tuple[str, ...], record_noun: str) -
             f"A count is within {margin} of the true one, 95 % of the time. Counts are unbiased, "
             "not rounded, and may be negative."
         )
-    alt = "Processed table" if results.is_biased else "Noisy table"
+    alt = "Processed table" if is_biased(results) else "Noisy table"
     numbers(frame, _columns_of(frame), _file_of(attributes), alt)
 
 
@@ -133,7 +133,7 @@ def _groups(
 
 def _fixed_values(results: Results, cells: ReleasedCells, axes: Collection[str]) -> dict[str, int]:
     """The chosen value of each attribute that is on no axis; those that are summed are left out."""
-    fixed, can_be_summed = {}, results.has(axes)
+    fixed, can_be_summed = {}, has_counts(results, axes)
     for axis in cells.axes:
         size = len(axis.labels)
         if axis.name in axes or size > MOST_OPTIONS:
@@ -162,8 +162,8 @@ def _part(
     results: Results, attributes: Sequence[str], axes: Sequence[str], fixed: Mapping[str, int]
 ) -> ReleasedCells | None:
     """The cells along these axes, at fixed values, others summed; None, if that is not there."""
-    names = results.ordered([*axes, *fixed])
-    if not results.has(names):
+    names = in_column_order(results, [*axes, *fixed])
+    if not has_counts(results, names):
         others = " and ".join(_summed(attributes, axes, fixed))
         st.info(
             "Processed counts cannot be summed any further, and there is no processed table "
