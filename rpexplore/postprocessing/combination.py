@@ -165,5 +165,5 @@ def _first_names(part: Estimates) -> str:
 def _runs(part: Release | Estimates) -> list[RunId]:
     """The runs that a part was released by."""
     if isinstance(part, Release):
-        return [RunId(part.plan.sha256, text_of_path(part.folder.resolve()))]
-    return [RunId(source.plan_sha256, source.name) for source in part.sources if source.is_release]
+        return [(part.plan.sha256, text_of_path(part.folder.resolve()))]
+    return [(source.plan_sha256, source.name) for source in part.sources if source.is_release]

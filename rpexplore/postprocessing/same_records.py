@@ -5,23 +5,15 @@ renamed since; then its last name decides, and else every run of the plan.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import TypeAlias
 
 from rpexplore.errors import LedgerError, ReleaseError
 from rpexplore.releases.ledger import Ledger
 
-
-@dataclass(frozen=True)
-class RunId:
-    """A run, as whoever holds its release knows it.
-
-    folder: where the release lies, the whole path or its last name alone
-    """
-
-    plan_sha256: str
-    folder: str
+RunId: TypeAlias = tuple[str, str]
+"""(SHA-256 of the plan, where its release lies: the whole path or its last name alone)."""
 
 
 def refuse_other_records(ledger: str | Path, runs: Sequence[RunId]) -> None:
@@ -35,17 +27,18 @@ def refuse_other_records(ledger: str | Path, runs: Sequence[RunId]) -> None:
     for (left, left_records), (right, right_records) in combinations(known, 2):
         if left_records.isdisjoint(right_records):
             raise ReleaseError(
-                f"By the ledger the releases {Path(left.folder).name!r} and "
-                f"{Path(right.folder).name!r} are of different records, {min(left_records)!r} and "
+                f"By the ledger the releases {Path(left[1]).name!r} and "
+                f"{Path(right[1]).name!r} are of different records, {min(left_records)!r} and "
                 f"{min(right_records)!r}; only releases of the same records can be combined."
             )
 
 
 def _records_of(run: RunId, booked: Sequence[tuple[str, str, str]]) -> set[str]:
     """The records that the run may have been on; none if the ledger does not know it."""
-    of_plan = [(records, output) for records, sha256, output in booked if sha256 == run.plan_sha256]
-    here = {records for records, output in of_plan if output == run.folder}
-    name = Path(run.folder).name
+    plan_sha256, folder = run
+    of_plan = [(records, output) for records, sha256, output in booked if sha256 == plan_sha256]
+    here = {records for records, output in of_plan if output == folder}
+    name = Path(folder).name
     moved = {records for records, output in of_plan if Path(output).name == name}
     return here or moved or {records for records, _ in of_plan}
 

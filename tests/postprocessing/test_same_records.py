@@ -32,7 +32,7 @@ def book(tmp_path) -> Ledger:
 
 
 def run(book: Ledger, plan: rp.Plan, folder: str) -> RunId:
-    return RunId(plan.sha256, str(book.path.parent / folder))
+    return (plan.sha256, str(book.path.parent / folder))
 
 
 def refused(book: Ledger, *runs: RunId) -> str:
@@ -42,10 +42,10 @@ def refused(book: Ledger, *runs: RunId) -> str:
 
 
 def test_two_runs_on_other_records_are_refused(book):
-    told = refused(book, run(book, PLAN, "2019/out"), run(book, PLAN, "2020/out"))
-    assert "'out' and 'out' are of different records, '2019.csv as of " in told
-    told = refused(book, run(book, OTHER, "other"), run(book, PLAN, "2020/out"))
-    assert "'other' and 'out' are of different records" in told
+    message = refused(book, run(book, PLAN, "2019/out"), run(book, PLAN, "2020/out"))
+    assert "'out' and 'out' are of different records, '2019.csv as of " in message
+    message = refused(book, run(book, OTHER, "other"), run(book, PLAN, "2020/out"))
+    assert "'other' and 'out' are of different records" in message
 
 
 def test_runs_on_the_same_records_are_not(book):
@@ -55,24 +55,24 @@ def test_runs_on_the_same_records_are_not(book):
 def test_a_folder_that_was_moved_is_known_by_its_last_name(book):
     third = run(book, PLAN, "third")
     (book.path.parent / "2021.csv").write_text("a,b\n1,1\n")
-    book.book(book.path.parent / "2021.csv", PLAN, PLAN.record_rho, Path(third.folder))
+    book.book(book.path.parent / "2021.csv", PLAN, PLAN.record_rho, Path(third[1]))
     assert "2021.csv" in refused(book, run(book, OTHER, "other"), run(book, PLAN, "moved/third"))
-    assert "2021.csv" in refused(book, RunId(OTHER.sha256, "other"), RunId(PLAN.sha256, "third"))
+    assert "2021.csv" in refused(book, (OTHER.sha256, "other"), (PLAN.sha256, "third"))
 
 
 def test_what_it_cannot_tell_apart_is_passed_over(book):
     # A moved "out" may be either of two.
-    refuse_other_records(book.path, [run(book, OTHER, "other"), RunId(PLAN.sha256, "out")])
-    refuse_other_records(book.path, [run(book, OTHER, "other"), RunId(PLAN.sha256, "renamed")])
+    refuse_other_records(book.path, [run(book, OTHER, "other"), (PLAN.sha256, "out")])
+    refuse_other_records(book.path, [run(book, OTHER, "other"), (PLAN.sha256, "renamed")])
 
 
 def test_what_it_does_not_know_is_passed_over(book):
-    refuse_other_records(book.path, [RunId("f" * 64, "out"), run(book, PLAN, "2019/out")])
+    refuse_other_records(book.path, [("f" * 64, "out"), run(book, PLAN, "2019/out")])
     refuse_other_records(book.path, [])
 
 
 def test_three_are_compared_in_pairs(book):
-    stranger = RunId("f" * 64, "out")
+    stranger = ("f" * 64, "out")
     refused(book, run(book, PLAN, "2019/out"), stranger, run(book, PLAN, "2020/out"))
 
 
@@ -89,6 +89,6 @@ def test_another_state_of_the_records_is_other_records(book):
     data = book.path.parent / "2019.csv"
     data.write_text("a,b\n1,1\n0,0\n")
     book.book(data, OTHER, OTHER.record_rho, book.path.parent / "later")
-    told = refused(book, run(book, PLAN, "2019/out"), run(book, OTHER, "later"))
-    assert "'2019.csv as of " in told
-    assert "(8 bytes)" in told
+    message = refused(book, run(book, PLAN, "2019/out"), run(book, OTHER, "later"))
+    assert "'2019.csv as of " in message
+    assert "(8 bytes)" in message
