@@ -5,7 +5,6 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pyarrow as pa
 
 from rpexplore.common.concurrency import in_order
@@ -14,16 +13,8 @@ from rpexplore.errors import ReleaseError
 from rpexplore.postprocessing.estimates import Estimates
 from rpexplore.releases.atomic_folder import new_folder
 from rpexplore.releases.manifest import file_entry
+from rpexplore.releases.readme import markdown
 from rpexplore.releases.table_folder import write_table
-
-_ENVIRONMENT = jinja2.Environment(
-    loader=jinja2.PackageLoader("rpexplore.postprocessing"),
-    trim_blocks=True,
-    lstrip_blocks=True,
-    keep_trailing_newline=True,
-    undefined=jinja2.StrictUndefined,
-    autoescape=False,  # it is no HTML
-)
 
 
 @contextmanager
@@ -70,7 +61,9 @@ def write_readme(
     folder: Path, template: str, estimates: Estimates, label: str, **facts: Any
 ) -> dict[str, Any]:
     """Write README.md; what the manifest says of it."""
-    text = _ENVIRONMENT.get_template(template).render(
+    text = markdown(
+        "rpexplore.postprocessing",
+        template,
         label=label,
         guarantee=estimates.guarantee,
         sources=estimates.sources,

@@ -1,7 +1,5 @@
 """What a ledger holds, as tidy tables to look at."""
 
-from fractions import Fraction
-
 import pandas as pd
 
 from rpexplore.common.formatting import rounded
@@ -17,7 +15,7 @@ def runs(account: Account, records_factor: int) -> pd.DataFrame:
     rows = []
     for run in reversed(account.runs):
         started = run.started.replace("T", " ").removesuffix("+00:00")
-        rho = _rho_text(run.record_rho, records_factor, "up")
+        rho = rounded(run.record_rho * records_factor, 6, "up")
         rows.append((run.id, started, rho, run.state, run.plan_sha256, run.output))
     return pd.DataFrame(rows, columns=columns)
 
@@ -30,12 +28,8 @@ def datasets(ledger: Ledger, records_factor: int, *, without: str) -> pd.DataFra
     rows = []
     for account in ledger.accounts():
         limit = account.limit_record_rho
-        limit_text = "none" if limit is None else _rho_text(limit, records_factor, "down")
-        spent = _rho_text(account.spent_record_rho, records_factor, "up")
+        limit_text = "none" if limit is None else rounded(limit * records_factor, 6, "down")
+        spent = rounded(account.spent_record_rho * records_factor, 6, "up")
         if account.dataset != without:
             rows.append((account.dataset, len(account.runs), spent, limit_text))
     return pd.DataFrame(rows, columns=["dataset", "runs", "rho", "limit"])
-
-
-def _rho_text(record_rho: Fraction, records_factor: int, mode: str) -> str:
-    return rounded(record_rho * records_factor, 6, mode)

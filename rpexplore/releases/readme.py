@@ -13,15 +13,6 @@ from rpexplore.releases.measurement_file import MeasurementNote
 from rpexplore.workload.query_matrix import query_matrix
 from rpexplore.workload.workload import Workload
 
-_ENVIRONMENT = jinja2.Environment(
-    loader=jinja2.PackageLoader("rpexplore.releases"),
-    trim_blocks=True,
-    lstrip_blocks=True,
-    keep_trailing_newline=True,
-    undefined=jinja2.StrictUndefined,
-    autoescape=False,  # it is no HTML
-)
-
 
 def table_readme(plan: Plan, note: MeasurementNote) -> str:
     """The README.md of a release of tables."""
@@ -37,8 +28,7 @@ def table_readme(plan: Plan, note: MeasurementNote) -> str:
 
 def query_readme(plan: QueryPlan, note: MeasurementNote) -> str:
     """The README.md of a release of queries."""
-    n_queries = len(plan.queries)
-    queries = "1 query" if n_queries == 1 else f"{n_queries:,} queries"
+    queries = "1 query" if len(plan.queries) == 1 else f"{len(plan.queries):,} queries"
     return _render(
         "queries.md.j2",
         plan,
@@ -56,10 +46,23 @@ def describe_unknown_values(unknown_values: Mapping[str, str]) -> str:
     return f"Out-of-codebook values were counted as: {pairs}. "
 
 
+def markdown(package: str, template: str, **values: object) -> str:
+    """The text that a template of a package makes of the values."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader(package),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,  # it is no HTML
+    )
+    return environment.get_template(template).render(**values)
+
+
 def _render(template: str, plan: ReleasePlan, note: MeasurementNote, **more: object) -> str:
     rule = f"{note.person_rule} " if note.person_rule else ""
     records = describe_unknown_values(note.unknown_values) + rule
-    return _ENVIRONMENT.get_template(template).render(plan=plan, records=records, **more)
+    return markdown("rpexplore.releases", template, plan=plan, records=records, **more)
 
 
 def _basis_lines(workload: Workload) -> list[str]:

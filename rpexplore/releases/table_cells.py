@@ -1,11 +1,9 @@
-"""The cells of a noisy table as rows: labels, value, standard error, interval; in files as well."""
+"""The cells of a noisy table as rows: labels, value, standard error, interval."""
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 
 from rpexplore.common.numerics import normal_quantile
 from rpexplore.domain.attribute import Attribute, Categories
