@@ -191,10 +191,10 @@ def least_accurate_first(plan: Plan, containing: Sequence[str] = ()) -> np.ndarr
 
 
 def csv_of_tables(plan: Plan) -> str:
-    """All tables of a plan as CSV; `table_text.workload_from_csv` reads its tables again.
+    """All tables of a plan as CSV, the least accurate first; `workload_from_csv` reads it again.
 
-    Whether targets are required is there where some are; the bases of a table's attributes, and its
-    best and worst cell, where some table has other bases than single values.
+    Whether targets are required is there where some are; the aggregation of a table's attributes,
+    and its best and worst cell, where some table has other bases than single values.
     """
     frame, workload = plan.tables, plan.workload
     frame["attributes"] = list(texts_of_tables(workload.domain, workload.tables))
@@ -203,5 +203,6 @@ def csv_of_tables(plan: Plan) -> str:
     if workload.is_marginals:
         frame = frame.drop(columns=["worst_standard_error", "best_standard_error"])
     else:
-        frame.insert(1, "asked", titles(workload, np.arange(len(workload))))
-    return frame.to_csv(index=False, lineterminator="\n")
+        frame.insert(1, "aggregation", titles(workload, np.arange(len(workload))))
+    rows = frame.iloc[least_accurate_first(plan)]
+    return rows.to_csv(index=False, lineterminator="\n")

@@ -129,7 +129,7 @@ def rows_of(plan: ReleasePlan) -> pd.DataFrame:
     if isinstance(plan, QueryPlan):
         return queries_against_targets(plan)
     assert isinstance(plan, Plan)
-    return plan.tables.sort_values("worst_standard_error", ascending=False, kind="stable")
+    return plan.tables.iloc[least_accurate_first(plan)]
 
 
 def plan_text(plan: ReleasePlan, rows: pd.DataFrame, count: int) -> str:

@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from statistics import NormalDist
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -602,7 +603,7 @@ def test_show_says_which_bases_attributes_have(planned_with_bases):
 def test_tables_with_bases_are_written_and_read_again(planned_with_bases):
     planned_with_bases.done("show", "plan.json", "--csv", "tables.csv")
     header = Path("tables.csv").read_text("utf-8").splitlines()[0]
-    assert header.startswith("attributes,asked,")
+    assert header.startswith("attributes,aggregation,")
     bases = ["age=prefix", "region=custom:mine.csv", "region=ranges@region"]
     ways = [option for basis in bases for option in ("--basis", basis)]
     again = ["--tables", "tables.csv", *ways, *BUDGET, "--out", "again.json"]
@@ -616,6 +617,7 @@ def test_plans_of_single_values_have_the_columns_they_had(planned):
         "attributes,order,cells,mean_variance,max_variance,standard_error,weight,target,"
         "shadow_price"
     )
+    assert pd.read_csv("tables.csv")["standard_error"].is_monotonic_decreasing
     assert planned.json("show", "plan.json")["bases"] == []
 
 
