@@ -97,24 +97,24 @@ def of_queries(plan: QueryPlan, stated: StatedQueries) -> pd.DataFrame:
 
 def profile_of_cells(plan: QueryPlan) -> pd.DataFrame:
     """One row a cell, in the order of the cells: cell, share (of the budget in use) and spare."""
-    return pd.DataFrame(
-        {"cell": plan.queries.cell_labels, "share": plan.profile, "spare": plan.spare}
-    )
+    shares, spare = plan.strategy.profile, plan.strategy.spare
+    return pd.DataFrame({"cell": plan.queries.cell_labels, "share": shares, "spare": spare})
 
 
 def describe_profile(plan: QueryPlan, record_noun: str) -> str:
     """Whose protection is better than promised, and what that is good for."""
-    spare, n_cells = np.flatnonzero(plan.spare), plan.queries.n_cells
+    profile, n_cells = plan.strategy.profile, plan.queries.n_cells
+    spare = np.flatnonzero(plan.strategy.spare)
     if not len(spare):
         return (
             "The records of every cell use the whole budget: there is nothing left over for "
             "further queries at no cost."
         )
-    least = int(spare[np.argmin(plan.profile[spare])])
+    least = int(spare[np.argmin(profile[spare])])
     text = (
         f"Records in {len(spare):,} of {plural(n_cells, 'cell')} use less of the budget than "
         f"others and are better protected than promised; least in "
-        f"{plan.queries.cell_labels[least]}, with {describe_share(float(plan.profile[least]))}."
+        f"{plan.queries.cell_labels[least]}, with {describe_share(float(profile[least]))}."
     )
     if len(spare) == 1:
         return text
@@ -133,7 +133,7 @@ def spare_cells(plan: QueryPlan) -> pd.DataFrame:
     answers, NaN where it does not follow from them) and combined_standard_error (of both). All
     these cells can be counted together: a record is in one of them only.
     """
-    cells = np.flatnonzero(plan.spare)
+    cells = np.flatnonzero(plan.strategy.spare)
     spare = _spare_cost(plan)[cells]
     own = np.eye(plan.queries.n_cells)[cells]
     matrix = plan.strategy.integers.astype(float)
@@ -146,7 +146,7 @@ def spare_cells(plan: QueryPlan) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "cell": [plan.queries.cell_labels[cell] for cell in cells],
-            "profile": plan.profile[cells],
+            "profile": plan.strategy.profile[cells],
             "spare_cost": spare,
             "standard_error": 1 / np.sqrt(spare),
             "present_standard_error": np.sqrt(present),
@@ -158,7 +158,7 @@ def spare_cells(plan: QueryPlan) -> pd.DataFrame:
 def _spare_cost(plan: QueryPlan) -> np.ndarray:
     """Privacy cost that a record of each cell leaves of the plan's, float64[n_cells]."""
     cost = float(plan.exact_privacy_cost / plan.budget.records_factor)
-    return (1 - plan.profile) * cost
+    return (1 - plan.strategy.profile) * cost
 
 
 # ---- baselines

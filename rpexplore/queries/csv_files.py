@@ -20,7 +20,7 @@ from rpexplore.common.formatting import plural
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
 from rpexplore.queries.builders import marginal_queries
-from rpexplore.queries.definitions import StatedLines, StatedQueries
+from rpexplore.queries.definitions import Line, StatedQueries, stated_from_lines
 from rpexplore.queries.query_list import cell_labels, checked_n_cells
 from rpexplore.workload.targets import Target
 
@@ -37,17 +37,22 @@ def stated_from_csv(
     Raises `WorkloadError` naming the line that cannot be used.
     """
     checked_n_cells(domain)
-    rows, labels = _rows(content, source), cell_labels(domain)
+    return stated_from_lines(domain, _lines(cell_labels(domain), content, source), default)
+
+
+def _lines(labels: Sequence[str], content: bytes, source: str) -> Iterator[Line]:
+    """Each query of a file about the cells with these labels."""
+    rows = _rows(content, source)
     _, titles = next(rows, (0, []))
     header = [title.strip() for title in titles]
     by_condition = CONDITION in map(str.lower, header) and CONDITION not in labels
     columns = (_condition_columns if by_condition else _first_columns)(header, source)
     cells = [] if by_condition else _columns_of_cells(labels, header, len(columns), source)
-    lines = StatedLines(domain, default)
+    is_empty = True
     for number, row in rows:
         if not any(text.strip() for text in row):
             continue
-        where = f"{source}, line {number:,}"
+        where, is_empty = f"{source}, line {number:,}", False
         if len(row) != len(header):
             raise WorkloadError(
                 f"{where}: There are {plural(len(row), 'value')} for "
@@ -56,13 +61,12 @@ def stated_from_csv(
         name = row[columns[NAME]] if NAME in columns else ""
         target = row[columns[TARGET]] if TARGET in columns else ""
         if by_condition:
-            lines.add_condition(where, name, row[columns[CONDITION]], target)
+            yield where, name, row[columns[CONDITION]], target
         else:
             coefficients = [_coefficient(row[column], where, header[column]) for column in cells]
-            lines.add_coefficients(where, name, coefficients, target)
-    if not len(lines):
+            yield where, name, coefficients, target
+    if is_empty:
         raise WorkloadError(f"{source} has no queries; write one a row, below a header.")
-    return lines.stated()
 
 
 def conditions_of_csv(content: bytes, source: str) -> list[str]:
@@ -112,7 +116,10 @@ def csv_of_coefficients(stated: StatedQueries) -> str:
     """The list as CSV by coefficients; `stated_from_csv` undoes it, but knows no conditions."""
     queries = stated.queries
     rows = zip(queries.names, stated.targets, queries.coefficients.tolist(), strict=True)
-    lines = ([name, target.text, *map(_text_of_number, row)] for name, target, row in rows)
+    lines = (
+        [name, target.text, *(int(number) if number.is_integer() else number for number in row)]
+        for name, target, row in rows
+    )
     return _csv([[NAME, TARGET, *queries.cell_labels], *lines])
 
 
@@ -198,10 +205,6 @@ def _coefficient(text: str, where: str, label: str) -> float:
             f"got {shown(text)!r}; write 0 where the query does not count the cell."
         )
     return value
-
-
-def _text_of_number(value: float) -> str:
-    return str(int(value)) if value.is_integer() else repr(value)
 
 
 def _csv(rows: Iterable[Iterable[Any]]) -> str:

@@ -12,11 +12,12 @@ marks (doubled inside). A query without a name is called by its condition.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rpexplore.common.exact_numbers import shown
 from rpexplore.common.json_fields import refusing
@@ -47,7 +48,7 @@ _TARGET = re.compile(
 )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, repr=False)
 class StatedQueries:
     """A list of queries, the condition of each, and its target as it was typed.
 
@@ -80,22 +81,6 @@ class StatedQueries:
         targets = tuple(Target(error) for error in queries.targets.tolist())
         return cls(queries, (None,) * len(queries), targets)
 
-    def __eq__(self, other: object) -> bool:
-        """Whether they state the same queries, by the same texts and in the same order."""
-        if not isinstance(other, StatedQueries):
-            return NotImplemented
-        return self._key == other._key and np.array_equal(
-            self.queries.coefficients, other.queries.coefficients
-        )
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    @property
-    def _key(self) -> tuple[Any, ...]:
-        """All there is but the coefficients."""
-        return self.queries.names, self.conditions, self.targets, self.queries.domain
-
     def __len__(self) -> int:
         return len(self.queries)
 
@@ -110,83 +95,80 @@ class StatedQueries:
         return condition_of_cells(self.queries.domain, row == 1)
 
 
-class StatedLines:
-    """Collects queries line by line; what it refuses names the line.
+Line: TypeAlias = tuple[str, str, str | ArrayLike, str]
+"""One query as it is stated: where, name, definition and target.
 
-    Where a line is, such as "Line 3", comes first; the target is a text, "" for the default.
+Where it is, such as "Line 3", is named in errors. The definition is a condition, which names a
+query without a name, or a coefficient for each cell; the target "" is the default.
+"""
+
+
+def stated_from_lines(
+    domain: Domain, lines: Iterable[Line], default: Target | None = None
+) -> StatedQueries:
+    """The queries of some lines; `WorkloadError` naming the line that cannot be used.
+
+    default: the target of queries that have none of their own
     """
-
-    def __init__(self, domain: Domain, default: Target | None) -> None:
-        self._domain, self._default = domain, default
-        self._n_cells = checked_n_cells(domain)
-        self._rows: list[np.ndarray] = []
-        self._conditions: list[str | None] = []
-        self._targets: list[Target] = []
-        self._lines: dict[str, str] = {}  # where each name was
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def add_condition(self, where: str, name: str, condition: str, target: str) -> None:
-        """A query by its condition, called by it if it has no name."""
-        condition = condition.strip()
+    n_cells = checked_n_cells(domain)
+    rows: list[np.ndarray] = []
+    conditions: list[str | None] = []
+    targets: list[Target] = []
+    lines_by_name: dict[str, str] = {}
+    for where, name, definition, target_text in lines:
         with refusing(WorkloadError, where):
-            row = cells_of_condition(self._domain, condition)
-            if not row.any():
+            check_list_size(len(rows) + 1, n_cells)
+            if isinstance(definition, str):
+                condition = definition.strip()
+                row = _cells_counted(domain, condition)
+                name = name if name.strip() else condition or TOTAL
+            else:
+                condition, row = None, np.array(definition, dtype=np.float64)
+            if name in lines_by_name:
                 raise WorkloadError(
-                    f"The condition {shown(condition)!r} holds for no cell, so nothing would be "
-                    "counted; mend it, or remove the line."
-                )
-        name = name if name.strip() else condition or TOTAL
-        self._add(where, name, row.astype(np.float64), target, condition)
-
-    def add_coefficients(
-        self, where: str, name: str, row: Sequence[float] | np.ndarray, target: str
-    ) -> None:
-        """A query by its coefficient for each cell."""
-        self._add(where, name, np.array(row, dtype=np.float64), target, None)
-
-    def _add(
-        self, where: str, name: str, row: np.ndarray, target: str, condition: str | None
-    ) -> None:
-        with refusing(WorkloadError, where):
-            check_list_size(len(self._rows) + 1, self._n_cells)
-            if name in self._lines:
-                raise WorkloadError(
-                    f"The name {shown(name)!r} was given before ({self._lines[name]}); give each "
+                    f"The name {shown(name)!r} was given before ({lines_by_name[name]}); give each "
                     "query its own name."
                 )
-            wanted = self._target(target)
-            QueryList(self._domain, row[None], (name,), np.array([wanted.standard_error]))
-        self._rows.append(row)
-        self._conditions.append(condition)
-        self._targets.append(wanted)
-        self._lines[name] = where[:1].lower() + where[1:]
+            target = _target(target_text, default)
+            QueryList(domain, row[None], (name,), np.array([target.standard_error]))
+        rows.append(row)
+        conditions.append(condition)
+        targets.append(target)
+        lines_by_name[name] = where[:1].lower() + where[1:]
+    check_list_size(len(rows), n_cells)
+    errors = np.array([target.standard_error for target in targets])
+    queries = QueryList(domain, np.array(rows), tuple(lines_by_name), errors)
+    return StatedQueries(queries, tuple(conditions), tuple(targets))
 
-    def _target(self, text: str) -> Target:
-        if not text.strip():
-            if self._default is None:
-                raise WorkloadError(
-                    f"The query needs a target; write it like {NOTATIONS}, or give a target for "
-                    "all queries that have none of their own."
-                )
-            return self._default
-        if len(text) > _MAX_TARGET_LENGTH:
-            raise WorkloadError(f"The target must be written like {NOTATIONS}, got a long text.")
-        target = parse_target(text)
-        if target.required:
+
+def _cells_counted(domain: Domain, condition: str) -> np.ndarray:
+    """1 for each cell for which the condition holds, float64[n_cells]."""
+    holds = cells_of_condition(domain, condition)
+    if not holds.any():
+        raise WorkloadError(
+            f"The condition {shown(condition)!r} holds for no cell, so nothing would be counted; "
+            "mend it, or remove the line."
+        )
+    return holds.astype(np.float64)
+
+
+def _target(text: str, default: Target | None) -> Target:
+    if not text.strip():
+        if default is None:
             raise WorkloadError(
-                "The target of a query cannot be required, since all queries of a list are met in "
-                f"proportion to their targets; write {target.text}."
+                f"The query needs a target; write it like {NOTATIONS}, or give a target for all "
+                "queries that have none of their own."
             )
-        return target
-
-    def stated(self) -> StatedQueries:
-        """All queries that were added; `WorkloadError` if there are none."""
-        check_list_size(len(self._rows), self._n_cells)
-        errors = np.array([target.standard_error for target in self._targets])
-        queries = QueryList(self._domain, np.array(self._rows), tuple(self._lines), errors)
-        return StatedQueries(queries, tuple(self._conditions), tuple(self._targets))
+        return default
+    if len(text) > _MAX_TARGET_LENGTH:
+        raise WorkloadError(f"The target must be written like {NOTATIONS}, got a long text.")
+    target = parse_target(text)
+    if target.required:
+        raise WorkloadError(
+            "The target of a query cannot be required, since all queries of a list are met in "
+            f"proportion to their targets; write {target.text}."
+        )
+    return target
 
 
 def stated_from_text(domain: Domain, text: str, default: Target | None = None) -> StatedQueries:
@@ -196,13 +178,7 @@ def stated_from_text(domain: Domain, text: str, default: Target | None = None) -
 
     Raises `WorkloadError` naming the line, and the character from which on it cannot be used.
     """
-    lines = StatedLines(domain, default)
-    # Not splitlines: names may hold what Unicode calls a line separator.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if line.strip():
-            where = f"Line {number:,}"
-            lines.add_condition(where, *_parts(line, where))
-    return lines.stated()
+    return stated_from_lines(domain, _lines(text), default)
 
 
 def text_from_stated(stated: StatedQueries) -> str:
@@ -215,8 +191,16 @@ def text_from_stated(stated: StatedQueries) -> str:
 
 def conditions_of_text(text: str) -> list[str]:
     """The conditions of a list with one query a line."""
-    lines = enumerate(text.split("\n"), start=1)
-    return [_parts(line, f"Line {number:,}")[1] for number, line in lines if line.strip()]
+    return [condition for _, _, condition, _ in _lines(text)]
+
+
+def _lines(text: str) -> Iterator[tuple[str, str, str, str]]:
+    """Where each query of a text is, its name, its condition and its target."""
+    # Not splitlines: names may hold what Unicode calls a line separator.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            where = f"Line {number:,}"
+            yield where, *_parts(line, where)
 
 
 def _parts(line: str, where: str) -> tuple[str, str, str]:

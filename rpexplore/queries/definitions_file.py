@@ -13,7 +13,7 @@ from rpexplore.common.json_fields import FieldError, check_keys, dumps, loads
 from rpexplore.domain import codebook
 from rpexplore.domain.domain import Domain
 from rpexplore.errors import WorkloadError
-from rpexplore.queries.definitions import StatedLines, StatedQueries
+from rpexplore.queries.definitions import Line, StatedQueries, stated_from_lines
 from rpexplore.queries.query_list import (
     check_list_size,
     checked_n_cells,
@@ -55,20 +55,21 @@ def stated_from_json(content: Any) -> StatedQueries:
             "them must be texts."
         )
     check_list_size(len(queries), n_cells)
-    lines = StatedLines(domain, default=None)
-    for number, query in enumerate(queries, start=1):
-        where, name, target = f"Query {number:,}", query["name"], query["target"]
-        if "condition" in query:
-            lines.add_condition(where, name, query["condition"], target)
-            continue
+    lines = (_line(number, query, n_cells) for number, query in enumerate(queries, start=1))
+    return stated_from_lines(domain, lines)
+
+
+def _line(number: int, query: dict[str, str], n_cells: int) -> Line:
+    name, definition = query["name"], query.get("condition")
+    if definition is None:
         try:
             terms = loads(query["terms"])
         except FieldError:
             raise WorkloadError(
                 f"The terms of query {shown(name)!r} must be JSON such as [[0, 9, 1]]."
             ) from None
-        lines.add_coefficients(where, name, row_from_terms(terms, n_cells, name), target)
-    return lines.stated()
+        definition = row_from_terms(terms, n_cells, name)
+    return f"Query {number:,}", name, definition, query["target"]
 
 
 def _is_query(query: Any) -> bool:

@@ -125,16 +125,6 @@ class QueryPlan(ReleasePlan):
         """How good the plan is proven to be, as a sentence."""
         return self.certificate.sentence()
 
-    @property
-    def profile(self) -> np.ndarray:
-        """Share of the privacy cost that records of each cell use, float64[n_cells]."""
-        return self.strategy.profile
-
-    @property
-    def spare(self) -> np.ndarray:
-        """Whether records of the cell leave some of the budget unused, bool[n_cells]."""
-        return self.strategy.spare
-
     # ---- files
 
     @cached_property
@@ -151,6 +141,7 @@ class QueryPlan(ReleasePlan):
         queries, errors = self.queries, self.standard_errors
         measured = plural(len(self.strategy.integers), "number")
         furthest = int(np.argmax(self.variance_ratios))
+        n_spare = np.count_nonzero(self.strategy.spare)
         lines = [
             f"Plan for {len(queries):,} quer{'y' if len(queries) == 1 else 'ies'} over "
             f"{plural(queries.n_cells, 'cell')} ({measured} to measure)",
@@ -164,7 +155,7 @@ class QueryPlan(ReleasePlan):
             f"  Proven     {self.proven}",
             f"  Accuracy   standard errors {errors.min():.4g} to {errors.max():.4g}, median "
             f"{np.median(errors):.4g}",
-            f"  Spare      {plural(int(np.count_nonzero(self.spare)), 'cell')} with unused budget",
+            f"  Spare      {plural(int(n_spare), 'cell')} with unused budget",
         ]
         return "\n".join(lines)
 

@@ -24,18 +24,14 @@ def load_plan(path: str | Path, *, canonical: bool = True) -> ReleasePlan:
     Raises `PlanError` if it is missing or not a usable plan of any kind.
     """
     text, name = plan_text(path), Path(path).name
-    file_format = _format_of(text, name)
+    if match := _FORMAT_AT_START.match(text):
+        file_format = match[1]
+    else:
+        with refusing(PlanError, f"{name} is not a plan file"):
+            content = loads(text.removeprefix("\ufeff"))
+        file_format = content.get("format") if isinstance(content, dict) else None
     for kind in PLAN_KINDS:
         if kind.file_format == file_format:
             return kind.parse(text, name, canonical=canonical)
     formats = joined([f'"{kind.file_format}"' for kind in PLAN_KINDS], " or ")
     raise PlanError(f'{name} is not a plan file: "format" must be {formats}.')
-
-
-def _format_of(text: str, name: str) -> str:
-    """The format that a plan file names; "" if it names none."""
-    if match := _FORMAT_AT_START.match(text):
-        return match[1]
-    with refusing(PlanError, f"{name} is not a plan file"):
-        content = loads(text.removeprefix("\ufeff"))
-    return str(content.get("format", "")) if isinstance(content, dict) else ""

@@ -34,12 +34,7 @@ _COARSE, _FINE = 5.0, 10.0  # standard errors of the redistricting tables
 
 @dataclass(frozen=True)
 class Preset:
-    """A list of queries to start from.
-
-    title        what it is called on screen
-    explanation  one sentence
-    queries      makes the list
-    """
+    """A list of queries to start from: its title on screen, one sentence, and what makes it."""
 
     title: str
     explanation: str

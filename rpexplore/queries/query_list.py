@@ -72,6 +72,19 @@ class QueryList:
         object.__setattr__(self, "names", names)
         object.__setattr__(self, "targets", read_only(targets))
 
+    def __eq__(self, value: object) -> bool:
+        """Whether they are the same queries, with the same names and targets, in one order."""
+        if not isinstance(value, QueryList):
+            return NotImplemented
+        return (
+            (self.domain, self.names) == (value.domain, value.names)
+            and np.array_equal(self.targets, value.targets)
+            and np.array_equal(self.coefficients, value.coefficients)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.domain, self.names))
+
     def __len__(self) -> int:
         return len(self.names)
 

@@ -48,7 +48,7 @@ def test_one_spare_cell_is_not_told_of_as_several():
     words = describe_profile(plan, "people")
     assert words.startswith("Records in 1 of 3 cells use less")
     assert "All of these" not in words
-    assert f"least in 2, with {100 * plan.profile[2]:.2g} %" in words
+    assert f"least in 2, with {100 * plan.strategy.profile[2]:.2g} %" in words
 
 
 @pytest.mark.parametrize("times", [0.5, 1, 3])
@@ -56,7 +56,7 @@ def test_free_counts_can_be_added_to_the_list_as_the_page_says(times):
     """With these errors as targets, the same budget meets what it met before."""
     plan = plan_of(SPARING, times)
     free = spare_cells(plan)
-    rows = np.eye(20)[np.flatnonzero(plan.spare)]
+    rows = np.eye(20)[np.flatnonzero(plan.strategy.spare)]
     longer = QueryList(
         DOMAIN,
         np.vstack([SPARING.coefficients, rows]),
@@ -79,8 +79,8 @@ def plan():
 
 def test_what_counting_spare_cells_gives(plan):
     """Of privacy cost 1 for a record the first two cells use all, the third about a quarter."""
-    np.testing.assert_allclose(plan.profile, [1, 1, 0.25, 0], rtol=1e-3, atol=0.03)
-    used = plan.profile[2]
+    np.testing.assert_allclose(plan.strategy.profile, [1, 1, 0.25, 0], rtol=1e-3, atol=0.03)
+    used = plan.strategy.profile[2]
     found = spare_cells(plan)
     assert found["cell"].tolist() == ["2", "3"]
     np.testing.assert_allclose(found["profile"], [used, 0])
@@ -94,7 +94,7 @@ def test_what_counting_spare_cells_gives(plan):
 def test_together_they_cost_no_record_more(plan):
     """The privacy cost matrix of plan and extra counts, from the definition."""
     found = spare_cells(plan)
-    places = np.flatnonzero(plan.spare)
+    places = np.flatnonzero(plan.strategy.spare)
     integers = plan.strategy.integers.astype(float)
     cost = integers.T @ integers / float(plan.gamma_squared)
     before = np.max(np.diag(cost))

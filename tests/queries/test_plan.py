@@ -101,7 +101,7 @@ def test_what_follows_from_it(plan):
     assert plan.privacy_cost == pytest.approx(0.5)
     assert plan.epsilon("1e-6") == privacy.epsilon_from_rho(plan.rho, "1e-6")
     assert plan.guarantees[0].endswith("at δ = 1e-6")
-    assert plan.profile.max() == 1
+    assert plan.strategy.profile.max() == 1
     assert "no plan within this budget can be better by more than" in plan.proven
 
 
@@ -205,7 +205,7 @@ def test_arrays_of_a_plan_cannot_be_changed(plan):
             held.cell_weights,
             held.certificate.shadow_prices,
             held.strategy.integers,
-            held.profile,
+            held.strategy.profile,
         ):
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 0

@@ -117,7 +117,7 @@ def privacy_profile(planned: QueryPlan) -> None:
     """The share of the budget that each cell uses, and the counts that would be free."""
     st.subheader("Privacy profile: unused budget by cell")
     sentence = describe_profile(planned, current().record_noun)
-    if not planned.spare.any():
+    if not planned.strategy.spare.any():
         st.markdown(escaped(sentence))
         return
     frame = kept("query profile", (planned,), lambda: profile_of_cells(planned))
