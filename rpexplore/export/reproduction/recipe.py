@@ -16,6 +16,9 @@ from rpexplore.scenarios.workload_request import WorkloadRequest
 from rpexplore.workload.table_text import Table
 from rpexplore.workload.workload import Workload
 
+# A list of more tables, or of more weights and targets, is read from tables.csv.
+MOST_LINES = 200
+
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
@@ -67,6 +70,12 @@ class Recipe:
     def custom_basis_files(self) -> CustomBasisFiles:
         """The files that hold custom bases."""
         return custom_basis_files(self.plan.workload)
+
+    @property
+    def needs_tables_csv(self) -> bool:
+        """Whether a script reads its tables from tables.csv, being too many to write down."""
+        listed = len(self.request.listed) if self.request.kind == "listed" else 0
+        return listed + len(self.settings) > MOST_LINES
 
     def file_of(self, choice: BasisChoice) -> str:
         """The name of the file with a custom basis; "" for every other basis."""

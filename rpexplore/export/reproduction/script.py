@@ -1,11 +1,7 @@
 """A Python script that makes a plan again outside the app, checks it, and can run the release."""
 
-import textwrap
 from dataclasses import fields
-from importlib.resources import files
 from typing import Any
-
-import jinja2
 
 from rpexplore.analysis.budget_units import typed_text
 from rpexplore.common.formatting import rounded
@@ -13,11 +9,13 @@ from rpexplore.domain.attribute import Attribute, Bins, Categories, Integers
 from rpexplore.domain.provenance import except_from_records
 from rpexplore.export.reproduction.literals import call, literal, wrapped
 from rpexplore.export.reproduction.recipe import Recipe
-from rpexplore.export.reproduction.script_tables import needs_tables_csv, workload_source
+from rpexplore.export.reproduction.template_text import text_from_template
 from rpexplore.planning.loss_serialization import options_of_loss
 from rpexplore.planning.losses.base import Loss
 from rpexplore.planning.plan import Plan
+from rpexplore.scenarios.basis_choices import BasisChoice
 from rpexplore.scenarios.scenario import Scenario
+from rpexplore.workload.targets import Target
 
 FILENAME = "plan.py"
 
@@ -25,32 +23,50 @@ FILENAME = "plan.py"
 def python_script(plan: Plan, scenario: Scenario) -> str:
     """A runnable script for a scenario's plan, in the folder of the bundle.
 
-    There is tables.csv, which it reads if `needs_tables_csv`, and custom bases as
+    There is tables.csv, which it reads if `Recipe.needs_tables_csv`, and custom bases as
     `Recipe.custom_basis_files` has them.
     """
     recipe = Recipe.of(plan, scenario)
-    reads_csv = needs_tables_csv(recipe)
     exception = except_from_records(plan.workload.domain)
     remark = f"Nothing here was made from records{exception}." if exception else ""
-    attributes = [f"{_attribute(attribute)}," for attribute in recipe.domain]
-    template = files("rpexplore.export.reproduction") / "templates" / "plan.py.j2"
-    environment = jinja2.Environment(
-        undefined=jinja2.StrictUndefined, trim_blocks=True, keep_trailing_newline=True
-    )
-    return environment.from_string(template.read_text(encoding="utf-8")).render(
+    targets = [setting.target for setting in (*recipe.request.groups, *recipe.request.settings)]
+    with_required = any(target is not None and target.required for target in targets)
+
+    def source_of_target(target: Target) -> str:
+        """A number for a standard error, or what was typed."""
+        number = target.to_json()
+        # A number leaves it as it was whether the target is required.
+        if with_required or isinstance(number, str):
+            return f"rp.parse_target({literal(str(target))})"
+        return repr(number)
+
+    return text_from_template(
+        "plan.py.j2",
+        plan=plan,
         recipe=recipe,
-        reads_csv=reads_csv,
-        reads_files=reads_csv or recipe.custom_basis_files,
+        request=recipe.request,
         exception=exception,
         cost=f"ρ = {rounded(plan.rho, 6, 'up')}",
-        unit=plan.budget.unit,
         remark=_comment(scenario.name, scenario.note, remark),
-        sha256=literal(plan.sha256),
-        version=literal(plan.version),
         loss=_loss(plan.loss),
         budget=_budget(plan),
-        workload=textwrap.indent(workload_source(recipe), "    "),
-        attributes=textwrap.indent("\n".join(attributes), " " * 12),
+        tables=_tables(recipe),
+        weights={
+            setting.attributes: repr(setting.weight)
+            for setting in recipe.settings
+            if setting.weight is not None
+        },
+        targets={
+            setting.attributes: source_of_target(setting.target)
+            for setting in recipe.settings
+            if setting.target is not None
+        },
+        # Bases of all tables before those of some.
+        basis_choices=sorted(recipe.basis_choices, key=lambda choice: bool(choice.tables)),
+        literal=literal,
+        target=source_of_target,
+        source_of_attribute=_attribute,
+        with_basis=lambda choice: _with_basis(choice, recipe.file_of(choice)),
     )
 
 
@@ -100,3 +116,38 @@ def _budget(plan: Plan) -> str:
     if plan.budget.max_records_per_person is not None:
         arguments.append(f"max_records_per_person={plan.budget.max_records_per_person}")
     return f"rp.Budget({', '.join(arguments)})"
+
+
+def _tables(recipe: Recipe) -> str:
+    """The call that makes the tables, unless they are listed."""
+    request = recipe.request
+    if request.kind == "listed":
+        return ""
+    builder = {
+        "up_to": f"all_up_to(domain, {recipe.order}",
+        "of_order": f"all_of_order(domain, {recipe.order}",
+        "at_most_cells": f"all_with_at_most(domain, cells={request.cells}",
+    }[request.kind]
+    if request.only:
+        builder += f", only={literal(request.only)}"
+    if request.containing:
+        builder += f", containing={literal(request.containing)}"
+    if request.most_cells is not None and request.kind != "at_most_cells":
+        builder += f", cells={request.most_cells}"
+    return f"{builder})"
+
+
+def _with_basis(choice: BasisChoice, file: str) -> str:
+    """The call that gives a workload a basis; file: that of a custom one, else ""."""
+    bases = f"{{{literal(choice.attribute)}: {_basis(choice, file)}}}"
+    tables = [f"tables=[{', '.join(map(literal, choice.tables))}]"] if choice.tables else []
+    return call("workload.with_bases", [bases, *tables])
+
+
+def _basis(choice: BasisChoice, file: str) -> str:
+    if file:
+        attribute = f"domain[{literal(choice.attribute)}]"
+        return f"rp.read_custom_basis(file.read_bytes(), file.name, {attribute})"
+    values = [(getattr(choice.basis, field.name), field.default) for field in fields(choice.basis)]
+    arguments = [literal(value) for value, default in values if value != default]
+    return f"rp.{type(choice.basis).__name__}({', '.join(arguments)})"

@@ -14,7 +14,6 @@ from rpexplore.analysis.accuracy import csv_of_tables
 from rpexplore.export.reproduction.custom_basis_files import custom_basis_files
 from rpexplore.export.reproduction.recipe import Recipe
 from rpexplore.export.reproduction.script import python_script
-from rpexplore.export.reproduction.script_tables import needs_tables_csv
 from rpexplore.releases.table_folder import Release
 from rpexplore.scenarios.scenario import Scenario
 from tests.export.reports import plan_of
@@ -26,7 +25,7 @@ def exported(folder: Path, name: str) -> tuple[rp.Plan, Path]:
     """The plan of a scenario, and its script, with what it needs beside it."""
     scenario, plan, path = SCENARIOS[name], plan_of(name), folder / "plan.py"
     path.write_text(python_script(plan, scenario), encoding="utf-8")
-    if needs_tables_csv(Recipe.of(plan, scenario)):
+    if Recipe.of(plan, scenario).needs_tables_csv:
         (folder / "tables.csv").write_text(csv_of_tables(plan), encoding="utf-8")
     for file, text in custom_basis_files(plan.workload).values():
         (folder / file).write_bytes(text.encode())

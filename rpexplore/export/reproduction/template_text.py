@@ -1,0 +1,16 @@
+"""Texts made from a template: a script, commands, a list of files."""
+
+from typing import Any
+
+import jinja2
+
+
+def text_from_template(name: str, **values: Any) -> str:
+    """The text of a file of templates/, in which nothing is escaped."""
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("rpexplore.export.reproduction"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.get_template(name).render(values)
