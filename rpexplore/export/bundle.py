@@ -9,29 +9,13 @@ from rpexplore.export.report.report import Report, html, report
 from rpexplore.export.reproduction.command_line import command_lines
 from rpexplore.export.reproduction.custom_basis_files import custom_basis_files
 from rpexplore.export.reproduction.script import printable, python_script
+from rpexplore.export.reproduction.template_text import text_from_template
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
 
 FILENAME = "plan-bundle.zip"
 
 _MOMENT = (1980, 1, 1, 0, 0, 0)  # the earliest a zip file can say: the same plan, the same bytes
-
-_README = """\
-# {title}
-#
-# What is in this folder:
-#
-#   plan.json      the plan: tables, noise, what it costs and promises; all a release needs
-#   report.html    what it means, for whoever has to approve it; opens in a browser, sends nothing
-#   tables.csv     every table with its cells, standard error, weight and target
-#   codebook.json  the attributes and their values (Frictionless Table Schema)
-#   plan.py        makes the plan again in Python, checks it, and can run the release
-#   scenario.json  the choices behind the plan; the app can open it
-#   commands.txt   this file: the same from a command line, in this folder
-{more}#
-# Nothing here was made from records{but}.
-
-"""
 
 
 def bundle(plan: Plan, scenario: Scenario) -> bytes:
@@ -69,7 +53,9 @@ def contents_of(plan: Plan, scenario: Scenario) -> Report:
 
 
 def _readme(plan: Plan, scenario: Scenario) -> str:
-    title, but = " ".join(scenario.name.split()), except_from_records(scenario.domain)
-    names = [name for name, _ in custom_basis_files(plan.workload).values()]
-    more = "".join(f"#   {name:<14} own matrix of an attribute\n" for name in names)
-    return _README.format(title=printable(title), but=printable(but), more=more)
+    return text_from_template(
+        "readme.txt.j2",
+        title=printable(" ".join(scenario.name.split())),
+        custom_basis_files=[name for name, _ in custom_basis_files(plan.workload).values()],
+        exception=printable(except_from_records(scenario.domain)),
+    )

@@ -49,9 +49,9 @@ def label(plan: Plan) -> Section:
         cells_differ=cells_differ(plan.table_variances),
         from_records=describe_attributes_from_records(plan.workload.domain),
     )
-    facts = [(term, sentences) for term, *sentences in blocks[:-4]]
+    facts = Facts.of_blocks(blocks[:-4])
     meaning, *limits = (Points(sentences, title) for title, *sentences in blocks[-4:])
-    return Section("Privacy label", (), (Facts(facts), epsilons(plan), meaning, Beside(limits)))
+    return Section("Privacy label", (), (facts, epsilons(plan), meaning, Beside(limits)))
 
 
 def epsilons(plan: Plan) -> Numbers:

@@ -29,6 +29,11 @@ class Facts:
     rows: Sequence[tuple[str, Sequence[str]]]
     title: str = ""
 
+    @classmethod
+    def of_blocks(cls, blocks: Iterable[Sequence[str]]) -> "Facts":
+        """Facts whose terms are the first lines of the blocks of a template."""
+        return cls([(term, sentences) for term, *sentences in blocks])
+
 
 @dataclass(frozen=True)
 class Points:

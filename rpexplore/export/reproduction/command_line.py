@@ -7,6 +7,7 @@ import numpy as np
 from rpexplore.analysis.budget_units import typed_text
 from rpexplore.analysis.targets_met import wanted_targets
 from rpexplore.export.reproduction.recipe import Recipe
+from rpexplore.export.reproduction.template_text import text_from_template
 from rpexplore.planning.loss_serialization import options_of_loss
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.basis_choice_text import text_of_basis_choice
@@ -29,23 +30,11 @@ def command_lines(plan: Plan, scenario: Scenario) -> str:
         report += [option, text] if text.strip() else []
     if scenario.record_noun != _RECORD_NOUN:
         report += ["--record-noun", scenario.record_noun]
-    return "\n".join(
-        [
-            "# Check the plan: privacy cost, every variance, and how close it is to the best one.",
-            "rpexplore verify plan.json",
-            "",
-            f"# Make the plan again; it must have the SHA-256 {plan.sha256}",
-            " \\\n    ".join(map(shlex.join, [*make, ["--out", "made.json"]])),
-            "",
-            "# Write the report again (as made.pdf: as PDF).",
-            shlex.join(report),
-            "",
-            "# Run the release on the records, once. It books what it costs in the ledger, and",
-            "# writes the noisy tables into a new folder. On a terminal it asks before it begins,",
-            "# in a script it does not.",
-            "rpexplore release plan.json PATH/TO/records.csv --out release",
-            "",
-        ]
+    return text_from_template(
+        "commands.txt.j2",
+        plan=plan,
+        make=" \\\n    ".join(map(shlex.join, [*make, ["--out", "made.json"]])),
+        report=shlex.join(report),
     )
 
 
