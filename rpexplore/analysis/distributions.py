@@ -3,7 +3,8 @@
 However many tables there are, a curve has at most `MOST_STEPS` + 1 points.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -24,40 +25,47 @@ _QUANTILES = {
 }
 
 
-def curves_by_order(forecast: Forecast) -> pd.DataFrame:
-    """Of each group of orders under one plan: series, group, share, standard_error."""
-    parts = [
-        _curve(errors).assign(series=name, group=group)
-        for group, (name, errors) in _errors_by_order(forecast).items()
-    ]
-    return pd.concat(parts, ignore_index=True)
+Groups: TypeAlias = Mapping[int, tuple[str, np.ndarray]]  # {group: (name, standard errors)}
 
 
-def curves_by_plan(forecasts: Sequence[Forecast]) -> pd.DataFrame:
-    """Of all tables under each plan: series, group (its number), share, standard_error."""
-    parts = [
-        _curve(forecast.standard_errors).assign(series=forecast.name, group=number)
+def errors_by_order(forecast: Forecast) -> Groups:
+    """The tables of one plan by group of orders, ascending."""
+    groups = order_groups(forecast.workload)
+    return {
+        group: (group_name(group, forecast.workload), forecast.standard_errors[groups == group])
+        for group in np.unique(groups).tolist()
+    }
+
+
+def errors_by_plan(forecasts: Sequence[Forecast]) -> Groups:
+    """All tables under each plan, by the number of the plan."""
+    return {
+        number: (forecast.name, forecast.standard_errors)
         for number, forecast in enumerate(forecasts)
+    }
+
+
+def curves(groups: Groups) -> pd.DataFrame:
+    """The distribution function of each group: series (its name), group, share, standard_error."""
+    parts = [
+        _curve(errors).assign(series=name, group=group) for group, (name, errors) in groups.items()
     ]
     return pd.concat(parts, ignore_index=True)
 
 
-def quantiles_by_order(forecast: Forecast) -> pd.DataFrame:
-    """One row a group of orders, and one for all tables: series, tables, best, …, worst."""
-    rows = [_quantiles(name, errors) for name, errors in _errors_by_order(forecast).values()]
-    return pd.DataFrame([*rows, _quantiles("all tables", forecast.standard_errors)])
-
-
-def quantiles_by_plan(forecasts: Sequence[Forecast]) -> pd.DataFrame:
-    """One row a plan: series, tables, best, …, worst."""
-    return pd.DataFrame(
-        [_quantiles(forecast.name, forecast.standard_errors) for forecast in forecasts]
-    )
+def quantiles(groups: Groups) -> pd.DataFrame:
+    """One row a group: series (its name), tables, best, …, worst."""
+    rows = []
+    for name, errors in groups.values():
+        values = np.quantile(errors, list(_QUANTILES.values())).tolist()
+        row = {"series": name, "tables": len(errors)}
+        rows.append(row | dict(zip(_QUANTILES, values, strict=True)))
+    return pd.DataFrame(rows)
 
 
 def describe_by_order(frame: pd.DataFrame, record_noun: str) -> str:
-    """How the orders of `quantiles_by_order` compare."""
-    rows = frame.to_dict("records")[:-1]
+    """How the groups of `errors_by_order` compare; frame: their `quantiles`."""
+    rows = frame.to_dict("records")
     high = max(rows, key=lambda row: row["median"])
     low = min(rows, key=lambda row: row["median"])
     if is_negligible_difference(low["median"], high["median"]):
@@ -70,7 +78,7 @@ def describe_by_order(frame: pd.DataFrame, record_noun: str) -> str:
 
 
 def describe_by_plan(frame: pd.DataFrame, record_noun: str) -> str:
-    """Which plan of `quantiles_by_plan` is best for half of the tables, and for nine tenths."""
+    """Which plan is best for half of the tables, and for nine tenths."""
     rows = frame.to_dict("records")
     half = min(rows, key=lambda row: row["median"])
     most = min(rows, key=lambda row: row["upper_tenth"])
@@ -82,15 +90,6 @@ def describe_by_plan(frame: pd.DataFrame, record_noun: str) -> str:
     if half is most:
         return f"{text}, nine in ten {at_most}."
     return f"{text}. For nine in ten “{most['series']}” is best, with {at_most}."
-
-
-def _errors_by_order(forecast: Forecast) -> dict[int, tuple[str, np.ndarray]]:
-    """{group of orders: (its name, the standard errors of its tables)}, ascending."""
-    groups = order_groups(forecast.workload)
-    return {
-        group: (group_name(group, forecast.workload), forecast.standard_errors[groups == group])
-        for group in np.unique(groups).tolist()
-    }
 
 
 def _tables(row: dict) -> str:
@@ -105,12 +104,3 @@ def _curve(errors: np.ndarray) -> pd.DataFrame:
     ranks = -(-np.arange(steps + 1) * count // steps)
     at = np.maximum(ranks, 1) - 1
     return pd.DataFrame({"share": ranks / count, "standard_error": ordered[at]})
-
-
-def _quantiles(name: str, errors: np.ndarray) -> dict:
-    quantiles = np.quantile(errors, list(_QUANTILES.values())).tolist()
-    return {
-        "series": name,
-        "tables": len(errors),
-        **dict(zip(_QUANTILES, quantiles, strict=True)),
-    }

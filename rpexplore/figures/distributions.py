@@ -23,12 +23,14 @@ from rpexplore.figures.chart import Chart, Column, columns_of
 
 def chart_by_order(forecast: Forecast, record_noun: str) -> Chart:
     """How many tables are how accurate, by number of attributes."""
-    frame = distributions.quantiles_by_order(forecast)
+    groups = distributions.errors_by_order(forecast)
+    frame = distributions.quantiles(groups)
+    total = distributions.quantiles({0: ("all tables", forecast.standard_errors)})
     return Chart(
-        shares_of_tables(distributions.curves_by_order(forecast), record_noun),
+        shares_of_tables(distributions.curves(groups), record_noun),
         subject="Share of tables with at most so large a standard error, by number of attributes",
         sentence=distributions.describe_by_order(frame, record_noun),
-        frame=frame,
+        frame=pd.concat([frame, total], ignore_index=True),
         columns=columns_of(frame) | {"series": Column("tables of", "text")},
         file="distribution_by_order.csv",
         remark="The further left a curve, the more accurate its tables; the steeper, the more "
@@ -39,9 +41,10 @@ def chart_by_order(forecast: Forecast, record_noun: str) -> Chart:
 
 def chart_by_plan(forecasts: Sequence[Forecast], record_noun: str) -> Chart:
     """How many tables are how accurate, by plan."""
-    frame = distributions.quantiles_by_plan(forecasts)
+    groups = distributions.errors_by_plan(forecasts)
+    frame = distributions.quantiles(groups)
     return Chart(
-        shares_of_tables(distributions.curves_by_plan(forecasts), record_noun),
+        shares_of_tables(distributions.curves(groups), record_noun),
         subject="Share of tables with at most so large a standard error, by plan",
         sentence=distributions.describe_by_plan(frame, record_noun),
         frame=frame,
@@ -72,7 +75,7 @@ def chart_of_publishable_cells(
 def shares_of_tables(frame: pd.DataFrame, record_noun: str) -> go.Figure:
     """Distribution functions of the standard error: the share of tables with at most so much.
 
-    frame: of `analysis.distributions.curves_by_order` or `.curves_by_plan`
+    frame: of `analysis.distributions.curves`
     """
     figure = go.Figure()
     for trace in _traces(frame, "standard_error", "hv"):

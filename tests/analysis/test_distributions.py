@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import rpexplore as rp
 from rpexplore.analysis import distributions
+from rpexplore.analysis.distributions import errors_by_order, errors_by_plan, quantiles
 from rpexplore.analysis.forecast import SCHEMES, Forecast
 from tests.analysis.schemes import forecast_of, of_schemes
 
@@ -26,7 +27,7 @@ def share_at_most(errors, value):
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.sampled_from([1.0, 1.5, 2.0, 3.0]) | st.floats(1, 100), min_size=1))
 def test_a_short_curve_is_the_distribution_function(errors):
-    frame = distributions.curves_by_order(with_errors(errors))
+    frame = distributions.curves(errors_by_order(with_errors(errors)))
     assert frame["share"].iloc[0] == 0
     assert frame["share"].iloc[-1] == 1
     for error in set(errors):
@@ -38,7 +39,7 @@ def test_a_short_curve_is_the_distribution_function(errors):
 @given(st.integers(201, 1500), st.integers(0, 2**32 - 1))
 def test_a_long_curve_has_few_points_and_all_lie_on_the_function(count, seed):
     errors = np.random.default_rng(seed).lognormal(0, 2, count)
-    frame = distributions.curves_by_order(with_errors(errors))
+    frame = distributions.curves(errors_by_order(with_errors(errors)))
     assert len(frame) <= distributions.MOST_STEPS + 1
     assert np.all(np.diff(frame["standard_error"]) >= 0)
     assert np.all(frame["share"] >= np.arange(201) / 200 - 1e-12)
@@ -49,7 +50,7 @@ def test_a_long_curve_has_few_points_and_all_lie_on_the_function(count, seed):
 
 def test_curves_by_order_are_of_the_tables_of_that_order():
     forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
-    frame = distributions.curves_by_order(forecast)
+    frame = distributions.curves(errors_by_order(forecast))
     assert frame["series"].unique().tolist() == ["total", "1 attribute", "2 attributes"]
     for group in (0, 1, 2):
         errors = np.sort(forecast.standard_errors[forecast.workload.orders == group])
@@ -59,16 +60,16 @@ def test_curves_by_order_are_of_the_tables_of_that_order():
 
 def test_high_orders_share_a_curve():
     domain = rp.Domain.from_sizes({f"a{i}": 2 for i in range(7)})
-    frame = distributions.curves_by_order(forecast_of(rp.Workload.all_up_to(domain, 7)))
+    frame = distributions.curves(errors_by_order(forecast_of(rp.Workload.all_up_to(domain, 7))))
     assert frame["series"].unique().tolist()[-1] == "5 attributes or more"
     assert frame["group"].max() == 5
-    five = distributions.curves_by_order(forecast_of(rp.Workload.all_up_to(domain, 5)))
+    five = distributions.curves(errors_by_order(forecast_of(rp.Workload.all_up_to(domain, 5))))
     assert five["series"].unique().tolist()[-1] == "5 attributes"
 
 
 def test_curves_by_plan():
     schemes = of_schemes(rp.Workload.all_up_to(DOMAIN, 2))
-    frame = distributions.curves_by_plan(schemes)
+    frame = distributions.curves(errors_by_plan(schemes))
     assert frame["series"].unique().tolist() == list(SCHEMES)
     for place, forecast in enumerate(schemes):
         found = frame.loc[frame["group"] == place, "standard_error"]
@@ -77,19 +78,17 @@ def test_curves_by_plan():
 
 def test_quantiles():
     forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2))
-    frame = distributions.quantiles_by_order(forecast).set_index("series")
-    assert frame.index.tolist() == ["total", "1 attribute", "2 attributes", "all tables"]
-    assert frame["tables"].tolist() == [1, 3, 3, 7]
-    assert frame.loc["all tables", "median"] == np.median(forecast.standard_errors)
+    frame = quantiles(errors_by_order(forecast)).set_index("series")
+    assert frame.index.tolist() == ["total", "1 attribute", "2 attributes"]
+    assert frame["tables"].tolist() == [1, 3, 3]
     ones = forecast.standard_errors[1:4]
     found = frame.loc["1 attribute", ["best", "lower_quartile", "upper_tenth", "worst"]]
     assert found.tolist() == pytest.approx(np.quantile(ones, [0, 0.25, 0.9, 1]).tolist())
 
 
 def test_words_by_order():
-    frame = distributions.quantiles_by_order(
-        forecast_of(rp.Workload.all_up_to(DOMAIN, 2), rp.SumOfVariances("cells"))
-    )
+    forecast = forecast_of(rp.Workload.all_up_to(DOMAIN, 2), rp.SumOfVariances("cells"))
+    frame = quantiles(errors_by_order(forecast))
     words = distributions.describe_by_order(frame, "people")
     assert words.startswith("Median standard errors range from ")
     assert "(tables of 2 attributes)" in words
@@ -98,16 +97,17 @@ def test_words_by_order():
 
 def test_words_where_orders_do_not_differ():
     even = forecast_of(rp.Workload.all_up_to(DOMAIN, 2), rp.MaxVariance())
-    words = distributions.describe_by_order(distributions.quantiles_by_order(even), "people")
+    words = distributions.describe_by_order(quantiles(errors_by_order(even)), "people")
     assert "at every number of attributes" in words
     single = forecast_of(rp.Workload.all_of_order(DOMAIN, 1))
-    words = distributions.describe_by_order(distributions.quantiles_by_order(single), "people")
+    words = distributions.describe_by_order(quantiles(errors_by_order(single)), "people")
     assert words.startswith("The median standard error is ")
     assert "at every number" not in words
 
 
 def test_words_by_plan():
-    frame = distributions.quantiles_by_plan(of_schemes(rp.Workload.all_up_to(DOMAIN, 2)))
+    schemes = of_schemes(rp.Workload.all_up_to(DOMAIN, 2))
+    frame = quantiles(errors_by_plan(schemes))
     words = distributions.describe_by_plan(frame, "people")
     assert words.startswith(f"“{frame.loc[frame['median'].idxmin(), 'series']}” has the smallest")
     assert frame.loc[frame["upper_tenth"].idxmin(), "series"] in words

@@ -2,11 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import rpexplore as rp
-from rpexplore.analysis import distributions
 from rpexplore.analysis import relative_errors as relative
+from rpexplore.analysis.distributions import curves as distribution_functions
+from rpexplore.analysis.distributions import errors_by_order, errors_by_plan
 from rpexplore.analysis.forecast import SCHEMES
 from rpexplore.domain.expected_counts import ExpectedCounts
 from rpexplore.figures import distributions as curves
@@ -20,7 +22,7 @@ def cps():
 
 
 def test_distribution_functions_are_steps(cps):
-    frame = distributions.curves_by_plan(cps)
+    frame = distribution_functions(errors_by_plan(cps))
     figure = curves.shares_of_tables(frame, "people")
     assert [trace.name for trace in figure.data] == list(SCHEMES)
     for place, trace in enumerate(figure.data):
@@ -34,7 +36,7 @@ def test_distribution_functions_are_steps(cps):
 
 
 def test_series_differ_in_dash_as_well_as_colour(cps):
-    figure = curves.shares_of_tables(distributions.curves_by_order(cps[0]), "people")
+    figure = curves.shares_of_tables(distribution_functions(errors_by_order(cps[0])), "people")
     assert len({trace.line.dash for trace in figure.data}) == 4
     assert len({trace.line.color for trace in figure.data}) == 4
 
@@ -54,8 +56,18 @@ def test_the_wanted_coefficient_is_marked(cps, coefficient):
     assert (10**low, 10**high) == pytest.approx((0.01, 2))
 
 
+def test_the_numbers_by_order_end_with_all_tables(cps):
+    frame = curves.chart_by_order(cps[0], "people").frame
+    assert frame["series"].tolist()[-1] == "all tables"
+    *by_order, total = frame["tables"].tolist()
+    assert total == sum(by_order) == len(cps[0].workload)
+    assert frame["median"].tolist()[-1] == np.median(cps[0].standard_errors)
+
+
 def test_shares_are_in_percent(cps):
-    axis = curves.shares_of_tables(distributions.curves_by_plan(cps), "people").layout.yaxis
+    axis = curves.shares_of_tables(
+        distribution_functions(errors_by_plan(cps)), "people"
+    ).layout.yaxis
     assert list(axis.ticktext) == ["0 %", "20 %", "40 %", "60 %", "80 %", "100 %"]
     assert axis.range[0] < 0
     assert axis.range[1] > 1
@@ -63,10 +75,11 @@ def test_shares_are_in_percent(cps):
 
 def test_size_does_not_grow_with_the_tables():
     domain = rp.Domain.from_sizes({f"a{i}": 2 + i for i in range(40)})
-    frame = distributions.curves_by_plan(of_schemes(rp.Workload.all_up_to(domain, 3)))
+    schemes = of_schemes(rp.Workload.all_up_to(domain, 3))
+    frame = distribution_functions(errors_by_plan(schemes))
     assert len(curves.shares_of_tables(frame, "people").to_json()) < 60_000
 
 
 def test_user_text_is_not_read_as_markup(cps):
-    figure = curves.shares_of_tables(distributions.curves_by_plan(cps), "<i>x</i>")
+    figure = curves.shares_of_tables(distribution_functions(errors_by_plan(cps)), "<i>x</i>")
     assert "<i>" not in figure.layout.xaxis.title.text
