@@ -40,26 +40,22 @@ def objective_for_targets(scenario: Scenario) -> Loss | None:
 class BudgetExplanation:
     """The smallest budget for the targets, and what makes it that large.
 
-    required_only   whether it is for the required targets only
-    enough          the smallest budget itself
-    advised         the same where no table is without such a target, else with room for those
-    is_within       whether the current budget is enough
-    targets         how many targets it is for
-    binding_tables  how many of them bind
-    tables          titles of the first few binding tables, the one that binds most first
-    saved           what a first target 10 % wider would save, share of the budget
-    proven_gap      how far below the smallest budget another plan may possibly go, relative
+    required_only  whether it is for the required targets only
+    enough         the smallest budget itself
+    advised        the same where no table is without such a target, else with room for those
+    is_within      whether the current budget is enough
     """
 
+    minimum: MinimumBudget
     required_only: bool
     enough: SufficientBudget
     advised: SufficientBudget
     is_within: bool
-    targets: int
-    binding_tables: int
-    tables: tuple[str, ...]
-    saved: float
-    proven_gap: float
+
+    @property
+    def kind(self) -> str:
+        """What the targets are called."""
+        return "required target" if self.required_only else "target"
 
 
 def budget_explanation(
@@ -74,18 +70,8 @@ def budget_explanation(
     enough = advised = sufficient_budget(needed, budget, what)
     if not minimum.covers_all_tables:
         advised = sufficient_budget(needed * (1 + _ROOM), budget, what)
-    binding_tables = minimum.binding_tables
-    return BudgetExplanation(
-        required_only=required_only,
-        enough=enough,
-        advised=advised,
-        is_within=needed <= float(budget.rho) * _ENOUGH,
-        targets=len(minimum.tables),
-        binding_tables=len(binding_tables),
-        tables=tuple(titles(minimum.workload, binding_tables[:_NAMED])),
-        saved=float(minimum.saving_if_relaxed(_WIDER)[binding_tables[0]]),
-        proven_gap=max(minimum.record_privacy_cost / minimum.lower_bound - 1, 0.0),
-    )
+    is_within = needed <= float(budget.rho) * _ENOUGH
+    return BudgetExplanation(minimum, required_only, enough, advised, is_within)
 
 
 def binding_targets_frame(
@@ -120,28 +106,28 @@ def describe(explanation: BudgetExplanation, *, compared: bool = True) -> str:
 
     compared: with the current budget
     """
-    kind = "required target" if explanation.required_only else "target"
-    if explanation.targets == 1:
-        subject, first = f"The {kind} takes", "it"
-    else:
-        subject, first = f"The {plural(explanation.targets, kind)} take", "the first"
+    minimum, targets = explanation.minimum, len(explanation.minimum.tables)
+    binding_tables = minimum.binding_tables
+    subject, first = f"The {explanation.kind} takes", "it"
+    if targets > 1:
+        subject, first = f"The {plural(targets, explanation.kind)} take", "the first"
     budget = explanation.enough.text
     if compared:
         budget += f", {explanation.enough.compared}"
     sentences = [f"{subject} {budget}."]
-    if explanation.proven_gap < 1e-4:
+    if minimum.record_privacy_cost / minimum.lower_bound - 1 < 1e-4:
         sentences.append("No plan of this kind can do with noticeably less.")
-    if explanation.targets > 1:
-        more = explanation.binding_tables - len(explanation.tables)
+    if targets > 1:
+        count, more = len(binding_tables), len(binding_tables) - _NAMED
         rest = f" and {plural(more, 'other')}" if more > 0 else ""
         sentences.append(
-            f"{explanation.binding_tables:,} of {explanation.targets:,} targets "
-            f"{'is' if explanation.binding_tables == 1 else 'are'} binding: "
-            f"{'; '.join(explanation.tables)}{rest}."
+            f"{count:,} of {targets:,} targets {'is' if count == 1 else 'are'} binding: "
+            f"{'; '.join(titles(minimum.workload, binding_tables[:_NAMED]))}{rest}."
         )
+    saved = float(minimum.saving_if_relaxed(_WIDER)[binding_tables[0]])
     sentences.append(
         f"Were {first} {100 * _WIDER:g} % wider, that would save about "
-        f"{describe_share(explanation.saved)} of the budget."
+        f"{describe_share(saved)} of the budget."
     )
     return " ".join(sentences)
 
@@ -150,8 +136,7 @@ def describe_advice(explanation: BudgetExplanation) -> str:
     """What budget to take: the smallest one, or a little more where tables are without a target."""
     if explanation.advised is explanation.enough:
         return ""
-    kind = "required target" if explanation.required_only else "target"
     return (
-        f"At that budget nothing is left for tables without a {kind}. With "
+        f"At that budget nothing is left for tables without a {explanation.kind}. With "
         f"{rounded(100 * _ROOM, 2)} % more, {explanation.advised.text}, they get something."
     )

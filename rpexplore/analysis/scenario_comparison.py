@@ -1,6 +1,6 @@
 """Scenarios side by side: their inputs, their accuracy and privacy, and single tables."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,6 @@ from rpexplore.planning.mechanism.table_variances import SAME, cells_differ
 from rpexplore.planning.plan import Plan
 from rpexplore.scenarios.scenario import Scenario
 from rpexplore.workload.table_text import titles
-from rpexplore.workload.targets import Target
 from rpexplore.workload.workload import Workload
 
 
@@ -31,18 +30,13 @@ class SideBySide:
 
 
 def inputs(scenarios: Sequence[Scenario]) -> SideBySide:
-    """What was chosen in the scenarios."""
-    rows = dict(_INPUTS)
+    """What was chosen in the scenarios; single values alone are no row."""
+    columns = [_inputs(scenario) for scenario in scenarios]
+    rows = {name: [column[name] for column in columns] for name in columns[0]}
     if all(scenario.workload.is_marginals for scenario in scenarios):
         del rows["Aggregation"]
-    texts = {
-        name: [describe(scenario) for scenario in scenarios] for name, (describe, _) in rows.items()
-    }
-    values = {
-        name: [value_of(scenario) for scenario in scenarios]
-        for name, (_, value_of) in rows.items()
-        if value_of is not None
-    }
+    texts = {name: [text for text, _ in row] for name, row in rows.items()}
+    values = [[text if value is None else value for text, value in row] for row in rows.values()]
     return _side_by_side(texts, values)
 
 
@@ -75,7 +69,7 @@ def outcomes(scenarios: Sequence[Scenario], plans: Sequence[Plan]) -> SideBySide
     for delta in deltas:
         epsilons = [rounded(plan.epsilon(delta), 3, "up") for plan in plans]
         texts[f"Privacy, ε at δ = {delta}"] = epsilons
-    return _side_by_side(texts, {})
+    return _side_by_side(texts, list(texts.values()))
 
 
 def common_noun(scenarios: Sequence[Scenario]) -> str:
@@ -144,22 +138,48 @@ def summary(scenario: Scenario) -> str:
     return f"{tables}; {scenario.loss.title}; {_describe_budget(scenario)}"
 
 
-def _side_by_side(
-    texts: Mapping[str, Sequence[str]], values: Mapping[str, Sequence[Any]]
-) -> SideBySide:
-    """values: of the rows whose texts do not tell all differences."""
-    compared = [values.get(name, row) for name, row in texts.items()]
+def _side_by_side(texts: dict[str, list[str]], values: list[list[Any]]) -> SideBySide:
+    """values: of each row, what is compared."""
     return SideBySide(
         pd.DataFrame(list(texts.values()), index=pd.Index(list(texts))),
-        [any(value != row[0] for value in row) for row in compared],
+        [any(value != row[0] for value in row) for row in values],
     )
 
 
-def _describe_attributes(scenario: Scenario, most: int = 4) -> str:
-    """ "age, sex", "11: age, sex, region, income, …"."""
-    names = scenario.domain.names
-    listed = ", ".join(names[:most])
-    return listed if len(names) <= most else f"{len(names):,}: {listed}, …"
+def _inputs(scenario: Scenario) -> dict[str, tuple[str, Any]]:
+    """Of each input its text, and what is compared where that does not tell all differences."""
+    workload, names, budget = scenario.workload, scenario.domain.names, scenario.budget
+    most = 4
+    attributes = ", ".join(names[:most])
+    if len(names) > most:
+        attributes = f"{len(names):,}: {attributes}, …"
+    weights = workload.weights
+    other_weights = np.flatnonzero(weights != 1).tolist()
+    weight_text = "1 for all tables"
+    if other_weights:
+        count = plural(len(other_weights), "table")
+        weight_text = f"{count} other than 1 ({_describe_range(weights)})"
+    targets, which = scenario.request.targets(workload)
+    with_target = np.flatnonzero(which >= 0).tolist()
+    return {
+        "Attributes": (attributes, scenario.domain),
+        "Values": (f"{sum(scenario.domain.sizes.tolist()):,}", None),
+        "Tables": (scenario.request.text, None),
+        "Number of tables": (f"{len(workload):,}", workload.tables),
+        "Aggregation": _bases(workload),
+        "Weight": (
+            weight_text,
+            {workload.tables[table]: float(weights[table]) for table in other_weights},
+        ),
+        "Targets": (
+            _describe_targets(workload),
+            {workload.tables[table]: targets[which[table]] for table in with_target},
+        ),
+        "Objective": (scenario.loss.title, None),
+        "Privacy budget": (_describe_budget(scenario), budget.privacy_cost),
+        "Privacy unit": (budget.unit, None),
+        "Counts of": (scenario.record_noun, None),
+    }
 
 
 def _tables_with_bases(workload: Workload) -> list[frozenset]:
@@ -175,56 +195,29 @@ def _tables_with_bases(workload: Workload) -> list[frozenset]:
     return [frozenset(attributes[index] for index in row if index >= 0) for row in rows]
 
 
-def _bases_of(scenario: Scenario) -> list[object]:
-    """Bases other than single values, and those of each table where an attribute has several."""
-    workload, names = scenario.workload, scenario.domain.names
-    bases: list[object] = [
-        (names[attribute], basis)
+def _bases(workload: Workload) -> tuple[str, list[object]]:
+    """Bases other than single values: "age: cumulative; region: hierarchy", and what is compared.
+
+    That has those of each table where an attribute has several.
+    """
+    attributes = workload.domain.attributes
+    chosen = [
+        (attributes[attribute], basis)
         for attribute, basis in workload.attribute_bases
         if not basis.is_identity
     ]
+    text = "; ".join(f"{attribute.name}: {basis.suffix(attribute)}" for attribute, basis in chosen)
+    bases: list[object] = [(attribute.name, basis) for attribute, basis in chosen]
     if any(len(several) > 1 for several in workload.bases):
         bases += _tables_with_bases(workload)
-    return bases
+    return text or "single values", bases
 
 
-def _describe_bases(scenario: Scenario) -> str:
-    """ "age: cumulative; region: hierarchy", "single values"."""
-    attributes = scenario.domain.attributes
-    bases = [
-        f"{attributes[attribute].name}: {basis.suffix(attributes[attribute])}"
-        for attribute, basis in scenario.workload.attribute_bases
-        if not basis.is_identity
-    ]
-    return "; ".join(bases) or "single values"
-
-
-def _weights_of(scenario: Scenario) -> dict[Any, float]:
-    """The tables of another weight than 1, and theirs."""
-    tables, weights = scenario.workload.tables, scenario.workload.weights
-    return {tables[index]: float(weights[index]) for index in np.flatnonzero(weights != 1).tolist()}
-
-
-def _targets_of(scenario: Scenario) -> dict[Any, Target]:
-    """The tables with a target, and theirs as typed."""
-    targets, which = scenario.request.targets(scenario.workload)
-    tables = scenario.workload.tables
-    return {tables[index]: targets[which[index]] for index in np.flatnonzero(which >= 0).tolist()}
-
-
-def _describe_weights(scenario: Scenario) -> str:
-    weights = scenario.workload.weights
-    count = int(np.count_nonzero(weights != 1))
-    if not count:
-        return "1 for all tables"
-    return f"{plural(count, 'table')} other than 1 ({_describe_range(weights)})"
-
-
-def _describe_targets(scenario: Scenario) -> str:
-    targets = scenario.workload.targets[~np.isnan(scenario.workload.targets)]
+def _describe_targets(workload: Workload) -> str:
+    targets = workload.targets[~np.isnan(workload.targets)]
     if not len(targets):
         return "none"
-    required = int(np.count_nonzero(scenario.workload.required))
+    required = int(np.count_nonzero(workload.required))
     having = f", {required:,} required" if required else ""
     return f"{plural(len(targets), 'table')}, σ = {_describe_range(targets)}{having}"
 
@@ -248,22 +241,3 @@ def _percent(change: float) -> str:
     """ "+12 %", "−3.4 %", "0 %"."""
     text = rounded(100 * change, 2)
     return f"{'' if change <= 0 else '+'}{text} %".replace("-", "−")
-
-
-# Of each input its text, and what is compared where that does not tell all differences.
-_INPUTS: dict[str, tuple[Callable[[Scenario], str], Callable[[Scenario], Any] | None]] = {
-    "Attributes": (_describe_attributes, lambda scenario: scenario.domain),
-    "Values": (lambda scenario: f"{sum(scenario.domain.sizes.tolist()):,}", None),
-    "Tables": (lambda scenario: scenario.request.text, None),
-    "Number of tables": (
-        lambda scenario: f"{len(scenario.workload):,}",
-        lambda scenario: scenario.workload.tables,
-    ),
-    "Aggregation": (_describe_bases, _bases_of),
-    "Weight": (_describe_weights, _weights_of),
-    "Targets": (_describe_targets, _targets_of),
-    "Objective": (lambda scenario: scenario.loss.title, None),
-    "Privacy budget": (_describe_budget, lambda scenario: scenario.budget.privacy_cost),
-    "Privacy unit": (lambda scenario: scenario.budget.unit, None),
-    "Counts of": (lambda scenario: scenario.record_noun, None),
-}

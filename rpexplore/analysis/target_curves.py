@@ -29,9 +29,7 @@ CURRENT, SHORTFALL = "current objective", "largest shortfall"
 class Outlook:
     """The targets of a workload at the current budget, and what meeting all of them takes.
 
-    last, second  the tables that need the largest budgets, "" where there are not so many
-    last_error    standard error of the last one now (of its least accurate cell); last_target: the
-                  wanted one
+    last          the one or two tables that need the largest budgets, of `last_to_be_met`
     enough        the smallest budget at which the plan with the current objective meets all
     by_shortfall  the same of a plan with `TARGET_LOSS`; None if that is the current objective, or
                   not every table has a target
@@ -41,10 +39,7 @@ class Outlook:
 
     targets: int
     met: int
-    last: str
-    last_error: float
-    last_target: float
-    second: str
+    last: list[dict]
     enough: SufficientBudget
     by_shortfall: SufficientBudget | None
     is_least: bool
@@ -110,7 +105,6 @@ def outlook(optimum: Optimum, by_shortfall: Optimum | None, budget: Budget) -> O
     Raises `WorkloadError` if there are no targets, `BudgetError` if no budget is large enough.
     """
     enough = smallest_budget(optimum, budget)
-    last, *second = last_to_be_met(optimum, budget, 2).to_dict("records")
     errors, targets = optimum.standard_errors(budget, "worst"), optimum.workload.targets
     best = optimum if optimum.loss == TARGET_LOSS else by_shortfall
     if not optimum.workload.is_marginals:
@@ -119,10 +113,7 @@ def outlook(optimum: Optimum, by_shortfall: Optimum | None, budget: Budget) -> O
     return Outlook(
         targets=int(np.count_nonzero(~np.isnan(targets))),
         met=int(np.count_nonzero(errors <= targets * MET)),
-        last=last["table"],
-        last_error=last["standard_error"],
-        last_target=last["target"],
-        second=second[0]["table"] if second else "",
+        last=last_to_be_met(optimum, budget, 2).to_dict("records"),
         enough=enough,
         by_shortfall=None if by_shortfall is None else smallest_budget(by_shortfall, budget),
         is_least=best is not None,
@@ -133,22 +124,22 @@ def outlook(optimum: Optimum, by_shortfall: Optimum | None, budget: Budget) -> O
 def describe_outlook(outlook: Outlook, record_noun: str) -> str:
     """Which targets are met, which is the last, and what it takes to meet them all."""
     met = describe_targets_met(outlook.met, outlook.targets).removesuffix(".")
-    is_one = outlook.targets == 1
-    last = (
-        f"{outlook.last} (target {rounded(outlook.last_target, 3)} {record_noun}, now "
-        f"{rounded(outlook.last_error, 3)})"
+    is_one, (last, *second) = outlook.targets == 1, outlook.last
+    last_text = (
+        f"{last['table']} (target {rounded(last['target'], 3)} {record_noun}, now "
+        f"{rounded(last['standard_error'], 3)})"
     )
     if outlook.met == outlook.targets:
         which = "It is the target of" if is_one else "Below that the first target missed is that of"
         return (
             f"{met}; the smallest budget that does is {outlook.enough.text}, "
-            f"{outlook.enough.compared}. {which} {last}."
+            f"{outlook.enough.compared}. {which} {last_text}."
         )
     which = "It is the target of" if is_one else "The last target met is that of"
-    second = f", after {outlook.second}" if outlook.second else ""
+    after = f", after {second[0]['table']}" if second else ""
     return (
         f"{met} at the current budget. The current objective meets {'it' if is_one else 'all'} "
-        f"from {outlook.enough.text} on, {outlook.enough.compared}. {which} {last}{second}."
+        f"from {outlook.enough.text} on, {outlook.enough.compared}. {which} {last_text}{after}."
     )
 
 

@@ -29,10 +29,10 @@ def told(workload, required_only):
 
 def test_a_single_required_target(workload):
     minimum_budget, found = told(workload, True)
-    assert (found.targets, found.binding_tables, found.tables) == (1, 1, ("age × sex",))
     assert not found.is_within
     # One target alone: its budget falls with the square of the standard error.
-    assert found.saved == pytest.approx(1 - 1.1**-2)
+    saved = binding_targets.binding_targets_frame(minimum_budget, BUDGET)["saved"]
+    assert saved.tolist() == pytest.approx([1 - 1.1**-2])
     assert binding_targets.describe(found) == (
         f"The required target takes {found.enough.text}, {found.enough.compared}. No plan of this "
         "kind can do with noticeably less. Were it 10 % wider, that would save about 17 % of the "
@@ -48,7 +48,6 @@ def test_a_single_required_target(workload):
 
 def test_of_all_targets_only_some_are_binding(workload):
     minimum_budget, found = told(workload, False)
-    assert (found.targets, found.binding_tables) == (2, 1)
     assert "1 of 2 targets is binding: age × sex." in binding_targets.describe(found)
     request = WorkloadRequest(
         settings=(TableSetting(("age", "sex"), target=Target("3", required=True)),)

@@ -82,8 +82,9 @@ def _smallest_budget(plan: Plan, request: WorkloadRequest | None) -> tuple[str, 
     shares = ["share", "saved"]
     frame[shares] = frame[shares].map(describe_share)
     note = "What would be saved follows from the shares, so it is approximate."
-    if len(frame) < budget_explanation.binding_tables:
-        note += f" And {budget_explanation.binding_tables - len(frame):,} more."
+    more = len(minimum.binding_tables) - len(frame)
+    if more:
+        note += f" And {more:,} more."
     title = "Binding targets of the smallest budget"
     return binding_targets.describe(budget_explanation), [Numbers(frame, columns, title, note)]
 
