@@ -87,21 +87,20 @@ def by_order(changes: AccuracyChanges, budget: Budget) -> pd.DataFrame:
     for concerned in (False, True):
         for group in np.unique(groups[changes.concerned == concerned]).tolist():
             tables = (groups == group) & (changes.concerned == concerned)
-            after, per_cent = changes.after[tables], pd.Series(changes.per_cent[tables])
+            after, per_cent = changes.after[tables], _available(changes.per_cent[tables])
+            spread = np.quantile(per_cent, [0, 0.5, 1]) if len(per_cent) else [np.nan] * 3
             name = group_name(group, changes.workload)
+            if concerned:
+                name += f", {PAST[changes.workload_change.action]}"
             rows.append(
                 {
-                    "name": f"{name}, {PAST[changes.workload_change.action]}"
-                    if concerned
-                    else name,
+                    "name": name,
                     "concerned": concerned,
                     "tables": len(after),
                     "lost": int(np.count_nonzero(np.isnan(after))),
                     "before": _median(changes.before[tables], budget),
                     "after": _median(after, budget),
-                    "smallest": per_cent.min(),
-                    "change": per_cent.median(),
-                    "largest": per_cent.max(),
+                    **dict(zip(("smallest", "change", "largest"), spread, strict=True)),
                 }
             )
     return pd.DataFrame(rows).assign(note=[_note(row) for row in rows])
@@ -178,14 +177,15 @@ def describe_change(change: float) -> str:
 
 
 def _frame(changes: AccuracyChanges, budget: Budget, tables: np.ndarray) -> pd.DataFrame:
+    before, after = (errors[tables] * _scale(budget) for errors in (changes.before, changes.after))
     return pd.DataFrame(
         {
             "table": titles(changes.workload, tables),
             "order": changes.workload.orders[tables],
             "concerned": changes.concerned[tables],
-            "before": changes.before[tables] * _scale(budget),
-            "after": changes.after[tables] * _scale(budget),
-            "change": changes.per_cent[tables],
+            "before": before,
+            "after": after,
+            "change": 100 * (after / before - 1),
         }
     )
 

@@ -132,6 +132,14 @@ def test_by_number_of_attributes():
     assert row["after"] == pytest.approx(two["after"].median())
     spread = two["change"].quantile([0, 0.5, 1]).tolist()
     assert row[["smallest", "change", "largest"]].tolist() == pytest.approx(spread)
+    changed = (
+        100 * (found.after / found.before - 1)[(found.workload.orders == 2) & ~found.concerned]
+    )
+    assert (
+        row[["smallest", "change", "largest"]].tolist()
+        == np.quantile(changed, [0, 0.5, 1]).tolist()
+    )
+    assert two["change"].tolist() == (100 * (two["after"] / two["before"] - 1)).tolist()
     assert frame["note"].tolist()[3:] == ["not available", "not available"]
     assert frame["note"][0] == f"−{abs(row_of_total(tables)):.2g} %"
 
