@@ -7,15 +7,7 @@ import plotly.graph_objects as go
 
 from rpexplore.analysis import accuracy
 from rpexplore.common.formatting import plural, rounded
-from rpexplore.figures.axes import (
-    BLUE,
-    error_axis,
-    log_range,
-    numbers_beside,
-    plotly_text,
-    style,
-    with_layout,
-)
+from rpexplore.figures import axes
 from rpexplore.figures.chart import Chart, columns_of
 
 
@@ -43,7 +35,7 @@ def standard_errors_by_order(frame: pd.DataFrame, record_noun: str) -> go.Figure
     number that would lie on another is left to the hover text.
     """
     rows = frame.to_dict("records")
-    low, high = log_range(min(row["smallest"] for row in rows), max(row["largest"] for row in rows))
+    low, high = axes.log_range(min(frame["smallest"]), max(frame["largest"]))
     figure = go.Figure()
     for x, row in enumerate(rows):
         figure.add_trace(
@@ -55,13 +47,13 @@ def standard_errors_by_order(frame: pd.DataFrame, record_noun: str) -> go.Figure
                 lowerfence=[row["smallest"]],
                 upperfence=[row["largest"]],
                 width=0.3,
-                line={"color": BLUE, "width": 2},
-                fillcolor=style(0).fill(),
+                line={"color": axes.BLUE, "width": 2},
+                fillcolor=axes.style(0).fill(),
                 hoverinfo="skip",
             )
         )
         heights, texts = zip(*_labels(row, math.log(high / low)), strict=True)
-        labels = numbers_beside([x + 0.19] * len(texts), heights, texts)
+        labels = axes.numbers_beside([x + 0.19] * len(texts), heights, texts)
         figure.add_trace(labels.update(hovertext=_hover(row), hoverinfo="text"))
     figure.update_xaxes(
         tickvals=list(range(len(rows))),
@@ -70,19 +62,19 @@ def standard_errors_by_order(frame: pd.DataFrame, record_noun: str) -> go.Figure
         showgrid=False,
         zeroline=False,
     )
-    figure.update_yaxes(error_axis(low, high, record_noun))
-    return with_layout(figure)
+    figure.update_yaxes(axes.error_axis(low, high, record_noun))
+    return axes.with_layout(figure)
 
 
 def quantiles_text(row: dict) -> str:
     """Which errors the tables of a row have, for its hover text."""
     return (
         f"{plural(row['tables'], 'table')}<br>"
-        f"worst {rounded(row['largest'], 3)}: {plotly_text(row['worst_table'])}<br>"
+        f"worst {rounded(row['largest'], 3)}: {axes.plotly_text(row['worst_table'])}<br>"
         f"three quarters at most {rounded(row['upper_quartile'], 3)}<br>"
         f"half at most {rounded(row['median'], 3)}<br>"
         f"one quarter at most {rounded(row['lower_quartile'], 3)}<br>"
-        f"best {rounded(row['smallest'], 3)}: {plotly_text(row['best_table'])}"
+        f"best {rounded(row['smallest'], 3)}: {axes.plotly_text(row['best_table'])}"
     )
 
 
@@ -102,7 +94,7 @@ def _labels(row: dict, span: float) -> list[tuple[float, str]]:
 def _hover(row: dict) -> str:
     if row["tables"] > 1:
         return quantiles_text(row)
-    table = f"{plotly_text(row['worst_table'])}: {rounded(row['median'], 3)}"
+    table = f"{axes.plotly_text(row['worst_table'])}: {rounded(row['median'], 3)}"
     if row["smallest"] == row["largest"]:
         return table
     return (

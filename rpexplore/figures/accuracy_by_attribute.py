@@ -7,17 +7,8 @@ import plotly.graph_objects as go
 from rpexplore.analysis import accuracy_by_attribute
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import plural, rounded
+from rpexplore.figures import axes
 from rpexplore.figures.accuracy import quantiles_text
-from rpexplore.figures.axes import (
-    BLUE,
-    error_axis,
-    log_range,
-    marked_line,
-    plotly_text,
-    row_axis,
-    style,
-    with_layout,
-)
 from rpexplore.figures.chart import Chart, columns_of
 
 _MOST_LINES = 40  # of attributes, before only the ends are drawn
@@ -64,7 +55,7 @@ def standard_errors_by_attribute(frame: pd.DataFrame, median: float, record_noun
                 x=[x for row in rows for x in (row[low], row[high], None)],
                 y=[y for row in range(len(rows)) for y in (row, row, None)],
                 mode="lines",
-                line={"color": style(0).fill(opacity), "width": width},
+                line={"color": axes.style(0).fill(opacity), "width": width},
                 hoverinfo="skip",
             )
         )
@@ -73,17 +64,17 @@ def standard_errors_by_attribute(frame: pd.DataFrame, median: float, record_noun
             x=[row["median"] for row in rows],
             y=list(range(len(rows))),
             mode="markers+text",
-            marker={"color": BLUE, "size": 10},
+            marker={"color": axes.BLUE, "size": 10},
             text=[rounded(row["median"], 3, zeros=True) for row in rows],
             textposition="top center",
             hovertext=[
-                f"{plotly_text(row['attribute'])}, in {quantiles_text(row)}" for row in rows
+                f"{axes.plotly_text(row['attribute'])}, in {quantiles_text(row)}" for row in rows
             ],
             hoverinfo="text",
         )
     )
-    low, high = log_range(min(frame["smallest"]), max(frame["largest"]))
-    figure.update_xaxes(error_axis(low, high, record_noun), zeroline=False)
-    figure.update_yaxes(row_axis(list(frame["attribute"])), range=[len(rows) - 0.4, -0.8])
-    marked_line(figure, median, f"median of all tables: {rounded(median, 3, zeros=True)}")
-    return with_layout(figure, 110 + 34 * len(rows), t=30)
+    low, high = axes.log_range(min(frame["smallest"]), max(frame["largest"]))
+    figure.update_xaxes(axes.error_axis(low, high, record_noun), zeroline=False)
+    figure.update_yaxes(axes.row_axis(list(frame["attribute"])), range=[len(rows) - 0.4, -0.8])
+    axes.marked_line(figure, median, f"median of all tables: {rounded(median, 3, zeros=True)}")
+    return axes.with_layout(figure, 110 + 34 * len(rows), t=30)

@@ -11,19 +11,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rpexplore.common.formatting import plural, rounded
-from rpexplore.figures.axes import (
-    GREY,
-    GRID,
-    error_axis,
-    log_axis,
-    log_range,
-    log_ticks,
-    plotly_text,
-    shortened,
-    spread_apart,
-    style,
-    with_layout,
-)
+from rpexplore.figures import axes
 from rpexplore.privacy import conversions as privacy
 
 _HEIGHT = 385
@@ -48,11 +36,11 @@ def errors_by_budget(
 
     frame: of `analysis.budget_curves.errors_by_budget`; present: ρ; delta: that of ε, as text
     """
-    low, high = log_range(min(frame["standard_error"]), max(frame["standard_error"]))
+    low, high = axes.log_range(min(frame["standard_error"]), max(frame["standard_error"]))
     figure, ends = go.Figure(_epsilon_line(frame, low, delta)), []
     for series in sorted(set(frame["series"])):
         rows = frame.loc[frame["series"] == series]
-        look, curve, table = style(series), rows["curve"].iloc[0], rows["table"].iloc[0]
+        look, curve, table = axes.style(series), rows["curve"].iloc[0], rows["table"].iloc[0]
         which = f"{curve}: {table}" if table not in ("", curve) else curve
         figure.add_trace(
             go.Scatter(
@@ -61,13 +49,13 @@ def errors_by_budget(
                 mode="lines",
                 line=look.line(),
                 text=[rounded(error, 3) for error in rows["standard_error"]],
-                hovertemplate=f"σ = %{{text}}  {plotly_text(which)}<extra></extra>",
+                hovertemplate=f"σ = %{{text}}  {axes.plotly_text(which)}<extra></extra>",
             )
         )
         now = rows.loc[(rows["rho"] - present).abs().idxmin()]
         figure.add_trace(_point(present, float(now["standard_error"]), series))
-        ends.append((float(rows["standard_error"].iloc[-1]), shortened(curve), look.colour))
-    figure.update_yaxes(error_axis(low, high, record_noun))
+        ends.append((float(rows["standard_error"].iloc[-1]), axes.shortened(curve), look.colour))
+    figure.update_yaxes(axes.error_axis(low, high, record_noun))
     limits = min(frame["rho"]), max(frame["rho"])
     for mark in marks:
         figure.add_trace(_point(mark.rho, mark.value, mark.series, is_open=True))
@@ -78,7 +66,7 @@ def errors_by_budget(
     figure.update_layout(hovermode="x unified")
     figure.update_xaxes(unifiedhovertitle={"text": "ρ = %{x:,.4~g}"})
     room = 30 + _CHARACTER * max(len(name) for _, name, _ in ends)
-    return with_layout(figure, _HEIGHT, r=room, t=60)
+    return axes.with_layout(figure, _HEIGHT, r=room, t=60)
 
 
 def targets_by_budget(
@@ -88,13 +76,13 @@ def targets_by_budget(
 
     frame: of `analysis.target_curves.met_by_budget`; the marks say whose curve is which.
     """
-    low, high = log_range(min(present, *frame["rho"]), max(present, *frame["rho"]))
+    low, high = axes.log_range(min(present, *frame["rho"]), max(present, *frame["rho"]))
     figure = go.Figure()
     for series, (objective, rows) in enumerate(frame.groupby("objective", sort=False)):
-        look = style(series)
+        look = axes.style(series)
         hover = [
             f"{plural(met, 'target')} met from ρ = {rounded(rho, 4)} on<br>"
-            f"(ε = {rounded(epsilon, 3, 'up')} at δ = {delta}), {plotly_text(str(objective))}"
+            f"(ε = {rounded(epsilon, 3, 'up')} at δ = {delta}), {axes.plotly_text(str(objective))}"
             for met, rho, epsilon in zip(rows["met"], rows["rho"], rows["epsilon"], strict=True)
         ]
         figure.add_trace(
@@ -105,7 +93,7 @@ def targets_by_budget(
                 line=look.line(shape="hv"),
                 hovertext=[hover[0], *hover, hover[-1]],
                 hoverinfo="text",
-                name=plotly_text(str(objective)),
+                name=axes.plotly_text(str(objective)),
             )
         )
     figure.update_yaxes(
@@ -113,7 +101,7 @@ def targets_by_budget(
         range=[-0.03, 1.32],
         tickvals=[0, 0.2, 0.4, 0.6, 0.8, 1],
         tickformat=".0%",
-        gridcolor=GRID,
+        gridcolor=axes.GRID,
         zeroline=False,
     )
     for level, mark in enumerate(marks):
@@ -122,7 +110,7 @@ def targets_by_budget(
         figure.add_annotation(
             x=math.log10(mark.rho),
             y=1 + 0.09 * level,
-            text=plotly_text(mark.text),
+            text=axes.plotly_text(mark.text),
             showarrow=False,
             xanchor="left" if side == "right" else "right",
             yanchor="bottom",
@@ -131,11 +119,11 @@ def targets_by_budget(
         )
     _budget_axes(figure, (low, high), delta)
     _mark_present(figure, present)
-    return with_layout(figure, _HEIGHT, t=60)
+    return axes.with_layout(figure, _HEIGHT, t=60)
 
 
 def _point(rho: float, value: float, series: int, *, is_open: bool = False) -> go.Scatter:
-    mark = style(series).mark(is_open=is_open)
+    mark = axes.style(series).mark(is_open=is_open)
     return go.Scatter(x=[rho], y=[value], mode="markers", marker=mark, hoverinfo="skip")
 
 
@@ -151,14 +139,14 @@ def _label_in_a_free_corner(
         x1=mark.rho,
         y0=mark.value,
         y1=errors[1] if is_right else errors[0],
-        line={"color": GREY, "width": 1.5, "dash": "dot"},
+        line={"color": axes.GREY, "width": 1.5, "dash": "dot"},
         layer="below",
     )
     figure.add_annotation(
         x=math.log10(mark.rho),
         yref="paper",
         y=1 - _LABEL_ROOM if is_right else 0,  # below the text at the current budget
-        text=plotly_text(mark.text),
+        text=axes.plotly_text(mark.text),
         showarrow=False,
         xanchor="right" if is_right else "left",
         yanchor="top" if is_right else "bottom",
@@ -185,16 +173,17 @@ def _epsilon_line(frame: pd.DataFrame, y: float, delta: str) -> go.Scatter:
         x=list(rows["rho"]),
         y=[y] * len(rows),
         mode="lines",
-        line={"width": 0, "color": GREY},
+        line={"width": 0, "color": axes.GREY},
         text=[rounded(epsilon, 3, "up") for epsilon in rows["epsilon"]],
-        hovertemplate=f"ε = %{{text}} at δ = {plotly_text(delta)}<extra></extra>",
+        hovertemplate=f"ε = %{{text}} at δ = {axes.plotly_text(delta)}<extra></extra>",
     )
 
 
 def _budget_axes(figure: go.Figure, limits: tuple[float, float], delta: str) -> None:
     """ρ below, and above the round ε that are the same budgets at this δ."""
-    figure.update_xaxes(log_axis(*limits, "budget ρ (log scale): ← more private · more accurate →"))
-    epsilons = log_ticks(*(privacy.epsilon_from_rho(rho, delta) for rho in limits))
+    title = "budget ρ (log scale): ← more private · more accurate →"
+    figure.update_xaxes(axes.log_axis(*limits, title))
+    epsilons = axes.log_ticks(*(privacy.epsilon_from_rho(rho, delta) for rho in limits))
     figure.add_trace(go.Scatter(x=[], y=[], xaxis="x2", hoverinfo="skip"))
     figure.update_layout(
         xaxis2={
@@ -206,7 +195,7 @@ def _budget_axes(figure: go.Figure, limits: tuple[float, float], delta: str) -> 
                 float(privacy.rho_from_epsilon_delta(epsilon, delta)) for epsilon in epsilons
             ],
             "ticktext": [rounded(epsilon, 4) for epsilon in epsilons],
-            "title": f"the same budget as ε at δ = {plotly_text(delta)}",
+            "title": f"the same budget as ε at δ = {axes.plotly_text(delta)}",
             "showgrid": False,
             "zeroline": False,
         }
@@ -214,7 +203,7 @@ def _budget_axes(figure: go.Figure, limits: tuple[float, float], delta: str) -> 
 
 
 def _mark_present(figure: go.Figure, present: float) -> None:
-    figure.add_vline(x=present, line={"color": GREY, "width": 1.5, "dash": "dash"})
+    figure.add_vline(x=present, line={"color": axes.GREY, "width": 1.5, "dash": "dash"})
     figure.add_annotation(
         x=math.log10(present),
         yref="paper",
@@ -233,7 +222,7 @@ def _label_ends(
     """Name the curves to the right of their ends: (value, name, colour) of each."""
     low, high = (math.log10(limit) for limit in limits)
     heights = [math.log10(value) for value, _, _ in ends]
-    moved = spread_apart(heights, _LABEL_ROOM * (high - low))
+    moved = axes.spread_apart(heights, _LABEL_ROOM * (high - low))
     for (value, name, colour), height in zip(ends, moved, strict=True):
         figure.add_shape(
             type="line",
@@ -248,7 +237,7 @@ def _label_ends(
             xref="paper",
             x=1.02,
             y=height,
-            text=plotly_text(name),
+            text=axes.plotly_text(name),
             showarrow=False,
             xanchor="left",
             yanchor="middle",

@@ -11,17 +11,7 @@ import plotly.graph_objects as go
 
 from rpexplore.analysis.cell_accuracy import Axis, CellAccuracy
 from rpexplore.common.formatting import rounded
-from rpexplore.figures.axes import (
-    BLUE,
-    GRID,
-    category_axis,
-    drawn,
-    log_ticks,
-    plotly_text,
-    shortened,
-    style,
-    with_layout,
-)
+from rpexplore.figures import axes
 
 _MOST_MARKED = 60  # points of a line, each with a marker
 _WIDE = 8  # times the smallest error: from here on colours go by the logarithm
@@ -31,7 +21,7 @@ _SCALE = [[0.0, "#9cc5f2"], [0.35, "#5b90d4"], [0.65, "#8f62b3"], [1.0, "#932a5b
 
 def cells_of_table(accuracy: CellAccuracy, record_noun: str) -> go.Figure:
     """The standard errors over the cells of a table, with the worst and the best one marked."""
-    unit = f"standard error of a cell ({plotly_text(record_noun)})"
+    unit = f"standard error of a cell ({axes.plotly_text(record_noun)})"
     if accuracy.down is None:
         figure = _line(accuracy, unit)
     else:
@@ -39,8 +29,8 @@ def cells_of_table(accuracy: CellAccuracy, record_noun: str) -> go.Figure:
     if not accuracy.is_level:
         _mark(figure, accuracy, accuracy.worst, "worst", "x")
         _mark(figure, accuracy, accuracy.best, "best", "circle")
-    figure.update_xaxes(category_axis(accuracy.across.name, accuracy.across.labels))
-    return with_layout(figure, 400 if accuracy.down is None else 460, legend=True, t=40)
+    figure.update_xaxes(axes.category_axis(accuracy.across.name, accuracy.across.labels))
+    return axes.with_layout(figure, 400 if accuracy.down is None else 460, legend=True, t=40)
 
 
 def _heat_map(accuracy: CellAccuracy, down: Axis, unit: str) -> go.Figure:
@@ -50,7 +40,7 @@ def _heat_map(accuracy: CellAccuracy, down: Axis, unit: str) -> go.Figure:
     bar: dict = {"title": {"text": unit, "side": "right"}}
     if high > _WIDE * low:
         colours, limits = np.log10(errors), (math.log10(low), math.log10(high))
-        ticks = log_ticks(low, high)
+        ticks = axes.log_ticks(low, high)
         bar |= {
             "tickvals": [math.log10(tick) for tick in ticks],
             "ticktext": [rounded(tick, 4) for tick in ticks],
@@ -58,10 +48,10 @@ def _heat_map(accuracy: CellAccuracy, down: Axis, unit: str) -> go.Figure:
     hovers, texts = [], []
     for row in range(errors.shape[0]):
         columns = range(errors.shape[1])
-        hovers.append([plotly_text(accuracy.label((row, column))) for column in columns])
+        hovers.append([axes.plotly_text(accuracy.label((row, column))) for column in columns])
         texts.append(["" if math.isnan(error) else rounded(error, 3) for error in errors[row]])
     heat = go.Heatmap(
-        z=[[None if math.isnan(z) else drawn(z) for z in row] for row in colours.tolist()],
+        z=[[None if math.isnan(z) else axes.drawn(z) for z in row] for row in colours.tolist()],
         zmin=limits[0],
         zmax=limits[1],
         x=list(range(errors.shape[1])),
@@ -74,15 +64,15 @@ def _heat_map(accuracy: CellAccuracy, down: Axis, unit: str) -> go.Figure:
         showscale=True,
     )
     figure = go.Figure(heat)
-    return figure.update_yaxes(category_axis(down.name, down.labels, downwards=True))
+    return figure.update_yaxes(axes.category_axis(down.name, down.labels, downwards=True))
 
 
 def _line(accuracy: CellAccuracy, unit: str) -> go.Figure:
-    errors = [drawn(error) for error in accuracy.errors.tolist()]
+    errors = [axes.drawn(error) for error in accuracy.errors.tolist()]
     points = {
         "x": list(range(len(errors))),
         "y": errors,
-        "hovertext": [plotly_text(label) for label in accuracy.across.labels],
+        "hovertext": [axes.plotly_text(label) for label in accuracy.across.labels],
         "hovertemplate": "%{hovertext}<br>standard error: %{y:,.3~g}<extra></extra>",
         "showlegend": False,
     }
@@ -90,14 +80,14 @@ def _line(accuracy: CellAccuracy, unit: str) -> go.Figure:
         trace = go.Scatter(
             points,
             mode="lines+markers" if len(errors) <= _MOST_MARKED else "lines",
-            line={"color": BLUE, "width": 2.5},
+            line={"color": axes.BLUE, "width": 2.5},
             marker={"size": 5},
         )
     else:
-        trace = go.Bar(points, marker={"color": style(0).fill(0.6)})
+        trace = go.Bar(points, marker={"color": axes.style(0).fill(0.6)})
     base = "normal" if accuracy.is_even else "tozero"  # bars must start at 0, a line need not
     figure = go.Figure(trace)
-    return figure.update_yaxes(title=unit, rangemode=base, gridcolor=GRID, zeroline=False)
+    return figure.update_yaxes(title=unit, rangemode=base, gridcolor=axes.GRID, zeroline=False)
 
 
 def _mark(
@@ -105,8 +95,8 @@ def _mark(
 ) -> None:
     """A mark with a light edge around a dark one, to be seen on any colour."""
     error = float(accuracy.errors[cell])
-    y, x = cell if len(cell) == 2 else (drawn(error), cell[0])
-    label = plotly_text(shortened(accuracy.label(cell)))
+    y, x = cell if len(cell) == 2 else (axes.drawn(error), cell[0])
+    label = axes.plotly_text(axes.shortened(accuracy.label(cell)))
     figure.add_trace(
         go.Scatter(
             x=[x],

@@ -8,16 +8,7 @@ import plotly.graph_objects as go
 from rpexplore.analysis import distributions, relative_errors
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded
-from rpexplore.figures.axes import (
-    GRID,
-    error_axis,
-    log_axis,
-    log_range,
-    marked_line,
-    plotly_text,
-    style,
-    with_layout,
-)
+from rpexplore.figures import axes
 from rpexplore.figures.chart import Chart, Column, columns_of
 
 
@@ -81,11 +72,11 @@ def shares_of_tables(frame: pd.DataFrame, record_noun: str) -> go.Figure:
     for trace in _traces(frame, "standard_error", "hv"):
         trace.hovertemplate = (
             "%{y:.0%} of the tables have a standard error<br>of at most %{x:,.3~g}"
-            f"<extra>{plotly_text(str(trace.name))}</extra>"
+            f"<extra>{axes.plotly_text(str(trace.name))}</extra>"
         )
         figure.add_trace(trace)
     errors = frame["standard_error"]
-    figure.update_xaxes(error_axis(*log_range(min(errors), max(errors)), record_noun))
+    figure.update_xaxes(axes.error_axis(*axes.log_range(min(errors), max(errors)), record_noun))
     return _with_share_axis(figure, "share of tables")
 
 
@@ -98,27 +89,27 @@ def shares_of_cells(frame: pd.DataFrame, coefficient: float) -> go.Figure:
     for trace in _traces(frame, "coefficient", "linear"):
         trace.hovertemplate = (
             "%{y:.1%} of the cells at a coefficient<br>of variation of %{x:.3~p}"
-            f"<extra>{plotly_text(str(trace.name))}</extra>"
+            f"<extra>{axes.plotly_text(str(trace.name))}</extra>"
         )
         figure.add_trace(trace)
     low, high = min(frame["coefficient"]), max(frame["coefficient"])
-    axis = log_axis(low, high, "wanted coefficient of variation (log scale)")
+    axis = axes.log_axis(low, high, "wanted coefficient of variation (log scale)")
     figure.update_xaxes(axis, ticktext=[f"{rounded(100 * tick, 3)} %" for tick in axis["tickvals"]])
-    marked_line(figure, min(max(coefficient, low), high), f"wanted: {100 * coefficient:g} %")
+    axes.marked_line(figure, min(max(coefficient, low), high), f"wanted: {100 * coefficient:g} %")
     return _with_share_axis(figure, "share of publishable cells")
 
 
 def _traces(frame: pd.DataFrame, across: str, shape: str) -> list[go.Scatter]:
     traces = []
     for group in sorted(set(frame["group"])):
-        rows, look = frame.loc[frame["group"] == group], style(group)
+        rows, look = frame.loc[frame["group"] == group], axes.style(group)
         traces.append(
             go.Scatter(
                 x=list(rows[across]),
                 y=list(rows["share"]),
                 mode="lines",
                 line=look.line(shape=shape),
-                name=plotly_text(rows["series"].iloc[0]),
+                name=axes.plotly_text(rows["series"].iloc[0]),
             )
         )
     return traces
@@ -131,6 +122,6 @@ def _with_share_axis(figure: go.Figure, title: str) -> go.Figure:
         range=[-0.02, 1.02],
         tickvals=[tenth / 10 for tenth in tenths],
         ticktext=[f"{10 * tenth} %" for tenth in tenths],
-        gridcolor=GRID,
+        gridcolor=axes.GRID,
     )
-    return with_layout(figure, 400, legend=True, t=70).update_layout(legend_y=1.1)
+    return axes.with_layout(figure, 400, legend=True, t=70).update_layout(legend_y=1.1)

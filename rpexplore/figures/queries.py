@@ -7,9 +7,9 @@ import plotly.graph_objects as go
 
 from rpexplore.analysis.queries import OPTIMUM
 from rpexplore.common.formatting import rounded
-from rpexplore.figures.axes import GRID, drawn, plotly_text, row_bars, shortened, style, with_layout
+from rpexplore.figures import axes
 
-_PLAN, _BASELINE = style(0), style(1)
+_PLAN, _BASELINE = axes.style(0), axes.style(1)
 _MOST_TICKS = 6
 _LONGEST = 18  # characters of a label on the axis
 
@@ -22,7 +22,7 @@ def budgets_of_baselines(frame: pd.DataFrame, privacy_unit: str) -> go.Figure:
     rows = frame.to_dict("records")
     looks = [_PLAN if row["baseline"] == OPTIMUM else _BASELINE for row in rows]
     rhos = [row["rho"] for row in rows]
-    figure = row_bars(
+    figure = axes.row_bars(
         [row["title"] for row in rows],
         rhos,
         rhos,
@@ -35,8 +35,9 @@ def budgets_of_baselines(frame: pd.DataFrame, privacy_unit: str) -> go.Figure:
         },
         room=0.35,
     )
-    figure.update_xaxes(title=f"budget ρ for {plotly_text(privacy_unit)} that meets all targets")
-    return with_layout(figure, 80 + 40 * len(rows))
+    unit = axes.plotly_text(privacy_unit)
+    figure.update_xaxes(title=f"budget ρ for {unit} that meets all targets")
+    return axes.with_layout(figure, 80 + 40 * len(rows))
 
 
 def _number(row: dict) -> str:
@@ -50,7 +51,7 @@ def shares_of_cells(frame: pd.DataFrame) -> go.Figure:
     frame: of `analysis.queries.profile_of_cells`
     """
     figure = go.Figure()
-    looks = (False, "all of it used", style(0)), (True, "some unused", style(1))
+    looks = (False, "all of it used", axes.style(0)), (True, "some unused", axes.style(1))
     for spare, name, look in looks:
         rows = frame[frame["spare"] == spare]
         if rows.empty:
@@ -58,10 +59,10 @@ def shares_of_cells(frame: pd.DataFrame) -> go.Figure:
         figure.add_trace(
             go.Scatter(
                 x=rows.index.tolist(),
-                y=[drawn(share) for share in rows["share"]],
+                y=[axes.drawn(share) for share in rows["share"]],
                 mode="markers",
                 marker={"color": look.colour, "symbol": look.marker, "size": 7},
-                hovertext=[plotly_text(cell) for cell in rows["cell"]],
+                hovertext=[axes.plotly_text(cell) for cell in rows["cell"]],
                 hovertemplate="%{hovertext}: %{y:.1%}<extra></extra>",
                 name=name,
             )
@@ -71,7 +72,7 @@ def shares_of_cells(frame: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(
         title="cell",
         tickvals=ticks,
-        ticktext=[plotly_text(shortened(cells[tick], _LONGEST)) for tick in ticks],
+        ticktext=[axes.plotly_text(axes.shortened(cells[tick], _LONGEST)) for tick in ticks],
         range=[-0.5 - 0.01 * len(cells), len(cells) - 0.5 + 0.01 * len(cells)],
         showgrid=False,
         zeroline=False,
@@ -80,7 +81,7 @@ def shares_of_cells(frame: pd.DataFrame) -> go.Figure:
         title="share of the budget in use",
         range=[0, 1.06],
         tickformat=".0%",
-        gridcolor=GRID,
+        gridcolor=axes.GRID,
         zeroline=False,
     )
-    return with_layout(figure, 340, legend=True, t=40)
+    return axes.with_layout(figure, 340, legend=True, t=40)

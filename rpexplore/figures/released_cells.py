@@ -13,20 +13,9 @@ import plotly.graph_objects as go
 from rpexplore.analysis.cell_accuracy import Axis
 from rpexplore.analysis.released_cells import ReleasedCells
 from rpexplore.common.formatting import describe_share, rounded
-from rpexplore.figures.axes import (
-    GREY,
-    GRID,
-    STYLES,
-    category_axis,
-    drawn,
-    linear_ticks,
-    plotly_text,
-    shortened,
-    style,
-    with_layout,
-)
+from rpexplore.figures import axes
 
-MOST_BARS, MOST_GROUPS = 2000, len(STYLES)
+MOST_BARS, MOST_GROUPS = 2000, len(axes.STYLES)
 MOST_CELLS = 250  # of the heat map, along each axis
 
 _PATTERNS = ("", "/", ".", "x", "-", "+")  # of the groups' bars, beside their colours
@@ -55,34 +44,34 @@ def bars_with_intervals(cells: ReleasedCells, record_noun: str) -> go.Figure:
         part = cells.at({axis.name: group for axis in beside})
         interval = {
             "type": "data",
-            "array": [drawn(margin) for margin in part.margin.tolist()],
-            "color": GREY,
+            "array": [axes.drawn(margin) for margin in part.margin.tolist()],
+            "color": axes.GREY,
             "thickness": 1.5 if few else 1,
             "width": 3 if few else 0,
         }
         figure.add_trace(_bars(part, along, group, label, interval))
         if cells.is_biased:
             figure.add_trace(_unbiased_marks(part, group, interval))
-    figure.update_xaxes(category_axis(along.name, along.labels))
+    figure.update_xaxes(axes.category_axis(along.name, along.labels))
     figure.update_yaxes(
-        title=plotly_text(record_noun),
+        title=axes.plotly_text(record_noun),
         tickformat=",",
-        gridcolor=GRID,
+        gridcolor=axes.GRID,
         zeroline=True,
-        zerolinecolor=GREY,
+        zerolinecolor=axes.GREY,
     )
     if beside:
-        figure.update_layout(legend_title_text=plotly_text(beside[0].name))
+        figure.update_layout(legend_title_text=axes.plotly_text(beside[0].name))
     figure.update_layout(barmode="group", scattermode="group", bargap=0.2)
-    return with_layout(figure, 420, legend=bool(beside) or cells.is_biased, t=40)
+    return axes.with_layout(figure, 420, legend=bool(beside) or cells.is_biased, t=40)
 
 
 def _bars(part: ReleasedCells, along: Axis, group: int, label: str, interval: dict) -> go.Bar:
-    look = style(group)
+    look = axes.style(group)
     name = "processed (biased)" if part.is_biased else "noisy count"
     return go.Bar(
         x=list(range(part.value.size)),
-        y=[drawn(value) for value in part.value.tolist()],
+        y=[axes.drawn(value) for value in part.value.tolist()],
         error_y=None if part.is_biased else interval,
         offsetgroup=str(group),
         marker={
@@ -94,7 +83,7 @@ def _bars(part: ReleasedCells, along: Axis, group: int, label: str, interval: di
             part, [f"{value}, {label}" if label else value for value in along.labels]
         ),
         hovertemplate="%{hovertext}<extra></extra>",
-        name=plotly_text(shortened(label, 40)) or name,
+        name=axes.plotly_text(axes.shortened(label, 40)) or name,
     )
 
 
@@ -102,10 +91,10 @@ def _unbiased_marks(part: ReleasedCells, group: int, interval: dict) -> go.Scatt
     """The unbiased counts; one entry in the legend stands for all of them."""
     return go.Scatter(
         x=list(range(part.value.size)),
-        y=[drawn(value) for value in part.unbiased.tolist()],
+        y=[axes.drawn(value) for value in part.unbiased.tolist()],
         error_y=interval,
         mode="markers",
-        marker={"symbol": "diamond", "size": 6, "color": GREY},
+        marker={"symbol": "diamond", "size": 6, "color": axes.GREY},
         offsetgroup=str(group),
         hoverinfo="skip",
         name="unbiased, with its interval",
@@ -129,7 +118,7 @@ def heat_map(cells: ReleasedCells, record_noun: str, *, by_margin: bool) -> go.F
     down, across = cells.axes
     doubtful = cells.includes_zero
     colours, look = _by_margin(cells) if by_margin else _by_count(cells, record_noun)
-    z = np.vectorize(drawn)(colours).astype(object)
+    z = np.vectorize(axes.drawn)(colours).astype(object)
     if not is_crossed(cells):
         z[doubtful] = None
     hovers = _hovers(cells, [f"{left}, {top}" for left in down.labels for top in across.labels])
@@ -149,10 +138,10 @@ def heat_map(cells: ReleasedCells, record_noun: str, *, by_margin: bool) -> go.F
     )
     if is_crossed(cells) and np.any(doubtful):
         figure.add_trace(_crosses(doubtful))
-    figure.update_xaxes(category_axis(across.name, across.labels))
-    figure.update_yaxes(category_axis(down.name, down.labels, downwards=True))
+    figure.update_xaxes(axes.category_axis(across.name, across.labels))
+    figure.update_yaxes(axes.category_axis(down.name, down.labels, downwards=True))
     height = max(300, min(140 + 26 * len(down.labels), 620))
-    return with_layout(figure, height, legend=True, t=40)
+    return axes.with_layout(figure, height, legend=True, t=40)
 
 
 def _by_count(cells: ReleasedCells, record_noun: str) -> tuple[np.ndarray, dict]:
@@ -166,13 +155,13 @@ def _by_count(cells: ReleasedCells, record_noun: str) -> tuple[np.ndarray, dict]
         colours = np.arcsinh(colours / width)
         zmin, zmax = math.asinh(zmin / width), math.asinh(zmax / width)
     else:
-        ticks = positions = linear_ticks(low, high) if high > low else [0.0]
+        ticks = positions = axes.linear_ticks(low, high) if high > low else [0.0]
     return colours, {
         "zmin": zmin,
         "zmax": zmax,
         "colorscale": _around_zero(zmin, zmax),
         "colorbar": {
-            "title": {"text": f"count ({plotly_text(record_noun)})", "side": "right"},
+            "title": {"text": f"count ({axes.plotly_text(record_noun)})", "side": "right"},
             "tickvals": positions,
             "ticktext": [rounded(tick, 4).replace("-", "−") for tick in ticks],
         },
@@ -251,7 +240,7 @@ def _hovers(cells: ReleasedCells, labels: Sequence[str]) -> list[str]:
         text = f"{_count(unbiased)} ±{rounded(margin, 3)}"
         if cells.is_biased:
             text = f"processed: {_count(value)}<br>unbiased: {text}"
-        texts.append(f"{plotly_text(label)}<br>{text}")
+        texts.append(f"{axes.plotly_text(label)}<br>{text}")
     return texts
 
 

@@ -6,7 +6,7 @@ import plotly.graph_objects as go
 
 from rpexplore.analysis import shadow_prices
 from rpexplore.common.formatting import describe_share
-from rpexplore.figures.axes import GREY, plotly_text, row_bars, style, with_layout
+from rpexplore.figures import axes
 from rpexplore.figures.chart import Chart, Column, columns_of
 
 _MOST_BARS = 15
@@ -45,14 +45,14 @@ def bars(frame: pd.DataFrame, names: str, what: str) -> go.Figure:
     rows = frame.to_dict("records")
     shares = [row["share"] for row in rows]
     marks = [row.get("share_of_tables", 0.0) for row in rows]
-    figure = row_bars(
+    figure = axes.row_bars(
         [row[names] for row in rows],
         shares,
         # Beside the bar or the mark, whichever reaches further, so that neither hides the number.
         np.maximum(shares, marks).tolist(),
         [describe_share(share) for share in shares],
         hover="%{x:.2%}",
-        marker={"color": style(0).fill(0.75)},
+        marker={"color": axes.style(0).fill(0.75)},
         room=0.18,
     )
     if "share_of_tables" in frame:
@@ -61,10 +61,10 @@ def bars(frame: pd.DataFrame, names: str, what: str) -> go.Figure:
                 x=marks,
                 y=list(range(len(rows))),
                 mode="markers",
-                marker={"symbol": "line-ns", "size": 16, "line": {"color": GREY, "width": 3}},
+                marker={"symbol": "line-ns", "size": 16, "line": {"color": axes.GREY, "width": 3}},
                 hovertemplate="%{x:.2%} of the tables<extra></extra>",
                 name="share of the tables",
             )
         )
-    figure.update_xaxes(title=f"share of {plotly_text(what)}")
-    return with_layout(figure, 110 + 30 * len(rows), legend="share_of_tables" in frame, t=30)
+    figure.update_xaxes(title=f"share of {axes.plotly_text(what)}")
+    return axes.with_layout(figure, 110 + 30 * len(rows), legend="share_of_tables" in frame, t=30)

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from rpexplore.analysis import variance_by_size
 from rpexplore.analysis.forecast import Forecast
 from rpexplore.common.formatting import rounded
-from rpexplore.figures.axes import log_axis, log_range, plotly_text, style, with_layout
+from rpexplore.figures import axes
 from rpexplore.figures.chart import Chart, columns_of
 
 _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -67,7 +67,7 @@ def _traces(part: pd.DataFrame, whole: pd.DataFrame) -> list[dict]:
     """One trace for each group of orders of a plan."""
     traces = []
     for group in sorted(set(part["group"])):
-        rows, look = part.loc[part["group"] == group], style(group)
+        rows, look = part.loc[part["group"] == group], axes.style(group)
         name = str(rows["attributes"].iloc[0])
         marker = {"color": look.colour, "symbol": look.marker, "size": 6, "opacity": 0.75}
         if "tables" in part:
@@ -80,7 +80,7 @@ def _traces(part: pd.DataFrame, whole: pd.DataFrame) -> list[dict]:
             texts = [f"{count:,}" for count in rows["tables"]]
             head, about = f"tables of {name}: %{{text}}", "about "
         else:
-            texts = [plotly_text(table) for table in rows["table"]]
+            texts = [axes.plotly_text(table) for table in rows["table"]]
             head, about = "%{text}", ""
         traces.append(
             {
@@ -108,9 +108,9 @@ def _figure(
     Made of plain values in one go: adding to a Plotly figure bit by bit takes several times as
     long.
     """
-    panels, unit = len(titles), plotly_text(record_noun)
-    cells_low, cells_high = log_range(min(frame["cells"]), max(frame["cells"]))
-    low, high = log_range(min(frame["variance"]), max(frame["variance"]))
+    panels, unit = len(titles), axes.plotly_text(record_noun)
+    cells_low, cells_high = axes.log_range(min(frame["cells"]), max(frame["cells"]))
+    low, high = axes.log_range(min(frame["variance"]), max(frame["variance"]))
     across = _axis(cells_low, cells_high, 4 if panels > 1 else 9, whole=True)
     width = (1 - _GAP * (panels - 1)) / panels
     layout: dict = {"annotations": []}
@@ -122,7 +122,7 @@ def _figure(
         }
         layout["annotations"].append(
             {
-                "text": plotly_text(title),
+                "text": axes.plotly_text(title),
                 "x": start + width / 2,
                 "y": 1,
                 "xref": "paper",
@@ -155,7 +155,7 @@ def _figure(
         "showlegend": False,
     }
     figure = go.Figure({"data": [*traces, unseen], "layout": layout})
-    with_layout(figure, 370, legend=True, t=54)
+    axes.with_layout(figure, 370, legend=True, t=54)
     return figure.update_layout(legend_y=1.1, legend_itemsizing="constant")
 
 
@@ -169,7 +169,7 @@ def _axis(low: float, high: float, most: int, *, whole: bool = False) -> dict:
 
     whole: ticks are whole numbers only
     """
-    axis = log_axis(low, high)
+    axis = axes.log_axis(low, high)
     ticks = [tick for tick in axis["tickvals"] if not whole or float(tick).is_integer()]
     if len(ticks) > most:
         decades = [tick for tick in ticks if _exponent(tick) is not None]

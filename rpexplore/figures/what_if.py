@@ -6,7 +6,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from rpexplore.common.formatting import rounded
-from rpexplore.figures.axes import error_axis, plotly_text, row_axis, style, with_layout
+from rpexplore.figures import axes
 
 _LEAST_MARGIN = 1.03  # around the marks, a factor
 _CHARACTER = 6.5  # pixels, about
@@ -20,7 +20,7 @@ def before_and_after(frame: pd.DataFrame, record_noun: str) -> go.Figure:
     """
     rows, figure = frame.to_dict("records"), go.Figure()
     for y, row in enumerate(rows):
-        look = style(int(row["concerned"]))
+        look = axes.style(int(row["concerned"]))
         for field in ("before", "after"):
             if math.isnan(row[field]):
                 continue
@@ -48,19 +48,19 @@ def before_and_after(frame: pd.DataFrame, record_noun: str) -> go.Figure:
             xref="paper",
             x=1.01,
             y=y,
-            text=plotly_text(row["note"]),
+            text=axes.plotly_text(row["note"]),
             showarrow=False,
             xanchor="left",
         )
     values = [v for v in (*frame["before"], *frame["after"]) if not math.isnan(v)]
     margin = max((max(values) / min(values)) ** 0.1, _LEAST_MARGIN)
-    axis = error_axis(min(values) / margin, max(values) * margin, record_noun)
+    axis = axes.error_axis(min(values) / margin, max(values) * margin, record_noun)
     step = 1 + len(axis["tickvals"]) // 5  # on a narrow screen as well, labels stand side by side
     axis |= {ticks: axis[ticks][::step] for ticks in ("tickvals", "ticktext")}
     figure.update_xaxes(axis, showgrid=True, tickangle=0)
-    figure.update_yaxes(row_axis(list(frame["name"])))
+    figure.update_yaxes(axes.row_axis(list(frame["name"])))
     room = 20 + _CHARACTER * max(len(row["note"]) for row in rows)
-    return with_layout(figure, 90 + 34 * len(rows), r=room)
+    return axes.with_layout(figure, 90 + 34 * len(rows), r=room)
 
 
 def _hover(row: dict) -> str:
@@ -69,4 +69,5 @@ def _hover(row: dict) -> str:
         for field in ("before", "after")
         if not math.isnan(row[field])
     ]
-    return f"{plotly_text(row['name'])}<br>{', '.join(parts)}<br>{plotly_text(row['note'])}"
+    name, note = axes.plotly_text(row["name"]), axes.plotly_text(row["note"])
+    return f"{name}<br>{', '.join(parts)}<br>{note}"
