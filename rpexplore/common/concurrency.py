@@ -55,10 +55,9 @@ def in_order(
 ) -> Generator[Result, None, None]:
     """function(item) of each item, in the order of the items, worked out in threads.
 
-    At most two items for each thread are taken ahead of the results. For work that spends its time
-    outside the interpreter: numpy, pyarrow, the operating system. What goes wrong with an item is
-    raised in its place; when the caller stops taking results, nothing more is begun, and what was
-    begun has ended before this ends.
+    At most two items for each thread are taken ahead of the results. For work outside the
+    interpreter: numpy, pyarrow, the operating system. When the caller stops taking results, or an
+    item raises in its place, what was begun has ended before this ends.
     """
     ahead = 2 * workers()
     waiting: deque[Future[Result]] = deque()

@@ -33,9 +33,8 @@ Finding = tuple[bool, str]
 
 
 def limits_kept(plan: Plan) -> Finding | None:
-    """Whether every table is within the limit that the loss sets it; None: it sets none.
-
-    That of a `SumWithBoundedMax` must also be the right one.
+    """Whether every table is within the limit that the loss sets it, and a `SumWithBoundedMax`'s is
+    right; None: it sets none.
     """
     if isinstance(plan.loss, SumWithBoundedMax):
         is_right, finding = _limit_is_right(plan, plan.loss)
@@ -75,10 +74,7 @@ def _limit_is_right(plan: Plan, loss: SumWithBoundedMax) -> Finding:
 
 
 def proven_by_shadow_prices(plan: Plan) -> Finding:
-    """The dual at the stated shadow prices, of sums and largest variances.
-
-    Shadow prices must sum to 1; in a sum of variances they are the tables' shares in it.
-    """
+    """The dual at the stated shadow prices, which are a sum's shares, or of a largest variance."""
     certificate, workload, loss = plan.certificate, plan.workload, plan.loss
     prices, cells = certificate.shadow_prices, certificate.cells
     weights = loss.table_weights(workload)

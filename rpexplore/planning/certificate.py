@@ -18,16 +18,11 @@ class Certificate:
     """Loss of a plan, and a bound that no plan within the same budget can go below.
 
     The bound is the Lagrangian dual (Σ √(p · Bᵀy))² / c at the table weights y that the shadow
-    prices give, so anybody can recompute it from the plan file (docs/mathematics.md §6.9).
+    prices give, so anybody can recompute it from the plan file. Arrays are float64[n_tables]:
 
-    shadow_prices  float64[n_tables], sum 1: by how many per cent the smallest possible loss grows
-                   when a table's weight grows by one per cent; 0: the table costs nothing
-    cells          the cells that make the shadow prices up, where tables have unequal cells and
-                   the loss looks at the worst one
-    dual_weights   float64[n_tables], of losses other than sums and largest variances: the weight
-                   d on each table's variance from which the bound follows by the loss's minorant;
-                   the shadow prices are then each table's share of Σ d · Var
-    limit          of a `SumWithBoundedMax`: the largest weighted variance allowed
+    shadow_prices  sum 1; by how many per cent the smallest possible loss grows when a table's
+                   weight grows by one per cent
+    cells, dual_weights, limit   as of `Solution`
     """
 
     loss_value: float
@@ -68,12 +63,9 @@ def smallest_weighted_sum(
 ) -> float:
     """Up to rounding, no plan's Σ dual_weights · Var is below it at this privacy cost.
 
-    It is the closed form of RP+ Lemma 2, and a loss bounds itself from below by such a sum
-    (`Loss.minorant`). Planner and verification both compute it here, from the dual weights as a
-    plan file holds them, so that the one proves what the other states.
-
-    cells: how the part on least accurate cells is spread over them; what is stated of no cell
-    counts for the table's mean, which is never above its least accurate cell
+    It is RP+ Lemma 2, and a loss bounds itself from below by such a sum (`Loss.minorant`). cells:
+    how the part on least accurate cells is spread over them; what is stated of no cell counts for
+    the table's mean.
     """
     on_means = loss.weights_on_means(workload, dual_weights)
     prices = dual_weights - on_means

@@ -29,10 +29,7 @@ def option_forms() -> list[str]:
 
 
 def options_with(flag: str) -> list[str]:
-    """The losses, as written on the command line, that have an option: ["sum", "required", …].
-
-    flag: "weighting" or "relative_to"
-    """
+    """The losses, as on the command line, that have an option, "weighting" or "relative_to"."""
     return [loss.option for loss in _writable() if flag in _flags(loss)]
 
 

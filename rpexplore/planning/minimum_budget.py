@@ -1,8 +1,7 @@
 """The smallest budget at which all targets can be met, and the targets that bind it.
 
-Variances fall as 1/budget, so the smallest budget is the one at which the smallest possible largest
-ratio of variance to target is 1 (docs/mathematics.md §6.2). Its shadow prices tell which targets
-bind it, and what each would save if it were wider.
+It is the one at which the smallest possible largest ratio of variance to target is 1
+(docs/mathematics.md §6.2), whose shadow prices tell which targets bind it.
 """
 
 from dataclasses import dataclass, replace
@@ -81,18 +80,14 @@ class MinimumBudget:
 
     @property
     def binding_tables(self) -> np.ndarray:
-        """The tables whose targets bind the smallest budget, the largest share first, int64[k].
-
-        Without those whose share is below a thousandth.
-        """
+        """The tables whose targets bind it (share above a thousandth), largest share first."""
         order = np.argsort(-self.shares, kind="stable")
         return order[self.shares[order] > _LEAST_SHARE]
 
     def saving_if_relaxed(self, by: float) -> np.ndarray:
-        """What it would save if one target were wider (0.1: its standard error by 10 %).
+        """The share of the smallest budget saved if one target were wider (0.1: by 10 %).
 
-        Share of the smallest budget, float64[n_tables]; exact for a table that binds alone, to
-        first order otherwise.
+        float64[n_tables]; exact for a table that binds alone, to first order otherwise.
         """
         return 1 - (1 + by) ** (-2 * self.shares)
 

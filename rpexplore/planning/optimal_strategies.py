@@ -1,9 +1,8 @@
 """Best strategies: those with which a loss can be smallest, and a bound for all others.
 
-For a sum of variances the search is that of `strategy_search`. For the largest variance the weights
-on the cells are themselves looked for (docs/mathematics.md §5.4): they are a product of one for
-each table and one for each row of each basis, and rows (and tables) whose variance is above the
-mean get more. For tables of one attribute that is every weighting there is.
+For the largest variance the weights on the cells are themselves looked for (docs/mathematics.md
+§5.4), as a product of one for each table and one for each row of each basis: rows (and tables)
+whose variance is above the mean get more.
 """
 
 import hashlib
@@ -86,12 +85,10 @@ def best_strategies(
 def strategy_bound(
     workload: Workload, closure: Closure, table_weights: np.ndarray, *, largest: bool = False
 ) -> float:
-    """A lower bound on the weighted loss at privacy cost 1, whatever is measured.
+    """A lower bound on the weighted loss at privacy cost 1, whatever matrices are measured.
 
-    Of all plans with the reference distributions of the closure's strategies: with other matrices R
-    and other noise scales. Each √(βτ) is at least the bound of `best_matrix` (docs/mathematics.md
-    §5.1), and the loss grows with every one of them. A largest variance is at least every mean of
-    variances; the weights of that mean are looked for.
+    With the reference distributions of the closure's strategies. Each √(βτ) is at least the bound
+    of `best_matrix` (docs/mathematics.md §5.1), and the loss grows with every one of them.
     """
     search = StrategySearch(workload, closure, table_weights, keep_references=True)
     search.start({index: strategy.reference for index, strategy in closure.strategies.items()})

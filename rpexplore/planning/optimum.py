@@ -1,9 +1,7 @@
 """Optimum: the solution of a planning problem, which scales to any budget.
 
 Most losses are homogeneous in the variances, so the best noise scales of one budget are those of
-another times the ratio of the two (docs/mathematics.md §6.2). Solving is done once, at privacy cost
-1; a plan for a budget, or the whole curve of errors against budgets, is a division.
-
+another times the ratio of the two (docs/mathematics.md §6.2): solved once, at privacy cost 1.
 Others, such as sums within targets, are solved for one budget, and their plan is for that alone.
 """
 
@@ -60,16 +58,14 @@ class Optimum:
     def standard_errors(self, budget: Budget, cell: str = "mean") -> np.ndarray:
         """Standard error of a cell of each table within a budget, float64[n_tables].
 
-        cell: "mean" (root of the mean variance), "worst" or "best". Those of the plan `at` that
-        budget, but for the rounding of its noise scales.
+        cell: "mean" (root of the mean variance), "worst" or "best"
         """
         return np.sqrt(self.table_variances.at(cell) / record_cost(budget))
 
     def at(self, budget: Budget) -> Plan:
         """The plan with the smallest loss within the budget, exact and with its certificate.
 
-        Raises `PlanError` for a budget that leaves next to nothing, or all but everything, and for
-        another one than that which it was solved for.
+        Raises `PlanError` for a budget that cannot be computed with, or is not the one solved for.
         """
         cost, limit, solved_at = record_cost(budget), self.solution.limit, self.budget
         if solved_at and solved_at.record_privacy_cost != budget.record_privacy_cost:

@@ -155,8 +155,7 @@ class Plan(ReleasePlan):
     def variance(self, table: AttributeSet) -> float:
         """Variance of a cell of any marginal that some table of the workload contains.
 
-        Of its single values, whichever bases the workload's tables have. Where these differ,
-        because an attribute has a strategy, it is that of the least accurate one.
+        Of its least accurate single value, whichever bases the workload's tables have.
         """
         attributes = self.domain.positions(table)
         if any(attribute in self.closure.strategies for attribute in attributes):
@@ -167,10 +166,7 @@ class Plan(ReleasePlan):
         return self._covariance(attributes, cell, cell)
 
     def marginal_variances(self, attributes: AttributeIndices) -> np.ndarray:
-        """Variance of every cell of the marginal on these attributes, one axis an attribute.
-
-        Some table of the workload must contain them.
-        """
+        """Variance of every cell of a marginal within some table, one axis an attribute."""
         closure, noise = self.closure, self._noise(attributes)
         return marginal_variances(closure.sizes, closure.strategies, noise, attributes)
 
@@ -179,15 +175,13 @@ class Plan(ReleasePlan):
     ) -> float:
         """Half the width of a confidence interval for a cell, or for a query.
 
-        The released value is within this of the true one this often (normal quantiles; for
-        standard errors below about 2 the noise's whole steps make that approximate). It covers
-        the privacy noise only, not errors that were in the records before.
+        By normal quantiles (approximate for standard errors below about 2), for the privacy noise
+        only, not for errors that were in the records before.
 
         Args:
-            attributes: Names of the attributes of a table. Where its cells differ in accuracy, the
-                margin is that of the least accurate one.
+            attributes: Names of the attributes of a table, whose least accurate cell is meant.
             where: A query instead of a cell, as in `query_variance`.
-            confidence: How often, above 0 and below 1.
+            confidence: How often the true value is within it, above 0 and below 1.
         """
         if where is not None:
             error = float(np.sqrt(self.query_variance(*attributes, where=where)))
@@ -201,20 +195,18 @@ class Plan(ReleasePlan):
         return normal_quantile(confidence) * error
 
     def covariance(
-        self, table: AttributeSet, cell: Mapping[str, int], other: Mapping[str, int]
+        self, table: AttributeSet, first_cell: Mapping[str, int], second_cell: Mapping[str, int]
     ) -> float:
         """Covariance of the noise of two cells of a table.
 
         A cell is named by the index (from 0) of its category for each attribute of the table.
         """
         attributes = self.domain.positions(table)
-        left, right = (self._cell_vectors(attributes, named) for named in (cell, other))
+        left, right = (self._cell_vectors(attributes, cell) for cell in (first_cell, second_cell))
         return self._covariance(attributes, left, right)
 
     def query_variance(self, *attributes: AttributeSet, where: Where | None = None) -> float:
-        """Variance of the answer to a product query: a subtotal, a range, a difference.
-
-        `Release.answer` answers the same query of a release.
+        """Variance of the answer to a product query, as in `Release.answer`: a subtotal, a range.
 
         Args:
             attributes: Names of the attributes of a table; those of `where` if none is named.

@@ -1,8 +1,7 @@
 """The plan file: one JSON text, canonical, so that its SHA-256 is the plan's name.
 
-The published description is `schemas/plan-1.json` (JSON Schema). A text with the same content that
-is not byte for byte what `plan_writer` writes is read only to be written anew: `sha256sum
-plan.json` is the hash that the ledger and the manifest name.
+Described in `schemas/plan-1.json`. A text with the same content that is not byte for byte what
+`plan_writer` writes is read only to be written anew.
 """
 
 import math
@@ -70,9 +69,7 @@ _TABLE_KEYS = (
 def fields_from_text(text: str, source: str) -> dict[str, Any]:
     """The fields of the plan that a text holds, in whichever layout; `source` is named in errors.
 
-    Everything needed is rebuilt from the inputs (domain, tables); noise scales, variances, cost
-    and certificate are taken as stated: `verification` holds them against an exact recomputation.
-
+    Noise scales, variances, cost and certificate are taken as stated: `verification` checks them.
     Raises `PlanError` naming the part that cannot be used.
     """
     with refusing(PlanError, f"{source} is not a plan file"):
@@ -90,10 +87,7 @@ def certificate_from_json(
     cells: CellPrices | None = None,
     dual_weights: np.ndarray | None = None,
 ) -> Certificate:
-    """The certificate of a plan file, whose loss stands under `loss_key`.
-
-    Raises `PlanError` where its numbers cannot be right.
-    """
+    """The certificate whose loss stands under `loss_key`; `PlanError` where it cannot be right."""
     stated = [content[key] for key in (loss_key, "lower_bound", "gap")]
     loss, lower_bound, gap = not_negative(stated, "number of the certificate").tolist()
     if lower_bound == 0:

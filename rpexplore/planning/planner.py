@@ -158,10 +158,9 @@ def optimum_with_strategies_of(
     *,
     on_progress: Progress = no_progress,
 ) -> Optimum:
-    """The optimum of other tables, or for another loss, with the strategies of `reference`.
+    """The optimum of other tables, or for another loss, with `reference`'s strategies and budget.
 
-    Strategies that it lacks are searched for. Its budget is used as well; `optimum` describes the
-    rest, and what is raised.
+    Strategies that it lacks are searched for. Raises what `optimum` raises.
     """
     same_tables = reference.workload.has_tables_of(workload)
     closure = reference.closure if same_tables else Closure.of(workload)

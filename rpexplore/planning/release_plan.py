@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 class ReleasePlan(ABC):
     """A plan that a release can be run by: a frozen value, one JSON file.
 
-    A kind of plan is a subclass, listed in `queries.plan_kinds`; what a release by it reads and
-    writes is said in `releases`, where records may be read.
+    A kind of plan is a subclass, listed in `queries.plan_kinds`.
 
     file_format    the "format" of its files
     noun           what people call it: "plan", "query plan"
@@ -137,23 +136,15 @@ class ReleasePlan(ABC):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a plan file, as `save` wrote it. Raises `PlanError` for any other.
-
-        What the file claims is checked by `rpexplore.verify`, and before any release.
-        """
+        """Read a plan file, as `save` wrote it. Raises `PlanError` for any other."""
         return cls.parse(plan_text(path, cls.noun), Path(path).name)
 
     @classmethod
     def parse(cls, text: str, source: str = "The text", *, canonical: bool = True) -> Self:
-        """The plan that a text holds.
+        """The plan that a text holds; `PlanError` if it is not a usable plan of this kind.
 
-        Args:
-            source: The file's name, for errors.
-            canonical: Whether to refuse a text that is not byte for byte what `save` writes: its
-                SHA-256 is not the plan's.
-
-        Raises:
-            PlanError: If the text is not a usable plan of this kind.
+        source: the file's name, for errors. canonical: whether to refuse a text that is not byte
+        for byte what `save` writes: its SHA-256 is not the plan's.
         """
         plan = cls._read(text, source)
         if canonical and text != plan.text:

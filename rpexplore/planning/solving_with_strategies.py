@@ -35,10 +35,7 @@ def solve_with_optimal_strategies(problem: Problem, *, even: bool) -> tuple[Clos
     """The closure with strategies that suit the loss, and the best noise for it.
 
     Where these leave targets out of reach, those that come furthest inside the targets are taken;
-    and in the end those that suit the dual weights of the solution, if they are better. Losses
-    with a search for strategies of their own stay with its strategies.
-
-    problem: its closure has no strategies yet
+    and in the end those that suit the dual weights of the solution, if they are better.
 
     Raises `OutOfReachError` if required targets cannot be met.
     """
@@ -82,9 +79,8 @@ def with_strategies_within(
 ) -> Closure:
     """The closure, measured by strategies that come as far inside caps as can be.
 
-    Args:
-        caps: float64[n_tables] on the variance of the least accurate cell; inf: none.
-        even: Whether reference distributions are uniform.
+    caps: float64[n_tables] on the variance of the least accurate cell, inf: none. even: whether
+    reference distributions are uniform.
     """
     if workload.is_marginals:
         return closure

@@ -26,10 +26,8 @@ _KEY = "key"  # the name in a file under which the key itself is kept
 class StrategyCache:
     """Arrays by key. Any number of threads and processes may use the same folder at once.
 
-    Args:
-        folder: Where they are kept for the next process; None: in this process only.
-        most_bytes: Of files in the folder and, separately, of arrays in the process; those unused
-            for longest give way.
+    folder: where they are kept for the next process; None: in this process only. most_bytes: of
+    files in the folder and, separately, of arrays; those unused for longest give way.
     """
 
     def __init__(self, folder: Path | None, most_bytes: int = MOST_BYTES) -> None:
@@ -123,8 +121,7 @@ def user_cache() -> StrategyCache:
 def best_even_matrix(gram: np.ndarray) -> StrategySolution:
     """The best matrix for a uniform reference, started from the dual weights of an earlier search.
 
-    These are kept for every size and basis. They are no more than a start: what follows from them
-    is certified anew, in an eigendecomposition or two.
+    They are no more than a start: what follows from them is certified anew.
     """
     key = f"even {hashlib.sha256((gram / np.trace(gram)).tobytes()).hexdigest()}"
     weights = (user_cache().get(key) or {}).get("value_weights", np.empty(0))

@@ -2,10 +2,8 @@
 
 For fixed weights on the cells, the smallest sum of variances at privacy cost 1 is
 (Σ_{A'} √(p v))² (RP+ Lemma 2) with p = ∏ β_i and v a sum over tables of products of the
-attributes' τ and η (weighted by rows). In one attribute it depends on its R through √(βτ) alone,
-where all tables have it in one basis, and through η on the reference distribution z; attributes are
-therefore improved in turn, each by `best_reference`, which sees the sum over residuals without the
-attribute exactly (docs/mathematics.md §5.3). Every step lowers the sum.
+attributes' τ and η. Attributes are improved in turn, each by `best_reference`, which sees the sum
+over residuals without the attribute exactly (docs/mathematics.md §5.3). Every step lowers the sum.
 """
 
 from collections.abc import Callable, Mapping
@@ -106,10 +104,7 @@ class StrategySearch:
         self.inside, self.outside = self._columns_by_basis()
 
     def _columns_by_basis(self) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
-        """Basis -> where in `columns` its tables are, int64[m].
-
-        First those of residuals with the basis's attribute, then those of the others.
-        """
+        """Basis -> where in `columns` its tables are: with its attribute, and without it."""
         parts: tuple[dict[int, list[np.ndarray]], ...] = ({}, {})
         begin = 0
         for chosen, columns, axes in self.groups:
@@ -131,10 +126,7 @@ class StrategySearch:
         return inside, outside
 
     def start(self, references: Mapping[int, np.ndarray]) -> None:
-        """Begin with the best matrices for these references, or for uniform ones.
-
-        Where an attribute has several bases, for all of them together.
-        """
+        """Begin with the best matrices for these or uniform references, for all bases together."""
         for attribute in self.attributes:
             gram = np.sum([self.grams[basis] for basis in self.bases_of[attribute]], axis=0)
             reference = references.get(attribute)
@@ -259,10 +251,8 @@ class StrategySearch:
     # ---- the largest variance
 
     def reweigh(self, loss_weights: np.ndarray) -> None:
-        """More weight where the variance is above the mean.
-
-        loss_weights: what the largest variance is weighted with; `table_weights` is that times
-        weights y on the tables, of sum 1
+        """More weight where the variance is above the mean: `table_weights` are loss_weights times
+        weights on the tables of sum 1.
         """
         terms, weights = self._terms()
         sigma_squared = np.sqrt(self.costs / weights) * self.value()

@@ -13,13 +13,11 @@ from rpexplore.privacy import conversions
 class Budget:
     """A bound on the privacy cost of one release, exact.
 
-    Give exactly one of: privacy_cost, rho (zero-concentrated DP), mu (the cost μ²; a label from
-    Gaussian DP, the claim stays zCDP), or epsilon together with delta (turned into the largest ρ
-    whose optimal conversion gives at most that, CKS Prop. 7). Numbers may be int, float (read as
-    the decimal it prints as), str ("0.1", "1/3"), Decimal or Fraction.
-
-    The privacy unit is one record, or, with max_records_per_person = m, one person who has at
-    most m records; a release then runs at privacy cost / m² for records.
+    Give exactly one of: privacy_cost, rho (zero-concentrated DP), mu (the cost μ²), or epsilon
+    together with delta (turned into the largest ρ whose optimal conversion gives at most that, CKS
+    Prop. 7). Numbers may be int, float (read as the decimal it prints as), str ("0.1", "1/3"),
+    Decimal or Fraction. The privacy unit is one record, or one person who has at most
+    max_records_per_person = m records; a release then runs at privacy cost / m² for records.
 
     Example:
         >>> Budget(rho="0.5", max_records_per_person=2).record_privacy_cost
@@ -67,7 +65,7 @@ class Budget:
                 "The number of records a person may have must be a whole number of at least 1, "
                 f"got {max_records_per_person!r}."
             )
-        object.__setattr__(self, "privacy_cost", _cost(**given))
+        object.__setattr__(self, "privacy_cost", _cost(given))
         object.__setattr__(self, "stated", tuple(stated.items()))
         object.__setattr__(self, "max_records_per_person", records)
 
@@ -135,18 +133,12 @@ class Budget:
         return budget
 
 
-def _cost(
-    privacy_cost: Exact | None,
-    rho: Exact | None,
-    mu: Exact | None,
-    epsilon: Exact | None,
-    delta: Exact | None,
-) -> Fraction:
+def _cost(given: dict[str, Any]) -> Fraction:
+    mu, rho = given["mu"], given["rho"]
     if mu is not None:
         return conversions.privacy_cost_from_mu(mu)
-    if privacy_cost is not None:
-        rho = exact_fraction(privacy_cost, "privacy_cost") / 2
-    elif epsilon is not None and delta is not None:
-        rho = conversions.rho_from_epsilon_delta(epsilon, delta)
-    assert rho is not None
+    if given["privacy_cost"] is not None:
+        rho = exact_fraction(given["privacy_cost"], "privacy_cost") / 2
+    elif rho is None:
+        rho = conversions.rho_from_epsilon_delta(given["epsilon"], given["delta"])
     return conversions.privacy_cost_from_rho(rho)

@@ -175,10 +175,8 @@ _EPSILONS = np.geomspace(1e-4, 100.0, 150).tolist()
 def max_true_positive_rate(rho: Exact, false_positive_rate: float) -> float:
     """The largest share of those in the data whom any test of a release could recognise.
 
-    false_positive_rate: the share of those not in the data whom the test takes to be in it
-
-    Each (epsilon, delta) gives two bounds (Kairouz, Oh, Viswanath: The Composition Theorem for
-    Differential Privacy, ICML 2015, Thm. 2.1); the smallest over some epsilon is one, too.
+    false_positive_rate: the share of those not in the data whom the test takes to be in it. Each
+    (epsilon, delta) gives two bounds (Kairouz, Oh, Viswanath, ICML 2015, Thm. 2.1).
     """
     rate = 1.0
     for epsilon in _EPSILONS:

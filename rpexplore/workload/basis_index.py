@@ -20,15 +20,10 @@ def canonical_bases(
 ) -> tuple[Bases, np.ndarray]:
     """Bases and their indices with only those that some table has, single values first.
 
-    Args:
-        members: int32[n_tables, max_order], the attribute indices of each table, −1 behind.
-        bases: For each attribute, those that it may have; where all are single values, or there
-            are none, the indices are not looked at.
-        basis_index: int32[n_tables, max_order], of each attribute's list.
+    Args as of `Workload`; where there are no bases, the indices are not looked at.
 
-    Raises:
-        WorkloadError: For shapes that do not fit, an index that is not in its list, and a basis
-            that its attribute cannot have.
+    Raises `WorkloadError` for shapes that do not fit, an index that is not in its list, and a basis
+    that its attribute cannot have.
     """
     canonical, moved = [], np.where(members < 0, -1, 0).astype(np.int32)
     if all(basis.is_identity for listed in bases for basis in listed):
@@ -66,13 +61,8 @@ def changed_bases(
 ) -> tuple[Bases, np.ndarray]:
     """Bases and their indices where attributes have other bases, not yet canonical.
 
-    Args:
-        members, bases, basis_index: As of `canonical_bases`.
-        changes: attribute index -> its basis now.
-        rows: The tables in which it has that; None: all that have the attribute.
-
-    Raises:
-        WorkloadError: For what is no basis, or a table that does not have the attribute.
+    changes: attribute index -> its basis now. rows: the tables in which it has that; None: all.
+    Raises `WorkloadError` for what is no basis, or a table that does not have the attribute.
     """
     basis_index, listed = basis_index.copy(), list(bases)
     chosen = np.full(len(members), rows is None)

@@ -15,8 +15,7 @@ from rpexplore.workload.bases.operators import Operator
 class QueryMatrix:
     """The queries that a basis has for an attribute; `query_matrix` makes it.
 
-    operator  W [n_rows, n_values]; attributes of the same size (and, in a hierarchy, the same
-              groups) share it, and only the labels are the attribute's own
+    operator: W [n_rows, n_values], shared by attributes that differ in labels only
     """
 
     basis: Basis
@@ -32,9 +31,9 @@ class QueryMatrix:
         return self.operator.n_rows
 
     def of(self, x: np.ndarray, axis: int = -1) -> np.ndarray:
-        """The answers to all queries: W applied along an axis, float64[…, n_rows, …].
+        """W applied along an axis, float64[…, n_rows, …]; for the identity maybe `x` itself.
 
-        For the identity this may be `x` itself. Raises ValueError if the axis has another length.
+        Raises ValueError if the axis has another length.
         """
         x = np.asarray(x, dtype=np.float64)
         if x.shape[axis] != self.n_values:

@@ -36,8 +36,7 @@ _NEEDS_QUOTES = re.compile(r'[",;×]|^\s|\s$')
 def table_from_text(domain: Domain, text: str) -> tuple[str, ...]:
     """The attribute names a text lists, in domain order; () for the total.
 
-    Raises `WorkloadError` for a text that is no list, `DomainError` for an unknown attribute or
-    one that is named twice.
+    Raises `WorkloadError` for a text that is no list, `DomainError` for unknown or repeated names.
     """
     text = text.strip()
     if text in domain.indices:
@@ -134,10 +133,8 @@ def tables_from_text(domain: Domain, text: str) -> tuple[Table, ...]:
 def workload_from_csv(domain: Domain, text: str, source: str) -> Workload:
     """The workload of a CSV text with the columns attributes and maybe weight, target and required.
 
-    Targets are texts as `parse_target` has them, required is yes or no. An empty weight is 1, an
-    empty target none, an empty required what the target says. `source` is named in errors.
-
-    Raises `WorkloadError` naming the line that cannot be used.
+    Targets are texts as `parse_target` has them; an empty required is what the target says.
+    `source` is named in errors; a `WorkloadError` names the line that cannot be used.
     """
     header = text.partition("\n")[0]
     delimiter = ";" if ";" in header and "," not in header else ","

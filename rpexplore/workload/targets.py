@@ -189,13 +189,11 @@ class Target:
 
 
 def parse_target(text: str) -> Target:
-    """The target that a text says.
+    """The target that a text says; `WorkloadError` for anything else, with examples.
 
     A standard error: "20", "σ 20", "se 20". A margin of error: "±50", "+-50" or "+/- 50", which is
     one at 95 %, or "±50 at 99 %". A share of a count: "5 % of 1000". Thousands may be separated:
     "1,000", "1 000". With "required" or "!" before or behind, the target is required.
-
-    Raises `WorkloadError` for anything else, with examples.
 
     Example:
         >>> round(parse_target("5 % of 1000").standard_error, 6)

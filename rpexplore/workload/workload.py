@@ -125,10 +125,9 @@ class Workload:
     ) -> "Workload":
         """The listed tables, each a collection of attribute names; () is the total.
 
-        A name by itself is a one-way table: ("age", "sex") lists two of them, and
-        [("age", "sex")] one two-way table. `weights`, `targets` and `required`, where given, go
-        along with `tables` one by one. A target that is a number is a standard error; whether one
-        is required it says itself, unless `required` does.
+        A name by itself is a one-way table: ("age", "sex") lists two of them. `weights`, `targets`
+        and `required` go along with `tables`. A target that is a number is a standard error; if
+        one is required it says itself, unless `required` does.
         """
         sets = [domain.positions(table) for table in tables]
         refuse_too_many(len(sets))
@@ -145,12 +144,9 @@ class Workload:
     def with_bases(
         self, bases: Mapping[str, Basis], *, tables: Iterable[AttributeSet] | None = None
     ) -> "Workload":
-        """A copy in which attributes have other bases: cumulative, ranges, groups, …
+        """A copy in which attributes have other bases; attributes left out stay as they are.
 
-        Args:
-            bases: Attribute name -> basis; attributes left out stay as they are.
-            tables: Those in which they have it (each must hold all these attributes); None: all
-                that have the attribute.
+        tables: those in which they have it (each must hold all these attributes); None: all.
         """
         rows = None if tables is None else [self.position(table) for table in tables]
         indices = {self.domain.position(name): basis for name, basis in bases.items()}
@@ -165,10 +161,9 @@ class Workload:
         return replace(self, weights=arrays.with_rows(self.weights, rows, new))
 
     def with_targets(self, targets: Mapping[AttributeSet, Target | float | None]) -> "Workload":
-        """A copy in which the named tables have these targets.
+        """A copy in which the named tables have these targets; a number is a standard error.
 
-        A number is a standard error; a required target stays required. None is no target, so
-        not required either.
+        With a number a required target stays required; None is no target, so not required either.
         """
         rows, new = self._rows(targets, "targets"), arrays.standard_errors([*targets.values()])
         required = self.required.copy()

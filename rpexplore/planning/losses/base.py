@@ -1,9 +1,7 @@
 """What accurate means for a whole workload: the interface of a loss, and the two plain ones.
 
-Each loss turns a workload's weights into weights on a variance of each table: the mean of its
-cells' variances, or that of its least accurate cell. A new loss is a class in this
-folder and a line in `rpexplore.planning.solving.SOLVERS`; file, command line, page and report ask
-the class.
+A new loss is a class in this folder and a line in `rpexplore.planning.solving.SOLVERS`; file,
+command line, page and report ask the class.
 """
 
 from abc import ABC, abstractmethod
@@ -123,8 +121,7 @@ class Loss(ABC):
     def minorant(self, dual_weights: np.ndarray, workload: Workload) -> tuple[float, float]:
         """(factor, offset): for all variances, L(Var) ≥ factor · Σ dual_weights · Var − offset.
 
-        dual_weights: float64[n_tables], ≥ 0 and not all 0. With it the smallest weighted sum, which
-        has a closed form (RP+ Lemma 2), bounds L from below.
+        dual_weights: float64[n_tables], ≥ 0 and not all 0
         """
 
     def minorant_of_plan(
@@ -137,9 +134,7 @@ class Loss(ABC):
     ) -> tuple[float, float]:
         """`minorant`, which may hold for variances within the limit of the plan only.
 
-        Args:
-            limit: of a loss that `has_limit`
-            variances: float64[n_tables], near those of the best plan
+        variances: float64[n_tables], near those of the best plan
         """
         return self.minorant(dual_weights, workload)
 
@@ -236,15 +231,13 @@ class RelativeLoss(Loss):
 
 @dataclass(frozen=True)
 class MaxVariance(RelativeLoss):
-    """Largest weighted variance: max_A Var_A / t_A (docs/mathematics.md §6.3).
+    """Largest weighted variance of a cell: max_A Var_A / t_A (docs/mathematics.md §6.3).
 
-    Var_A is that of A's least accurate cell. relative_to="weight": t_A = 1 / the table's
-    weight. relative_to="target": t_A = the square of the table's target standard error, so the loss
-    is at most 1 exactly when every target is met; every table must then have a target, and weights
-    are not used.
+    relative_to="weight": t_A = 1 / the table's weight. relative_to="target": t_A = the square of
+    the table's target standard error, which every table must have; weights are not used.
 
     Example:
-        >>> MaxVariance(relative_to="target").looks_at_worst_cells
+        >>> MaxVariance().looks_at_worst_cells
         True
     """
 
@@ -284,10 +277,9 @@ class MaxVariance(RelativeLoss):
 
 
 def weights_to_targets(workload: Workload, tables: np.ndarray, remedy: str) -> np.ndarray:
-    """1/target² of these tables, 0 for others, float64[n_tables].
+    """1/target² of these tables, bool[n_tables], 0 for others: float64[n_tables].
 
-    tables: bool[n_tables]. Raises `WorkloadError` for one without a target; remedy: what else
-    could be done.
+    Raises `WorkloadError` for one without a target; remedy: what else could be done.
     """
     missing = tables & np.isnan(workload.targets)
     if np.any(missing):

@@ -85,8 +85,7 @@ class SumWithinTargets(WeightedSum, WithinTargets):
 class MaxWithinTargets(WithinTargets):
     """The required targets are met, and the others' largest variance over its target² is smallest.
 
-    Each of the other tables needs a target, which is met in proportion: as in
-    `MaxVariance(relative_to="target")`.
+    Each of the other tables needs a target.
 
     Example:
         >>> MaxWithinTargets().meets_required_targets
@@ -142,12 +141,9 @@ class MaxWithinTargets(WithinTargets):
 class SumWithBoundedMax(WeightedSum):
     """Weighted sum of variances, with the largest weighted standard error bounded.
 
-    weighting  of the sum; as for `SumOfVariances`
-    slack      by how much, relative, the largest may be above the smallest possible one: 0.1 for
-               10 %. The larger it is, the nearer to the plan that is best on average.
-
-    The plan holds the bound that follows as its certificate's `limit`, on a table's weight times
-    the variance of its least accurate cell.
+    weighting: as of `SumOfVariances`. slack: by how much, relative, the largest may be above the
+    smallest possible one: 0.1 for 10 %. The bound on weight times variance is the `limit` of the
+    plan's certificate.
 
     Example:
         >>> SumWithBoundedMax(slack=0.2).slack

@@ -61,23 +61,21 @@ class NamedLoss(Loss):
 class CustomLoss(NamedLoss):
     """A convex, nondecreasing loss L(Var), from a CVXPY expression.
 
-    expression: takes the mean cell variances of the tables as a CVXPY expression [n_tables] in the
-    workload's order, and returns the loss, a scalar: `lambda V: cvxpy.norm(V, 3)`. Weights and
+    expression_of: takes the mean cell variances of the tables as a CVXPY expression [n_tables] in
+    the workload's order, and returns the loss, a scalar: `lambda V: cvxpy.norm(V, 3)`. Weights and
     targets count only as far as the expression uses them.
     name: what it is called in reports.
 
-    `table_weights` raises `WorkloadError` unless CVXPY's rules prove it convex and nondecreasing
-    for the workload's tables; it must not be negative where all variances are 0, and every table
-    must count. Nothing is added to the expression: where it is flat, or leaves tables out, the
-    solver says so, and adding a little of the sum (`+ 1e-3 * cvxpy.sum(V)`) is the remedy.
+    Raises `WorkloadError` when planned unless CVXPY's rules prove it convex and nondecreasing, and
+    it is not negative. Where it is flat, or leaves tables out, adding a little of the sum
+    (`+ 1e-3 * cvxpy.sum(V)`) is the remedy.
 
     Example:
         >>> import cvxpy
         >>> import rpexplore as rp
         >>> tables = rp.Workload.all_up_to(rp.Domain.from_sizes({"age": 10, "sex": 2}), 2)
         >>> loss = rp.CustomLoss(lambda variances: cvxpy.norm(variances, 4), name="4-norm")
-        >>> plan = rp.plan(tables, loss=loss, budget=rp.Budget(rho="0.5"))
-        >>> plan.certificate.gap < 1e-6
+        >>> rp.plan(tables, loss=loss, budget=rp.Budget(rho="0.5")).certificate.gap < 1e-6
         True
     """
 
@@ -131,14 +129,10 @@ class CustomLoss(NamedLoss):
     ) -> tuple[float, float]:
         """(f, o): the loss is at least f · Σ dual_weights · Var − o, for any variances ≥ 0.
 
-        The bound is best where
-        Σ dual_weights · Var = 1. There, the smallest loss m and its multiplier f are found by
-        CVXPY: the loss is at least m + f · (Σ dual_weights · Var − 1). This is proven as well as
-        the solver knows m and f, so o is raised by `SOLVER_ALLOWANCE` times their sum.
-        near: float64[n_tables], variances near those with the smallest loss, if known. Where the
-        loss is smooth there, its tangent may be all that is needed, and no solver's word. Else
-        they are the solver's units, because far from 1 its word is worth little; otherwise it is
-        asked again in the units that it found, until it confirms a loss that was seen.
+        Where Σ dual_weights · Var = 1, CVXPY finds the smallest loss m and its multiplier f: the
+        loss is at least m + f · (Σ dual_weights · Var − 1); o raised by `SOLVER_ALLOWANCE`. near:
+        variances near those with the smallest loss, as units; there a tangent may do without a
+        solver, which else is asked in the units it found until it confirms a loss that was seen.
 
         Raises `PlanError` if the solver finds no such bound.
         """

@@ -15,8 +15,7 @@ from rpexplore.workload.workload import Workload
 class PNorm(RelativeLoss):
     """p-norm of the weighted variances: (Σ_A x_A^p)^(1/p), p ≥ 1, x_A = weight_A · Var_A.
 
-    Var_A is the mean cell variance of table A, weight_A its weight or 1/target². p = 1 is their
-    sum, and the larger p, the nearer to the largest one (at most a factor n_tables^(1/p) above it).
+    Var_A is the mean cell variance of table A. The larger p, the nearer to the largest one.
     relative_to: "weight" or "target", as for `MaxVariance`.
 
     Example:

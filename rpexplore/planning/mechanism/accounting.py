@@ -17,10 +17,8 @@ _GUARD_DIGITS = 30
 def privacy_cost_upper_bound(closure: Closure, sigma_squared: Decimals) -> Fraction:
     """Σ_A p_A / σ²_A over the closure, never below the true sum (docs/mathematics.md §2.4).
 
-    p_A is ∏ (n_i − 1)/n_i, or for attributes with a strategy ∏ β_i.
-
-    Each term is rounded up to a multiple of 10^−k with k so large that the excess of the whole
-    sum is below 10^−29 of the smallest term times the number of terms.
+    p_A is ∏ (n_i − 1)/n_i, or for attributes with a strategy ∏ β_i. Each term is rounded up, the
+    sum by less than 10^−29 of the smallest term times their number.
     """
     costs = [Fraction(n - 1, n) for n in closure.sizes.tolist()]
     for attribute, strategy in closure.strategies.items():
@@ -40,8 +38,6 @@ def privacy_cost_upper_bound(closure: Closure, sigma_squared: Decimals) -> Fract
 @dataclass(frozen=True, eq=False)
 class ExactVariances:
     """Variance of each marginal as exact integers: numerators[i] · scale / cells[i]².
-
-    For workloads of marginals.
 
     numerators, cells: Python integers, object[n_tables]; scale: a power of ten.
     """
@@ -64,10 +60,7 @@ class ExactVariances:
         return Fraction(self.numerators[table], self.cells[table] ** 2) * self.scale
 
     def differing(self, stated: np.ndarray, tolerance: Fraction) -> np.ndarray:
-        """Indices of tables whose stated variance (floats, taken exactly) is off by more.
-
-        A stated variance s agrees if |s − exact| ≤ tolerance · exact.
-        """
+        """Indices of tables whose stated variance (taken exactly) is off by more, relative."""
         off = []
         for table, value in enumerate(stated.tolist()):
             above, below = value.as_integer_ratio()

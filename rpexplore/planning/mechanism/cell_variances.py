@@ -1,8 +1,7 @@
 """Cells: the most and the least accurate cell of each table, without going through the cells.
 
 Only rows on the upper right (lower left) side of the hull of all pairs (T, N) of an attribute can
-be the least (most) accurate, whatever the noise: a handful out of hundreds (docs/mathematics.md
-§4.3).
+be the least (most) accurate: a handful out of hundreds (docs/mathematics.md §4.3).
 """
 
 from collections.abc import Iterator, Sequence

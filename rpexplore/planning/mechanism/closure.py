@@ -56,13 +56,10 @@ class Closure:
 
     @classmethod
     def of(cls, workload: Workload) -> "Closure":
-        """The downward closure of a workload.
+        """The downward closure of a workload; `PlanError` if it has too many subsets to plan.
 
-        Level j (sets of j attributes) follows from level j−1: the closure holds every prefix of
-        its sets, so (index of the prefix in its level, last attribute) is a sortable key that
-        fits 64 bits for any number of attributes.
-
-        Raises `PlanError` if the workload has too many subsets to plan.
+        The sets of j attributes follow from those of j−1: every prefix of a set is there, so (index
+        of the prefix, last attribute) is a sortable key that fits 64 bits.
         """
         sizes = workload.domain.sizes
         d = len(sizes)
@@ -193,8 +190,8 @@ class Closure:
         """Some tables of its workload by how many attributes with several values they have.
 
         Yields (indices among `tables`, columns, axes): columns int[m, 2^k] the residuals of each
-        table by the bits of their subset (the table's first attribute the highest bit); axes
-        int[m, k] the columns of the table's members that these attributes are in.
+        table by the bits of their subset (its first attribute the highest); axes int[m, k] the
+        columns of the table's members that these attributes are in.
         """
         members = workload.members[tables]
         several = (members >= 0) & (np.append(self.sizes, 1)[members] > 1)

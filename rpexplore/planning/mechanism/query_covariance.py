@@ -49,11 +49,10 @@ def query_attributes(
 def query_vectors(
     domain: Domain, attributes: AttributeIndices, where: Where
 ) -> dict[int, np.ndarray]:
-    """The vector of each attribute of a table in a product query, float64[n_i].
+    """The vector of each attribute of a table in a product query, float64[n_i]; ones if not named.
 
-    An attribute that the query says nothing of is summed over: ones. Raises `WorkloadError` for an
-    attribute that is not in the table, and numbers that do not fit it; `DomainError` for a text
-    that names no values.
+    Raises `WorkloadError` for an attribute not in the table, and numbers that do not fit it;
+    `DomainError` for a text that names no values.
     """
     vectors = {attribute: np.ones(int(domain.sizes[attribute])) for attribute in attributes}
     for name, values in where.items():

@@ -20,7 +20,7 @@ def contribution(
 ) -> np.ndarray:
     """What a residual adds to its own marginal, float64, one axis an attribute, of all its values.
 
-    measured: as `measurement.measured` returns it, of the residual on these attribute attributes
+    measured: as `measurement.measured` returns it
     """
     values = np.asarray(measured, dtype=float)
     for axis, attribute in enumerate(attributes):
@@ -40,10 +40,9 @@ def marginal(
     contributions: Mapping[tuple[int, ...], np.ndarray],
     strategies: Mapping[int, Strategy],
 ) -> np.ndarray:
-    """The unbiased marginal on ascending attribute attributes, float64, one axis an attribute.
+    """The unbiased marginal on ascending attribute indices, float64, one axis an attribute.
 
-    contributions: those of all subsets of `attributes` that have a residual (no single-valued
-    attribute in them), as `contribution` returns them.
+    contributions: of all subsets of `attributes` that have a residual, as `contribution` makes them
     """
     parts = dict(contributions)
     before = [attribute for attribute in attributes if sizes[attribute] > 1]
@@ -51,9 +50,10 @@ def marginal(
     while before:
         # Of the last attribute not done yet: what is known of its values, and the rest spread.
         attribute = before.pop()
-        spread = _reference(int(sizes[attribute]), strategies.get(attribute)).reshape(
-            [-1, *(1,) * done]
-        )
+        strategy = strategies.get(attribute)
+        # Spread evenly by one number: then what is spread stays as small as it is.
+        share = np.array([1 / int(sizes[attribute])]) if strategy is None else strategy.reference
+        spread = share.reshape([-1, *(1,) * done])
         parts = {
             subset: parts[(*subset, attribute)] + np.expand_dims(part, len(subset)) * spread
             for subset, part in parts.items()
@@ -64,10 +64,7 @@ def marginal(
 
 
 def answers(values: np.ndarray, matrices: Sequence[QueryMatrix | None]) -> np.ndarray:
-    """The answers of a table, float64, from its marginal; one `QueryMatrix` an axis, or None.
-
-    None: the axis is matrices by its single values.
-    """
+    """The answers of a table from its marginal; a `QueryMatrix` an axis, None for single values."""
     for axis, matrix in enumerate(matrices):
         if matrix is not None:
             values = matrix.of(values, axis)
@@ -81,11 +78,3 @@ def query_matrices(workload: Workload) -> list[QueryMatrix | None]:
         None if basis.is_identity else query_matrix(basis, attributes[attribute])
         for attribute, basis in workload.attribute_bases
     ]
-
-
-def _reference(size: int, strategy: Strategy | None) -> np.ndarray:
-    """How a residual without an attribute spreads over its values, float64[size].
-
-    float64[1] where it is spread evenly: then what is spread stays as small as it is.
-    """
-    return np.array([1 / size]) if strategy is None else strategy.reference

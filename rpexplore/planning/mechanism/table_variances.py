@@ -22,13 +22,9 @@ CELLS = {
 
 @dataclass(frozen=True, eq=False)
 class TableVariances:
-    """Variance of the cells of each table, float64[n_tables] each, read-only.
+    """Variance of the cells of each table, float64[n_tables] each, read-only; alike for a marginal.
 
-    mean   over the cells of the table
-    worst  of its least accurate cell
-    best   of its most accurate cell
-
-    The three are the same for a marginal.
+    mean over the cells of the table; worst, best: of its least and most accurate cell
     """
 
     mean: np.ndarray

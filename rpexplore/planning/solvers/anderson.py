@@ -11,10 +11,7 @@ _PATIENCE = 200  # steps without progress before giving up
 
 
 class Iterate(Protocol):
-    """A step: where it began (as it took it), where it led, and how far off it began.
-
-    metric: how much each number of the state counts when steps are compared
-    """
+    """A step: where it began, where it led, how far off, and how much each number counts."""
 
     state: np.ndarray
     following: np.ndarray
@@ -36,8 +33,8 @@ def anderson_acceleration(
 ) -> Step:
     """The step with the smallest error, which is at most `tolerance` unless none was found.
 
-    leeway: how far above the smallest error a fit may lead before it is given up.
-    on_share: called with the share that is done, by the logarithm of the error; it may raise.
+    leeway: how far above the smallest error a fit may lead before it is given up. on_share: called
+    with the share that is done, by the logarithm of the error; it may raise.
     """
     best = at = step(state)
     first = at.error

@@ -41,13 +41,10 @@ def minimise_capped_max(
 ) -> Solution:
     """The σ² that minimise max_A table_weights[A] · Var_A, while all Var ≤ caps.
 
-    inside         of `find_feasible` for the same caps and cost, with room
-    table_weights  float64[n_tables]: t, 0 for tables with a cap
-    caps           float64[n_tables]: u, inf for tables with a weight
-
-    Where the cells of a table differ, its least accurate one counts. The solution's dual_weights
-    hold t·y/Σy of each table in the maximum and (τ/u)·z/Σy of each with a cap; its shadow prices
-    are y and z.
+    inside: of `find_feasible` for the same caps and cost, with room. table_weights, caps:
+    float64[n_tables], t is 0 for tables with a cap, u is inf for tables with a weight. Of a
+    table's cells the least accurate one counts. The dual_weights hold t·y/Σy of each table in the
+    maximum and (τ/u)·z/Σy of each with a cap; the shadow prices are y and z.
     """
     counted = table_weights > 0
     inverse = np.where(counted, table_weights, 1 / (caps * (1 - CAP_ROUNDING)))

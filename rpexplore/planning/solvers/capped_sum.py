@@ -9,11 +9,13 @@ until the prices are right, and is mixed with a plan inside all caps.
 Where the cells of a table differ, cells are taken in as in `max_cell_variance`.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import sparse
 
 from rpexplore.common.concurrency import Progress, no_progress
-from rpexplore.planning.mechanism.cell_variances import CellVarianceMap, CellVariances
+from rpexplore.planning.mechanism.cell_variances import CellVariances
 from rpexplore.planning.solvers.feasibility import CAP_ROUNDING, FeasiblePoint, with_room
 from rpexplore.planning.solvers.interior_point import MOST_CELLS, central_cap_prices
 from rpexplore.planning.solvers.max_cell_variance import are_in, worst_of
@@ -46,12 +48,9 @@ def minimise_capped(
 ) -> Solution:
     """The σ² that minimise Σ_A table_weights[A] · (mean variance of A), while all Var ≤ caps.
 
-    inside         of `find_feasible` for the same caps and cost, with room
-    table_weights  float64[n_tables] ≥ 0
-    caps           float64[n_tables]: u, inf for tables without one, which need a weight
-
-    The solution's dual_weights hold the weights plus z/u of each table, and its shadow prices each
-    table's share of z; all 0 where no cap is in the way.
+    inside: of `find_feasible` for the same caps and cost, with room. table_weights, caps:
+    float64[n_tables], u is inf for tables without a cap, which need a weight. The dual_weights
+    hold the weights plus z/u of each table, and the shadow prices each table's share of z.
     """
     closure, pure = cells.closure, cells.workload.is_marginals
     held = closure.residual_weights(table_weights)
@@ -67,11 +66,12 @@ def minimise_capped(
     for _ in range(_MOST_PASSES):
         gap = best_value / best_bound - 1 if best_bound > 0 else 1.0
         gap_wanted = tolerance if pure else max(tolerance / 2, min(gap, 0.1) / 30)
-        search = _Search(cells.map(at, rows), inverse[at], held, room, privacy_cost)
+        of_cells = cells.map(at, rows)
+        search = _Search(of_cells, inverse[at], privacy_cost, held, room)
         rounds = _ROUNDS if len(start) <= MOST_CELLS else _ROUNDS_OF_MANY
         prices = search.run(start, gap_wanted, rounds, on_progress).weights
         if search.gap > gap_wanted and len(at) <= MOST_CELLS:
-            prices = search.centred(prices, gap_wanted)
+            prices = search.centred(of_cells.matrix, prices, gap_wanted)
         if search.best_bound > best_bound:
             best_bound, kept, kept_at, kept_rows = search.best_bound, search.best_weights, at, rows
         # The search knows of some cells only; others may be above their caps.
@@ -113,8 +113,7 @@ def _first_cells(
 ) -> tuple[np.ndarray, np.ndarray]:
     """(tables, rows) of the cells to begin with: the worst ones, and one that all noise reaches.
 
-    A worst cell may be one that some residual does not reach, such as the last running total.
-    Alone, it would leave that residual without a weight.
+    A worst cell may be one that some residual does not reach, which it alone leaves without weight.
     """
     if cells.workload.is_marginals:
         return capped, worst
@@ -124,37 +123,30 @@ def _first_cells(
     return np.append(capped, capped[differ]), np.concatenate([worst, reached[differ]])
 
 
+@dataclass(eq=False)
 class _Search(Search):
     """Prices z of caps."""
 
-    def __init__(
-        self,
-        of_cells: CellVarianceMap,
-        inverse: np.ndarray,
-        held: np.ndarray,
-        room: np.ndarray,
-        privacy_cost: float,
-    ) -> None:
-        super().__init__()
-        self._map, self._inverse = of_cells, inverse
-        self._held, self._cost = held, privacy_cost
-        self._room, self._of_room = room, inverse * of_cells.variances(room)
+    held: np.ndarray
+    room: np.ndarray
 
-    def centred(self, start: np.ndarray, tolerance: float) -> np.ndarray:
-        """Visit the prices that Newton's method finds from `start`; returns them."""
-        matrix = self._map.matrix
+    def centred(self, matrix: sparse.csr_array, start: np.ndarray, tolerance: float) -> np.ndarray:
+        """Visit the prices that Newton's method finds from `start`; returns them.
+
+        matrix: that of the map of variances
+        """
         prices = central_cap_prices(
-            sparse.csr_array(matrix.multiply(self._inverse[:, None])),
-            self._map.privacy_cost_factor,
-            self._held,
+            sparse.csr_array(matrix.multiply(self.weights[:, None])),
+            self.variance_map.privacy_cost_factor,
+            self.held,
             start,
-            privacy_cost=self._cost,
+            privacy_cost=self.privacy_cost,
             value=self.best_value,
             gap=self.gap,
             tolerance=tolerance,
         )
         # A multiple of them would leave the caps that their response keeps.
-        self._evaluate(prices, self._map.residual_weights(prices * self._inverse))
+        self._evaluate(prices, self.variance_map.residual_weights(prices * self.weights))
         return prices
 
     def visit(self, logs: np.ndarray) -> Point:
@@ -165,9 +157,13 @@ class _Search(Search):
         logs = np.minimum(logs, 300.0)
         logs = np.maximum(logs, np.max(logs) - 600.0)
         prices = np.exp(logs)
-        priced = self._map.residual_weights(prices * self._inverse)
+        priced = self.variance_map.residual_weights(prices * self.weights)
         log_k = _best_multiple(
-            self._map.privacy_cost_factor, self._held, priced, float(np.sum(prices)), self._cost
+            self.variance_map.privacy_cost_factor,
+            self.held,
+            priced,
+            float(np.sum(prices)),
+            self.privacy_cost,
         )
         prices = prices * np.exp(log_k)
         step, bound = self._evaluate(prices, np.exp(log_k) * priced)
@@ -178,15 +174,16 @@ class _Search(Search):
 
         priced: their part of the weights of σ²
         """
-        costs = self._map.privacy_cost_factor
-        sigma_squared, minimum = best_response(costs, self._held + priced, self._cost)
+        costs = self.variance_map.privacy_cost_factor
+        sigma_squared, minimum = best_response(costs, self.held + priced, self.privacy_cost)
         # The prices pay for the caps themselves, not for what is left of them for rounding.
         bound = minimum - float(np.sum(prices)) / (1 - CAP_ROUNDING)
-        relative = self._inverse * self._map.variances(sigma_squared)
+        relative = self.weights * self.variance_map.variances(sigma_squared)
         broken = float(np.max(relative))
         if broken > 1:
-            sigma_squared = self.mixed(sigma_squared, broken, float(np.max(self._of_room)))
-        value = float(self._held @ sigma_squared)
+            of_room = self.weights * self.variance_map.variances(self.room)
+            sigma_squared = self.mixed(sigma_squared, broken, float(np.max(of_room)))
+        value = float(self.held @ sigma_squared)
         self.keep(value, sigma_squared, bound, prices)
         return 2 * np.log(relative), bound
 
@@ -196,8 +193,10 @@ class _Search(Search):
         broken, inner: the largest Var/cap of either
         """
         share = (broken - 1) / (broken - inner)
-        mixed = (1 - share) * sigma_squared + share * self._room
-        return mixed * (float(np.sum(self._map.privacy_cost_factor / mixed)) / self._cost)
+        mixed = (1 - share) * sigma_squared + share * self.room
+        return mixed * (
+            float(np.sum(self.variance_map.privacy_cost_factor / mixed)) / self.privacy_cost
+        )
 
 
 def _best_multiple(
@@ -205,8 +204,7 @@ def _best_multiple(
 ) -> float:
     """log k, such that (Σ√(p (held + k·priced)))² / c − k·total is largest.
 
-    Concave in k, so there d/dk of the first term, which falls, is total: Newton's method on the
-    logarithm of their ratio, between bounds. At most a millionfold at a time.
+    Concave in k: Newton's method on the logarithm of the ratio of the slopes, between bounds.
     """
     low, high, log_k = -_FARTHEST, _FARTHEST, 0.0
     for _ in range(_MOST_NEWTON):

@@ -52,11 +52,7 @@ def minimise_conic(
     *,
     on_progress: Progress = no_progress,
 ) -> Solution:
-    """The σ² with the smallest loss at this privacy cost.
-
-    Tries again, in other units and, because symmetry was only tried out, without merging, until
-    value/lower bound − 1 ≤ tolerance; returns the best with its true bound. The
-    gap is reported after every try.
+    """The σ² with the smallest loss at this privacy cost: the best of some tries, with its bound.
 
     Raises `WorkloadError` if the loss cannot be used with the workload, and `PlanError` if the best
     gap is above 1/1000, if the loss is 0 whatever the noise within reach, or leaves a table out.

@@ -47,9 +47,8 @@ def find_feasible(
 ) -> FeasiblePoint:
     """The plan with the smallest max Var/cap over the tables with a cap, at this privacy cost.
 
-    caps: float64[n_tables], inf for tables without one (at least one has one)
-
-    It is found to the tolerance, or better where it takes that to tell whether there is room.
+    caps: float64[n_tables], inf for tables without one. It is found to the tolerance, or better
+    where it takes that to tell whether there is room.
     """
     capped = np.flatnonzero(np.isfinite(caps))
     inverse = np.where(np.isfinite(caps), 1 / caps, np.exp(-np.mean(np.log(caps[capped]))))
@@ -80,8 +79,6 @@ def with_room(
     """A plan inside the caps that measures all residuals in earnest, float64[n_residuals].
 
     table_weights: float64[n_tables], such that every residual lies in a table with a weight
-
-    A plan that gives up a share of the budget has variances larger by as much.
     """
     share = _ROOM * (1 - CAP_ROUNDING - inside.largest)
     weights = closure.residual_weights(table_weights)

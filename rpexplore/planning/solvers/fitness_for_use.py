@@ -77,8 +77,7 @@ def fitness_for_use(
     """The measurement with the smallest privacy cost at which all queries meet their targets.
 
     coefficients: float64[n_queries, n_cells], no row zero; targets: standard errors,
-    float64[n_queries]. Stops when the gap is at most the tolerance, or when it stays above: either
-    way the best solution comes with its true bound. What `on_progress` raises ends the search.
+    float64[n_queries]. The best solution comes with its true bound, whatever its gap.
     """
     kinds, kind_of = kinds_of_cells(coefficients)
     search = _Search(FactoredQueries.of(kinds, targets), tolerance, on_progress)
@@ -128,11 +127,7 @@ def cost_bound(
 
 @one_thread()
 def decoding(matrix: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-    """D with W = D R and the shortest rows, which answers with the least variance.
-
-    matrix: R, float64[k, n_cells] of full rank; coefficients: W, float64[n_queries, n_cells], in
-    the row space of R. Returns float64[n_queries, k].
-    """
+    """D with W = D R and the shortest rows, float64[n_queries, k], for R of full rank."""
     orthonormal, upper = qr(matrix.T, mode="economic")  # pyright: ignore[reportAssignmentType]
     return solve_triangular(upper, (coefficients @ orthonormal).T, lower=False).T
 

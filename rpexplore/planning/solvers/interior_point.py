@@ -31,9 +31,8 @@ def central_prices(
 ) -> np.ndarray:
     """y, float64[m] on the simplex, with g(y) within `tolerance` (relative) of its maximum.
 
-    weighted  float64[m, n_residuals]: C
-    costs     float64[n_residuals]: p; fixed: v₀
-    start     float64[m], sum 1, to begin with, and the gap it has
+    weighted: C, float64[m, n_residuals]. costs, fixed: p and v₀, float64[n_residuals]. start:
+    float64[m], sum 1, and the gap it has.
     """
     count = len(start)
     barrier = max(min(gap, 0.01), tolerance / 8) / count
@@ -79,9 +78,8 @@ def central_cap_prices(
 ) -> np.ndarray:
     """z, float64[m] > 0, with g(z)²/c − Σ z within `tolerance` times `value` of its maximum.
 
-    relative  float64[m, n_residuals]: rows of B over their caps
-    held      float64[n_residuals]: v₀; with costs and start as for `central_prices`
-    value     about the maximum, and the gap that the start has, relative
+    relative: float64[m, n_residuals], rows of B over their caps. held: v₀. value: about the
+    maximum; gap: that of the start, relative. The rest as for `central_prices`.
     """
     count = len(start)
     barrier = max(min(gap, 0.01), tolerance / 4) * value / count
@@ -123,8 +121,8 @@ def _maximum(
 ) -> np.ndarray:
     """The maximum of a concave function by Newton's steps, halved until they raise it enough.
 
-    least_gain: by which a step raises the value, to first order, else the search has ended
-    accepted: what becomes of a point that is taken
+    least_gain: by which a step raises the value, to first order, else the search has ended.
+    accepted: what becomes of a point that is taken.
     """
     present = value(point)
     for _ in range(_STEPS):

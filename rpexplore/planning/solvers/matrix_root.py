@@ -58,10 +58,7 @@ def roots_of(squares: np.ndarray) -> np.ndarray:
 
 
 def metric_of(value_weights: np.ndarray) -> np.ndarray:
-    """How much each log λ counts when steps are compared: as λ does, whose logarithm may fall on.
-
-    Where the optimum is λ = 0, no number of steps makes the steps of the logarithm small.
-    """
+    """How much each log λ counts when steps are compared: as λ does, which may be 0 in the end."""
     return value_weights**2 * len(value_weights)
 
 

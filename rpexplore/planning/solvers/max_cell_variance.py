@@ -43,12 +43,10 @@ def minimise_max_cell_variance(
 ) -> Solution:
     """The σ² that minimise max_A table_weights[A] · (variance of A's worst cell).
 
-    tables: indices of those in the maximum, ascending; None: all. With fewer, fixed_weights must
-    leave no residual without a weight.
-    start: a solution for other weights of the same tables, to begin with its prices
-    fixed_weights: as for `minimise_maximum`. The bound holds for all cells, because a
-    maximum over some of them is never above that over all. Where all cells of each table are alike
-    this is `minimise_maximum`, and the solution names no cells.
+    tables: indices of those in the maximum, ascending; None: all. With fewer, fixed_weights (as
+    for `minimise_maximum`) must leave no residual without a weight. start: a solution for other
+    weights of the same tables, to begin with its prices. Where all cells of each table are alike
+    the solution names no cells.
     """
     closure = cells.closure
     indices = np.arange(len(table_weights)) if tables is None else tables

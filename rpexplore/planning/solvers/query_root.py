@@ -63,6 +63,7 @@ class QueryRoot:
     weights: float64[n_cells + n_queries], λ and then y; state: their logarithms
     ratios: X_jj / T and q_i / T; at the optimum at most 1, and 1 where there is weight
     error: the plan's cost is T²·(1 + error), and none is below T²
+    following: logarithms of λ_j X_jj / T and y_i q_i / T, the weights that follow
     vectors: v_j √λ_j and then u_i √y_i, float64[n_cells + n_queries, k]; roots: s
     """
 
@@ -90,28 +91,15 @@ class QueryRoot:
         self.shares = self.vectors**2 @ self.roots / self.root  # of the root; λ's sum to 1, so y's
         self.ratios = self.shares / self.weights
         self.error = float(self.ratios[:n].max() * self.ratios[n:].max() - 1)
-
-    @property
-    def bound(self) -> float:
-        """T, which multiplicative steps never lower."""
-        return self.root
-
-    @property
-    def step(self) -> np.ndarray:
-        """The multiplicative step in logarithms."""
-        return self.following - self.state
-
-    @property
-    def following(self) -> np.ndarray:
-        """Logarithms of the weights that follow: λ_j X_jj / T and y_i q_i / T."""
-        return self.state + np.log(self.ratios)
+        self.following = self.state + np.log(self.ratios)
+        self.step = self.following - self.state
+        self.bound = self.root  # which multiplicative steps never lower
 
     def curvature(self, indices: np.ndarray) -> np.ndarray:
-        """−2/T ∂²T in the logarithms of weights, plus its shares: float64[n_indices, n_indices].
+        """−2/T ∂²T in the logarithms of the weights at these indices, plus its shares, square.
 
-        indices: of the weights it is wanted for. Positive semidefinite: with z the vectors, it is
-        ± Σ_ab s_a s_b / (s_a + s_b) z_pa z_qa z_pb z_qb, − between a cell and a query; the quotient
-        is ∫ e^{−t/s_a} e^{−t/s_b} dt, taken as a sum over ln t.
+        Positive semidefinite: with z the vectors, it is ± Σ_ab s_a s_b / (s_a + s_b) z_pa z_qa z_pb
+        z_qb, − between a cell and a query; the quotient is ∫ e^{−t/s_a} e^{−t/s_b} dt, over ln t.
         """
         vectors, roots = self.vectors[indices], self.roots / self.root
         total = np.zeros((len(indices), len(indices)))

@@ -24,12 +24,11 @@ _FAINT = 4.0  # the length of faint rows over the root of the longest column's
 def integer_measurement(
     matrix: np.ndarray, coefficients: np.ndarray, integers: np.ndarray, targets: np.ndarray
 ) -> np.ndarray | None:
-    """An integer matrix that is nearly as good a measurement of queries as R.
+    """An integer matrix, int64[·, n_cells], that is nearly as good a measurement of queries as R.
 
     matrix: R, float64[k, n_cells], largest column norm 1. coefficients: the queries,
-    float64[n_queries, n_cells]; integers: each of them times some whole number, int64. Returns
-    int64[k, n_cells], or with more rows where those of R could not be rounded; None if the privacy
-    cost at which the targets are met would be more than 0.1 % above that of R.
+    float64[n_queries, n_cells]; integers: each of them times some whole number, int64. None if the
+    privacy cost at which the targets are met would be more than 0.1 % above that of R.
     """
     wanted = _cost(matrix, coefficients, targets)
     best, smallest = None, wanted * (1 + _MOST)
@@ -58,8 +57,8 @@ def _multiples(matrix: np.ndarray, basis: np.ndarray) -> Iterator[np.ndarray]:
 def _with_faint_rows(matrix: np.ndarray, kinds: np.ndarray) -> Iterator[np.ndarray]:
     """R with more and more bits, and faintly all directions that it leaves out, for kinds of cells.
 
-    What rounding leaves out of R, about 1 in size, is taken out with the noise of the faint rows;
-    both that and what they cost is least at about the root of R's length.
+    What rounding leaves out of R is taken out with the noise of the faint rows; both are least at
+    about the root of R's length.
     """
     first = kinds.argmax(axis=1)  # a cell of each kind
     within = matrix[:, first]

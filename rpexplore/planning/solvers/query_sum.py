@@ -31,8 +31,7 @@ def least_sum(
     """R with the least Σ Var_i / target_i², float64[k, n_cells], largest column norm² 1.
 
     coefficients: float64[n_queries, n_cells], no row zero. By λ ← λ · diag(X) / T
-    (docs/mathematics.md §8 with y even); the sum is within about `tolerance` (relative) of the
-    least.
+    (docs/mathematics.md §8 with y even), to about `tolerance` (relative).
     """
     touched = np.any(coefficients != 0, axis=0)
     queries = FactoredQueries.of(coefficients[:, touched], targets)

@@ -91,8 +91,8 @@ def report_gap(on_progress: Progress, gap: float) -> None:
 def rounding_allowance(n_tables: int) -> float:
     """What a bound computed in floats is lowered by, relative, so that it holds exactly.
 
-    A sum of n positive terms is off by at most n · 2^−53. This is more than four times as much, so
-    that a quarter covers a computation elsewhere (docs/mathematics.md §6.9).
+    More than four times what a sum of n positive terms is off by, n · 2^−53: a quarter covers a
+    computation elsewhere (docs/mathematics.md §6.9).
     """
     return 2.0**-50 * (n_tables + 100)
 
@@ -107,24 +107,16 @@ def dual_bound(p: np.ndarray, v: np.ndarray, privacy_cost: float) -> float:
 
 
 def best_response(p: np.ndarray, v: np.ndarray, privacy_cost: float) -> tuple[np.ndarray, float]:
-    """The σ² minimising Σ v σ² at this privacy cost, and that minimum (RP+ Lemma 2).
-
-    σ² = √(p/v) · Σ√(v p) / c and minimum (Σ√(v p))² / c; v = Bᵀ w > 0 for weights w on tables.
-    """
+    """The σ² minimising Σ v σ² at this privacy cost, and that minimum (RP+ Lemma 2); v > 0."""
     roots = np.sqrt(v * p)
     root_sum = float(np.sum(roots))
     return p / roots * (root_sum / privacy_cost), root_sum * root_sum / privacy_cost
 
 
 def minimise_sum(
-    variance_map: VarianceMap,
-    table_weights: np.ndarray,
-    privacy_cost: float,
+    variance_map: VarianceMap, table_weights: np.ndarray, privacy_cost: float
 ) -> Solution:
-    """The σ² that minimise Σ_A table_weights[A] · Var_A at this privacy cost (RP+ Lemma 2).
-
-    The bound is Cauchy–Schwarz: (Σ v σ²)(Σ p/σ²) ≥ (Σ√(v p))² for all σ².
-    """
+    """The σ² that minimise Σ_A table_weights[A] · Var_A at this privacy cost (RP+ Lemma 2)."""
     weights = variance_map.residual_weights(table_weights)
     costs = variance_map.privacy_cost_factor
     sigma_squared, minimum = best_response(costs, weights, privacy_cost)

@@ -1,8 +1,7 @@
-"""SQUAREM: two plain steps of a monotone iteration, extrapolated.
+"""SQUAREM: two plain steps of a monotone iteration, extrapolated (VR, scheme S3).
 
-Varadhan and Roland: Simple and globally convergent methods for accelerating the convergence of any
-EM algorithm, Scandinavian Journal of Statistics 35(2), 2008, scheme S3. It may overshoot, so it is
-taken back towards the plain steps while the bound, which plain steps never lower, falls.
+It may overshoot, so it is taken back towards the plain steps while the bound, which plain steps
+never lower, falls.
 """
 
 from abc import ABC, abstractmethod
@@ -13,7 +12,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from rpexplore.common.concurrency import Progress
-from rpexplore.planning.solvers.solution import report_gap
+from rpexplore.planning.solvers.solution import VarianceMap, report_gap
 
 # Beyond this multiple of two plain steps the length is worth halving; below, they are taken.
 _NEARLY_PLAIN = 1.02
@@ -41,12 +40,9 @@ def squarem_step(
     """The point that two plain steps lead to when they are extrapolated.
 
     Args:
-        visit: evaluates the point of a state; the last one that it is given is returned
-        state: where the plain steps began, float64[n]
-        move: the plain step from there
-        plain: where that led
-        metric: how much each number of the state counts in the length of a step, float64[n] ≥ 0;
-            what has no influence may drift however it likes
+        visit: evaluates the point of a state, float64[n]; the last one is returned
+        state, move, plain: where the plain steps began, the first of them, and where that led
+        metric: how much each number of the state counts in the length of a step, float64[n] ≥ 0
     """
     slowing = plain.step - move
     ratio = np.sum(metric * move**2) / max(float(np.sum(metric * slowing**2)), 1e-300)
@@ -68,10 +64,18 @@ class Point:
     bound: float
 
 
+@dataclass(eq=False)
 class Search(ABC):
-    """The best plan and the best bound among all dual weights visited so far."""
+    """The best plan and the best bound among all dual weights visited so far.
 
-    def __init__(self) -> None:
+    weights: that of each variance in the loss, or 1 over its cap
+    """
+
+    variance_map: VarianceMap
+    weights: np.ndarray
+    privacy_cost: float
+
+    def __post_init__(self) -> None:
         self.rounds = 0
         self.best_value, self.best_bound = np.inf, -np.inf
 

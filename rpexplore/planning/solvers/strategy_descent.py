@@ -118,8 +118,7 @@ class JointSearch:
     ) -> tuple[np.ndarray, np.ndarray]:
         """(λ, z) by descent in z alone from the best of some, λ found anew for every z.
 
-        Where λ reaches 0 the joint search cannot follow: totals count so much there that they
-        gather in one value.
+        For where λ reaches 0 and the joint search cannot follow.
         """
         n = self.n
         basis = np.linalg.qr(np.column_stack([np.ones(n), np.eye(n)[:, 1:]]))[0][:, 1:]

@@ -55,11 +55,8 @@ def best_matrix(
 ) -> StrategySolution:
     """The R with the smallest root for a gram, float64[n, n], n ≥ 2, at a reference distribution.
 
-    The gap comes out below about `tolerance` where rounding allows.
-
-    Args:
-        reference: z, 1/n each if None
-        value_weights: λ to begin with, 1/n each if None
+    reference: z, 1/n each if None. value_weights: λ to begin with, 1/n each if None. The gap comes
+    out below about `tolerance` where rounding allows.
     """
     even = np.full(len(gram), 1 / len(gram))
     reference = even if reference is None else reference
@@ -92,9 +89,8 @@ def best_reference(
     """The R and z with the smallest root + total(η), where η_j = zᵀ total_grams[j] z.
 
     total: value and gradient at η, float64[k]; nondecreasing, such that total(η(z)) is convex.
-    start: a measuring that is near; it is returned if nothing better is found. Where the slopes
-    are those of √η or less, as in every workload, some dozens of eigendecompositions do; steeper
-    ones may need a search in z alone, with λ inside, which takes tens of times as many.
+    start: a measuring that is near; it is returned if nothing better is found. Slopes steeper than
+    those of √η may need a search in z alone, with λ inside, which takes tens of times as long.
     """
     n = len(gram)
     scale = np.trace(gram) / n
@@ -127,11 +123,7 @@ def best_reference(
 
 
 def _lower_bound(gram: np.ndarray, reference: np.ndarray, value_weights: np.ndarray) -> float:
-    """tr (Λ^½ V Λ^½)^½, lowered by what rounding can have added.
-
-    V is a sum of four terms whose rounding is at most n·eps of the size of each, and so is that of
-    the eigenvalues; every eigenvalue is taken as that much smaller.
-    """
+    """tr (Λ^½ V Λ^½)^½, lowered by what rounding can have added: n·eps of the size of V's terms."""
     halves = np.sqrt(value_weights)
     squares = np.linalg.eigvalsh(halves[:, None] * centred_at(reference, gram) * halves)
     products = np.abs(gram) @ np.abs(reference)

@@ -31,9 +31,8 @@ _LARGEST = 1e6  # number in the inverse times that in R: above, decoding would b
 def bits_for(strategies_together: int) -> float:
     """The bits of R's columns if at most so many measured attributes meet in one table.
 
-    Not whole where that would waste some: columns are then at most 2^bits long. Entries of their
-    products stay within 2^38, so that sums over 2^23 records and their noise fit into 64 bits, or
-    are refused before a release (docs/mathematics.md §7.4). Above 12 bits nothing is gained.
+    Entries of the columns' products stay within 2^38, so that sums over 2^23 records and their
+    noise fit into 64 bits, or are refused before a release (docs/mathematics.md §7.4).
     """
     return {1: 12.0, 2: 12.0, 3: 10.0, 4: 9.0}.get(strategies_together, 38 / strategies_together)
 
@@ -43,9 +42,8 @@ def integer_matrix(
 ) -> np.ndarray:
     """R·2^bits in integers, int64[n − 1, n], |entries| ≤ 2^bits, chosen by what it is worth.
 
-    gram: of which the root is meant, as in `best_matrix`. worth: of a root and a reference
-    distribution, smaller is better. even: every row sums to 0 exactly, so that the reference
-    distribution stays 1/n, as it must be in `measuring`. The same every time.
+    gram: of which the root is meant. worth: of a root and a reference distribution, smaller is
+    better. even: every row sums to 0 exactly, so that the reference distribution stays 1/n.
     """
     n = len(gram)
     tried = [
@@ -106,8 +104,7 @@ class _Rounding:
     def _estimates(self, changes: np.ndarray, most: float) -> np.ndarray:
         """What each row with each change would be worth, nearly: float64[n_rows, n_changes].
 
-        The inverse after a change of one row follows from the one before (Sherman and Morrison);
-        the worth is taken as linear.
+        By Sherman and Morrison for the inverse; the worth is taken as linear.
         """
         longest = np.broadcast_to(
             np.where(changes == 0, self.columns, 0).max(axis=1), (len(self.integers), len(changes))
@@ -152,8 +149,7 @@ def _changes(n: int, even: bool) -> np.ndarray:
 def _turned(matrix: np.ndarray, bits: float) -> Iterator[np.ndarray]:
     """The matrix, and as long as these are cheap, others that are as good before rounding.
 
-    They are rotated and a little smaller. If some directions are measured so little that rounding
-    would lose them, they are raised, too.
+    Rotated and a little smaller, with directions that rounding would lose raised.
     """
     rows, n = matrix.shape
     left, lengths, right = np.linalg.svd(matrix, full_matrices=False)
@@ -173,10 +169,10 @@ def _turned(matrix: np.ndarray, bits: float) -> Iterator[np.ndarray]:
 
 
 def _rounded(scaled: np.ndarray, most: float, even: bool) -> np.ndarray:
-    """Rounded to integers, with no column longer than the longest was: norm² ≤ `most` at best.
+    """Rounded to whole numbers, no column longer than the longest was: norm² ≤ `most` at best.
 
-    Whole numbers as float64. Columns are shortened where the change from `scaled` is smallest for
-    what it shortens; with `even`, what is taken from a column is given to one that has room.
+    Columns are shortened where the change from `scaled` is smallest for what it shortens; with
+    `even`, what is taken from a column is given to one that has room.
     """
     integers = np.round(scaled)
     if even:

@@ -75,12 +75,8 @@ def is_same_when_swapped(
 ) -> bool:
     """Whether a loss was never seen to change when tables of one class swap variances.
 
-    Tried where all variances differ: with each class turned round, and shifted by one.
-
-    Args:
-        value: the loss of variances, float64[n_tables]
-        variances: near which to try, float64[n_tables]
-        classes: int64[n_tables]
+    Tried near these variances, float64[n_tables], where all differ: with each class turned round,
+    and shifted by one.
     """
     different = variances * (1 + scattered(len(variances), 1))
     present = value(different)
@@ -118,8 +114,8 @@ def _classes(
 def _split(colours: np.ndarray, neighbours: sparse.csr_array, theirs: np.ndarray) -> np.ndarray:
     """Colours split by how many neighbours of each of their colours there are, from 0.
 
-    Neighbours are compared by a sum of 64-bit hashes, which is exact and does not depend on their
-    order. Should two sums ever agree by accident, the plan's certificate would show it.
+    Neighbours are compared by a sum of 64-bit hashes. Should two sums ever agree by accident, the
+    plan's certificate would show it.
     """
     edges = _hashed(theirs)[neighbours.indices]
     if np.any(neighbours.data != 1):

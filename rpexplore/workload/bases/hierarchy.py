@@ -110,10 +110,9 @@ class Hierarchy(Basis):
         return [*_group_labels(paths, values), *values].__getitem__
 
     def groups(self, attribute: Attribute) -> dict[tuple[int, ...], tuple[str, ...]]:
-        """{indices of the values: path} of all groups, the coarsest first.
+        """{indices of the values: path} of all groups, the coarsest first; by width the path is ().
 
-        Without the total, single values, and groups of the same values as a coarser one. Groups by
-        width have the path ().
+        Without the total, single values, and groups of the same values as a coarser one.
         """
         self.check(attribute)
         n = attribute.size
@@ -187,8 +186,7 @@ class Hierarchy(Basis):
 def _group_labels(paths: list[tuple[str, ...]], values: Iterable[str]) -> list[str]:
     """Labels of the total and of groups that no value has: "all", and their names.
 
-    Where a name is not unique it is the path; "(all)" stands behind what is a value's label even
-    then, as for a state that is called like its city.
+    A name that is not unique is the path; "(all)" stands behind what is a value's label even then.
     """
     used = set(values)
     names = [path[-1] for path in paths]
